@@ -1,0 +1,54 @@
+# `make train` and `make test` are all a fresh machine with Python 3.11 and make needs; each builds .venv first.
+PYTHON ?= python3.11
+NP ?= 2
+ENV ?= Reacher-v5
+ARGS ?=
+BIN := .venv/bin
+
+.PHONY: help train test lab lint doctor lock clean
+.DEFAULT_GOAL := help
+
+help: ## say what each target does
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
+
+train: .venv/ready-core ## train ENV (Reacher-v5) on NP (2) ranks: NP=8 ENV=HalfCheetah-v5 make train
+	PATH="$(CURDIR)/$(BIN):$$PATH" mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
+
+test: .venv/ready-dev ## run all tests, as continuous integration does
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest $(ARGS)
+
+lab: .venv/ready-course ## open JupyterLab on the course
+	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks
+
+lint: .venv/ready-dev ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+doctor: .venv/ready-core ## say whether this machine can run everything
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo.doctor
+
+lock: ## renew requirements.lock with the newest versions that pyproject.toml allows (core, dev and course)
+	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install -q '.[dev,course]'
+	.venv-lock/bin/pip freeze --exclude minitrpo | LC_ALL=C sort -f > requirements.lock
+	rm -rf .venv-lock build *.egg-info
+
+clean: ## remove .venv and caches; run folders stay
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# One environment for all; what is installed grows with what is asked for. Pins come from requirements.lock alone.
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/ready-core: .venv/bin/python pyproject.toml requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock -e .
+	@touch $@
+
+.venv/ready-dev: .venv/ready-core
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@touch $@
+
+.venv/ready-course: .venv/ready-core
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[course]'
+	@touch $@

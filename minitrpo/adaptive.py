@@ -1,0 +1,90 @@
+"""Lecture 09: adapt steps/update and max-KL to how well learning goes, as a pure controller.
+
+Source: seed "Speeding up TRPO through parallelization and parameter adaptation": every 10 updates the mean returns
+of the last 10 are summed and compared with the 10 before; improving means fewer steps and a larger KL, stuck the
+reverse; "improved" asks for a margin, here of |before|, so that the rule also holds for negative returns.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The constants of the rule; the defaults are those of the author's experiments. margin 0: the rule without margin."""
+
+    mode: str = "both"  # none, steps, kl, both
+    margin: float = 0.05
+    window: int = 10  # updates
+    steps_by: int = 300
+    kl_by: float = 0.0005  # nats
+    steps_limits: tuple[int, int] = (1_000, 20_000)
+    kl_limits: tuple[float, float] = (0.001, 0.01)
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """The controller's state: the two knobs, the returns of the current window, the sum of the window before."""
+
+    steps_per_update: int
+    max_kl: float
+    returns: tuple[float, ...] = ()
+    before: float | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One comparison of two windows, with its numbers; `improved` is None while there is nothing to compare with."""
+
+    improved: bool | None
+    before: float | None
+    recent: float
+    threshold: float | None
+    steps_per_update: int
+    max_kl: float
+
+    def __str__(self) -> str:
+        now = f"steps/update {self.steps_per_update}, max-KL {self.max_kl:.4g}"
+        if self.threshold is None:
+            return f"adapt: first window sums to {self.recent:.4g}, nothing to compare with yet; {now}"
+        sign, word = (">=", "improved") if self.improved else ("<", "stuck")
+        return f"adapt: {word}, {self.recent:.4g} {sign} {self.threshold:.4g} (window before: {self.before:.4g}); now {now}"
+
+
+def improved(recent: float, before: float, margin: float) -> bool:
+    """Return whether recent >= before + margin * |before|; right for negative, zero and sign-changing sums."""
+    return recent >= before + margin * abs(before)
+
+
+def adapt(knobs: Knobs, mean_return: float, rule: Rule) -> tuple[Knobs, Decision | None]:
+    """Return the knobs after an update whose episodes returned `mean_return`, and the decision if a window closed."""
+    returns = (*knobs.returns, float(mean_return))
+    if len(returns) < rule.window:
+        return replace(knobs, returns=returns), None
+    recent = sum(returns)
+    if knobs.before is None:
+        decision = Decision(None, None, recent, None, knobs.steps_per_update, knobs.max_kl)
+        return replace(knobs, returns=(), before=recent), decision
+    better = improved(recent, knobs.before, rule.margin)
+    steps, kl = turn(knobs.steps_per_update, knobs.max_kl, better, rule)
+    threshold = knobs.before + rule.margin * abs(knobs.before)
+    return Knobs(steps, kl, (), recent), Decision(better, knobs.before, recent, threshold, steps, kl)
+
+
+def turn(steps: int, kl: float, better: bool, rule: Rule) -> tuple[int, float]:
+    """Return (steps/update, max-KL) after one decision: fewer steps and a larger KL if better, the reverse if not."""
+    sign = 1 if better else -1
+    if rule.mode in ("steps", "both"):
+        steps = clip(steps, steps - sign * rule.steps_by, rule.steps_limits)
+    if rule.mode in ("kl", "both"):
+        # rounded, so that a knob that went up and down again is where it was
+        kl = round(clip(kl, kl + sign * rule.kl_by, rule.kl_limits), 12)
+    return steps, kl
+
+
+def clip(old: Number, new: Number, limits: tuple[Number, Number]) -> Number:
+    """Return `new` moved into the limits, which also admit `old`: a start outside is never pulled in by a jump."""
+    low, high = limits
+    return min(max(new, min(low, old)), max(high, old))

@@ -1,0 +1,1 @@
+"""How a policy meets the world: environments, episodes as arrays and masks, rollouts. Serves lectures 05 to 08."""

@@ -1,0 +1,93 @@
+"""Episodes as flat arrays and masks: what ranks send, root sorts and the learner reads.
+
+A piece is an unbroken run of steps of one episode: the whole episode, or the part of it that a segment saw.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from minitrpo.policies import Array
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """N steps in E pieces, one piece after the other; E-arrays say where a piece stands and how it stopped."""
+
+    observations: Array  # (N, D), as the environment gave them
+    actions: Array  # (N, A) floats or (N, 1) integers, as the policy chose them
+    rewards: Array  # (N,)
+    final_observations: Array  # (E, D): behind the last step of each piece
+    numbers: Array  # (E,): the episode's number, the key of its random numbers
+    lengths: Array  # (E,): steps in this piece
+    starts: Array  # (E,): steps of the episode before this piece
+    terminated: Array  # (E,) bool: the task ended, the value behind is 0
+    truncated: Array  # (E,) bool: the time limit cut it; neither of the two: a segment's end cut it
+    returns: Array  # (E,): sum of the environment's rewards since the episode began
+
+    @property
+    def steps(self) -> int:
+        """Return N, the number of environment steps."""
+        return len(self.rewards)
+
+    @property
+    def ended(self) -> Array:
+        """Return which pieces finish their episode, (E,) bool; only those have an episode return."""
+        return self.terminated | self.truncated
+
+    @property
+    def last(self) -> Array:
+        """Return the mask (N,) of the last step of each piece."""
+        mask = np.zeros(self.steps, bool)
+        mask[np.cumsum(self.lengths) - 1] = True
+        return mask
+
+    @property
+    def terminated_steps(self) -> Array:
+        """Return the mask (N,) of the steps behind which the value is 0."""
+        mask = np.zeros(self.steps, bool)
+        mask[(np.cumsum(self.lengths) - 1)[self.terminated]] = True
+        return mask
+
+    @property
+    def times(self) -> Array:
+        """Return how many steps of its episode came before each step, (N,) floats."""
+        return np.concatenate(
+            [np.arange(a, a + n, dtype=float) for a, n in zip(self.starts, self.lengths, strict=True)]
+        )
+
+    def slices(self) -> list[slice]:
+        """Return the rows of each piece."""
+        stops = np.cumsum(self.lengths).tolist()
+        return [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
+
+    def sorted(self) -> "Episodes":
+        """Return the same pieces by (number, start): the one order that does not depend on who played what."""
+        order = np.lexsort((self.starts, self.numbers))
+        slices = self.slices()
+        rows = np.concatenate([np.arange(slices[i].start, slices[i].stop) for i in order])
+        per_step = ("observations", "actions", "rewards")
+        return Episodes(**{f.name: getattr(self, f.name)[rows if f.name in per_step else order] for f in fields(self)})
+
+
+def concatenate(parts: list[Episodes]) -> Episodes:
+    """Return all pieces of several Episodes, in the order given."""
+    return Episodes(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Episodes)})
+
+
+def empty(observation_size: int, action_columns: int, discrete: bool) -> Episodes:
+    """Return Episodes without a step, with the dtypes of full ones: what a rank without work contributes."""
+    none = np.zeros(0)
+    integers = np.zeros(0, np.int64)
+    return Episodes(
+        observations=np.zeros((0, observation_size)),
+        actions=np.zeros((0, action_columns), np.int64 if discrete else np.float64),
+        rewards=none,
+        final_observations=np.zeros((0, observation_size)),
+        numbers=integers,
+        lengths=integers,
+        starts=integers,
+        terminated=np.zeros(0, bool),
+        truncated=np.zeros(0, bool),
+        returns=none,
+    )

@@ -1,0 +1,61 @@
+"""The observation filter: running mean and variance, frozen while episodes are played, merged afterwards.
+
+Merging in episode order on one rank makes the filter the same to the bit on any number of ranks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minitrpo.policies import Array
+
+
+@dataclass(frozen=True)
+class ObservationFilter:
+    """Count, mean (D,) and sum of squared deviations (D,) of all observations merged so far."""
+
+    count: float
+    mean: Array
+    squares: Array
+    clip: float = 10.0
+
+    @classmethod
+    def identity(cls, size: int, clip: float = 10.0) -> "ObservationFilter":
+        """Return a filter that has seen nothing; it only clips."""
+        return cls(0.0, np.zeros(size), np.zeros(size), clip)
+
+    @property
+    def std(self) -> Array:
+        """Return the standard deviations (D,); 1 where fewer than two observations, or equal ones, were seen."""
+        if self.count < 2:
+            return np.ones_like(self.mean)
+        std = np.sqrt(self.squares / self.count)
+        return np.where(std > 1e-6, std, 1.0)
+
+    def __call__(self, observations: Array) -> Array:
+        """Return (observations - mean) / std, clipped, shape (N, D)."""
+        return np.clip((observations - self.mean) / self.std, -self.clip, self.clip)
+
+    def merged(self, observations: Array) -> "ObservationFilter":
+        """Return the filter that has also seen `observations` (N, D). Source: Chan, Golub & LeVeque 1979."""
+        n = float(len(observations))
+        mean = observations.mean(axis=0)
+        squares = ((observations - mean) ** 2).sum(axis=0)
+        delta = mean - self.mean
+        count = self.count + n
+        return ObservationFilter(
+            count,
+            self.mean + delta * (n / count),
+            self.squares + squares + delta**2 * (self.count * n / count),
+            self.clip,
+        )
+
+    def to_vector(self) -> Array:
+        """Return (count, clip, mean, squares) as one vector (2 + 2D,), for a broadcast or a checkpoint."""
+        return np.concatenate([[self.count, self.clip], self.mean, self.squares])
+
+    @classmethod
+    def from_vector(cls, vector: Array) -> "ObservationFilter":
+        """Return the filter that `to_vector` wrote down."""
+        size = (len(vector) - 2) // 2
+        return cls(float(vector[0]), vector[2 : 2 + size].copy(), vector[2 + size :].copy(), float(vector[1]))

@@ -1,0 +1,60 @@
+"""Lecture 02: distance between policies, and the Fisher matrix that measures it, one product at a time.
+
+KL(old || new) is 0 at theta_old and so is its gradient; its second derivative there is the Fisher matrix F.
+F has P x P entries, but conjugate gradient only asks for F v, which costs about four passes of the network.
+"""
+
+from collections.abc import Callable
+
+import autograd.numpy as np
+from autograd.differential_operators import make_ggnvp
+
+from minitrpo.policies import Array, Policy
+
+BLOCK = 2048  # rows whose activations stay in the cache of one core
+
+
+def mean_kl(policy: Policy, old: Array, new: Array) -> Array:
+    """Return KL(old || new) averaged over the states of `old` and `new`, both (N, K), in nats."""
+    return np.mean(policy.kl(old, new))
+
+
+def every_kth(observations: Array, fraction: float) -> Array:
+    """Return about `fraction` of the rows, evenly spaced: enough to estimate F, and no random numbers spent.
+
+    Source: Schulman et al. 2015 (TRPO), appendix C: 10 % of the states serve the Fisher-vector product.
+    """
+    return observations[:: max(1, round(1.0 / fraction))]
+
+
+def blocks(rows: int, size: int = BLOCK) -> list[slice]:
+    """Return slices that cover `rows` rows in order, `size` at a time; a function of `rows` alone."""
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def fisher_vector_product(
+    policy: Policy, theta: Array, observations: Array, damping: float
+) -> Callable[[Array], Array]:
+    """Return the function v -> (F + damping I) v, with F the mean Fisher matrix at `theta` over `observations` (N, D).
+
+    F = mean of J' H J, where J is the Jacobian of the distribution parameters and H the Hessian of the KL in
+    them: autograd's generalised Gauss-Newton product. Tapes are built here, once, and replayed by every product.
+    Source: Schulman et al. 2015 (TRPO), appendix C.1; Martens 2014 for F = Gauss-Newton.
+    """
+    products = [_block_product(policy, theta, observations[rows]) for rows in blocks(len(observations))]
+
+    def product(v: Array) -> Array:
+        total = np.zeros_like(v)
+        for block in products:  # summed in order: the same bits every time
+            total = total + block(v)
+        return total / len(observations) + damping * v
+
+    return product
+
+
+def _block_product(policy: Policy, theta: Array, observations: Array) -> Callable[[Array], Array]:
+    old = policy.distribution(theta, observations)
+    product: Callable[[Array], Array] = make_ggnvp(
+        lambda theta: policy.distribution(theta, observations), lambda new: np.sum(policy.kl(old, new))
+    )(theta)
+    return product

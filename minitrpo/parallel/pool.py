@@ -1,0 +1,73 @@
+"""Lecture 07: the pool of episode requests, from which ranks draw; and the static split to compare it with.
+
+Which rank plays an episode is a question of speed alone: its number decides all of its random numbers.
+"""
+
+from collections.abc import Callable
+
+from minitrpo.parallel.ranks import Ranks
+
+Draw = Callable[[], int | None]
+
+
+class DynamicPool:
+    """Requests 0 .. n-1 in one pool; a rank that is free takes the next (seed "Parallel TRPO", section 5)."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self._counter = ranks.counter()
+        self._root = ranks.rank == 0
+
+    def refill(self) -> None:
+        """Put all requests back; the root calls it before it broadcasts the plan of an iteration."""
+        if self._root:
+            self._counter.reset()
+
+    def draw_from(self, requests: int) -> Draw:
+        """Return a function that gives the next request's number, or None when the pool is empty."""
+
+        def draw() -> int | None:
+            number = self._counter.next()
+            return number if number < requests else None
+
+        return draw
+
+
+class StaticPool:
+    """Requests dealt out beforehand: rank r plays r, r + size, r + 2 size, ..."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self._rank, self._size = ranks.rank, ranks.size
+
+    def refill(self) -> None:
+        """Do nothing: every iteration deals afresh."""
+
+    def draw_from(self, requests: int) -> Draw:
+        """Return a function that gives this rank's next request, or None when it has played its share."""
+        mine = iter(range(self._rank, requests, self._size))
+        return lambda: next(mine, None)
+
+
+Pool = DynamicPool | StaticPool
+
+
+def at_once(requests: int, ranks: int, width: int) -> int:
+    """Return how many episodes a rank should have in hand: as few as finish its fair share in as few rounds.
+
+    Taking all the lanes it has would let the first rank empty the pool while the others look on.
+    """
+    share = -(-requests // ranks)
+    rounds = -(-share // width)
+    return -(-share // rounds) if share else 1
+
+
+def lanes_of(rank: int, ranks: int, lanes: int) -> range:
+    """Return the numbered lanes that a rank owns when requests are segments: contiguous, sizes differing by at most 1."""
+    return range(rank * lanes // ranks, (rank + 1) * lanes // ranks)
+
+
+def requests_for(steps: int, mean_length: float) -> int:
+    """Return how many episodes to request for about `steps` steps, at least 1.
+
+    Source: seed "Parallel TRPO", section 5: the desired steps divided by the mean length under the previous policy.
+    """
+    return max(1, round(steps / mean_length))

@@ -1,0 +1,202 @@
+"""Stochastic policies: a multi-layer perceptron on one flat vector, with a Gaussian or a categorical head.
+
+A policy object holds shapes only. Its numbers live in one flat float64 vector, `theta`, because that is what
+a gradient, a Fisher-vector product, a broadcast and a checkpoint want. What the network says about a state is
+a row of distribution parameters, an array (N, K); every formula below is a function of such rows.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import autograd.numpy as np
+import numpy
+
+Array = numpy.ndarray[Any, numpy.dtype[Any]]
+Layers = list[tuple[Array, Array]]
+
+
+def layer_sizes(inputs: int, hidden: tuple[int, ...], outputs: int) -> list[tuple[int, int]]:
+    """Return the (inputs, outputs) of every layer of a perceptron."""
+    widths = (inputs, *hidden, outputs)
+    return list(zip(widths[:-1], widths[1:], strict=True))
+
+
+def unflatten(theta: Array, sizes: list[tuple[int, int]]) -> Layers:
+    """Cut the flat vector `theta` into the weights (inputs, outputs) and biases (outputs,) of each layer."""
+    layers, start = [], 0
+    for rows, columns in sizes:
+        middle = start + rows * columns
+        stop = middle + columns
+        layers.append((theta[start:middle].reshape(rows, columns), theta[middle:stop]))
+        start = stop
+    return layers
+
+
+def count_parameters(sizes: list[tuple[int, int]]) -> int:
+    """Return how many numbers the layers of these sizes hold."""
+    return sum(rows * columns + columns for rows, columns in sizes)
+
+
+def mlp(layers: Layers, inputs: Array) -> Array:
+    """Return the outputs (N, K) of a tanh perceptron for `inputs` (N, D); the last layer is linear."""
+    for weights, biases in layers[:-1]:
+        inputs = np.tanh(np.dot(inputs, weights) + biases)
+    weights, biases = layers[-1]
+    return np.dot(inputs, weights) + biases
+
+
+def orthogonal(rng: numpy.random.Generator, rows: int, columns: int, gain: float) -> Array:
+    """Return a random (rows, columns) matrix with orthonormal rows or columns, times `gain` (Saxe et al. 2014)."""
+    a = rng.standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = numpy.linalg.qr(a)
+    q *= numpy.sign(numpy.diag(r))
+    return gain * (q if rows >= columns else q.T)
+
+
+def initialise_mlp(rng: numpy.random.Generator, sizes: list[tuple[int, int]], last_gain: float) -> Array:
+    """Return flat initial parameters: orthogonal weights (gain sqrt 2, `last_gain` in the last layer), biases 0."""
+    gains = [numpy.sqrt(2.0)] * (len(sizes) - 1) + [last_gain]
+    parts = []
+    for (rows, columns), gain in zip(sizes, gains, strict=True):
+        parts += [orthogonal(rng, rows, columns, gain).ravel(), numpy.zeros(columns)]
+    return numpy.concatenate(parts)
+
+
+class Policy(Protocol):
+    """What the rest of the package asks of a policy; `rows` are distribution parameters (N, K)."""
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]: ...
+    @property
+    def noise_size(self) -> int: ...
+    def initialise(self, rng: numpy.random.Generator) -> Array: ...
+    def distribution(self, theta: Array, observations: Array) -> Array: ...
+    def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array: ...
+    def sample(self, rows: Array, noise: Array) -> Array: ...
+    def mode(self, rows: Array) -> Array: ...
+    def log_prob(self, rows: Array, actions: Array) -> Array: ...
+    def kl(self, old: Array, new: Array) -> Array: ...
+    def entropy(self, rows: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class GaussianPolicy:
+    """pi(a|s) = N(mean(s), diag exp(2 log_std)); log_std is part of theta and the same in every state.
+
+    Rows are (mean, log_std), K = 2A; actions are (N, A); noise is standard normal, (N, A).
+    """
+
+    observation_size: int
+    action_size: int
+    hidden: tuple[int, ...] = (64, 64)
+    initial_log_std: float = 0.0
+
+    @cached_property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Return the (inputs, outputs) of every layer."""
+        return layer_sizes(self.observation_size, self.hidden, self.action_size)
+
+    @property
+    def noise_size(self) -> int:
+        """Return how many random numbers an action takes."""
+        return self.action_size
+
+    def initialise(self, rng: numpy.random.Generator) -> Array:
+        """Return a fresh theta (P,): orthogonal layers, the last one small, so that all states look alike at first."""
+        log_std = numpy.full(self.action_size, self.initial_log_std)
+        return numpy.concatenate([initialise_mlp(rng, self.sizes, last_gain=0.01), log_std])
+
+    def distribution(self, theta: Array, observations: Array) -> Array:
+        """Return the rows (mean, log_std), shape (N, 2A), for `observations` (N, D)."""
+        split = len(theta) - self.action_size
+        mean = mlp(unflatten(theta, self.sizes), observations)
+        log_std = np.dot(np.ones((len(observations), 1)), theta[split:].reshape(1, -1))
+        return np.concatenate([mean, log_std], axis=1)
+
+    def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array:
+        """Return what `sample` needs for this many steps: standard normal numbers (steps, A)."""
+        return rng.standard_normal((steps, self.noise_size))
+
+    def sample(self, rows: Array, noise: Array) -> Array:
+        """Return actions mean + std * noise, shape (N, A)."""
+        mean, log_std = self._split(rows)
+        return mean + numpy.exp(log_std) * noise
+
+    def mode(self, rows: Array) -> Array:
+        """Return the most probable actions, the means (N, A)."""
+        return self._split(rows)[0]
+
+    def log_prob(self, rows: Array, actions: Array) -> Array:
+        """Return log pi(a|s), shape (N,), in nats."""
+        mean, log_std = self._split(rows)
+        z = (actions - mean) * np.exp(-log_std)
+        return -0.5 * np.sum(z**2, axis=1) - np.sum(log_std, axis=1) - 0.5 * self.action_size * np.log(2 * np.pi)
+
+    def kl(self, old: Array, new: Array) -> Array:
+        """Return KL(old || new) state by state, shape (N,), in nats."""
+        old_mean, old_log_std = self._split(old)
+        mean, log_std = self._split(new)
+        square = np.exp(2 * old_log_std) + (old_mean - mean) ** 2
+        return np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1)
+
+    def entropy(self, rows: Array) -> Array:
+        """Return the differential entropy state by state, shape (N,), in nats."""
+        return np.sum(self._split(rows)[1] + 0.5 * np.log(2 * np.pi * np.e), axis=1)
+
+    def _split(self, rows: Array) -> tuple[Array, Array]:
+        return rows[:, : self.action_size], rows[:, self.action_size :]
+
+
+@dataclass(frozen=True)
+class CategoricalPolicy:
+    """pi(a|s) = softmax(logits(s))[a]. Rows are logits, K = A; actions are integers (N,); noise is uniform, (N, 1)."""
+
+    observation_size: int
+    action_size: int
+    hidden: tuple[int, ...] = (64, 64)
+    noise_size: ClassVar[int] = 1
+
+    @cached_property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Return the (inputs, outputs) of every layer."""
+        return layer_sizes(self.observation_size, self.hidden, self.action_size)
+
+    def initialise(self, rng: numpy.random.Generator) -> Array:
+        """Return a fresh theta (P,): orthogonal layers, the last one small, so that all actions are likely at first."""
+        return initialise_mlp(rng, self.sizes, last_gain=0.01)
+
+    def distribution(self, theta: Array, observations: Array) -> Array:
+        """Return the logits (N, A) for `observations` (N, D)."""
+        return mlp(unflatten(theta, self.sizes), observations)
+
+    def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array:
+        """Return what `sample` needs for this many steps: uniform numbers in [0, 1), shape (steps, 1)."""
+        return rng.random((steps, self.noise_size))
+
+    def sample(self, rows: Array, noise: Array) -> Array:
+        """Return actions (N,): the first whose cumulative probability exceeds the uniform `noise`."""
+        cumulative = numpy.cumsum(numpy.exp(self._log_softmax(rows)), axis=1)
+        return numpy.sum(cumulative[:, :-1] <= noise, axis=1)
+
+    def mode(self, rows: Array) -> Array:
+        """Return the most probable actions (N,)."""
+        return numpy.argmax(rows, axis=1)
+
+    def log_prob(self, rows: Array, actions: Array) -> Array:
+        """Return log pi(a|s), shape (N,), in nats."""
+        return self._log_softmax(rows)[np.arange(len(rows)), actions]
+
+    def kl(self, old: Array, new: Array) -> Array:
+        """Return KL(old || new) state by state, shape (N,), in nats."""
+        old_log, new_log = self._log_softmax(old), self._log_softmax(new)
+        return np.sum(np.exp(old_log) * (old_log - new_log), axis=1)
+
+    def entropy(self, rows: Array) -> Array:
+        """Return the entropy state by state, shape (N,), in nats."""
+        log_p = self._log_softmax(rows)
+        return -np.sum(np.exp(log_p) * log_p, axis=1)
+
+    def _log_softmax(self, rows: Array) -> Array:
+        shifted = rows - np.max(rows, axis=1, keepdims=True)
+        return shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))

@@ -1,0 +1,40 @@
+"""Lecture 01: the policy gradient, by the score function.
+
+grad J = E[ grad log pi(a|s) * A(s, a) ]. The surrogate of TRPO has the same gradient at theta_old.
+"""
+
+import autograd.numpy as np
+from autograd import grad
+
+from minitrpo.policies import Array, Policy
+
+
+def score(policy: Policy, theta: Array, observation: Array, action: Array) -> Array:
+    """Return grad_theta log pi(a|s), shape (P,), for one observation (D,) and one action; its mean over actions is 0."""
+
+    def log_prob(theta: Array) -> Array:
+        return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0]
+
+    return np.asarray(grad(log_prob)(theta))
+
+
+def policy_gradient(policy: Policy, theta: Array, observations: Array, actions: Array, advantages: Array) -> Array:
+    """Return the mean over N steps of grad log pi(a|s) * A, shape (P,). With A = reward-to-go this is REINFORCE.
+
+    Source: Williams 1992; Sutton et al. 2000; seed "Distributed RL lecture", policy gradient slides.
+    """
+
+    def weighted_log_prob(theta: Array) -> Array:
+        rows = policy.distribution(theta, observations)
+        return np.mean(policy.log_prob(rows, actions) * advantages)
+
+    return np.asarray(grad(weighted_log_prob)(theta))
+
+
+def surrogate(policy: Policy, rows: Array, old_log_prob: Array, actions: Array, advantages: Array) -> Array:
+    """Return L = mean( pi_new(a|s) / pi_old(a|s) * A ), a scalar; at pi_new = pi_old its gradient is the policy gradient.
+
+    rows: distribution of the new policy (N, K). old_log_prob: log pi_old(a|s), (N,).
+    Source: Schulman et al. 2015 (TRPO), equation 14.
+    """
+    return np.mean(np.exp(policy.log_prob(rows, actions) - old_log_prob) * advantages)

@@ -1,0 +1,73 @@
+"""From rewards to learning targets: discounted sums, n-step returns and generalised advantage estimation (GAE).
+
+Steps of several episodes lie one after the other in flat arrays (N,). Two masks say how a piece of experience
+stopped, and they are never merged into one `done`:
+- `last[t]`: step t is the last of its piece; nothing may leak over this border;
+- `terminated[t]`: the task itself ended at t, so the value after t is 0. A piece that was merely cut (time limit,
+  end of a segment) has a future, and is bootstrapped with V(final observation).
+"""
+
+import numpy as np
+
+from minitrpo.policies import Array
+
+
+def discounted_sums(x: Array, discount: float, last: Array) -> Array:
+    """Return y (N,) with y_t = x_t + discount * y_{t+1}, starting afresh behind every `last` step."""
+    y = [0.0] * len(x)
+    total = 0.0
+    for t, (value, is_last) in reversed(list(enumerate(zip(x.tolist(), last.tolist(), strict=True)))):
+        total = value if is_last else value + discount * total
+        y[t] = total
+    return np.array(y)
+
+
+def next_values(values: Array, final_values: Array, last: Array, terminated: Array) -> Array:
+    """Return V(s_{t+1}) for every step, shape (N,): 0 where the task terminated, V(final observation) where it was cut.
+
+    values: V(s_t), (N,). final_values: V of the observation behind each piece, (number of pieces,), in order.
+    """
+    following = np.empty_like(values)
+    following[:-1] = values[1:]
+    following[last] = final_values
+    following[terminated] = 0.0
+    return following
+
+
+def gae(
+    rewards: Array, values: Array, following: Array, last: Array, discount: float, gae_lambda: float
+) -> tuple[Array, Array]:
+    """Return advantages and value targets, both (N,), by generalised advantage estimation.
+
+    delta_t = r_t + discount * V(s_{t+1}) - V(s_t);  A_t = delta_t + discount * lambda * A_{t+1};  target = A + V.
+    lambda = 1 gives Monte-Carlo returns (bootstrapped at a cut), lambda = 0 the one-step error.
+    Source: Schulman et al. 2016, equations 11-16; seed "Parallel TRPO", Algorithm 1, line 5 for lambda = 1.
+    """
+    deltas = rewards + discount * following - values
+    advantages = discounted_sums(deltas, discount * gae_lambda, last)
+    return advantages, advantages + values
+
+
+def n_step_returns(rewards: Array, following: Array, last: Array, discount: float, n: int) -> Array:
+    """Return R_t = sum_{k<n} discount^k r_{t+k} + discount^n V(s_{t+n}), shape (N,), cut short where the piece ends.
+
+    `following` is V(s_{t+1}) from `next_values`. Source: Mnih et al. 2016, section 3 (seed "A3C").
+    """
+    if n < 1:
+        raise ValueError(f"n must be at least 1, not {n}")
+    returns = rewards + discount * following  # one step
+    for _ in range(n - 1):  # an n-step return is r_t plus the discounted (n-1)-step return of t+1
+        longer = rewards[:-1] + discount * returns[1:]
+        returns = np.append(np.where(last[:-1], returns[:-1], longer), returns[-1])
+    return returns
+
+
+def standardise(advantages: Array) -> Array:
+    """Return the advantages of one whole batch with mean 0 and standard deviation 1."""
+    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+
+def explained_variance(predicted: Array, targets: Array) -> float:
+    """Return 1 - Var(target - predicted) / Var(target): 1 is perfect, 0 no better than a constant."""
+    variance = float(np.var(targets))
+    return float("nan") if variance == 0.0 else 1.0 - float(np.var(targets - predicted)) / variance
