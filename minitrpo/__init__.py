@@ -1,6 +1,7 @@
 """minitrpo: Parallel Trust Region Policy Optimization, taught and run by the same small package.
 
-The modules beside this file are the mathematics of TRPO and nothing else; `experience`, `parallel` and `runs` serve them.
+The modules beside this file are the mathematics of TRPO and nothing else; `experience`, `parallel` and `runs`
+serve them.
 """
 
 __version__ = "0.1.0"

@@ -13,7 +13,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class Rule:
-    """The constants of the rule; the defaults are those of the author's experiments. margin 0: the rule without margin."""
+    """The constants of the rule, by default those of the author's experiments; margin 0 is the rule without margin."""
 
     mode: str = "both"  # none, steps, kl, both
     margin: float = 0.05
@@ -50,7 +50,7 @@ class Decision:
         if self.threshold is None:
             return f"adapt: first window sums to {self.recent:.4g}, nothing to compare with yet; {now}"
         sign, word = (">=", "improved") if self.improved else ("<", "stuck")
-        return f"adapt: {word}, {self.recent:.4g} {sign} {self.threshold:.4g} (window before: {self.before:.4g}); now {now}"
+        return f"adapt: {word}, {self.recent:.4g} {sign} {self.threshold:.4g} (before: {self.before:.4g}); now {now}"
 
 
 def improved(recent: float, before: float, margin: float) -> bool:

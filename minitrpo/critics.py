@@ -128,7 +128,7 @@ def forward(layers: Layers, inputs: Array) -> list[Array]:
 
 
 def squared_error_gradient(phi: Array, sizes: list[tuple[int, int]], inputs: Array, targets: Array) -> Array:
-    """Return the gradient in `phi` of 1/2 mean (mlp(inputs) - targets)^2, by hand: a tape would cost more than the sums."""
+    """Return the gradient in phi of 1/2 mean (mlp(inputs) - targets)^2, by hand: a tape costs more than the sums."""
     layers = unflatten(phi, sizes)
     activations = forward(layers, inputs)
     gradient = np.empty_like(phi)

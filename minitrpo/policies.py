@@ -7,6 +7,7 @@ a row of distribution parameters, an array (N, K); every formula below is a func
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
 import autograd.numpy as np
@@ -19,7 +20,7 @@ Layers = list[tuple[Array, Array]]
 def layer_sizes(inputs: int, hidden: tuple[int, ...], outputs: int) -> list[tuple[int, int]]:
     """Return the (inputs, outputs) of every layer of a perceptron."""
     widths = (inputs, *hidden, outputs)
-    return list(zip(widths[:-1], widths[1:], strict=True))
+    return list(pairwise(widths))
 
 
 def unflatten(theta: Array, sizes: list[tuple[int, int]]) -> Layers:

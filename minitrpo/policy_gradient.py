@@ -10,7 +10,7 @@ from minitrpo.policies import Array, Policy
 
 
 def score(policy: Policy, theta: Array, observation: Array, action: Array) -> Array:
-    """Return grad_theta log pi(a|s), shape (P,), for one observation (D,) and one action; its mean over actions is 0."""
+    """Return grad_theta log pi(a|s), (P,), for one observation (D,) and one action; over actions its mean is 0."""
 
     def log_prob(theta: Array) -> Array:
         return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0]
@@ -32,7 +32,7 @@ def policy_gradient(policy: Policy, theta: Array, observations: Array, actions: 
 
 
 def surrogate(policy: Policy, rows: Array, old_log_prob: Array, actions: Array, advantages: Array) -> Array:
-    """Return L = mean( pi_new(a|s) / pi_old(a|s) * A ), a scalar; at pi_new = pi_old its gradient is the policy gradient.
+    """Return L = mean( pi_new(a|s) / pi_old(a|s) * A ); at pi_new = pi_old its gradient is the policy gradient.
 
     rows: distribution of the new policy (N, K). old_log_prob: log pi_old(a|s), (N,).
     Source: Schulman et al. 2015 (TRPO), equation 14.

@@ -44,7 +44,7 @@ def trpo_step(
     cg_damping: float = 0.1,
     fisher_fraction: float = 1.0,
 ) -> tuple[Array, Report]:
-    """Return theta' (P,) that raises the surrogate within KL(old || new) <= max_kl, and a report; theta is not modified.
+    """Return theta' (P,) that raises the surrogate within KL(old || new) <= max_kl, and a report; theta stays as it is.
 
     Source: Schulman et al. 2015 (TRPO), appendix C; seed "Parallel TRPO", Algorithm 1, line 6.
     """

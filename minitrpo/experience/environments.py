@@ -152,7 +152,7 @@ class GymnasiumSimulators:
         return observation
 
     def step(self, lanes: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
-        """Step these lanes with the policy's actions; return observations (k, D), rewards, terminated, truncated (k,)."""
+        """Step k lanes with the policy's actions; return observations (k, D), rewards, terminated, truncated (k,)."""
         k = len(lanes)
         observations = np.empty((k, self.spec.observation_size))
         rewards, terminated, truncated = np.empty(k), np.zeros(k, bool), np.zeros(k, bool)
@@ -166,7 +166,7 @@ class GymnasiumSimulators:
         return observations, rewards, terminated, truncated
 
     def to_environment(self, actions: Array) -> Any:
-        """Return the actions as the environment takes them: [-1, 1] stretched to the bounds and clipped, or integers."""
+        """Return the actions as the environment takes them: integers, or [-1, 1] stretched to the bounds, clipped."""
         if self.spec.discrete:
             return (actions + self._first_action).tolist()
         stretched = np.clip(self._centre + self._half * actions, self.spec.low, self.spec.high)

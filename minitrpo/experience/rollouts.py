@@ -25,6 +25,7 @@ IDLE = -1
 class Board:
     """What a rank is doing, in plain integers; a watchdog may hold the same memory. Episode number -1: lane idle."""
 
+    busy: Array  # (1,): 1 while environments are being stepped
     beats: Array  # (1,): lockstep ticks so far
     iterations: Array  # (W,): first half of each lane's key
     numbers: Array  # (W,): second half, the episode number
@@ -32,14 +33,25 @@ class Board:
     @staticmethod
     def size(width: int) -> int:
         """Return how many int64 a board of this width takes."""
-        return 1 + 2 * width
+        return 2 + 2 * width
 
     @classmethod
     def on(cls, memory: Array) -> "Board":
         """Return a board of idle lanes on a vector of int64."""
-        width = (len(memory) - 1) // 2
-        memory[0], memory[1 : 1 + width], memory[1 + width :] = 0, 0, IDLE
-        return cls(memory[:1], memory[1 : 1 + width], memory[1 + width :])
+        board = cls.reading(memory)
+        memory[:], board.numbers[:] = 0, IDLE
+        return board
+
+    @classmethod
+    def reading(cls, memory: Array) -> "Board":
+        """Return the board that stands on a vector of int64."""
+        width = (len(memory) - 2) // 2
+        return cls(memory[:1], memory[1:2], memory[2 : 2 + width], memory[2 + width :])
+
+    def episodes(self) -> list[tuple[int, int]]:
+        """Return (iteration, number) of the episodes being played."""
+        playing = self.numbers != IDLE
+        return list(zip(self.iterations[playing].tolist(), self.numbers[playing].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,8 @@ class Rollouts:
         width = simulators.width
         self.spec, self.policy, self.simulators, self.run_seed = spec, policy, simulators, run_seed
         self.width = width
-        self.board = board or Board.on(np.zeros(Board.size(width), np.int64))
+        board = board or Board.on(np.zeros(Board.size(width), np.int64))
+        self.board = Board(board.busy, board.beats, board.iterations[:width], board.numbers[:width])
         self.lanes = np.zeros(0, np.intp)  # lanes in use, ascending
         self._observations = np.zeros((width, spec.observation_size))
         self._first_tick = np.zeros(width, np.int64)  # tick of the first step of the lane's piece
@@ -90,6 +103,7 @@ class Rollouts:
                 drained = number is None
                 if number is not None:
                     self._begin(self._free_lane(), iteration, number)
+            self.board.busy[0] = len(self.lanes) > 0
             if len(self.lanes) == 0:
                 return self._all(pieces)
             for lane, following, terminated in self._tick(theta, frozen):
@@ -105,6 +119,7 @@ class Rollouts:
         """
         pieces: list[Episodes] = []
         self._new_record()
+        self.board.busy[0] = 1
         for lane, number in enumerate(lane_numbers):
             if lane not in self.lanes:
                 self._begin(lane, 0, number)
@@ -112,6 +127,7 @@ class Rollouts:
             for lane, following, terminated in self._tick(theta, frozen):
                 pieces.append(self._piece(lane, following, terminated, not terminated))
                 self._begin(lane, 0, int(self.board.numbers[lane]) + total_lanes)
+        self.board.busy[0] = 0
         for lane in self.lanes.tolist():
             if self._first_tick[lane] < len(self._record):
                 pieces.append(self._piece(lane, self._observations[lane].copy(), False, False))

@@ -61,7 +61,7 @@ def at_once(requests: int, ranks: int, width: int) -> int:
 
 
 def lanes_of(rank: int, ranks: int, lanes: int) -> range:
-    """Return the numbered lanes that a rank owns when requests are segments: contiguous, sizes differing by at most 1."""
+    """Return the numbered lanes that a rank owns when requests are segments; shares differ by at most one lane."""
     return range(rank * lanes // ranks, (rank + 1) * lanes // ranks)
 
 

@@ -30,6 +30,7 @@ class Ranks(Protocol):
     def barrier(self) -> None: ...
     def counter(self) -> "Counter": ...
     def abort(self, code: int) -> None: ...
+    def close(self) -> None: ...
 
 
 class Counter(Protocol):
@@ -89,6 +90,9 @@ class Alone:
         """End the process."""
         raise SystemExit(code)
 
+    def close(self) -> None:
+        """Give nothing back: nothing was taken."""
+
 
 class LocalCounter:
     """A counter of one process."""
@@ -116,6 +120,7 @@ class MPIRanks:
         self._comm = MPI.COMM_WORLD
         self.rank: int = self._comm.rank
         self.size: int = self._comm.size
+        self._counters: list[WindowCounter] = []
 
     def broadcast(self, vector: Array) -> Array:
         """Return the root's vector of float64; the others pass one of any length."""
@@ -143,7 +148,7 @@ class MPIRanks:
             return array
         width = int(np.prod(mine.shape[1:]))
         everything = np.empty((int(rows.sum()), *mine.shape[1:]), mine.dtype)
-        kind = self._mpi._typedict[mine.dtype.char]
+        kind = self._mpi.Datatype.fromcode(mine.dtype.char)
         self._comm.Gatherv(mine, [everything, (rows * width).tolist(), kind], root=0)
         return everything.view(bool) if array.dtype == bool else everything
 
@@ -153,11 +158,17 @@ class MPIRanks:
 
     def counter(self) -> Counter:
         """Return a counter that lives in the memory of rank 0; collective."""
-        return WindowCounter(self._mpi, self._comm)
+        self._counters.append(WindowCounter(self._mpi, self._comm))
+        return self._counters[-1]
 
     def abort(self, code: int) -> None:
         """End the whole job at once."""
         self._comm.Abort(code)
+
+    def close(self) -> None:
+        """Free the windows; collective, so only at the end of a job that went well."""
+        for counter in self._counters:
+            counter.free()
 
     def _wait(self, request: Any) -> None:
         """Wait for a request without burning the core: sleep a little longer each time, 1 ms at most."""
@@ -190,6 +201,11 @@ class WindowCounter:
         """Return the value and add 1, as one atomic operation."""
         self._atomic(np.ones(1, np.int64), self._mpi.SUM)
         return int(self._old[0])
+
+    def free(self) -> None:
+        """Give the window back; collective."""
+        self._window.Unlock_all()
+        self._window.Free()
 
     def _atomic(self, operand: Array, operation: Any) -> None:
         self._window.Fetch_and_op(operand, self._old, 0, 0, operation)

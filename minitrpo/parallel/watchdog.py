@@ -1,0 +1,128 @@
+"""The watchdog: a tiny process beside each rank that says, when the rank was killed or got stuck, what it was doing.
+
+A launcher ends the job when a process dies, but nobody would learn which episode did it. The watchdog shares the
+rank's `Board` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
+"""
+
+import json
+import mmap
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.experience.randomness import reset_seed
+from minitrpo.experience.rollouts import Board
+from minitrpo.parallel.ranks import launched_rank
+
+LANES = 1024  # the widest lockstep a board has room for
+TEXT = 8192  # bytes for the description of the job
+
+
+class Watchdog:
+    """The rank's side: the board to play on, `describe` to say what the job is, `dismiss` when all went well."""
+
+    def __init__(self, stuck_after: float) -> None:
+        words = Board.size(LANES)
+        self._memory = mmap.mmap(-1, words * 8 + TEXT)
+        self.board = Board.on(np.frombuffer(self._memory, np.int64, words))
+        self._text_start = words * 8
+        self._pipe = -1
+        if hasattr(os, "fork"):
+            self._fork(stuck_after)
+
+    def describe(self, **job: Any) -> None:
+        """Say what the job is: env, seed, run (the run folder), replay and resume (commands)."""
+        text = json.dumps(job).encode()[: TEXT - 1]
+        self._memory[self._text_start : self._text_start + len(text) + 1] = text + b"\0"
+
+    def dismiss(self) -> None:
+        """Send the watchdog home: this rank ends by itself from here on."""
+        if self._pipe >= 0:
+            os.write(self._pipe, b"home")
+            os.close(self._pipe)
+            self._pipe = -1
+
+    def report(self, failure: str) -> None:
+        """Print why this rank failed, unless another rank was first, and send the watchdog home."""
+        announce(failure, self._job())
+        self.dismiss()
+
+    def _job(self) -> dict[str, Any]:
+        text = bytes(self._memory[self._text_start :]).partition(b"\0")[0]
+        return json.loads(text) if text else {}
+
+    def _fork(self, stuck_after: float) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reading, self._pipe = os.pipe()
+        parent = os.getpid()
+        if os.fork() == 0:
+            try:
+                self._guard(reading, parent, stuck_after)
+            finally:
+                os._exit(0)
+        os.close(reading)
+
+    def _guard(self, pipe: int, parent: int, stuck_after: float) -> None:
+        """Sleep until the rank ends; speak up if it did not say goodbye, or if it steps no more."""
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.dup2(pipe, 0)
+        os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
+        os.close(1)
+        beats, since = -1, time.monotonic()
+        while True:
+            ready, _, _ = select.select([0], [], [], 1.0)
+            if ready:
+                if os.read(0, 4) != b"home":
+                    self._say("was killed or crashed")
+                return
+            now = int(self.board.beats[0])
+            if now != beats or not self.board.busy[0] or _is_stopped(parent):
+                beats, since = now, time.monotonic()
+            elif time.monotonic() - since > stuck_after:
+                self._say(f"is stuck: no environment step for {stuck_after:g} s")
+                os.kill(parent, signal.SIGKILL)
+                return
+
+    def _say(self, what: str) -> None:
+        job = self._job()
+        playing = [
+            f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], iteration, number)})"
+            for iteration, number in (self.board.episodes() if job and self.board.busy[0] else [])
+        ]
+        place = f"while playing {job['env']}: {', '.join(playing)}" if playing else "outside the environments"
+        announce(f"{what} {place}", job, [number for _, number in self.board.episodes()] if playing else [])
+
+
+def announce(failure: str, job: dict[str, Any], episodes: list[int] | None = None) -> None:
+    """Write one message to stderr and to failure.txt in the run folder; the first rank to fail speaks for all."""
+    lines = [f"minitrpo: rank {launched_rank()} {failure}"]
+    if job and episodes:
+        shown = " or ".join(f"{job['replay']} {number}" for number in episodes[:3])
+        lines.append(f"  to play that episode in one process: {shown}")
+    if job.get("resume"):
+        lines.append(f"  nothing is lost; to go on from the last update: {job['resume']}")
+    text = "\n".join(lines) + "\n"
+    if job.get("run"):
+        try:
+            descriptor = os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        except OSError:
+            return  # another rank was first
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
+    os.write(2, text.encode())
+
+
+def _is_stopped(process: int) -> bool:
+    """Return whether a process is suspended (Ctrl-Z): that is not being stuck. Only Linux can say."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    except OSError:
+        return False
