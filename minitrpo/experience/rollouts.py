@@ -27,30 +27,34 @@ class Board:
 
     busy: Array  # (1,): 1 while environments are being stepped
     beats: Array  # (1,): lockstep ticks so far
+    stepping: Array  # (1,): the lane whose environment is at work, -1 if that is not known
     iterations: Array  # (W,): first half of each lane's key
     numbers: Array  # (W,): second half, the episode number
 
     @staticmethod
     def size(width: int) -> int:
         """Return how many int64 a board of this width takes."""
-        return 2 + 2 * width
+        return 3 + 2 * width
 
     @classmethod
     def on(cls, memory: Array) -> "Board":
         """Return a board of idle lanes on a vector of int64."""
         board = cls.reading(memory)
-        memory[:], board.numbers[:] = 0, IDLE
+        memory[:] = 0
+        board.stepping[:], board.numbers[:] = IDLE, IDLE
         return board
 
     @classmethod
     def reading(cls, memory: Array) -> "Board":
         """Return the board that stands on a vector of int64."""
-        width = (len(memory) - 2) // 2
-        return cls(memory[:1], memory[1:2], memory[2 : 2 + width], memory[2 + width :])
+        width = (len(memory) - 3) // 2
+        return cls(memory[:1], memory[1:2], memory[2:3], memory[3 : 3 + width], memory[3 + width :])
 
     def episodes(self) -> list[tuple[int, int]]:
-        """Return (iteration, number) of the episodes being played."""
+        """Return (iteration, number) of the episode whose environment is at work, or of all that are being played."""
         playing = self.numbers != IDLE
+        if self.stepping[0] != IDLE:
+            playing = np.arange(len(self.numbers)) == self.stepping[0]
         return list(zip(self.iterations[playing].tolist(), self.numbers[playing].tolist(), strict=True))
 
 
@@ -78,7 +82,8 @@ class Rollouts:
         self.spec, self.policy, self.simulators, self.run_seed = spec, policy, simulators, run_seed
         self.width = width
         board = board or Board.on(np.zeros(Board.size(width), np.int64))
-        self.board = Board(board.busy, board.beats, board.iterations[:width], board.numbers[:width])
+        self.board = Board(board.busy, board.beats, board.stepping, board.iterations[:width], board.numbers[:width])
+        simulators.stepping = board.stepping
         self.lanes = np.zeros(0, np.intp)  # lanes in use, ascending
         self._observations = np.zeros((width, spec.observation_size))
         self._first_tick = np.zeros(width, np.int64)  # tick of the first step of the lane's piece

@@ -48,9 +48,9 @@ class Watchdog:
             os.close(self._pipe)
             self._pipe = -1
 
-    def report(self, failure: str) -> None:
-        """Print why this rank failed, unless another rank was first, and send the watchdog home."""
-        announce(failure, self._job())
+    def report(self, failure: str, episodes: list[int]) -> None:
+        """Print why this rank failed and in which episodes, unless another rank was first; send the watchdog home."""
+        announce(failure, self._job(), episodes)
         self.dismiss()
 
     def _job(self) -> dict[str, Any]:
@@ -101,12 +101,11 @@ class Watchdog:
         announce(f"{what} {place}", job, [number for _, number in self.board.episodes()] if playing else [])
 
 
-def announce(failure: str, job: dict[str, Any], episodes: list[int] | None = None) -> None:
+def announce(failure: str, job: dict[str, Any], episodes: list[int]) -> None:
     """Write one message to stderr and to failure.txt in the run folder; the first rank to fail speaks for all."""
     lines = [f"minitrpo: rank {launched_rank()} {failure}"]
     if job and episodes:
-        shown = " or ".join(f"{job['replay']} {number}" for number in episodes[:3])
-        lines.append(f"  to play that episode in one process: {shown}")
+        lines.append(f"  to play that episode in one process: {job['replay']} {episodes[0]}")
     if job.get("resume"):
         lines.append(f"  nothing is lost; to go on from the last update: {job['resume']}")
     text = "\n".join(lines) + "\n"

@@ -1,0 +1,198 @@
+"""python -m minitrpo.doctor: can this machine run everything? A line for each thing, with the cure where it cannot."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+NEEDED = (
+    "numpy",
+    "scipy",
+    "autograd",
+    "gymnasium",
+    "mujoco",
+    "mpi4py",
+    "matplotlib",
+    "tqdm",
+    "threadpoolctl",
+    "imageio",
+)
+COURSE = ("jupyterlab", "nbval", "jupytext", "ipywidgets")
+SECONDS = 60  # for anything that starts processes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, whether it is well, what was seen, and the cure if it is not."""
+
+    name: str
+    well: bool
+    seen: str
+    cure: str = ""
+
+    def __str__(self) -> str:
+        line = f"{'ok  ' if self.well else 'FAIL'}  {self.name:<12} {self.seen}"
+        return line if self.well else f"{line}\n      cure: {self.cure}"
+
+
+def python() -> Finding:
+    """Look at the interpreter."""
+    return Finding(
+        "python",
+        sys.version_info >= (3, 11),
+        sys.version.split()[0],
+        "install Python 3.11 or newer, then make clean train",
+    )
+
+
+def packages() -> Finding:
+    """Look for the packages that training needs."""
+    found, missing = _versions(NEEDED)
+    cure = f"pip install -c requirements.lock {' '.join(missing)}"
+    return Finding("packages", not missing, f"missing: {', '.join(missing)}" if missing else found, cure)
+
+
+def course() -> Finding:
+    """Look for the packages that the notebooks need; training does without."""
+    found, missing = _versions(COURSE)
+    return Finding(
+        "course", True, f"not installed: {', '.join(missing)} (make lab installs them)" if missing else found
+    )
+
+
+def cores() -> Finding:
+    """Count the cores this process may use."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Finding("cores", True, f"{usable} usable of {os.cpu_count()}; more ranks than that share them")
+
+
+def launcher() -> Finding:
+    """Compare the mpiexec on the PATH with the MPI library that mpi4py loads: they must be one family."""
+    path = shutil.which("mpiexec")
+    if path is None:
+        cure = f"put {Path(sys.executable).parent} first on PATH (make does), or load the cluster's MPI module"
+        return Finding("launcher", False, "no mpiexec on the PATH", cure)
+    library = _run([sys.executable, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"])
+    said = _run([path, "--version"])
+    seen = f"{path} is {_family(said)}, mpi4py loads {_family(library)}"
+    cure = "mpiexec and mpi4py's library differ: use the mpiexec beside python, or rebuild mpi4py on this MPI (README)"
+    return Finding("launcher", _family(said) == _family(library) != "unknown", seen, cure)
+
+
+def ranks() -> Finding:
+    """Start two ranks and let them count themselves."""
+    path = shutil.which("mpiexec")
+    if path is None:
+        return Finding("ranks", False, "cannot be tried without mpiexec", "see launcher")
+    program = "from mpi4py import MPI; c = MPI.COMM_WORLD; print('sum', c.allreduce(c.rank + 1), 'of', c.size)"
+    said = _run([path, "-n", "2", sys.executable, "-c", program])
+    well = said.count("sum 3 of 2") == 2
+    cure = "the ranks do not see each other: mpiexec and mpi4py belong to different MPIs; see launcher and README"
+    seen = "2 ranks see each other" if well else f"mpiexec -n 2 said: {' '.join(said.split())[-200:]}"
+    return Finding("ranks", well, seen, cure)
+
+
+def blas() -> Finding:
+    """Look at BLAS: one thread per rank while training, and rows of a product that do not depend on their neighbours."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    from minitrpo.policies import mlp
+
+    pools = ", ".join(f"{i['internal_api']} {i['version']}, {i['num_threads']} thread(s)" for i in threadpool_info())
+    rng = np.random.default_rng(0)
+    x, well = rng.standard_normal((16, 17)), True
+    layers = [(rng.standard_normal((17, 64)), np.zeros(64)), (rng.standard_normal((64, 6)), np.zeros(6))]
+    with threadpool_limits(1):
+        rows = mlp(layers, x)
+        for _ in range(100):
+            order = rng.permutation(16)
+            kept = rng.random(16) < 0.5  # the others make room for zeros
+            moved = mlp(layers, np.where(kept[:, None], x[order], 0.0))
+            well &= np.array_equal(moved[kept], rows[order][kept])
+    cure = "this BLAS rounds a row by its place: runs stay right, but their bits may depend on the number of ranks"
+    return Finding("blas", well, f"{pools or 'unknown'}; training limits each rank to 1", cure)
+
+
+def rendering() -> Finding:
+    """Draw one MuJoCo frame without a screen; only watch.py and the notebooks' films need it."""
+    program = (
+        "import gymnasium; e = gymnasium.make('Reacher-v5', render_mode='rgb_array'); e.reset(seed=0); "
+        "print('drew', e.render().std() > 0)"
+    )
+    setting = os.environ.get("MUJOCO_GL") or ("default" if os.environ.get("DISPLAY") else "egl")
+    environment = {} if setting == "default" else {"MUJOCO_GL": setting}
+    well = "drew True" in _run([sys.executable, "-c", program], environment)
+    cure = "for videos: apt-get install libegl1 libgl1-mesa-dri and MUJOCO_GL=egl (training does not need it)"
+    return Finding("rendering", well, f"MUJOCO_GL={setting} {'draws' if well else 'cannot draw'} a frame", cure)
+
+
+def disk() -> Finding:
+    """Write a file where run folders go."""
+    try:
+        with tempfile.NamedTemporaryFile(dir="."):
+            return Finding("disk", True, "run folders can be written here")
+    except OSError as error:
+        return Finding(
+            "disk", False, f"cannot write here: {error.strerror}", "change to a folder of your own, or use --out"
+        )
+
+
+def examine() -> Iterator[Finding]:
+    """Yield all findings, one after the other."""
+    looks: list[Callable[[], Finding]] = [python, packages, course, cores, launcher, ranks, blas, rendering, disk]
+    for look in looks:
+        try:
+            yield look()
+        except Exception as error:  # a doctor does not fall ill
+            yield Finding(look.__name__, False, f"{type(error).__name__}: {error}", "reinstall: make clean train")
+
+
+def _family(text: str) -> str:
+    """Return whose MPI speaks; Intel's and Hydra's launchers belong to MPICH's ABI."""
+    signs = {"Intel": "MPICH", "HYDRA": "MPICH", "MPICH": "MPICH", "Open MPI": "Open MPI", "OpenRTE": "Open MPI"}
+    return next((family for sign, family in signs.items() if sign in text), "unknown")
+
+
+def _versions(names: tuple[str, ...]) -> tuple[str, list[str]]:
+    found, missing = [], []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    return ", ".join(found), missing
+
+
+def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env={**os.environ, **(environment or {})},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {SECONDS} s"
+    return done.stdout + done.stderr
+
+
+def main() -> int:
+    """Print the findings; exit code 1 if something that training needs is not well."""
+    well = True
+    for finding in examine():
+        print(finding, flush=True)
+        well &= finding.well or finding.name == "rendering"
+    return 0 if well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
