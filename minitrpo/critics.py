@@ -2,26 +2,16 @@
 
 A critic predicts with its previous fit and is fitted afterwards; the other order would explain each return by
 itself and leave no advantage. Its numbers are a dict of arrays, so that it can be checkpointed as it is.
+Observations are (N, D), times since the episode began (N,), targets (N,).
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from minitrpo.policies import Array, Layers, count_parameters, initialise_mlp, layer_sizes, unflatten
 
 State = dict[str, Array]
-
-
-class Critic(Protocol):
-    """What the trainer asks of a critic; observations (N, D), times since the episode began (N,), targets (N,)."""
-
-    def initialise(self, rng: np.random.Generator) -> State: ...
-    def predict(self, state: State, observations: Array, times: Array) -> Array: ...
-    def fit(
-        self, state: State, observations: Array, times: Array, targets: Array, rng: np.random.Generator
-    ) -> State: ...
 
 
 @dataclass(frozen=True)
@@ -113,6 +103,9 @@ class MLPCritic:
         biases += (state["shift"] - shift) / scale
         state["shift"][:], state["scale"][:] = shift, scale
         return state
+
+
+Critic = LinearCritic | MLPCritic
 
 
 def forward(layers: Layers, inputs: Array) -> list[Array]:

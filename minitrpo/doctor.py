@@ -82,7 +82,7 @@ def launcher() -> Finding:
     library = _run([sys.executable, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"])
     said = _run([path, "--version"])
     seen = f"{path} is {_family(said)}, mpi4py loads {_family(library)}"
-    cure = "mpiexec and mpi4py's library differ: use the mpiexec beside python, or rebuild mpi4py on this MPI (README)"
+    cure = "they must be one MPI: use the mpiexec beside python, or rebuild mpi4py on this MPI (README)"
     return Finding("launcher", _family(said) == _family(library) != "unknown", seen, cure)
 
 
@@ -91,16 +91,19 @@ def ranks() -> Finding:
     path = shutil.which("mpiexec")
     if path is None:
         return Finding("ranks", False, "cannot be tried without mpiexec", "see launcher")
-    program = "from mpi4py import MPI; c = MPI.COMM_WORLD; print('sum', c.allreduce(c.rank + 1), 'of', c.size)"
+    program = (
+        "from mpi4py import MPI; c = MPI.COMM_WORLD; s = c.allreduce(c.rank + 1); "
+        "c.rank or print('sum', s, 'of', c.size)"
+    )
     said = _run([path, "-n", "2", sys.executable, "-c", program])
-    well = said.count("sum 3 of 2") == 2
+    well = said.count("sum ") == said.count("sum 3 of 2") == 1
     cure = "the ranks do not see each other: mpiexec and mpi4py belong to different MPIs; see launcher and README"
     seen = "2 ranks see each other" if well else f"mpiexec -n 2 said: {' '.join(said.split())[-200:]}"
     return Finding("ranks", well, seen, cure)
 
 
 def blas() -> Finding:
-    """Look at BLAS: one thread per rank while training, and rows of a product that do not depend on their neighbours."""
+    """Look at BLAS: its threads, and whether a row of a product depends on the rows beside it."""
     from threadpoolctl import threadpool_info, threadpool_limits
 
     from minitrpo.policies import mlp

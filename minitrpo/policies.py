@@ -8,7 +8,7 @@ a row of distribution parameters, an array (N, K); every formula below is a func
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import autograd.numpy as np
 import numpy
@@ -64,39 +64,28 @@ def initialise_mlp(rng: numpy.random.Generator, sizes: list[tuple[int, int]], la
     return numpy.concatenate(parts)
 
 
-class Policy(Protocol):
-    """What the rest of the package asks of a policy; `rows` are distribution parameters (N, K)."""
-
-    @property
-    def sizes(self) -> list[tuple[int, int]]: ...
-    @property
-    def noise_size(self) -> int: ...
-    def initialise(self, rng: numpy.random.Generator) -> Array: ...
-    def distribution(self, theta: Array, observations: Array) -> Array: ...
-    def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array: ...
-    def sample(self, rows: Array, noise: Array) -> Array: ...
-    def mode(self, rows: Array) -> Array: ...
-    def log_prob(self, rows: Array, actions: Array) -> Array: ...
-    def kl(self, old: Array, new: Array) -> Array: ...
-    def entropy(self, rows: Array) -> Array: ...
-
-
 @dataclass(frozen=True)
-class GaussianPolicy:
-    """pi(a|s) = N(mean(s), diag exp(2 log_std)); log_std is part of theta and the same in every state.
-
-    Rows are (mean, log_std), K = 2A; actions are (N, A); noise is standard normal, (N, A).
-    """
+class Perceptron:
+    """The shape of the network behind a policy."""
 
     observation_size: int
     action_size: int
     hidden: tuple[int, ...] = (64, 64)
-    initial_log_std: float = 0.0
 
     @cached_property
     def sizes(self) -> list[tuple[int, int]]:
         """Return the (inputs, outputs) of every layer."""
         return layer_sizes(self.observation_size, self.hidden, self.action_size)
+
+
+@dataclass(frozen=True)
+class GaussianPolicy(Perceptron):
+    """pi(a|s) = N(mean(s), diag exp(2 log_std)); log_std is part of theta and the same in every state.
+
+    Rows are (mean, log_std), K = 2A; actions are (N, A); noise is standard normal, (N, A).
+    """
+
+    initial_log_std: float = 0.0
 
     @property
     def noise_size(self) -> int:
@@ -150,18 +139,10 @@ class GaussianPolicy:
 
 
 @dataclass(frozen=True)
-class CategoricalPolicy:
+class CategoricalPolicy(Perceptron):
     """pi(a|s) = softmax(logits(s))[a]. Rows are logits, K = A; actions are integers (N,); noise is uniform, (N, 1)."""
 
-    observation_size: int
-    action_size: int
-    hidden: tuple[int, ...] = (64, 64)
     noise_size: ClassVar[int] = 1
-
-    @cached_property
-    def sizes(self) -> list[tuple[int, int]]:
-        """Return the (inputs, outputs) of every layer."""
-        return layer_sizes(self.observation_size, self.hidden, self.action_size)
 
     def initialise(self, rng: numpy.random.Generator) -> Array:
         """Return a fresh theta (P,): orthogonal layers, the last one small, so that all actions are likely at first."""
@@ -201,3 +182,6 @@ class CategoricalPolicy:
     def _log_softmax(self, rows: Array) -> Array:
         shifted = rows - np.max(rows, axis=1, keepdims=True)
         return shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
+
+
+Policy = GaussianPolicy | CategoricalPolicy

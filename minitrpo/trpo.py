@@ -22,17 +22,11 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What an update did, for the log."""
+class Report(LineSearch):
+    """What an update did, for the log: how its line search ended, and where it began."""
 
-    accepted: bool
-    reason: str
-    kl: float
-    surrogate_gain: float
-    gain_ratio: float
-    line_search_steps: int
     gradient_norm: float
-    entropy: float
+    entropy: float  # of the old policy, mean over the states, in nats
 
 
 def trpo_step(
@@ -58,7 +52,9 @@ def trpo_step(
     full_step = step_scale(max_kl, float(x @ (g - residual))) * x
     evaluate, old = _objective(policy, theta, batch)
     search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl)
-    return search.theta, _report(search, float(np.linalg.norm(g)), float(np.mean(policy.entropy(old))))
+    return search.theta, Report(
+        **vars(search), gradient_norm=float(np.linalg.norm(g)), entropy=float(np.mean(policy.entropy(old)))
+    )
 
 
 def _objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Array], tuple[float, float]], Array]:
@@ -73,16 +69,3 @@ def _objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Ar
         return gain, float(mean_kl(policy, old, rows))
 
     return evaluate, old
-
-
-def _report(search: LineSearch, gradient_norm: float, entropy: float) -> Report:
-    return Report(
-        accepted=search.accepted,
-        reason=search.reason,
-        kl=search.kl,
-        surrogate_gain=search.gain,
-        gain_ratio=search.gain_ratio,
-        line_search_steps=search.trials,
-        gradient_norm=gradient_norm,
-        entropy=entropy,
-    )

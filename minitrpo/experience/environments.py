@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import gymnasium
@@ -33,6 +34,17 @@ class EnvironmentSpec:
         if self.discrete:
             return CategoricalPolicy(self.observation_size, self.action_size, hidden)
         return GaussianPolicy(self.observation_size, self.action_size, hidden, initial_log_std)
+
+    @cached_property
+    def _centre_and_half(self) -> tuple[Array, Array]:
+        bounded = np.isfinite(self.low) & np.isfinite(self.high)
+        centre = np.where(bounded, (self.high + self.low) / 2, 0.0)
+        return centre, np.where(bounded, (self.high - self.low) / 2, 1.0)
+
+    def stretched(self, actions: Array) -> Array:
+        """Return continuous actions (k, A) as the environment takes them: [-1, 1] stretched to the bounds, clipped."""
+        centre, half = self._centre_and_half
+        return np.clip(centre + half * actions, self.low, self.high).astype(np.float32)
 
 
 class LaneFailed(RuntimeError):
@@ -80,7 +92,7 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     if module:
         _import(module, env_id)
     try:
-        with without_stderr():
+        with without_mujoco_warnings() if _uses_mujoco(env_id) else contextlib.nullcontext():
             return gymnasium.make(env_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
         raise BadInput(f"{env_id} needs a package that is not installed: {_one_line(error)}") from error
@@ -90,7 +102,7 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
 @contextlib.contextmanager
 def without_stderr() -> Iterator[None]:
-    """Silence the C-level stderr: MuJoCo warns about Gymnasium's own model files each time it loads one."""
+    """Silence the C-level stderr: graphics drivers talk while they draw."""
     sys.stderr.flush()
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
@@ -100,6 +112,24 @@ def without_stderr() -> Iterator[None]:
         os.dup2(saved, 2)
         os.close(saved)
         os.close(null)
+
+
+@contextlib.contextmanager
+def without_mujoco_warnings() -> Iterator[None]:
+    """Silence MuJoCo: it warns about Gymnasium's own model files at every load, on stderr and in MUJOCO_LOG.TXT."""
+    import mujoco
+
+    handler = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(handler)
+
+
+def _uses_mujoco(env_id: str) -> bool:
+    registered = gymnasium.registry.get(env_id.rpartition(":")[2])
+    return "mujoco" in sys.modules or (registered is not None and "mujoco" in str(registered.entry_point))
 
 
 def _import(module: str, env_id: str) -> None:
@@ -134,9 +164,6 @@ class GymnasiumSimulators:
         self.stepping = np.full(1, -1)
         self._environments: dict[int, gymnasium.Env[Any, Any]] = {}
         self._first_action = 0
-        bounded = np.isfinite(spec.low) & np.isfinite(spec.high)
-        self._centre = np.where(bounded, (spec.high + spec.low) / 2, 0.0)
-        self._half = np.where(bounded, (spec.high - spec.low) / 2, 1.0)
 
     def reset(self, lane: int, seed: int) -> Array:
         """Begin an episode in a lane and return its first observation (D,)."""
@@ -179,9 +206,8 @@ class GymnasiumSimulators:
         """Return the actions as the environment takes them: integers, or [-1, 1] stretched to the bounds, clipped."""
         if self.spec.discrete:
             return (actions + self._first_action).tolist()
-        stretched = np.clip(self._centre + self._half * actions, self.spec.low, self.spec.high)
         shape = next(iter(self._environments.values())).action_space.shape or ()
-        return stretched.astype(np.float32).reshape(len(actions), *shape)
+        return self.spec.stretched(actions).reshape(len(actions), *shape)
 
     def close(self) -> None:
         """Close all environments."""

@@ -1,7 +1,8 @@
 """Rollouts: one rank plays several episodes in lockstep, so that one matrix product serves them all.
 
-The product always has `width` rows, whether a lane is in use or not, because BLAS may round a row differently in
-a matrix of another height. An episode's numbers therefore do not depend on the episodes played beside it.
+The product always has the same number of rows, a multiple of ROWS, whether a lane is in use or not, because BLAS
+may round a row differently in a matrix of another height, or in the rows that are left over beside its blocks. An
+episode's numbers therefore do not depend on the episodes played beside it.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.policies import Array, Policy
 
+ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows
 NOISE = 64  # steps whose random numbers are drawn at once; the stream is the same for any value
 IDLE = -1
 
@@ -85,13 +87,14 @@ class Rollouts:
         self.board = Board(board.busy, board.beats, board.stepping, board.iterations[:width], board.numbers[:width])
         simulators.stepping = board.stepping
         self.lanes = np.zeros(0, np.intp)  # lanes in use, ascending
-        self._observations = np.zeros((width, spec.observation_size))
+        height = -(-width // ROWS) * ROWS
+        self._observations = np.zeros((height, spec.observation_size))
         self._first_tick = np.zeros(width, np.int64)  # tick of the first step of the lane's piece
         self._start = np.zeros(width, np.int64)  # steps of the episode before this piece
         self._returns = np.zeros(width)
         self._generators: dict[int, np.random.Generator] = {}
-        self._noise = np.zeros((width, NOISE, policy.noise_size))
-        self._noise_used = np.zeros(width, np.int64)
+        self._noise = np.zeros((height, NOISE, policy.noise_size))
+        self._noise_used = np.zeros(height, np.int64)
         self._past_actions: dict[int, list[Array]] = {}  # of earlier pieces of the episode in a lane
         self._record: list[tuple[Array, Array, Array]] = []  # per tick: observations, actions, rewards of all lanes
 
@@ -183,11 +186,11 @@ class Rollouts:
         return [(int(lanes[i]), following[i].copy(), bool(terminated[i])) for i in ended]
 
     def _next_noise(self, lanes: Array) -> Array:
-        """Return the next random numbers of these lanes, in an array of all lanes (W, noise size)."""
+        """Return the next random numbers of these lanes, in an array of all rows of the product."""
         for lane in lanes[self._noise_used[lanes] == NOISE].tolist():
             self._noise[lane] = self.policy.draw_noise(self._generators[lane], NOISE)
             self._noise_used[lane] = 0
-        noise = self._noise[np.arange(self.width), np.minimum(self._noise_used, NOISE - 1)]
+        noise = self._noise[np.arange(len(self._noise)), np.minimum(self._noise_used, NOISE - 1)]
         self._noise_used[lanes] += 1
         return np.asarray(noise)
 

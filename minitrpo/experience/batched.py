@@ -1,0 +1,118 @@
+"""Batched MuJoCo: Gymnasium's own tasks, all lanes stepped by one call into C, with the bits of stepping each alone.
+
+What Gymnasium does in Python around every step of every copy is done once a tick, for all lanes, in numpy.
+Source: `mujoco.batch` (MuJoCo 4); the tasks are in `mujoco_tasks`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+from gymnasium.utils import seeding
+from mujoco.batch import Batch, SimulationError
+
+from minitrpo.experience.environments import EnvironmentSpec, LaneFailed, check_finite, without_mujoco_warnings
+from minitrpo.experience.mujoco_tasks import TASKS
+from minitrpo.policies import Array
+
+ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+ALL = slice(None)
+
+
+def supports(env_id: str) -> bool:
+    """Return whether the id is one of the tasks and still means Gymnasium's own class with its default settings."""
+    task, registered = TASKS.get(env_id), gymnasium.registry.get(env_id)
+    if task is None or registered is None:
+        return False
+    own = registered.entry_point == f"gymnasium.envs.mujoco.{task.entry_point}"
+    return own and not registered.kwargs and not registered.additional_wrappers
+
+
+class BatchedSimulators:
+    """Copies of one of Gymnasium's MuJoCo tasks, one per lane, stepped together by one thread."""
+
+    def __init__(self, spec: EnvironmentSpec, width: int) -> None:
+        self.spec = spec
+        self.width = width
+        self.stepping = np.full(1, -1)  # all lanes are at work at once, in C
+        task = TASKS[spec.id]
+        self.model = load_model(ASSETS / task.file)
+        self.task = task(self.model)
+        # MuJoCo computes external forces only when asked after a step, which takes the lane's whole MjData
+        self._forces = "cfrc_ext" in task.reads
+        self.batch = Batch(self.model, width, nthread=1, persistent=self._forces)
+        self._fields = {name: self.batch.bind(name) for name in ("qpos", "qvel", *task.reads) if name != "cfrc_ext"}
+        if self._forces:
+            self._fields["cfrc_ext"] = np.zeros((width, self.model.nbody, 6))
+            self._data = mujoco.MjData(self.model)
+        self._ctrl = self.batch.bind("ctrl")
+        self._seconds = self.model.opt.timestep * task.frame_skip  # of one step
+        self._limit = np.inf if spec.max_episode_steps is None else spec.max_episode_steps
+        self._steps = np.zeros(width, np.int64)  # of the episode in each lane
+
+    def reset(self, lane: int, seed: int) -> Array:
+        """Begin an episode in a lane and return its first observation (D,)."""
+        one = np.array([lane], np.int32)
+        self.batch.reset(one, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+        self.task.start(seeding.np_random(seed)[0], self._fields["qpos"][lane], self._fields["qvel"][lane])
+        with named_failures():
+            self.batch.forward(one)
+        self._steps[lane] = 0
+        if self._forces:
+            self._fields["cfrc_ext"][lane] = 0
+        return self.task.observe(self._now(one))[0]
+
+    def step(self, lanes: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
+        """Step k ascending lanes with the policy's actions; return observations (k, D), rewards, terminated, truncated.
+
+        Raises LaneFailed for the first lane where MuJoCo fails or something is not finite.
+        """
+        ids, rows = (None, ALL) if len(lanes) == self.width else (lanes, lanes)
+        actions = self.spec.stretched(actions)
+        self._ctrl[rows] = actions
+        before = self.task.position(self._now(rows)).copy()
+        with named_failures():
+            self.batch.step(ids, nstep=self.task.frame_skip)
+        if self._forces:
+            self._read_forces(lanes)
+        now = self._now(rows)
+        velocities = (self.task.position(now) - before) / self._seconds
+        observations = self.task.observe(now)
+        rewards, terminated = self.task.judge(now, actions, velocities)
+        check_finite(lanes, observations, rewards)
+        self._steps[rows] += 1
+        return observations, rewards, terminated, self._steps[rows] >= self._limit
+
+    def close(self) -> None:
+        """Nothing to close: the memory goes with the object."""
+
+    def _now(self, rows: Any) -> SimpleNamespace:
+        """Return what the task reads of these lanes; for all lanes the arrays are views that the next step changes."""
+        return SimpleNamespace(**{name: field[rows] for name, field in self._fields.items()})
+
+    def _read_forces(self, lanes: Array) -> None:
+        """Compute the external forces on all bodies at the last evaluation of the dynamics in the step."""
+        for lane in lanes.tolist():
+            self.batch.get_data(lane, self._data)
+            mujoco.mj_rnePostConstraint(self.model, self._data)
+            self._fields["cfrc_ext"][lane] = self._data.cfrc_ext
+
+
+def load_model(path: Path) -> Any:
+    """Return the mujoco.MjModel of a file, without the warnings that MuJoCo prints and logs about Gymnasium's files."""
+    with without_mujoco_warnings():
+        return mujoco.MjModel.from_xml_path(str(path))
+
+
+@contextmanager
+def named_failures() -> Iterator[None]:
+    """Turn an error inside MuJoCo into LaneFailed for the first lane that has it."""
+    try:
+        yield
+    except SimulationError as error:
+        raise LaneFailed(int(error.ids[0]), f"MuJoCo failed: {error}") from error

@@ -1,0 +1,138 @@
+"""The run folder: config.json, metrics.csv, checkpoint.npz, learning_curve.png. Nothing in it is ever half written."""
+
+import csv
+import json
+import os
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.errors import BadInput
+from minitrpo.policies import Array
+from minitrpo.runs.settings import Settings
+
+COLUMNS = (
+    "iteration",
+    "env_steps",
+    "time_s",
+    "episodes",
+    "mean_return",
+    "mean_length",
+    "steps_per_update",
+    "max_kl",
+    "kl",
+    "surrogate_gain",
+    "gain_ratio",
+    "line_search_steps",
+    "line_search",
+    "gradient_norm",
+    "entropy",
+    "explained_variance",
+    "collect_s",
+    "wait_s",
+    "gather_s",
+    "update_s",
+    "iteration_s",
+    "ranks",
+)
+TIMINGS = ("time_s", "collect_s", "wait_s", "gather_s", "update_s", "iteration_s", "ranks")  # differ run by run
+
+
+class RunFolder:
+    """One run on disk; only the root writes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, out: str | None, env: str, seed: int) -> "RunFolder":
+        """Return a new folder: `out`, or the next free runs/ENV-seedS-NN. BadInput if something is already there."""
+        if out is not None:
+            path = Path(out)
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise BadInput(
+                    f"--out {out} exists and is not empty: choose another folder, or go on with --resume {out}"
+                )
+        else:
+            name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
+            number = 1
+            while (path := Path("runs") / f"{name}-{number:02d}").exists():
+                number += 1
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            (path / "metrics.csv").write_text(",".join(COLUMNS) + "\n")
+        except OSError as error:
+            raise BadInput(f"cannot write to {path}: {error.strerror}; choose another --out") from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str) -> "RunFolder":
+        """Return an existing run; BadInput if the folder does not hold one."""
+        folder = cls(Path(path))
+        if not folder.path.is_dir():
+            raise BadInput(f"there is no folder {path}; give the folder of a run, the one with config.json in it")
+        for name in ("config.json", "metrics.csv", "checkpoint.npz"):
+            if not (folder.path / name).is_file():
+                raise BadInput(f"{path} holds no {name}: it is not the folder of a run that has begun")
+        return folder
+
+    def write_config(self, settings: Settings, provenance: dict[str, Any]) -> None:
+        """Write the settings and what made the run: command, versions, cores, ranks, date."""
+        text = json.dumps({"settings": asdict(settings), "provenance": provenance}, indent=2)
+        _replace(self.path / "config.json", text.encode())
+
+    def read_config(self) -> dict[str, Any]:
+        """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged."""
+        try:
+            config: dict[str, Any] = json.loads((self.path / "config.json").read_text())
+            config["settings"]["env"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"{self.path / 'config.json'} is damaged: it is not the settings of a run") from error
+        return config
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Add one update to metrics.csv; it is on disk before the checkpoint that follows."""
+        with (self.path / "metrics.csv").open("a", newline="") as file:
+            csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(row)
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the rows of metrics.csv as text."""
+        with (self.path / "metrics.csv").open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    def columns(self) -> dict[str, Array]:
+        """Return the numeric columns of metrics.csv as arrays, one entry per update."""
+        rows = self.rows()
+        return {c: np.array([float(row[c]) for row in rows]) for c in COLUMNS if c != "line_search"}
+
+    def forget_after(self, iteration: int) -> None:
+        """Drop the rows of updates that the checkpoint of `iteration` does not know, and the report of a failure."""
+        lines = (self.path / "metrics.csv").read_text().splitlines()[: 1 + iteration]
+        _replace(self.path / "metrics.csv", ("\n".join(lines) + "\n").encode())
+        (self.path / "failure.txt").unlink(missing_ok=True)
+
+    def save_checkpoint(self, arrays: dict[str, Array]) -> None:
+        """Write checkpoint.npz at once or not at all: a kill at any instant leaves the old one or the new one."""
+        temporary = self.path / "checkpoint.tmp"
+        with temporary.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self.path / "checkpoint.npz")
+
+    def load_checkpoint(self) -> dict[str, Array]:
+        """Return the arrays of checkpoint.npz, read without pickle; BadInput if it is damaged."""
+        try:
+            with np.load(self.path / "checkpoint.npz", allow_pickle=False) as arrays:
+                return dict(arrays)
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise BadInput(f"{self.path / 'checkpoint.npz'} is damaged: {error}") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)

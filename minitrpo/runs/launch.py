@@ -1,0 +1,74 @@
+"""From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, and one way to end for each way to fail."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from threadpoolctl import threadpool_limits
+
+from minitrpo.errors import BadInput, EpisodeFailed
+from minitrpo.parallel.ranks import Ranks, connect
+from minitrpo.parallel.watchdog import Watchdog
+
+Found = TypeVar("Found")
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: float) -> int:
+    """Run `work` on every rank of this job and return the exit code; a rank that fails ends all of them.
+
+    BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
+    """
+    watchdog = Watchdog(stuck_after)
+    ranks = connect()
+    try:
+        with threadpool_limits(1):
+            work(ranks, watchdog)
+        ranks.close()
+    except BadInput as error:  # raised by all ranks alike: see `together`
+        if ranks.rank == 0:
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+        code = BAD_INPUT
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BaseException as error:
+        watchdog.report(explain(error), [error.episode] if isinstance(error, EpisodeFailed) else [])
+        ranks.abort(FAILED)
+        code = FAILED
+    else:
+        code = OK
+    watchdog.dismiss()
+    return code
+
+
+def explain(error: BaseException) -> str:
+    """Return what to print of a failure: one line for an episode, the whole traceback for a bug of ours."""
+    if isinstance(error, EpisodeFailed):
+        return f"stopped: {error}"
+    return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()
+
+
+def together(ranks: Ranks, work: Callable[[], Found]) -> Found:
+    """Return what `work` returns on this rank; if it raises BadInput on any rank, raise the same on all."""
+    found, reason = None, ""
+    try:
+        found = work()
+    except BadInput as error:
+        reason = str(error)
+    reason = ranks.broadcast_object(next(filter(None, ranks.gather_objects(reason)), ""))
+    if reason:
+        raise BadInput(reason)
+    return cast(Found, found)
+
+
+def command(ranks: int, script: str, *arguments: str) -> str:
+    """Return a command line as a user would type it."""
+    python = " ".join(["python", script, *arguments])
+    return f"mpiexec -n {ranks} {python}" if ranks > 1 else python
+
+
+def script_path(name: str) -> str:
+    """Return where the script beside the running one is, as seen from here: mpi_scripts/replay.py."""
+    return os.path.join(os.path.relpath(os.path.dirname(os.path.abspath(sys.argv[0]))), name)

@@ -1,0 +1,74 @@
+"""Pictures of a run. matplotlib is imported only when one is drawn."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.policies import Array
+from minitrpo.runs.folder import RunFolder
+
+# Okabe & Ito's colours, which survive a projector and colour blindness
+BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8C8C8C"
+PHASES = {"collect_s": BLUE, "wait_s": ORANGE, "gather_s": RED, "update_s": GREEN}
+
+
+def learning_curve(folder: RunFolder) -> Path:
+    """Draw return against steps and against time, where the time went, and the knobs; return the picture's path."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    config, c = folder.read_config()["settings"], folder.columns()
+    figure, axes = plt.subplots(2, 2, figsize=(11, 7), constrained_layout=True)
+    figure.suptitle(f"{config['env']}, seed {config['seed']}, {int(c['ranks'][-1])} rank(s)")
+    _returns(axes[0, 0], c["env_steps"] / 1e3, c["mean_return"], "environment steps (thousands)")
+    axes[0, 0].set_ylabel("episode return (the environment's own)")
+    _returns(axes[0, 1], c["time_s"], c["mean_return"], "wall-clock time (s)")
+    _phases(axes[1, 0], c)
+    _knobs(axes[1, 1], c)
+    path = folder.path / "learning_curve.png"
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path
+
+
+def smooth(y: Array, window: int = 10) -> Array:
+    """Return the mean of the last `window` entries at each place, ignoring NaN."""
+    pieces = [y[max(0, i + 1 - window) : i + 1] for i in range(len(y))]
+    return np.array([np.nan if np.isnan(p).all() else np.nanmean(p) for p in pieces])
+
+
+def _returns(axis: Any, x: Array, y: Array, label: str) -> None:
+    axis.plot(x, y, color=BLUE, alpha=0.3, linewidth=1, marker="." if len(x) < 40 else None, label="mean of an update")
+    axis.plot(x, smooth(y), color=BLUE, linewidth=2, label="mean of 10 updates")
+    axis.set(xlabel=label)
+    axis.grid(alpha=0.3)
+    axis.legend(loc="lower right")
+
+
+def _phases(axis: Any, c: dict[str, Array]) -> None:
+    """Stack the seconds of every phase per iteration, smoothed."""
+    x = c["env_steps"] / 1e3
+    other = c["iteration_s"] - sum(c[name] for name in PHASES)
+    bands = [smooth(c[name]) for name in PHASES] + [smooth(np.maximum(other, 0.0))]
+    labels = [name.removesuffix("_s") for name in PHASES] + ["other"]
+    axis.stackplot(x, bands, labels=labels, colors=[*PHASES.values(), GREY], alpha=0.85)
+    axis.set(xlabel="environment steps (thousands)", ylabel="seconds per iteration on rank 0")
+    axis.set_ylim(0, 1.3 * np.sum(bands, axis=0).max())  # room for the legend
+    axis.legend(loc="upper right", ncols=3)
+
+
+def _knobs(axis: Any, c: dict[str, Array]) -> None:
+    """Draw steps/update on the left axis, max-KL and the KL taken on the right."""
+    x = c["env_steps"] / 1e3
+    lines = axis.plot(x, c["steps_per_update"], color=ORANGE, linewidth=2, drawstyle="steps-pre", label="steps/update")
+    axis.set(xlabel="environment steps (thousands)", ylim=(0, 1.15 * c["steps_per_update"].max()))
+    axis.set_ylabel("steps/update wanted", color=ORANGE)
+    right = axis.twinx()
+    lines += right.plot(x, c["kl"], color=GREEN, alpha=0.4, linewidth=1, label="KL taken")
+    lines += right.plot(x, c["max_kl"], color=GREEN, linewidth=2, drawstyle="steps-pre", label="max-KL")
+    right.set_ylabel("KL (nats)", color=GREEN)
+    right.set_ylim(0, 1.25 * c["max_kl"].max())
+    axis.legend(handles=lines, loc="lower right")

@@ -1,0 +1,95 @@
+"""How a run shows itself: a bar on a terminal, a line every few seconds elsewhere."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+EVERY = 2.0  # seconds between plain lines
+
+
+class Progress:
+    """The display of the root. `update` after every iteration, `note` for what must not be missed."""
+
+    def __init__(self, mode: str, total_steps: int, done_steps: int) -> None:
+        if mode == "auto":
+            mode = "bar" if on_terminal() else "lines"
+        self._mode, self._total, self._done = mode, total_steps, done_steps
+        self._start, self._start_steps, self._last = time.perf_counter(), done_steps, -EVERY
+        self._row: dict[str, Any] = {}
+        self._shown = True
+        self._bar = (
+            tqdm(total=total_steps, initial=done_steps, unit=" steps", unit_scale=True, ncols=118, file=sys.stdout)
+            if mode == "bar"
+            else None
+        )
+
+    def update(self, row: dict[str, Any]) -> None:
+        """Show an iteration."""
+        self._row, self._shown = row, False
+        if self._bar is not None:
+            self._bar.update(min(row["env_steps"], self._total) - self._bar.n)
+            self._bar.set_postfix_str(f"return {row['mean_return']:.4g} | {shares(row)}")
+        elif self._mode == "lines" and time.perf_counter() - self._last > EVERY:
+            self._line()
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        if self._bar is not None:
+            self._bar.write(text)
+            sys.stdout.flush()
+        else:
+            print(text, flush=True)
+
+    def close(self) -> None:
+        """Show the last iteration if it was not, and leave the line."""
+        if self._bar is not None:
+            self._bar.close()
+        elif self._mode == "lines" and not self._shown:
+            self._line()
+
+    def _line(self) -> None:
+        row = self._row
+        self._last, self._shown = time.perf_counter(), True
+        rate = (row["env_steps"] - self._start_steps) / (self._last - self._start)
+        left = max(0, self._total - row["env_steps"]) / rate
+        print(
+            f"update {row['iteration']:>4} | {row['env_steps']:>9,} steps | return {row['mean_return']:>9.2f} "
+            f"| kl {row['kl']:.4f} | {rate:>7,.0f} steps/s | {clock(left)} left | {shares(row)}",
+            flush=True,
+        )
+
+
+def shares(row: dict[str, Any]) -> str:
+    """Return where the time of an iteration went, in per cent."""
+    total = row["iteration_s"]
+    return " ".join(f"{name} {100 * row[name + '_s'] / total:.0f}%" for name in ("collect", "wait", "gather", "update"))
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as h:mm:ss or m:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def on_terminal() -> bool:
+    """Return whether a person is watching: stdout is a terminal, or that of the mpiexec which passes it on is.
+
+    Under a launcher stdout is a pipe; on Linux the ancestors' own stdout can be seen in /proc.
+    """
+    if sys.stdout.isatty():
+        return True
+    try:
+        process = os.getppid()
+        while process > 1:
+            command = Path(f"/proc/{process}/comm").read_text().strip()
+            if command in ("mpiexec", "mpirun", "mpiexec.hydra", "prterun"):
+                return os.readlink(f"/proc/{process}/fd/1").startswith(("/dev/pts/", "/dev/tty"))
+            process = int(Path(f"/proc/{process}/status").read_text().partition("PPid:")[2].split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    return False

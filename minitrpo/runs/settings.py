@@ -1,0 +1,228 @@
+"""Everything a run can be told, once: the dataclass, its presets, the command line made from it, and its checks."""
+
+import argparse
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NoReturn
+
+from minitrpo.adaptive import Rule
+from minitrpo.errors import BadInput
+from minitrpo.parallel.ranks import launched_rank
+
+
+def option(default: Any, text: str, source: str = "", choices: tuple[str, ...] = ()) -> Any:
+    """Return a dataclass field that knows how to explain itself on the command line."""
+    return field(default=default, metadata={"help": text, "source": source, "choices": choices})
+
+
+POSITIVE = (
+    *("total_steps", "steps_per_update", "max_kl", "critic_epochs", "critic_minibatch", "critic_step_size"),
+    *("cg_iterations", "lanes", "filter_clip", "adapt_window", "adapt_steps_by", "adapt_kl_by", "min_steps", "min_kl"),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the result of a run; the same settings give the same bits on any number of ranks."""
+
+    env: str = option("Reacher-v5", "any Gymnasium id with Box observations; also module:Name-v0")
+    total_steps: int = option(500_000, "stop after the update that reaches this many environment steps")
+    steps_per_update: int = option(
+        5_000, "environment steps wanted before each update", "seed 001: the best of its sweeps"
+    )
+    max_kl: float = option(0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper")
+    adapt: str = option("none", "what to adapt while learning", "seed 001", ("none", "steps", "kl", "both"))
+    margin: float = option(
+        0.05, "improvement that counts as improving, as a share of |return|; 0: no margin", "seed 001"
+    )
+    pool: str = option(
+        "dynamic", "ranks draw requests from a pool, or get a fixed share", "seed 000, section 5", ("dynamic", "static")
+    )
+    requests: str = option(
+        "episodes",
+        "a request is a whole episode, or a segment of fixed length of a numbered lane, bootstrapped where it is cut",
+        "seed 000; seed 003",
+        ("episodes", "segments"),
+    )
+    physics: str = option(
+        "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
+    )
+    learner: str = option("root", "who computes the update", "seed 000, section 4", ("root",))
+    seed: int = option(0, "every random number of the run follows from it")
+    discount: float = option(0.99, "discount per step (gamma)", "Duan et al. 2016; Swimmer wants 0.9999")
+    gae_lambda: float = option(0.97, "lambda of the advantages; 1 is Monte-Carlo", "Schulman et al. 2016")
+    critic: str = option("mlp", "value function: perceptron, or the seed's ridge regression", "", ("mlp", "linear"))
+    critic_epochs: int = option(10, "passes over the batch per critic fit", "rl-zoo and others: 5 to 20")
+    critic_minibatch: int = option(128, "steps per critic minibatch", "rl-zoo: 128")
+    critic_step_size: float = option(1e-3, "Adam's step size for the critic", "rl-zoo: 1e-3")
+    cg_iterations: int = option(10, "conjugate-gradient iterations", "TRPO paper")
+    cg_damping: float = option(0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines")
+    fisher_fraction: float = option(1.0, "share of the states used for the Fisher matrix", "TRPO paper: 0.1")
+    hidden: str = option("64,64", "widths of the tanh layers of policy and critic", "modular_rl, Henderson et al. 2018")
+    initial_log_std: float = option(0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0")
+    lanes: int = option(16, "episodes a rank plays in lockstep at most; all segments of the job together")
+    filter_clip: float = option(10.0, "observations are clipped to this many standard deviations", "baselines: 5-10")
+    adapt_window: int = option(10, "updates per decision", "seed 001")
+    adapt_steps_by: int = option(300, "steps/update that a decision adds or removes", "the author's runs: 300")
+    adapt_kl_by: float = option(0.0005, "max-KL that a decision adds or removes", "the author's runs: 0.0005")
+    min_steps: int = option(1_000, "adapted steps/update stay above", "seed 001")
+    max_steps: int = option(20_000, "adapted steps/update stay below", "seed 001")
+    min_kl: float = option(0.001, "adapted max-KL stays above", "the author's code: 0.001")
+    kl_ceiling: float = option(0.02, "adapted max-KL stays below", "the author's code: 0.01, from 0.001")
+
+    @property
+    def hidden_sizes(self) -> tuple[int, ...]:
+        """Return the widths of the hidden layers as integers."""
+        return tuple(int(width) for width in self.hidden.split(",") if width)
+
+    @property
+    def rule(self) -> Rule:
+        """Return the constants of the adaptive rule."""
+        return Rule(
+            mode=self.adapt,
+            margin=self.margin,
+            window=self.adapt_window,
+            steps_by=self.adapt_steps_by,
+            kl_by=self.adapt_kl_by,
+            steps_limits=(self.min_steps, self.max_steps),
+            kl_limits=(self.min_kl, self.kl_ceiling),
+        )
+
+    def check(self) -> None:
+        """Raise BadInput at the first setting that cannot be meant."""
+        for name in POSITIVE:
+            if not getattr(self, name) > 0:
+                raise BadInput(f"{flag(name)} must be positive, not {getattr(self, name)}")
+        if self.lanes > 1024:
+            raise BadInput(f"--lanes must be at most 1024, not {self.lanes}")
+        for name in ("margin", "cg_damping", "seed"):
+            if not getattr(self, name) >= 0:
+                raise BadInput(f"{flag(name)} must be 0 or more, not {getattr(self, name)}")
+        for name in ("discount", "gae_lambda", "fisher_fraction"):
+            if not 0 < getattr(self, name) <= 1:
+                raise BadInput(f"{flag(name)} must lie in (0, 1], not {getattr(self, name)}")
+        for low, high in (("min_steps", "max_steps"), ("min_kl", "kl_ceiling")):
+            if getattr(self, low) > getattr(self, high):
+                raise BadInput(f"{flag(low)} {getattr(self, low)} is above {flag(high)} {getattr(self, high)}")
+        if not all(width.strip().isdigit() and int(width) > 0 for width in self.hidden.split(",")):
+            raise BadInput(f"--hidden must be positive integers with commas, such as 64,64, not {self.hidden!r}")
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    # Monte-Carlo returns, the linear baseline, 20,000 steps and a small KL, as the seeds' author ran it
+    "paper": {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
+}
+MAY_CHANGE = ("total_steps", "pool", "physics")  # on --resume: nothing that would make the numbers differ
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command line: the settings asked for, and what does not touch the result."""
+
+    given: dict[str, Any]  # settings named on the command line
+    preset: str
+    out: str | None
+    resume: str | None
+    trace: bool
+    progress: str
+    stuck_after: float
+
+    def settings(self) -> Settings:
+        """Return the settings of a new run: preset, then what was given."""
+        settings = Settings(**{**PRESETS[self.preset], **self.given})
+        settings.check()
+        return settings
+
+    def resumed(self, recorded: dict[str, Any]) -> Settings:
+        """Return the settings of a recorded run with the few changes that are allowed; BadInput for any other."""
+        settings = Settings(**recorded)
+        for name, value in self.given.items():
+            if name not in MAY_CHANGE and value != getattr(settings, name):
+                raise BadInput(
+                    f"{flag(name)} {value} differs from the {getattr(settings, name)} of the run to resume; "
+                    f"only {', '.join(map(flag, MAY_CHANGE))} may change: leave it out, or start a new run"
+                )
+        settings = replace(settings, **{name: self.given[name] for name in MAY_CHANGE if name in self.given})
+        settings.check()
+        return settings
+
+
+class OneVoice(argparse.ArgumentParser):
+    """An argument parser of which one rank speaks, in one line, while all exit with the same code."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with code 2."""
+        self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Exit; only rank 0 prints."""
+        super().exit(status, message if launched_rank() == 0 else None)
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help, once."""
+        if launched_rank() == 0:
+            super().print_help(file)
+
+
+def whole(text: str) -> int:
+    """Return an integer written as 5000, 5_000 or 5e3."""
+    number = float(text)
+    if number != int(number):
+        raise ValueError(text)
+    return int(number)
+
+
+whole.__name__ = "integer"  # argparse names the type in its message
+
+
+def flag(name: str) -> str:
+    """Return the command-line spelling of a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line of train.py, made from the fields of Settings."""
+    made = OneVoice(
+        prog="train.py",
+        allow_abbrev=False,
+        description="Train a policy with parallel TRPO. Alone, or: mpiexec -n 8 python mpi_scripts/train.py --env ID",
+        epilog="A run with the same settings and seed gives the same policy, to the bit, on any number of ranks.",
+    )
+    made.add_argument("--preset", choices=sorted(PRESETS), default="default", help="paper: as the seeds' author ran it")
+    made.add_argument("--out", metavar="DIR", help="run folder to create (default: runs/ENV-seedS, numbered)")
+    made.add_argument("--resume", metavar="DIR", help="go on with the run in this folder, to the bit")
+    made.add_argument("--trace", action="store_true", help="write trace.json, what every rank did when (Perfetto)")
+    modes = ("auto", "bar", "lines", "none")
+    made.add_argument("--progress", choices=modes, default="auto", help="auto: a bar on a terminal, else lines")
+    made.add_argument(
+        "--stuck-after", type=float, default=30.0, metavar="S", help="end the job if an environment stands still (30 s)"
+    )
+    for f in fields(Settings):
+        notes = [f"default: {f.default}"] + ([f"source: {f.metadata['source']}"] if f.metadata["source"] else [])
+        made.add_argument(
+            flag(f.name),
+            type=whole if isinstance(f.default, int) else type(f.default),
+            default=argparse.SUPPRESS,
+            choices=f.metadata["choices"] or None,
+            metavar=None if f.metadata["choices"] else f.name.rpartition("_")[2].upper(),
+            help=f"{f.metadata['help']} ({'; '.join(notes)})".replace("%", "%%"),
+        )
+    return made
+
+
+def parse(arguments: list[str]) -> Job:
+    """Return the job that a command line asks for; exits with code 2 and one line if it makes no sense."""
+    command_line = parser()
+    named = vars(command_line.parse_args(arguments))
+    own = {f.name: named.pop(f.name) for f in fields(Job) if f.name in named}
+    job = Job(given=named, **own)
+    try:
+        if job.out and job.resume:
+            raise BadInput("--out names a new run and --resume an old one: give one of the two")
+        if job.stuck_after <= 0:
+            raise BadInput(f"--stuck-after must be positive, not {job.stuck_after:g}")
+        if not job.resume:
+            job.settings()
+    except BadInput as error:
+        command_line.error(str(error))
+    return job

@@ -1,0 +1,117 @@
+"""See what was learned: a video and a filmstrip of the policy of a run, rendered without a screen."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.errors import BadInput
+from minitrpo.experience.environments import GymnasiumSimulators, describe, make, without_stderr
+from minitrpo.experience.filters import ObservationFilter
+from minitrpo.policies import Array
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.settings import Settings
+
+NO_PICTURES = (
+    "this machine cannot draw {env}: {cause}. MuJoCo needs OpenGL without a screen: set MUJOCO_GL=egl "
+    "(Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), then see python -m minitrpo.doctor"
+)
+
+
+@dataclass(frozen=True)
+class Film:
+    """Where a film went and what is in it."""
+
+    video: Path
+    filmstrip: Path
+    steps: int
+    episode_return: float
+
+
+class Player:
+    """A trained policy in one environment: the checkpoint's theta and filter, the most probable action."""
+
+    def __init__(self, folder: RunFolder, **render: Any) -> None:
+        settings = Settings(**folder.read_config()["settings"])
+        arrays = folder.load_checkpoint()
+        self.spec = describe(settings.env)
+        self.policy = self.spec.policy(settings.hidden_sizes, settings.initial_log_std)
+        self.theta, self.filter = arrays["theta"], ObservationFilter.from_vector(arrays["filter"])
+        self.env = make(settings.env, **render)
+        self.simulators = GymnasiumSimulators(self.spec, 1)
+        self.simulators.adopt(0, self.env)
+
+    def play(self, seed: int, limit: int) -> Iterator[float]:
+        """Yield the reward of each step of one episode, of at most `limit` steps."""
+        observation = self.simulators.reset(0, seed)
+        for _ in range(limit):
+            rows = self.policy.distribution(self.theta, self.filter(observation[None]))
+            observations, rewards, terminated, truncated = self.simulators.step(
+                np.zeros(1, int), self.policy.mode(rows)
+            )
+            observation = observations[0]
+            yield float(rewards[0])
+            if terminated[0] or truncated[0]:
+                return
+
+
+def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> Film:
+    """Play one episode and write video.mp4 (at most `frames` frames) and filmstrip.png into the run folder."""
+    steps = sum(1 for _ in Player(folder).play(seed, limit))  # once in the dark, to know how long it is
+    every = max(1, -(-steps // frames))
+    player = _player_with_pictures(folder)
+    images, total = [_draw(player)], 0.0
+    for step, reward in enumerate(_bar(player.play(seed, limit), steps), start=1):
+        total += reward
+        if step % every == 0 or step == steps:
+            images.append(_draw(player))
+    rate = max(1.0, player.env.metadata.get("render_fps", 30) / every)
+    player.env.close()
+    video, strip = folder.path / "video.mp4", folder.path / "filmstrip.png"
+    _write(video, strip, images, rate, pictures)
+    return Film(video, strip, steps, total)
+
+
+def _player_with_pictures(folder: RunFolder) -> Player:
+    """Return a player that can draw; BadInput with the cure if this machine cannot."""
+    if not os.environ.get("DISPLAY"):
+        os.environ.setdefault("MUJOCO_GL", "egl")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    try:
+        player = Player(folder, render_mode="rgb_array")
+        player.simulators.reset(0, 0)
+        _draw(player)
+    except BadInput:
+        raise
+    except Exception as error:  # OpenGL fails in as many ways as there are drivers
+        env = folder.read_config()["settings"]["env"]
+        raise BadInput(
+            NO_PICTURES.format(env=env, cause=" ".join(f"{type(error).__name__}: {error}".split()))
+        ) from error
+    return player
+
+
+def _draw(player: Player) -> Array:
+    with without_stderr():
+        return np.asarray(player.env.render())
+
+
+def _bar(steps: Iterator[float], total: int) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(steps, total=total, unit=" steps", desc="drawing", disable=not sys.stderr.isatty())
+
+
+def _write(video: Path, strip: Path, images: list[Array], rate: float, pictures: int) -> None:
+    """Write the images as a video, and `pictures` of them, evenly spaced, side by side."""
+    import imageio.v3 as imageio
+
+    even = [image[: image.shape[0] // 2 * 2, : image.shape[1] // 2 * 2] for image in images]  # what H.264 asks for
+    imageio.imwrite(video, even, fps=rate, codec="libx264", macro_block_size=2)
+    chosen = [images[i][::2, ::2] for i in np.linspace(0, len(images) - 1, pictures).round().astype(int)]
+    imageio.imwrite(strip, np.concatenate(chosen, axis=1))

@@ -1,0 +1,71 @@
+"""What tests of whole runs share: run a script, alone or under mpiexec, and read the folder it leaves."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitrpo.runs.folder import TIMINGS, RunFolder
+
+ROOT = Path(__file__).parent.parent
+SCRIPTS = ROOT / "mpi_scripts"
+TOYS = Path(__file__).parent / "toys"  # environments that misbehave, importable as failing_envs
+
+
+class Outcome:
+    """A finished process: exit code and what it printed."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    @property
+    def sha256(self) -> str:
+        found = re.fullmatch(r"theta sha256: ([0-9a-f]{64})", self.out.splitlines()[-1])
+        assert found, f"the last line is no hash:\n{self.out}\n{self.err}"
+        return found.group(1)
+
+
+def run(script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None, timeout: float = 120) -> Outcome:
+    """Run mpi_scripts/SCRIPT with `mpiexec -n ranks`, or without a launcher if ranks is 0."""
+    launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(TOYS)}
+    command = [*launcher, sys.executable, str(SCRIPTS / script), *map(str, arguments)]
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return Outcome(done)
+
+
+def train(out: Path, *arguments: object, ranks: int = 0, **options: object) -> Outcome:
+    """Run train.py into a folder and insist that it went well."""
+    outcome = run("train.py", "--out", out, "--progress", "none", *arguments, ranks=ranks, **options)
+    assert outcome.code == 0, outcome.out + outcome.err
+    return outcome
+
+
+def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
+    """Return what must be equal in equal runs: metrics without timings, as text, and the checkpoint's bytes."""
+    opened = RunFolder(folder)
+    rows = [{k: v for k, v in row.items() if k not in TIMINGS} for row in opened.rows()]
+    arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in opened.load_checkpoint().items() if k != "time_s"}
+    return rows, arrays
+
+
+@pytest.fixture(scope="session")
+def cartpole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short run that several tests look at."""
+    folder = tmp_path_factory.mktemp("runs") / "cartpole"
+    train(folder, "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
+    return folder

@@ -1,0 +1,95 @@
+"""Any number of ranks, either pool, interrupted or not: the same bits. `mpiexec` for real."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import SCRIPTS, lasting, run, train
+
+from minitrpo.runs.folder import RunFolder
+
+# A continuous task of equal episodes, a discrete one of unequal ones, and one that ends early; adapting or not.
+JOBS = {
+    "reacher": ("--env", "Reacher-v5", "--total-steps", 6000, "--steps-per-update", 1500),
+    "cartpole-adapt": (
+        *("--env", "CartPole-v1", "--total-steps", 9000, "--steps-per-update", 1200),
+        *("--adapt", "both", "--adapt-window", 2),
+    ),
+    "hopper-segments": (
+        *("--env", "Hopper-v5", "--total-steps", 5000, "--steps-per-update", 1200),
+        *("--requests", "segments", "--lanes", 6),
+    ),
+    "pendulum-paper": (
+        *("--env", "Pendulum-v1", "--preset", "paper", "--total-steps", 6000, "--steps-per-update", 2000),
+        *("--adapt", "steps", "--adapt-window", 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_one_two_three_and_five_ranks_give_the_same_bits(job, tmp_path):
+    alone = train(tmp_path / "alone", *JOBS[job])
+    for ranks in (1, 2, 3, 5):
+        pool = "static" if ranks == 3 else "dynamic"
+        outcome = train(tmp_path / f"{ranks}", *JOBS[job], "--pool", pool, ranks=ranks)
+        assert outcome.sha256 == alone.sha256, f"{ranks} ranks, {pool} pool"
+        assert lasting(tmp_path / f"{ranks}") == lasting(tmp_path / "alone")
+
+
+def test_static_and_dynamic_pool_agree(tmp_path):
+    hashes = {
+        train(tmp_path / pool, *JOBS["reacher"], "--pool", pool, ranks=2).sha256 for pool in ("static", "dynamic")
+    }
+    assert len(hashes) == 1
+
+
+def test_seeds_differ(tmp_path):
+    short = ("--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500)
+    hashes = {train(tmp_path / str(seed), *short, "--seed", seed).sha256 for seed in range(3)}
+    assert len(hashes) == 3
+
+
+@pytest.mark.parametrize("job", ["cartpole-adapt", "hopper-segments"])
+def test_a_shorter_run_resumed_on_other_ranks_equals_the_whole(job, tmp_path):
+    whole = train(tmp_path / "whole", *JOBS[job])
+    arguments = list(JOBS[job])
+    arguments[arguments.index("--total-steps") + 1] = 3000
+    train(tmp_path / "half", *arguments, ranks=3)
+    total = JOBS[job][JOBS[job].index("--total-steps") + 1]
+    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", total, "--progress", "none", ranks=2)
+    assert resumed.sha256 == whole.sha256
+    assert lasting(tmp_path / "half") == lasting(tmp_path / "whole")
+
+
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
+    job = ("--env", "Pendulum-v1", "--total-steps", 24000, "--steps-per-update", 2000)
+    whole = train(tmp_path / "whole", *job)
+    out = tmp_path / "killed"
+    command = [sys.executable, str(SCRIPTS / "train.py"), *map(str, job), "--out", str(out), "--progress", "none"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    metrics = out / "metrics.csv"
+    while not metrics.exists() or len(metrics.read_text().splitlines()) < 4:
+        time.sleep(0.005)
+        assert process.poll() is None, "the run was over before it could be killed"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert RunFolder(out).load_checkpoint()["counters"][0] < 12
+    with metrics.open("a") as file:
+        file.write("99,torn")  # what a kill in the middle of a row would leave
+    assert run("train.py", "--resume", out, "--progress", "none").sha256 == whole.sha256
+    assert lasting(out) == lasting(tmp_path / "whole")
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path, cartpole_run):
+    before = lasting(cartpole_run)
+    assert run("train.py", "--resume", cartpole_run, ranks=2).code == 0
+    assert lasting(cartpole_run) == before
+
+
+def test_neither_lanes_nor_the_physics_change_a_bit(tmp_path):
+    one = train(tmp_path / "one", *JOBS["reacher"])
+    few = train(tmp_path / "few", *JOBS["reacher"], "--lanes", 5, ranks=2)
+    gymnasium = train(tmp_path / "gymnasium", *JOBS["reacher"], "--physics", "gymnasium", ranks=2)
+    assert one.sha256 == few.sha256 == gymnasium.sha256

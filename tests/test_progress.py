@@ -1,0 +1,80 @@
+"""A bar where a person watches, a line now and then elsewhere."""
+
+import sys
+
+import pytest
+from conftest import SCRIPTS
+
+from minitrpo.runs import progress
+from minitrpo.runs.progress import Progress, clock, shares
+
+
+def row(iteration, steps):
+    seconds = {"collect_s": 0.5, "wait_s": 0.1, "gather_s": 0.1, "update_s": 0.3, "iteration_s": 1.0}
+    return {"iteration": iteration, "env_steps": steps, "mean_return": -5.0, "kl": 0.01, **seconds}
+
+
+def test_lines_come_every_so_often_and_the_last_is_always_shown(capsys):
+    display = Progress("lines", 1000, 0)
+    for i in range(1, 11):
+        display.update(row(i, 100 * i))
+    display.close()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == ["1", "10"]
+    assert "steps/s" in lines[0]
+    assert "left" in lines[0]
+    assert "collect 50% wait 10% gather 10% update 30%" in lines[0]
+
+
+def test_none_shows_only_notes(capsys):
+    display = Progress("none", 1000, 0)
+    display.update(row(1, 100))
+    display.note("a rank is idle")
+    display.close()
+    assert capsys.readouterr().out == "a rank is idle\n"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (61, "1:01"), (3661, "1:01:01")])
+def test_clock(seconds, text):
+    assert clock(seconds) == text
+
+
+def test_shares_of_an_iteration():
+    assert shares(row(1, 1)) == "collect 50% wait 10% gather 10% update 30%"
+
+
+def test_no_terminal_here(monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False, raising=False)
+    monkeypatch.setattr(progress.os, "getppid", lambda: 1)
+    assert not progress.on_terminal()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize("launcher", [[], ["mpiexec", "-n", "2"]])
+def test_a_bar_on_a_terminal_alone_and_under_mpiexec(launcher, tmp_path):
+    import os
+    import pty
+
+    arguments = [
+        "--env",
+        "CartPole-v1",
+        "--total-steps",
+        "3000",
+        "--steps-per-update",
+        "500",
+        "--out",
+        str(tmp_path / "r"),
+    ]
+    screen = []
+
+    def read(descriptor):
+        screen.append(os.read(descriptor, 4096))
+        return screen[-1]
+
+    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    status = pty.spawn([*launcher, sys.executable, str(SCRIPTS / "train.py"), *arguments], read, lambda fd: b"")
+    text = b"".join(screen).decode()
+    assert status == 0, text
+    assert "steps/s" in text
+    assert "| return " in text
+    assert text.count("\r") > 5, "a bar redraws its line"

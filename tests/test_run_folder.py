@@ -1,0 +1,153 @@
+"""What a run leaves behind: files that load, numbers that add up, pictures that are pictures."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from conftest import run, train
+
+from minitrpo.errors import BadInput
+from minitrpo.runs.folder import COLUMNS, RunFolder
+from minitrpo.runs.settings import Settings
+from minitrpo.runs.training import sha256
+
+PROMISED = {
+    *("iteration", "env_steps", "episodes", "mean_return", "mean_length", "steps_per_update", "max_kl", "kl"),
+    *("surrogate_gain", "line_search_steps", "collect_s", "wait_s", "gather_s", "update_s", "iteration_s", "ranks"),
+}
+
+
+def is_png(path):
+    return path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_files_and_last_line(tmp_path):
+    outcome = train(tmp_path / "run", "--env", "CartPole-v1", "--total-steps", 2000, "--steps-per-update", 500, ranks=2)
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"config.json", "metrics.csv", "checkpoint.npz", "learning_curve.png"}
+    assert is_png(tmp_path / "run" / "learning_curve.png")
+    with np.load(tmp_path / "run" / "checkpoint.npz", allow_pickle=False) as arrays:
+        assert outcome.sha256 == sha256(arrays["theta"])
+        assert all(np.isfinite(arrays[name]).all() for name in arrays.files if name != "knobs")
+
+
+def test_config_says_what_made_the_run(cartpole_run):
+    config = json.loads((cartpole_run / "config.json").read_text())
+    assert Settings(**config["settings"]).env == "CartPole-v1"
+    assert config["provenance"]["ranks"] == 1
+    assert {"command", "date", "cores", "machine", "python", "versions"} <= config["provenance"].keys()
+
+
+def test_metrics_add_up(cartpole_run):
+    columns = RunFolder(cartpole_run).columns()
+    assert set(COLUMNS) >= PROMISED
+    assert np.array_equal(columns["iteration"], np.arange(1, len(columns["iteration"]) + 1))
+    # CartPole pays 1 a step and every episode is played to its end: steps, lengths and returns are one number
+    steps = np.diff(columns["env_steps"], prepend=0)
+    np.testing.assert_allclose(columns["episodes"] * columns["mean_length"], steps)
+    np.testing.assert_allclose(columns["mean_return"], columns["mean_length"])
+    assert columns["env_steps"][-2] < 6000 <= columns["env_steps"][-1]
+    assert (columns["kl"] <= columns["max_kl"]).all()
+    phases = sum(columns[name] for name in ("collect_s", "wait_s", "gather_s", "update_s"))
+    assert (phases <= columns["iteration_s"] + 1e-9).all()
+    assert np.isclose(columns["iteration_s"].sum(), columns["time_s"][-1])
+
+
+def test_trace_shows_every_rank(tmp_path):
+    train(
+        tmp_path / "run", "--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500, "--trace", ranks=3
+    )
+    events = json.loads((tmp_path / "run" / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    for rank in range(3):
+        mine = {event["name"] for event in spans if event["tid"] == rank}
+        assert {"collect", "wait", "gather"} <= mine
+        assert ("update" in mine) == (rank == 0)
+    assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
+
+
+def test_idle_ranks_are_mentioned(tmp_path):
+    job = ("--env", "Pendulum-v1", "--total-steps", 800, "--steps-per-update", 400)
+    outcome = train(tmp_path / "episodes", *job, ranks=3)
+    assert "2 episode(s) of about 200 steps for 3 ranks: 1 rank(s) have nothing to do" in outcome.out
+    assert "--requests segments" in outcome.out
+    assert "nothing to do" not in train(tmp_path / "segments", *job, "--requests", "segments", ranks=3).out
+
+
+def test_segments_of_a_fixed_length_are_counted_as_stepped(tmp_path):
+    train(
+        tmp_path / "run", "--env", "Pendulum-v1", "--requests", "segments", "--lanes", 4,
+        "--total-steps", 1200, "--steps-per-update", 300, ranks=2,
+    )  # fmt: skip
+    columns = RunFolder(tmp_path / "run").columns()
+    assert columns["env_steps"].tolist() == [300, 600, 900, 1200]
+    # an episode is 200 steps and a segment 75: the first ends in the third update, all four lanes at once
+    assert columns["episodes"].tolist() == [0, 0, 4, 0]
+    assert np.isnan(columns["mean_return"][[0, 1, 3]]).all()
+
+
+def test_default_folders_are_numbered_and_never_reused(tmp_path):
+    for number in (1, 2):
+        outcome = run("train.py", "--env", "CartPole-v1", "--total-steps", 200, "--steps-per-update", 200, cwd=tmp_path)
+        assert outcome.code == 0, outcome.err
+        assert (tmp_path / "runs" / f"CartPole-v1-seed0-{number:02d}" / "metrics.csv").exists()
+
+
+def test_checkpoint_is_whole_at_any_instant(tmp_path):
+    """Kill a writer again and again: what is on disk always loads, and is one of the states written."""
+    program = (
+        "import sys, numpy as np; from pathlib import Path; from minitrpo.runs.folder import RunFolder\n"
+        "folder, k = RunFolder(Path(sys.argv[1])), 0\n"
+        "while True:\n"
+        "    k += 1; folder.save_checkpoint({'theta': np.full(200_000, float(k)), 'k': np.array([k])})\n"
+    )
+    for round_ in range(5):
+        writer = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)])
+        while not (tmp_path / "checkpoint.npz").exists():
+            time.sleep(0.01)
+        time.sleep(0.05 + 0.013 * round_)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        arrays = RunFolder(tmp_path).load_checkpoint()
+        assert (arrays["theta"] == arrays["k"][0]).all()
+
+
+def test_rows_behind_the_checkpoint_are_forgotten(tmp_path):
+    folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0)
+    for iteration in range(1, 6):
+        folder.append({"iteration": iteration})
+    folder.forget_after(3)
+    assert [row["iteration"] for row in folder.rows()] == ["1", "2", "3"]
+    with (tmp_path / "run" / "metrics.csv").open() as file:
+        assert next(csv.reader(file)) == list(COLUMNS)
+
+
+def test_create_refuses_a_folder_with_something_in_it(tmp_path):
+    (tmp_path / "x").write_text("")
+    with pytest.raises(BadInput, match="not empty"):
+        RunFolder.create(str(tmp_path), "CartPole-v1", 0)
+
+
+def test_watch_writes_a_film(cartpole_run):
+    outcome = run("watch.py", cartpole_run, "--frames", 20, "--pictures", 4)
+    assert outcome.code == 0, outcome.err
+    assert is_png(cartpole_run / "filmstrip.png")
+    video = (cartpole_run / "video.mp4").read_bytes()
+    assert video[4:8] == b"ftyp"
+    assert len(video) > 1000
+
+
+def test_watch_draws_mujoco_or_says_the_cure(tmp_path):
+    train(tmp_path / "run", "--env", "Reacher-v5", "--total-steps", 500, "--steps-per-update", 500)
+    outcome = run("watch.py", tmp_path / "run", "--frames", 3, "--pictures", 2)
+    if outcome.code == 0:
+        assert is_png(tmp_path / "run" / "filmstrip.png")
+    else:
+        assert outcome.code == 2
+        assert "MUJOCO_GL=egl" in outcome.err
