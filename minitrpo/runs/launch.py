@@ -1,4 +1,4 @@
-"""From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, and one way to end for each way to fail."""
+"""From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
 import os
 import sys

@@ -70,7 +70,7 @@ class Learner:
         return Plan(self.iteration + 1, amount, self.theta, self.filter)
 
     def learn(self, episodes: Episodes, timeline: Timeline) -> tuple[dict[str, Any], Decision | None]:
-        """Take one update from sorted episodes; return its row for the log and the controller's decision if one fell."""
+        """Take one update from sorted episodes; return its row for the log and the controller's decision, if any."""
         self.iteration += 1
         self.env_steps += episodes.steps
         knobs = self.knobs

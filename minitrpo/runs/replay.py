@@ -32,9 +32,8 @@ def replay(folder: RunFolder, episode: int) -> str:
 
 def _play_one(collector: Collector, plan: Plan, episode: int) -> Episodes:
     if not 0 <= episode < plan.amount:
-        raise BadInput(
-            f"iteration {plan.iteration}, the next after the checkpoint, has episodes 0 to {plan.amount - 1}, not {episode}"
-        )
+        following = f"iteration {plan.iteration}, the next after the checkpoint,"
+        raise BadInput(f"{following} has episodes 0 to {plan.amount - 1}, not {episode}")
     requests = iter([episode])
     return collector.rollouts.play(
         plan.theta, plan.observation_filter, plan.iteration, lambda: next(requests, None), at_once=1

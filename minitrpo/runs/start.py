@@ -1,4 +1,4 @@
-"""What happens before the loop: a command line becomes settings, a checked environment and a run folder on every rank."""
+"""Before the loop: a command line becomes settings, a checked environment and a run folder on every rank."""
 
 import datetime
 import os

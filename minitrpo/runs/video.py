@@ -83,7 +83,7 @@ def _player_with_pictures(folder: RunFolder) -> Player:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
-        player = Player(folder, render_mode="rgb_array")
+        player = Player(folder, render_mode="rgb_array", **_following_camera(folder))
         player.simulators.reset(0, 0)
         _draw(player)
     except BadInput:
@@ -94,6 +94,16 @@ def _player_with_pictures(folder: RunFolder) -> Player:
             NO_PICTURES.format(env=env, cause=" ".join(f"{type(error).__name__}: {error}".split()))
         ) from error
     return player
+
+
+def _following_camera(folder: RunFolder) -> dict[str, str]:
+    """Return the option that keeps a walker in the picture; Gymnasium 1.4 no longer takes its model's "track" camera."""
+    player = Player(folder)
+    model = getattr(player.env.unwrapped, "model", None)
+    player.env.close()
+    if model is None or "track" not in [model.camera(i).name for i in range(getattr(model, "ncam", 0))]:
+        return {}
+    return {"camera_name": "track"}
 
 
 def _draw(player: Player) -> Array:

@@ -1,0 +1,154 @@
+"""Lecture 02: the Fisher-vector product against the explicit Hessian of the KL and against E[score score']."""
+
+import numpy as np
+import pytest
+from autograd import hessian
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitrpo import natural_gradient
+from minitrpo.natural_gradient import blocks, every_kth, fisher_vector_product, mean_kl
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+from minitrpo.policy_gradient import score
+
+POLICIES = [
+    GaussianPolicy(3, 2, (4,)),
+    GaussianPolicy(2, 1, ()),
+    CategoricalPolicy(3, 4, (4,)),
+    CategoricalPolicy(2, 2, (3, 3)),
+]
+QUICK = settings(max_examples=15, deadline=None)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def case(policy, n=7, seed=0):
+    """Return theta and observations."""
+    rng = np.random.default_rng(seed)
+    theta = policy.initialise(rng)
+    return theta + 0.5 * rng.standard_normal(len(theta)), rng.standard_normal((n, policy.observation_size))
+
+
+def dense(policy, theta, observations, damping=0.0):
+    """Return the matrix whose products are those of fisher_vector_product, column by column."""
+    product = fisher_vector_product(policy, theta, observations, damping)
+    return np.array([product(e) for e in np.eye(len(theta))]).T
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_fisher_is_the_hessian_of_the_mean_kl(policy):
+    theta, observations = case(policy)
+    old = policy.distribution(theta, observations)
+    explicit = hessian(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))(theta)
+    np.testing.assert_allclose(dense(policy, theta, observations), explicit, atol=1e-10)
+
+
+@pytest.mark.parametrize("policy", [p for p in POLICIES if isinstance(p, CategoricalPolicy)])
+def test_fisher_is_the_mean_square_of_the_score(policy):
+    """F = E[score score'], exactly: the sum over all actions, weighted by their probability."""
+    theta, observations = case(policy)
+    expected = np.zeros((len(theta), len(theta)))
+    for o, logits in zip(observations, policy.distribution(theta, observations), strict=True):
+        p = np.exp(logits) / np.exp(logits).sum()
+        for action in range(policy.action_size):
+            s = score(policy, theta, o, action)
+            expected += p[action] * np.outer(s, s) / len(observations)
+    np.testing.assert_allclose(dense(policy, theta, observations), expected, atol=1e-12)
+
+
+def test_fisher_is_the_mean_square_of_the_score_of_a_gaussian():
+    """The same by Gauss-Hermite quadrature, exact for the polynomial of degree 4 that score score' is."""
+    policy = POLICIES[1]
+    theta, observations = case(policy)
+    x, weights = np.polynomial.hermite_e.hermegauss(6)
+    expected = np.zeros((len(theta), len(theta)))
+    for o in observations:
+        actions = policy.sample(np.tile(policy.distribution(theta, o[None]), (6, 1)), x[:, None])
+        for weight, action in zip(weights / weights.sum(), actions, strict=True):
+            s = score(policy, theta, o, action)
+            expected += weight * np.outer(s, s) / len(observations)
+    np.testing.assert_allclose(dense(policy, theta, observations), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@given(seed=SEEDS, n=st.integers(1, 6))
+@QUICK
+def test_fisher_is_symmetric_and_positive_semi_definite(policy, seed, n):
+    theta, observations = case(policy, n, seed)
+    f = dense(policy, theta, observations)
+    size = np.abs(f).max()
+    np.testing.assert_allclose(f, f.T, atol=1e-12 * size)
+    assert np.linalg.eigvalsh(f).min() > -1e-12 * size * len(f)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_product_is_linear_and_damping_adds_damping_times_v(policy):
+    theta, observations = case(policy)
+    u, v = np.random.default_rng(1).standard_normal((2, len(theta)))
+    plain, damped = (fisher_vector_product(policy, theta, observations, damping) for damping in (0.0, 0.3))
+    np.testing.assert_allclose(plain(2 * u - 3 * v), 2 * plain(u) - 3 * plain(v), atol=1e-11)
+    np.testing.assert_allclose(damped(v), plain(v) + 0.3 * v, atol=1e-13)
+    assert np.array_equal(plain(u), plain(u))  # a tape may be replayed
+    assert np.array_equal(plain(np.zeros_like(u)), np.zeros_like(u))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_half_v_f_v_is_the_kl_of_a_small_step(policy):
+    theta, observations = case(policy)
+    v = np.random.default_rng(2).standard_normal(len(theta))
+    old, h = policy.distribution(theta, observations), 1e-4
+    kl = mean_kl(policy, old, policy.distribution(theta + h * v, observations))
+    predicted = 0.5 * h**2 * (v @ fisher_vector_product(policy, theta, observations, 0.0)(v))
+    assert kl == pytest.approx(predicted, rel=2e-3)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_the_size_of_a_block_does_not_matter(size, monkeypatch):
+    policy = POLICIES[0]
+    theta, observations = case(policy, n=20)
+    v = np.random.default_rng(3).standard_normal(len(theta))
+    expected = fisher_vector_product(policy, theta, observations, 0.1)(v)
+    used = []
+
+    def smaller(rows):
+        used.append(rows)
+        return blocks(rows, size)
+
+    monkeypatch.setattr(natural_gradient, "blocks", smaller)
+    np.testing.assert_allclose(fisher_vector_product(policy, theta, observations, 0.1)(v), expected, rtol=1e-12)
+    assert used == [20]
+
+
+@given(st.integers(0, 5000), st.integers(1, 3000))
+@QUICK
+def test_blocks_cover_all_rows_once_in_order(rows, size):
+    slices = blocks(rows, size)
+    assert [i for s in slices for i in range(rows)[s]] == list(range(rows))
+    assert all(0 < s.stop - s.start <= size for s in slices)
+
+
+@pytest.mark.parametrize(("fraction", "k"), [(1.0, 1), (0.9, 1), (0.5, 2), (0.3, 3), (0.1, 10), (1e-9, 10**9)])
+def test_every_kth(fraction, k):
+    rows = np.arange(60.0).reshape(30, 2)
+    assert np.array_equal(every_kth(rows, fraction), rows[list(range(0, 30, k))])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_mean_kl_is_the_mean_over_states(policy):
+    theta, observations = case(policy)
+    old, new = (policy.distribution(theta + d, observations) for d in (0.0, np.linspace(0, 1, len(theta))))
+    expected = sum(policy.kl(old[i : i + 1], new[i : i + 1])[0] for i in range(len(old))) / len(old)
+    assert mean_kl(policy, old, new) == pytest.approx(expected, rel=1e-12)
+    assert mean_kl(policy, old, new) != pytest.approx(mean_kl(policy, new, old), rel=1e-3)  # the order counts
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_nothing_is_modified_and_later_changes_are_not_seen(policy):
+    theta, observations = case(policy)
+    v = np.ones(len(theta))
+    before = theta.copy(), observations.copy(), v.copy()
+    product = fisher_vector_product(policy, theta, observations, 0.1)
+    first = product(v)
+    kept = first.copy()
+    product(2 * v)
+    assert np.array_equal(first, kept)
+    assert all(np.array_equal(a, b) for a, b in zip((theta, observations, v), before, strict=True))
