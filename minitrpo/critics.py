@@ -1,4 +1,4 @@
-"""Value functions V(s): the seed's ridge regression on simple features, and a perceptron fitted with Adam.
+"""Value functions V(s): ridge regression on simple features, and a perceptron fitted with Adam.
 
 A critic predicts with its previous fit and is fitted afterwards; the other order would explain each return by
 itself and leave no advantage. Its numbers are a dict of arrays, so that it can be checkpointed as it is.
@@ -18,7 +18,7 @@ State = dict[str, Array]
 class LinearCritic:
     """V(s) = c . [o, o^2, t/100, (t/100)^2, 1], fitted by ridge regression; 0 before the first fit.
 
-    Source: the seed author's baseline (ridge 2.0); Duan et al. 2016.
+    Source: Duan et al. 2016; Frans's code of 2016 (ridge 2.0).
     """
 
     observation_size: int

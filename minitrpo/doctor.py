@@ -98,6 +98,8 @@ def ranks() -> Finding:
     said = _run([path, "-n", "2", sys.executable, "-c", program])
     well = said.count("sum ") == said.count("sum 3 of 2") == 1
     cure = "the ranks do not see each other: mpiexec and mpi4py belong to different MPIs; see launcher and README"
+    if "as root" in said:  # Open MPI's refusal
+        cure = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or do not be root"
     seen = "2 ranks see each other" if well else f"mpiexec -n 2 said: {' '.join(said.split())[-200:]}"
     return Finding("ranks", well, seen, cure)
 

@@ -41,7 +41,7 @@ def gae(
 
     delta_t = r_t + discount * V(s_{t+1}) - V(s_t);  A_t = delta_t + discount * lambda * A_{t+1};  target = A + V.
     lambda = 1 gives Monte-Carlo returns (bootstrapped at a cut), lambda = 0 the one-step error.
-    Source: Schulman et al. 2016, equations 11-16; seed "Parallel TRPO", Algorithm 1, line 5 for lambda = 1.
+    Source: Schulman et al. 2016, equations 11-16; Frans & Hafner 2016, Algorithm 1, line 5 for lambda = 1.
     """
     deltas = rewards + discount * following - values
     advantages = discounted_sums(deltas, discount * gae_lambda, last)
@@ -51,7 +51,7 @@ def gae(
 def n_step_returns(rewards: Array, following: Array, last: Array, discount: float, n: int) -> Array:
     """Return R_t = sum_{k<n} discount^k r_{t+k} + discount^n V(s_{t+n}), shape (N,), cut short where the piece ends.
 
-    `following` is V(s_{t+1}) from `next_values`. Source: Mnih et al. 2016, section 3 (seed "A3C").
+    `following` is V(s_{t+1}) from `next_values`. Source: Mnih et al. 2016, section 4.
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, not {n}")

@@ -99,5 +99,5 @@ def test_help_is_printed_once_and_explains_every_setting():
     outcome = run("train.py", "--help", ranks=2)
     assert outcome.code == 0
     assert outcome.out.count("usage:") == 1
-    assert "seed 001" in outcome.out
+    assert "Frans 2016" in outcome.out
     assert "(default: 0.01; source: TRPO paper)" in " ".join(outcome.out.split())

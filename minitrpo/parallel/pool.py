@@ -11,7 +11,7 @@ Draw = Callable[[], int | None]
 
 
 class DynamicPool:
-    """Requests 0 .. n-1 in one pool; a rank that is free takes the next (seed "Parallel TRPO", section 5)."""
+    """Requests 0 .. n-1 in one pool; a rank that is free takes the next (Frans & Hafner 2016, section 5)."""
 
     def __init__(self, ranks: Ranks) -> None:
         self._counter = ranks.counter()
@@ -68,6 +68,6 @@ def lanes_of(rank: int, ranks: int, lanes: int) -> range:
 def requests_for(steps: int, mean_length: float) -> int:
     """Return how many episodes to request for about `steps` steps, at least 1.
 
-    Source: seed "Parallel TRPO", section 5: the desired steps divided by the mean length under the previous policy.
+    Source: Frans & Hafner 2016, section 5: the desired steps divided by the mean length under the previous policy.
     """
     return max(1, round(steps / mean_length))

@@ -27,30 +27,35 @@ class Settings:
     env: str = option("Reacher-v5", "any Gymnasium id with Box observations; also module:Name-v0")
     total_steps: int = option(500_000, "stop after the update that reaches this many environment steps")
     steps_per_update: int = option(
-        5_000, "environment steps wanted before each update", "seed 001: the best of its sweeps"
+        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps"
     )
     max_kl: float = option(0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper")
-    adapt: str = option("none", "what to adapt while learning", "seed 001", ("none", "steps", "kl", "both"))
+    adapt: str = option("none", "what to adapt while learning", "Frans 2016", ("none", "steps", "kl", "both"))
     margin: float = option(
-        0.05, "improvement that counts as improving, as a share of |return|; 0: no margin", "seed 001"
+        0.05, "improvement that counts as improving, as a share of |return|; 0: no margin", "Frans 2016"
     )
     pool: str = option(
-        "dynamic", "ranks draw requests from a pool, or get a fixed share", "seed 000, section 5", ("dynamic", "static")
+        "dynamic",
+        "ranks draw requests from a pool, or get a fixed share",
+        "Frans & Hafner 2016, section 5",
+        ("dynamic", "static"),
     )
     requests: str = option(
         "episodes",
         "a request is a whole episode, or a segment of fixed length of a numbered lane, bootstrapped where it is cut",
-        "seed 000; seed 003",
+        "Frans & Hafner 2016; Batch PPO",
         ("episodes", "segments"),
     )
     physics: str = option(
         "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
     )
-    learner: str = option("root", "who computes the update", "seed 000, section 4", ("root",))
+    learner: str = option("root", "who computes the update", "Frans & Hafner 2016, section 4", ("root",))
     seed: int = option(0, "every random number of the run follows from it")
     discount: float = option(0.99, "discount per step (gamma)", "Duan et al. 2016; Swimmer wants 0.9999")
     gae_lambda: float = option(0.97, "lambda of the advantages; 1 is Monte-Carlo", "Schulman et al. 2016")
-    critic: str = option("mlp", "value function: perceptron, or the seed's ridge regression", "", ("mlp", "linear"))
+    critic: str = option(
+        "mlp", "value function: perceptron, or ridge regression on simple features", "", ("mlp", "linear")
+    )
     critic_epochs: int = option(10, "passes over the batch per critic fit", "rl-zoo and others: 5 to 20")
     critic_minibatch: int = option(128, "steps per critic minibatch", "rl-zoo: 128")
     critic_step_size: float = option(1e-3, "Adam's step size for the critic", "rl-zoo: 1e-3")
@@ -61,13 +66,13 @@ class Settings:
     initial_log_std: float = option(0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0")
     lanes: int = option(16, "episodes a rank plays in lockstep at most; all segments of the job together")
     filter_clip: float = option(10.0, "observations are clipped to this many standard deviations", "baselines: 5-10")
-    adapt_window: int = option(10, "updates per decision", "seed 001")
-    adapt_steps_by: int = option(300, "steps/update that a decision adds or removes", "the author's runs: 300")
-    adapt_kl_by: float = option(0.0005, "max-KL that a decision adds or removes", "the author's runs: 0.0005")
-    min_steps: int = option(1_000, "adapted steps/update stay above", "seed 001")
-    max_steps: int = option(20_000, "adapted steps/update stay below", "seed 001")
-    min_kl: float = option(0.001, "adapted max-KL stays above", "the author's code: 0.001")
-    kl_ceiling: float = option(0.02, "adapted max-KL stays below", "the author's code: 0.01, from 0.001")
+    adapt_window: int = option(10, "updates per decision", "Frans 2016")
+    adapt_steps_by: int = option(300, "steps/update that a decision adds or removes", "his runs: 300")
+    adapt_kl_by: float = option(0.0005, "max-KL that a decision adds or removes", "his runs: 0.0005")
+    min_steps: int = option(1_000, "adapted steps/update stay above", "Frans 2016")
+    max_steps: int = option(20_000, "adapted steps/update stay below", "Frans 2016")
+    min_kl: float = option(0.001, "adapted max-KL stays above", "his code: 0.001")
+    kl_ceiling: float = option(0.02, "adapted max-KL stays below", "his code: 0.01, from 0.001")
 
     @property
     def hidden_sizes(self) -> tuple[int, ...]:
@@ -109,9 +114,10 @@ class Settings:
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
-    # Monte-Carlo returns, the linear baseline, 20,000 steps and a small KL, as the seeds' author ran it
+    # Monte-Carlo returns, the linear baseline, 20,000 steps and a small KL, as Frans & Hafner 2016 ran it
     "paper": {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
 }
+METAVARS = {int: "N", float: "X", str: "TEXT"}
 MAY_CHANGE = ("total_steps", "pool", "physics")  # on --resume: nothing that would make the numbers differ
 
 
@@ -188,7 +194,9 @@ def parser() -> argparse.ArgumentParser:
         description="Train a policy with parallel TRPO. Alone, or: mpiexec -n 8 python mpi_scripts/train.py --env ID",
         epilog="A run with the same settings and seed gives the same policy, to the bit, on any number of ranks.",
     )
-    made.add_argument("--preset", choices=sorted(PRESETS), default="default", help="paper: as the seeds' author ran it")
+    made.add_argument(
+        "--preset", choices=sorted(PRESETS), default="default", help="paper: as Frans & Hafner 2016 ran it"
+    )
     made.add_argument("--out", metavar="DIR", help="run folder to create (default: runs/ENV-seedS, numbered)")
     made.add_argument("--resume", metavar="DIR", help="go on with the run in this folder, to the bit")
     made.add_argument("--trace", action="store_true", help="write trace.json, what every rank did when (Perfetto)")
@@ -204,7 +212,7 @@ def parser() -> argparse.ArgumentParser:
             type=whole if isinstance(f.default, int) else type(f.default),
             default=argparse.SUPPRESS,
             choices=f.metadata["choices"] or None,
-            metavar=None if f.metadata["choices"] else f.name.rpartition("_")[2].upper(),
+            metavar=None if f.metadata["choices"] else METAVARS[type(f.default)],
             help=f"{f.metadata['help']} ({'; '.join(notes)})".replace("%", "%%"),
         )
     return made

@@ -97,7 +97,7 @@ def _player_with_pictures(folder: RunFolder) -> Player:
 
 
 def _following_camera(folder: RunFolder) -> dict[str, str]:
-    """Return the option that keeps a walker in the picture; Gymnasium 1.4 no longer takes its model's "track" camera."""
+    """Return the option that keeps a walker in the picture; Gymnasium 1.4 no longer takes the "track" camera itself."""
     player = Player(folder)
     model = getattr(player.env.unwrapped, "model", None)
     player.env.close()

@@ -1,0 +1,114 @@
+"""The observation filter against numpy's mean and std of everything it has seen."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitrpo.experience.filters import ObservationFilter
+
+QUICK = settings(max_examples=50, deadline=None)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def data(n, d=3, seed=0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    return offset + rng.uniform(0.1, 100, d) * rng.standard_normal((n, d))
+
+
+def merged(parts, d=3, clip=10.0):
+    filter_ = ObservationFilter.identity(d, clip)
+    for part in parts:
+        filter_ = filter_.merged(part)
+    return filter_
+
+
+def same_bits(a, b):
+    return a.to_vector().tobytes() == b.to_vector().tobytes()
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=8), SEEDS, st.sampled_from([0.0, -50.0, 1e6]))
+@QUICK
+def test_merging_pieces_is_seeing_everything_at_once(lengths, seed, offset):
+    everything = data(sum(lengths), 3, seed, offset)
+    filter_ = merged(np.split(everything, np.cumsum(lengths)[:-1]))
+    assert filter_.count == len(everything)
+    np.testing.assert_allclose(filter_.mean, everything.mean(0), rtol=1e-12, atol=1e-10)
+    if len(everything) > 1:
+        np.testing.assert_allclose(filter_.std, everything.std(0), rtol=1e-6)
+        z = (everything - everything.mean(0)) / everything.std(0)
+        np.testing.assert_allclose(filter_(everything), np.clip(z, -10, 10), atol=1e-5)
+
+
+def test_the_same_order_gives_the_same_bits():
+    """And another order may not, which is why pieces are merged in the order of their episodes."""
+    parts = [data(n, seed=n) for n in (5, 17, 2, 40, 9)]
+    assert same_bits(merged(parts), merged([part.copy() for part in parts]))
+    forth, back = merged(parts), merged(parts[::-1])
+    np.testing.assert_allclose(forth.to_vector(), back.to_vector(), rtol=1e-12)
+
+
+def test_before_any_data_it_only_clips():
+    filter_ = ObservationFilter.identity(2, clip=5.0)
+    assert filter_(np.array([[1.5, -3.0], [50.0, -6.0]])).tolist() == [[1.5, -3.0], [5.0, -5.0]]
+
+
+def test_one_observation_gives_a_mean_but_no_scale():
+    filter_ = merged([np.array([[2.0, 3.0, 4.0]])])
+    assert filter_(np.array([[2.5, 3.0, 0.0]])).tolist() == [[0.5, 0.0, -4.0]]
+
+
+@pytest.mark.parametrize("clip", [1.0, 10.0])
+def test_clip(clip):
+    filter_ = merged([data(100)], clip=clip)
+    wild = filter_(1e6 * data(50, seed=1))
+    assert np.max(wild) == clip
+    assert np.min(wild) == -clip
+    inside = filter_.mean + 0.5 * clip * filter_.std
+    np.testing.assert_allclose(filter_(inside[None]), 0.5 * clip)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -3.0, 1e6 / 3, 1e9 / 3])
+def test_a_column_that_never_changes_is_not_blown_up(value):
+    """Rounding leaves a tiny variance; dividing by it would turn noise into signal."""
+    column = merged([np.full((37, 1), value)] * 30, 1)
+    assert column.std == 1.0
+    assert abs(column(np.full((1, 1), value))[0, 0]) < 1e-6
+    assert column(np.full((1, 1), value + 0.5))[0, 0] == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.xfail(strict=True, reason="BUG filters.py: the threshold of std is absolute, rounding grows with the mean")
+def test_a_large_column_that_never_changes_is_not_blown_up():
+    column = merged([np.full((37, 1), 1e12 / 3)] * 30, 1)
+    assert abs(column(np.full((1, 1), 1e12 / 3))[0, 0]) < 1e-3
+
+
+def test_only_the_constant_columns_keep_their_scale():
+    everything = data(50)
+    everything[:, 1] = 7.0
+    std = merged([everything]).std
+    assert std[1] == 1.0
+    np.testing.assert_allclose(std[[0, 2]], everything.std(0)[[0, 2]])
+
+
+@given(SEEDS, st.integers(0, 5), st.integers(1, 6))
+@QUICK
+def test_through_a_vector_and_back(seed, pieces, d):
+    filter_ = merged([data(4, d, seed + i) for i in range(pieces)], d, clip=7.5)
+    vector = filter_.to_vector()
+    back = ObservationFilter.from_vector(vector)
+    assert vector.shape == (2 + 2 * d,)
+    assert same_bits(back, filter_)
+    observations = data(5, d)
+    assert np.array_equal(back(observations), filter_(observations))
+    assert not np.shares_memory(back.mean, vector)  # a broadcast buffer may be used again
+    assert not np.shares_memory(back.squares, vector)
+
+
+def test_nothing_is_modified():
+    observations, filter_ = data(20), merged([data(10)])
+    before, vector = observations.copy(), filter_.to_vector()
+    filter_.merged(observations)
+    filter_(observations)
+    assert np.array_equal(observations, before)
+    assert np.array_equal(filter_.to_vector(), vector)
