@@ -1,8 +1,8 @@
 """Lecture 09: adapt steps/update and max-KL to how well learning goes, as a pure controller.
 
 Source: Frans 2016, "Speeding up TRPO through parallelization and parameter adaptation": every 10 updates the mean
-returns of the last 10 are summed and compared with the 10 before; improving means fewer steps and a larger KL, stuck the
-reverse; "improved" asks for a margin, here of |before|, so that the rule also holds for negative returns.
+returns of the last 10 are summed and compared with the 10 before; improving means fewer steps and a larger KL, stuck
+the reverse; "improved" asks for a margin, here of |before|, so that the rule also holds for negative returns.
 """
 
 from dataclasses import dataclass, replace
