@@ -5,7 +5,7 @@ ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help train test lab lint doctor lock clean
+.PHONY: help train test lab notebooks check-exercise lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -14,11 +14,17 @@ help: ## say what each target does
 train: .venv/ready-core ## train ENV (Reacher-v5) on NP (2) ranks: NP=8 ENV=HalfCheetah-v5 make train
 	PATH="$(CURDIR)/$(BIN):$$PATH" mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
 
-test: .venv/ready-dev ## run all tests, as continuous integration does
+test: .venv/ready-dev .venv/ready-course ## run all tests, as continuous integration does
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest $(ARGS)
 
 lab: .venv/ready-course ## open JupyterLab on the course
 	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks
+
+notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and executed solutions from notebooks/source
+	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/build.py $(ARGS)
+
+check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=notebooks/03_conjugate_gradient.ipynb
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)
 
 lint: .venv/ready-dev ## check style and types
 	$(BIN)/ruff check .

@@ -7,6 +7,14 @@ import numpy as np
 from minitrpo.policies import Array
 
 
+def energy(product: Callable[[Array], Array], b: Array, x: Array) -> float:
+    """Return 1/2 x'Ax - b'x, the number that is smallest where A x = b.
+
+    product: v -> A v. With A = F and b = g, -energy is what the quadratic model of TRPO says a step x gains.
+    """
+    return float(0.5 * x @ product(x) - b @ x)
+
+
 def conjugate_gradient(
     product: Callable[[Array], Array], b: Array, iterations: int = 10, tolerance: float = 1e-10
 ) -> tuple[Array, Array]:

@@ -64,6 +64,30 @@ def initialise_mlp(rng: numpy.random.Generator, sizes: list[tuple[int, int]], la
     return numpy.concatenate(parts)
 
 
+def gaussian_log_prob(mean: Array, log_std: Array, actions: Array) -> Array:
+    """Return log N(action; mean, exp(log_std)^2), summed over actions: (N, A) three times -> (N,), in nats."""
+    z = (actions - mean) * np.exp(-log_std)
+    return np.sum(-0.5 * z**2 - log_std - 0.5 * np.log(2 * np.pi), axis=1)
+
+
+def gaussian_kl(old_mean: Array, old_log_std: Array, mean: Array, log_std: Array) -> Array:
+    """Return KL(old || new) of diagonal Gaussians, summed over actions: (N, A) four times -> (N,), in nats."""
+    square = np.exp(2 * old_log_std) + (old_mean - mean) ** 2
+    return np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1)
+
+
+def log_softmax(logits: Array) -> Array:
+    """Return log probabilities (N, A) of logits (N, A); the largest is taken off first, so that none overflows."""
+    shifted = logits - np.max(logits, axis=1, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
+
+
+def categorical_kl(old_logits: Array, logits: Array) -> Array:
+    """Return KL(old || new) of softmax distributions, (N, A) twice -> (N,), in nats."""
+    old_log, log = log_softmax(old_logits), log_softmax(logits)
+    return np.sum(np.exp(old_log) * (old_log - log), axis=1)
+
+
 @dataclass(frozen=True)
 class Perceptron:
     """The shape of the network behind a policy."""
@@ -119,16 +143,11 @@ class GaussianPolicy(Perceptron):
 
     def log_prob(self, rows: Array, actions: Array) -> Array:
         """Return log pi(a|s), shape (N,), in nats."""
-        mean, log_std = self._split(rows)
-        z = (actions - mean) * np.exp(-log_std)
-        return -0.5 * np.sum(z**2, axis=1) - np.sum(log_std, axis=1) - 0.5 * self.action_size * np.log(2 * np.pi)
+        return gaussian_log_prob(*self._split(rows), actions)
 
     def kl(self, old: Array, new: Array) -> Array:
         """Return KL(old || new) state by state, shape (N,), in nats."""
-        old_mean, old_log_std = self._split(old)
-        mean, log_std = self._split(new)
-        square = np.exp(2 * old_log_std) + (old_mean - mean) ** 2
-        return np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1)
+        return gaussian_kl(*self._split(old), *self._split(new))
 
     def entropy(self, rows: Array) -> Array:
         """Return the differential entropy state by state, shape (N,), in nats."""
@@ -158,7 +177,7 @@ class CategoricalPolicy(Perceptron):
 
     def sample(self, rows: Array, noise: Array) -> Array:
         """Return actions (N,): the first whose cumulative probability exceeds the uniform `noise`."""
-        cumulative = numpy.cumsum(numpy.exp(self._log_softmax(rows)), axis=1)
+        cumulative = numpy.cumsum(numpy.exp(log_softmax(rows)), axis=1)
         return numpy.sum(cumulative[:, :-1] <= noise, axis=1)
 
     def mode(self, rows: Array) -> Array:
@@ -167,21 +186,16 @@ class CategoricalPolicy(Perceptron):
 
     def log_prob(self, rows: Array, actions: Array) -> Array:
         """Return log pi(a|s), shape (N,), in nats."""
-        return self._log_softmax(rows)[np.arange(len(rows)), actions]
+        return log_softmax(rows)[np.arange(len(rows)), actions]
 
     def kl(self, old: Array, new: Array) -> Array:
         """Return KL(old || new) state by state, shape (N,), in nats."""
-        old_log, new_log = self._log_softmax(old), self._log_softmax(new)
-        return np.sum(np.exp(old_log) * (old_log - new_log), axis=1)
+        return categorical_kl(old, new)
 
     def entropy(self, rows: Array) -> Array:
         """Return the entropy state by state, shape (N,), in nats."""
-        log_p = self._log_softmax(rows)
+        log_p = log_softmax(rows)
         return -np.sum(np.exp(log_p) * log_p, axis=1)
-
-    def _log_softmax(self, rows: Array) -> Array:
-        shifted = rows - np.max(rows, axis=1, keepdims=True)
-        return shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
 
 
 Policy = GaussianPolicy | CategoricalPolicy

@@ -169,7 +169,7 @@ def test_clip_by_hand(old, new, clipped):
     assert clip(old, new, (1, 10)) == clipped
 
 
-@given(st.integers(2000, 19_000), st.integers(16, 94), st.lists(st.booleans(), max_size=3))
+@given(st.integers(1900, 19_100), st.integers(25, 85), st.lists(st.booleans(), max_size=3))
 @QUICK
 def test_up_and_down_again_is_where_it_was(steps, tenths, turns):
     kl = tenths / 10_000

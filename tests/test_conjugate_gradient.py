@@ -1,12 +1,14 @@
 """Lecture 03: conjugate gradient against numpy.linalg.solve, scipy's own, and the theory."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.conjugate_gradient import conjugate_gradient
+from minitrpo.conjugate_gradient import conjugate_gradient, energy
 
 QUICK = settings(max_examples=50, deadline=None)
 SIZES = st.integers(1, 25)
@@ -78,7 +80,7 @@ def test_every_step_lowers_the_energy_norm_of_the_error(n, condition, seed):
     for iterations in range(min(n, 8) + 1):
         e = conjugate_gradient(lambda v: a @ v, b, iterations, tolerance=0.0)[0] - solution
         errors.append(e @ a @ e)
-    assert all(after <= before + 1e-12 * errors[0] for before, after in zip(errors, errors[1:], strict=False))
+    assert all(after <= before + 1e-12 * errors[0] for before, after in pairwise(errors))
     assert errors[1] < errors[0]
 
 
@@ -161,3 +163,13 @@ def test_product_may_return_its_argument():
     """With A = I written as `lambda v: v` the solver must not spoil its own direction."""
     b = np.array([1.0, -2.0])
     assert np.array_equal(conjugate_gradient(lambda v: v, b)[0], b)
+
+
+@given(SIZES, CONDITIONS, SEEDS)
+@QUICK
+def test_energy_is_smallest_at_the_solution(n, condition, seed):
+    a, b = spd(n, condition, seed)
+    x, v = np.linalg.solve(a, b), np.random.default_rng(seed).standard_normal(n)
+    least = energy(lambda v: a @ v, b, x)
+    assert least == pytest.approx(-0.5 * b @ x, rel=1e-9)
+    assert energy(lambda v: a @ v, b, x + v) - least == pytest.approx(0.5 * v @ a @ v, rel=1e-7)

@@ -126,7 +126,9 @@ def test_blocks_cover_all_rows_once_in_order(rows, size):
     assert all(0 < s.stop - s.start <= size for s in slices)
 
 
-@pytest.mark.parametrize(("fraction", "k"), [(1.0, 1), (0.9, 1), (0.5, 2), (0.3, 3), (0.1, 10), (1e-9, 10**9)])
+@pytest.mark.parametrize(
+    ("fraction", "k"), [(1.0, 1), (0.9, 1), (0.5, 2), (0.35, 3), (0.3, 3), (0.1, 10), (1e-9, 10**9)]
+)
 def test_every_kth(fraction, k):
     rows = np.arange(60.0).reshape(30, 2)
     assert np.array_equal(every_kth(rows, fraction), rows[list(range(0, 30, k))])

@@ -53,8 +53,13 @@ def launched_rank() -> int:
 def connect() -> Ranks:
     """Return the ranks of this job: MPI if a launcher started several processes, else this process alone."""
     if launched_size() > 1 or ("PMIX_RANK" in os.environ and "OMPI_COMM_WORLD_SIZE" not in os.environ):
-        return MPIRanks()
-    return Alone()
+        ranks: Ranks = MPIRanks()
+    else:
+        ranks = Alone()
+    expected = int(os.environ.get("MINITRPO_RANKS", ranks.size))  # set by classroom.launch
+    if ranks.size != expected:
+        raise RuntimeError(f"{expected} ranks were started and this one sees {ranks.size}: mpiexec is not mpi4py's own")
+    return ranks
 
 
 class Alone:
