@@ -49,8 +49,9 @@ class LinearCritic:
 class MLPCritic:
     """V(s) = shift + scale * mlp(o), fitted by minibatch Adam on standardised targets.
 
-    shift and scale follow the targets; when they move, the last layer is corrected so that V does not
-    (PopArt, van Hasselt et al. 2016): returns of -10 and of 9000 are then learned at one step size.
+    shift and scale are those of the last targets, so that returns of -10 and of 9000 are learned at one step size.
+    V jumps when they move, and the fit that follows at once brings it back; correcting the last layer instead
+    (PopArt, van Hasselt et al. 2016) was tried and undone: Adam needs hundreds of steps for a large correction.
     """
 
     observation_size: int
@@ -83,7 +84,8 @@ class MLPCritic:
 
     def fit(self, state: State, observations: Array, times: Array, targets: Array, rng: np.random.Generator) -> State:
         """Return the state after `epochs` passes over shuffled minibatches of the mean squared error."""
-        state = self.rescale(state, float(targets.mean()), float(targets.std()))
+        state = {name: array.copy() for name, array in state.items()}
+        state["shift"][:], state["scale"][:] = targets.mean(), max(float(targets.std()), 1e-4)
         standardised = (targets - state["shift"]) / state["scale"]
         for _ in range(self.epochs):
             order = rng.permutation(len(targets))
@@ -91,17 +93,6 @@ class MLPCritic:
                 rows = order[start : start + self.minibatch]
                 gradient = squared_error_gradient(state["phi"], self.sizes, observations[rows], standardised[rows])
                 adam(state, gradient, self.step_size)
-        return state
-
-    def rescale(self, state: State, shift: float, scale: float) -> State:
-        """Return a copy with the new shift and scale and the same V."""
-        state = {name: array.copy() for name, array in state.items()}
-        scale = max(scale, 1e-4)
-        weights, biases = unflatten(state["phi"], self.sizes)[-1]  # views into phi
-        weights *= state["scale"] / scale
-        biases *= state["scale"] / scale
-        biases += (state["shift"] - shift) / scale
-        state["shift"][:], state["scale"][:] = shift, scale
         return state
 
 

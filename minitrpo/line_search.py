@@ -50,7 +50,7 @@ def backtracking(
             candidate = theta + fraction * full_step
             with np.errstate(over="ignore", invalid="ignore"):
                 gain, kl = evaluate(candidate)
-            ratio = gain / (fraction * expected_gain) if expected_gain else 0.0
+            ratio = gain / (fraction * expected_gain) if fraction * expected_gain else 0.0
             if not (np.isfinite(gain) and np.isfinite(kl) and np.all(np.isfinite(candidate))):
                 reason, ratio = "not finite", 0.0
             elif kl > max_kl:

@@ -24,7 +24,7 @@ def every_kth(observations: Array, fraction: float) -> Array:
 
     Source: Schulman et al. 2015 (TRPO), appendix C: 10 % of the states serve the Fisher-vector product.
     """
-    return observations[:: max(1, round(1.0 / fraction))]
+    return observations[np.arange(0, len(observations), 1.0 / fraction).astype(int)]
 
 
 def blocks(rows: int, size: int = BLOCK) -> list[slice]:

@@ -178,7 +178,7 @@ class CategoricalPolicy(Perceptron):
     def sample(self, rows: Array, noise: Array) -> Array:
         """Return actions (N,): the first whose cumulative probability exceeds the uniform `noise`."""
         cumulative = numpy.cumsum(numpy.exp(log_softmax(rows)), axis=1)
-        return numpy.sum(cumulative[:, :-1] <= noise, axis=1)
+        return numpy.sum(cumulative[:, :-1] <= noise * cumulative[:, -1:], axis=1)
 
     def mode(self, rows: Array) -> Array:
         """Return the most probable actions (N,)."""

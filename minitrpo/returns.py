@@ -70,4 +70,6 @@ def standardise(advantages: Array) -> Array:
 def explained_variance(predicted: Array, targets: Array) -> float:
     """Return 1 - Var(target - predicted) / Var(target): 1 is perfect, 0 no better than a constant."""
     variance = float(np.var(targets))
-    return float("nan") if variance == 0.0 else 1.0 - float(np.var(targets - predicted)) / variance
+    if variance <= 1e-20 * float(np.mean(targets**2)):  # equal but for rounding: there is nothing to explain
+        return float("nan")
+    return 1.0 - float(np.var(targets - predicted)) / variance

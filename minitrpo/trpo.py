@@ -52,9 +52,10 @@ def trpo_step(
     full_step = step_scale(max_kl, float(x @ (g - residual))) * x
     evaluate, old = _objective(policy, theta, batch)
     search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl)
-    return search.theta, Report(
-        **vars(search), gradient_norm=float(np.linalg.norm(g)), entropy=float(np.mean(policy.entropy(old)))
-    )
+    norm = float(np.linalg.norm(g))
+    reason = search.reason if np.isfinite(norm) else "not finite"
+    found = vars(search) | {"reason": reason}
+    return search.theta, Report(**found, gradient_norm=norm, entropy=float(np.mean(policy.entropy(old))))
 
 
 def _objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Array], tuple[float, float]], Array]:

@@ -5,10 +5,10 @@ import sys
 from minitrpo.parallel.ranks import Ranks
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
+from minitrpo.runs.command_line import Job, parse
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.launch import command, launch, script_path
 from minitrpo.runs.plots import learning_curve
-from minitrpo.runs.settings import Job, parse
 from minitrpo.runs.start import prepare
 from minitrpo.runs.training import sha256, train
 

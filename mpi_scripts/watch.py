@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from minitrpo.errors import BadInput, EpisodeFailed
+from minitrpo.runs.command_line import whole
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.settings import whole
 
 
 def main() -> int:

@@ -9,7 +9,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from minitrpo.experience.environments import LaneFailed, describe, make
+from minitrpo.experience.environments import describe, make
+from minitrpo.experience.lanes import LaneFailed
 from minitrpo.experience.mujoco_tasks import squares
 
 batched = pytest.importorskip("minitrpo.experience.batched", reason="mujoco.batch came with MuJoCo 4")

@@ -110,9 +110,6 @@ def test_empty_has_the_dtypes_and_columns_of_full_ones(discrete):
     assert nothing.last.shape == nothing.terminated_steps.shape == nothing.ended.shape == (0,)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG episodes.py: slices, sorted and times raise without a piece", raises=ValueError
-)
 @pytest.mark.parametrize("ask", [lambda e: e.slices(), lambda e: e.sorted().slices(), lambda e: e.times.tolist()])
 def test_a_rank_without_work_can_be_asked_everything(ask):
     assert ask(empty(3, 2, discrete=False)) == []

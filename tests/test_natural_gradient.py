@@ -126,12 +126,14 @@ def test_blocks_cover_all_rows_once_in_order(rows, size):
     assert all(0 < s.stop - s.start <= size for s in slices)
 
 
-@pytest.mark.parametrize(
-    ("fraction", "k"), [(1.0, 1), (0.9, 1), (0.5, 2), (0.35, 3), (0.3, 3), (0.1, 10), (1e-9, 10**9)]
-)
-def test_every_kth(fraction, k):
-    rows = np.arange(60.0).reshape(30, 2)
-    assert np.array_equal(every_kth(rows, fraction), rows[list(range(0, 30, k))])
+@pytest.mark.parametrize("fraction", [1.0, 0.9, 0.5, 0.35, 0.1, 1e-9])
+def test_every_kth_is_that_share_of_the_rows_evenly_spread(fraction):
+    rows = np.arange(3000.0).reshape(1000, 3)
+    chosen = every_kth(rows, fraction)[:, 0] / 3
+    assert len(chosen) == pytest.approx(max(1, 1000 * fraction), abs=1)
+    assert chosen[0] == 0
+    gaps = np.diff(chosen)
+    assert len(gaps) == 0 or (gaps.min() >= 1 and gaps.max() - gaps.min() <= 1)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -158,7 +158,6 @@ def test_categorical_never_samples_beyond_the_last_action():
     assert policy.sample(rows, np.array([[BELOW_ONE]])) == 9
 
 
-@pytest.mark.xfail(strict=True, reason="BUG policies.py sample: cumulative sums below 1 leave room for the impossible")
 def test_categorical_never_samples_the_impossible_by_rounding():
     policy, rows = CategoricalPolicy(1, 11), np.array([[0.0] * 10 + [-1e4]])
     action = policy.sample(rows, np.array([[BELOW_ONE]]))

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.errors import EpisodeFailed
-from minitrpo.experience.environments import GymnasiumSimulators, describe
+from minitrpo.experience.environments import describe
 from minitrpo.experience.episodes import Episodes, concatenate
 from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.lanes import GymnasiumSimulators
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.rollouts import ROWS, Board, LaneSnapshot, Rollouts
 

@@ -150,7 +150,6 @@ def test_what_is_not_finite_leaves_theta_alone(policy, max_kl):
     assert not report.accepted
 
 
-@pytest.mark.xfail(strict=True, reason="BUG trpo.py: a gradient that is not finite is reported as 'zero step'")
 def test_what_is_not_finite_is_called_so():
     theta, batch = case(POLICIES[0])
     batch.advantages[3] = np.nan

@@ -16,7 +16,8 @@ import numpy as np
 from gymnasium.utils import seeding
 from mujoco.batch import Batch, SimulationError
 
-from minitrpo.experience.environments import EnvironmentSpec, LaneFailed, check_finite, without_mujoco_warnings
+from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
+from minitrpo.experience.lanes import LaneFailed, check_finite
 from minitrpo.experience.mujoco_tasks import TASKS
 from minitrpo.policies import Array
 

@@ -1,4 +1,4 @@
-"""Environments: what an id offers, and several copies of it behind one `step`, each in its own lane."""
+"""Environments: what an id offers, and how one is made without noise on the screen."""
 
 import contextlib
 import difflib
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -38,32 +38,13 @@ class EnvironmentSpec:
     @cached_property
     def _centre_and_half(self) -> tuple[Array, Array]:
         bounded = np.isfinite(self.low) & np.isfinite(self.high)
-        centre = np.where(bounded, (self.high + self.low) / 2, 0.0)
-        return centre, np.where(bounded, (self.high - self.low) / 2, 1.0)
+        low, high = np.where(bounded, self.low, -1.0), np.where(bounded, self.high, 1.0)
+        return (high + low) / 2, (high - low) / 2
 
     def stretched(self, actions: Array) -> Array:
         """Return continuous actions (k, A) as the environment takes them: [-1, 1] stretched to the bounds, clipped."""
         centre, half = self._centre_and_half
         return np.clip(centre + half * actions, self.low, self.high).astype(np.float32)
-
-
-class LaneFailed(RuntimeError):
-    """The environment in `lane` raised, or returned something that is not finite."""
-
-    def __init__(self, lane: int, cause: str) -> None:
-        super().__init__(cause)
-        self.lane = lane
-
-
-class Simulators(Protocol):
-    """Copies of one environment, one per lane; a lane's numbers never depend on the other lanes."""
-
-    width: int
-    stepping: Array  # (1,) integers: where to say which lane's environment is at work, -1 if none or all
-
-    def reset(self, lane: int, seed: int) -> Array: ...
-    def step(self, lanes: Array, actions: Array) -> tuple[Array, Array, Array, Array]: ...
-    def close(self) -> None: ...
 
 
 def describe(env_id: str) -> EnvironmentSpec:
@@ -95,9 +76,9 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
         with without_mujoco_warnings() if _uses_mujoco(env_id) else contextlib.nullcontext():
             return gymnasium.make(env_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
-        raise BadInput(f"{env_id} needs a package that is not installed: {_one_line(error)}") from error
+        raise BadInput(f"{env_id} needs a package that is not installed: {one_line(error)}") from error
     except (gymnasium.error.Error, ImportError) as error:
-        raise BadInput(f"unknown environment {env_id!r}: {_one_line(error)}{_suggestion(env_id)}") from error
+        raise BadInput(f"unknown environment {env_id!r}: {one_line(error)}{_suggestion(env_id)}") from error
 
 
 @contextlib.contextmanager
@@ -138,7 +119,7 @@ def _import(module: str, env_id: str) -> None:
     try:
         importlib.import_module(module)
     except ImportError as error:
-        raise BadInput(f"cannot import the module of {env_id!r}: {_one_line(error)}") from error
+        raise BadInput(f"cannot import the module of {env_id!r}: {one_line(error)}") from error
 
 
 def _suggestion(env_id: str) -> str:
@@ -147,78 +128,10 @@ def _suggestion(env_id: str) -> str:
     return f" Did you mean {', '.join(sorted(names))}?" if names else " Any id that gymnasium.make knows will do."
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return an error's message without line breaks."""
     return " ".join(str(error).split())
 
 
 def _kind(space: gymnasium.Space[Any]) -> str:
     return type(space).__name__
-
-
-class GymnasiumSimulators:
-    """Any Gymnasium id through its own `step`, one environment object per lane, made when first used."""
-
-    def __init__(self, spec: EnvironmentSpec, width: int) -> None:
-        self.spec = spec
-        self.width = width
-        self.stepping = np.full(1, -1)
-        self._environments: dict[int, gymnasium.Env[Any, Any]] = {}
-        self._first_action = 0
-
-    def reset(self, lane: int, seed: int) -> Array:
-        """Begin an episode in a lane and return its first observation (D,)."""
-        if lane not in self._environments:
-            self.adopt(lane, make(self.spec.id))
-        try:
-            self.stepping[0] = lane
-            observation, _ = self._environments[lane].reset(seed=seed)
-            self.stepping[0] = -1
-        except Exception as error:
-            raise LaneFailed(lane, f"reset raised {type(error).__name__}: {_one_line(error)}") from error
-        observation = np.asarray(observation, dtype=np.float64).ravel()
-        if not np.all(np.isfinite(observation)):
-            raise LaneFailed(lane, "reset returned an observation that is not finite")
-        return observation
-
-    def adopt(self, lane: int, env: gymnasium.Env[Any, Any]) -> None:
-        """Put an environment into a lane."""
-        self._environments[lane] = env
-        if self.spec.discrete:
-            self._first_action = int(env.action_space.start)  # type: ignore[attr-defined]
-
-    def step(self, lanes: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
-        """Step k lanes with the policy's actions; return observations (k, D), rewards, terminated, truncated (k,)."""
-        k = len(lanes)
-        observations = np.empty((k, self.spec.observation_size))
-        rewards, terminated, truncated = np.empty(k), np.zeros(k, bool), np.zeros(k, bool)
-        for i, (lane, action) in enumerate(zip(lanes.tolist(), self.to_environment(actions), strict=True)):
-            self.stepping[0] = lane
-            try:
-                observation, rewards[i], terminated[i], truncated[i], _ = self._environments[lane].step(action)
-            except Exception as error:
-                raise LaneFailed(lane, f"step raised {type(error).__name__}: {_one_line(error)}") from error
-            observations[i] = np.ravel(observation)
-        self.stepping[0] = -1
-        check_finite(lanes, observations, rewards)
-        return observations, rewards, terminated, truncated
-
-    def to_environment(self, actions: Array) -> Any:
-        """Return the actions as the environment takes them: integers, or [-1, 1] stretched to the bounds, clipped."""
-        if self.spec.discrete:
-            return (actions + self._first_action).tolist()
-        shape = next(iter(self._environments.values())).action_space.shape or ()
-        return self.spec.stretched(actions).reshape(len(actions), *shape)
-
-    def close(self) -> None:
-        """Close all environments."""
-        for env in self._environments.values():
-            env.close()
-
-
-def check_finite(lanes: Array, observations: Array, rewards: Array) -> None:
-    """Raise LaneFailed for the first lane whose observation or reward is NaN or infinite."""
-    bad = ~(np.isfinite(rewards) & np.isfinite(observations).all(axis=1))
-    if bad.any():
-        i = int(np.argmax(bad))
-        what = "a reward" if not np.isfinite(rewards[i]) else "an observation"
-        raise LaneFailed(int(lanes[i]), f"step returned {what} that is not finite")

@@ -4,6 +4,7 @@ A piece is an unbroken run of steps of one episode: the whole episode, or the pa
 """
 
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,20 +53,19 @@ class Episodes:
     @property
     def times(self) -> Array:
         """Return how many steps of its episode came before each step, (N,) floats."""
-        return np.concatenate(
-            [np.arange(a, a + n, dtype=float) for a, n in zip(self.starts, self.lengths, strict=True)]
-        )
+        first_rows = np.cumsum(self.lengths) - self.lengths
+        return np.arange(self.steps, dtype=float) + np.repeat(self.starts - first_rows, self.lengths)
 
     def slices(self) -> list[slice]:
         """Return the rows of each piece."""
         stops = np.cumsum(self.lengths).tolist()
-        return [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
+        return [slice(a, b) for a, b in pairwise([0, *stops])]
 
     def sorted(self) -> "Episodes":
         """Return the same pieces by (number, start): the one order that does not depend on who played what."""
         order = np.lexsort((self.starts, self.numbers))
         slices = self.slices()
-        rows = np.concatenate([np.arange(slices[i].start, slices[i].stop) for i in order])
+        rows = np.concatenate([np.arange(0), *(np.arange(slices[i].start, slices[i].stop) for i in order)])
         per_step = ("observations", "actions", "rewards")
         return Episodes(**{f.name: getattr(self, f.name)[rows if f.name in per_step else order] for f in fields(self)})
 

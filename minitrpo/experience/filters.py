@@ -30,7 +30,7 @@ class ObservationFilter:
         if self.count < 2:
             return np.ones_like(self.mean)
         std = np.sqrt(self.squares / self.count)
-        return np.where(std > 1e-6, std, 1.0)
+        return np.where(std > np.maximum(1e-6, 1e-12 * np.abs(self.mean)), std, 1.0)
 
     def __call__(self, observations: Array) -> Array:
         """Return (observations - mean) / std, clipped, shape (N, D)."""

@@ -1,74 +1,13 @@
-"""Gymnasium's MuJoCo tasks, version 5: how each one starts, what it shows, what it pays and when it is over.
-
-The physics is MuJoCo's; a task is what is written around it, here for k lanes at once and with the same bits that
-Gymnasium computes for one. For the bits, sums run over the last axis of contiguous rows, the control cost is summed
-in float32 as the actions are, and no formula is rearranged.
-
-A task reads `now`, the lanes of one tick: `now.qpos` (k, nq), `now.qvel` (k, nv), and the arrays it names in `reads`.
-After a step `now.qpos` and `now.qvel` are new, while all else still describes the last evaluation of the dynamics
-inside that step, as in MuJoCo itself.
-
-Source: Gymnasium's documentation and `gymnasium/envs/mujoco/*_v5.py`; the constants are theirs.
-"""
+"""All of Gymnasium's MuJoCo tasks that can be stepped together, by id; those that stay in place are defined here."""
 
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from minitrpo.experience.mujoco_runners import Ant, HalfCheetah, Hopper, Humanoid, Swimmer, Walker2d
+from minitrpo.experience.mujoco_task import Task, never, sum_of_squares
 from minitrpo.policies import Array
-
-TORSO = 1  # the first body after the world
-ROOT = 6  # degrees of freedom of a torso that nothing holds: no motor drives them
-
-
-class Task:
-    """One task: a MuJoCo model, how many of its steps make one of ours, and the rules around it."""
-
-    entry_point: ClassVar[str]  # what Gymnasium registers, inside gymnasium.envs.mujoco
-    file: ClassVar[str]  # the model, in gymnasium/envs/mujoco/assets
-    frame_skip: ClassVar[int]
-    reads: ClassVar[tuple[str, ...]] = ()  # fields of MjData beside qpos and qvel
-    noise: ClassVar[float]  # scale of the noise at reset
-    normal_velocities: ClassVar[bool] = False  # whether the noise of velocities is normal, not uniform
-
-    def __init__(self, model: Any) -> None:
-        self.model = model  # mujoco.MjModel
-
-    def start(self, random: np.random.Generator, qpos: Array, qvel: Array) -> None:
-        """Add the noise of a reset to the model's own qpos (nq,) and qvel (nv,)."""
-        qpos += random.uniform(-self.noise, self.noise, len(qpos))
-        if self.normal_velocities:
-            qvel += self.noise * random.standard_normal(len(qvel))
-        else:
-            qvel += random.uniform(-self.noise, self.noise, len(qvel))
-
-    def position(self, now: SimpleNamespace) -> Array:
-        """Return where the lanes are, x (k,): its change over a step makes the velocity that a runner is paid for."""
-        return now.qpos[:, 0]
-
-    def observe(self, now: SimpleNamespace) -> Array:
-        """Return the observations (k, D)."""
-        raise NotImplementedError
-
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return rewards and terminated (k,) of a step: actions (k, A) in float32, mean x velocities (k,) in m/s."""
-        raise NotImplementedError
-
-
-def sum_of_squares(rows: Array) -> Array:
-    """Return the sum of squares of each row (k,), in the precision of the rows."""
-    return np.square(rows).sum(axis=1)
-
-
-def never(now: SimpleNamespace) -> Array:
-    """Return terminated (k,) of a task that only the time limit ends."""
-    return np.zeros(len(now.qpos), bool)
-
-
-def between(low: float, values: Array, high: float) -> Array:
-    """Return low < values < high; False for NaN."""
-    return (low < values) & (values < high)
 
 
 class Reacher(Task):
@@ -104,90 +43,6 @@ class Reacher(Task):
 
     def _gap(self, now: SimpleNamespace) -> Array:
         return now.xpos[:, self.fingertip] - now.xpos[:, self.target]
-
-
-class Swimmer(Task):
-    """Swim along x: reward = v - 1e-4 |a|^2; the observation leaves out x and y."""
-
-    entry_point, file, frame_skip, noise = "swimmer_v5:SwimmerEnv", "swimmer.xml", 4, 0.1
-    hidden = 2  # leading coordinates that the observation leaves out
-    control_cost = 1e-4
-
-    def observe(self, now: SimpleNamespace) -> Array:
-        return np.concatenate([now.qpos[:, self.hidden :], now.qvel], axis=1)
-
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        return velocity - self.control_cost * sum_of_squares(actions), never(now)
-
-
-class HalfCheetah(Swimmer):
-    """Run along x: reward = v - 0.1 |a|^2; the observation leaves out x."""
-
-    entry_point, file, frame_skip, noise = "half_cheetah_v5:HalfCheetahEnv", "half_cheetah.xml", 5, 0.1
-    normal_velocities = True
-    hidden = 1
-    control_cost = 0.1
-
-
-class Hopper(Task):
-    """Hop along x without falling: reward = v + 1 if healthy - 1e-3 |a|^2; terminated when not healthy.
-
-    Healthy: height above 0.7, lean within 0.2, all other coordinates and velocities within 100.
-    """
-
-    entry_point, file, frame_skip, noise = "hopper_v5:HopperEnv", "hopper.xml", 4, 0.005
-
-    def observe(self, now: SimpleNamespace) -> Array:
-        """Return all coordinates but x, and the velocities clipped to [-10, 10]."""
-        return np.concatenate([now.qpos[:, 1:], np.clip(now.qvel, -10, 10)], axis=1)
-
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        healthy = self.healthy(now)
-        return velocity + healthy - 1e-3 * sum_of_squares(actions), ~healthy
-
-    def healthy(self, now: SimpleNamespace) -> Array:
-        """Return which lanes still stand (k,)."""
-        height, lean = now.qpos[:, 1], now.qpos[:, 2]
-        sane = between(-100, now.qpos[:, 2:], 100).all(axis=1) & between(-100, now.qvel, 100).all(axis=1)
-        return sane & (height > 0.7) & between(-0.2, lean, 0.2)
-
-
-class Walker2d(Hopper):
-    """Walk along x without falling: Hopper's reward; healthy: height in (0.8, 2), lean within 1."""
-
-    entry_point, file, frame_skip, noise = "walker2d_v5:Walker2dEnv", "walker2d_v5.xml", 4, 0.005
-
-    def healthy(self, now: SimpleNamespace) -> Array:
-        return between(0.8, now.qpos[:, 1], 2) & between(-1, now.qpos[:, 2], 1)
-
-
-class Ant(Task):
-    """Run along x on four legs: reward = v + 1 if healthy - (0.5 |a|^2 + 5e-4 |f|^2); terminated when not healthy.
-
-    f: external forces and torques on all bodies, clipped to [-1, 1]. Healthy: height in [0.2, 1], a finite state.
-    """
-
-    entry_point, file, frame_skip, noise = "ant_v5:AntEnv", "ant.xml", 5, 0.1
-    normal_velocities = True
-    reads = ("xpos", "cfrc_ext")
-
-    def position(self, now: SimpleNamespace) -> Array:
-        """Return x of the torso, which lags behind `now.qpos`."""
-        return now.xpos[:, TORSO, 0]
-
-    def observe(self, now: SimpleNamespace) -> Array:
-        """Return all coordinates but x and y, the velocities, and f of all bodies but the world."""
-        return np.concatenate([now.qpos[:, 2:], now.qvel, self._forces(now)[:, 6:]], axis=1)
-
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        height = now.qpos[:, 2]
-        finite = np.isfinite(now.qpos).all(axis=1) & np.isfinite(now.qvel).all(axis=1)
-        healthy = finite & (height >= 0.2) & (height <= 1.0)
-        costs = 0.5 * sum_of_squares(actions) + 5e-4 * sum_of_squares(self._forces(now))
-        return velocity + healthy - costs, ~healthy
-
-    def _forces(self, now: SimpleNamespace) -> Array:
-        return np.clip(now.cfrc_ext, -1, 1).reshape(len(now.qpos), -1)
 
 
 class InvertedPendulum(Task):
@@ -236,36 +91,6 @@ def squares(values: Array) -> Array:
     for arrays.
     """
     return np.array([value**2 for value in values])
-
-
-class Humanoid(Task):
-    """Walk along x on two legs: reward = 1.25 v + 5 if healthy - (0.1 |a|^2 + min(5e-7 |f|^2, 10)).
-
-    v: velocity of the centre of mass; f: external forces and torques on all bodies. Healthy: height in (1, 2);
-    terminated when not healthy.
-    """
-
-    entry_point, file, frame_skip, noise = "humanoid_v5:HumanoidEnv", "humanoid.xml", 5, 0.01
-    reads = ("ctrl", "xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext")
-
-    def position(self, now: SimpleNamespace) -> Array:
-        """Return x of the centre of mass, which lags behind `now.qpos`."""
-        mass = self.model.body_mass
-        return np.einsum("b,kbj->kj", mass, now.xipos)[:, 0] / mass.sum()
-
-    def observe(self, now: SimpleNamespace) -> Array:
-        """Return coordinates but x and y, velocities, and of all bodies but the world inertia, velocity and force."""
-        k = len(now.qpos)
-        bodies = [field[:, 1:].reshape(k, -1) for field in (now.cinert, now.cvel, now.cfrc_ext)]
-        inertia, velocity, force = bodies
-        motors = now.qfrc_actuator[:, ROOT:]
-        return np.concatenate([now.qpos[:, 2:], now.qvel, inertia, velocity, motors, force], axis=1)
-
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        healthy = between(1, now.qpos[:, 2], 2)
-        force = sum_of_squares(now.cfrc_ext.reshape(len(now.qpos), -1))
-        costs = 0.1 * sum_of_squares(now.ctrl) + np.minimum(5e-7 * force, 10)
-        return 1.25 * velocity + 5.0 * healthy - costs, ~healthy
 
 
 TASKS: dict[str, type[Task]] = {

@@ -12,52 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitrpo.errors import EpisodeFailed
-from minitrpo.experience.environments import EnvironmentSpec, LaneFailed, Simulators
+from minitrpo.experience.board import IDLE, Board
+from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes, concatenate, empty
 from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.lanes import LaneFailed, Simulators
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.policies import Array, Policy
 
 ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows
 NOISE = 64  # steps whose random numbers are drawn at once; the stream is the same for any value
-IDLE = -1
-
-
-@dataclass(frozen=True)
-class Board:
-    """What a rank is doing, in plain integers; a watchdog may hold the same memory. Episode number -1: lane idle."""
-
-    busy: Array  # (1,): 1 while environments are being stepped
-    beats: Array  # (1,): lockstep ticks so far
-    stepping: Array  # (1,): the lane whose environment is at work, -1 if that is not known
-    iterations: Array  # (W,): first half of each lane's key
-    numbers: Array  # (W,): second half, the episode number
-
-    @staticmethod
-    def size(width: int) -> int:
-        """Return how many int64 a board of this width takes."""
-        return 3 + 2 * width
-
-    @classmethod
-    def on(cls, memory: Array) -> "Board":
-        """Return a board of idle lanes on a vector of int64."""
-        board = cls.reading(memory)
-        memory[:] = 0
-        board.stepping[:], board.numbers[:] = IDLE, IDLE
-        return board
-
-    @classmethod
-    def reading(cls, memory: Array) -> "Board":
-        """Return the board that stands on a vector of int64."""
-        width = (len(memory) - 3) // 2
-        return cls(memory[:1], memory[1:2], memory[2:3], memory[3 : 3 + width], memory[3 + width :])
-
-    def episodes(self) -> list[tuple[int, int]]:
-        """Return (iteration, number) of the episode whose environment is at work, or of all that are being played."""
-        playing = self.numbers != IDLE
-        if self.stepping[0] != IDLE:
-            playing = np.arange(len(self.numbers)) == self.stepping[0]
-        return list(zip(self.iterations[playing].tolist(), self.numbers[playing].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -156,18 +120,21 @@ class Rollouts:
 
     def restore(self, snapshots: list[LaneSnapshot]) -> None:
         """Put unfinished episodes back into the lanes by playing their actions again from the reset."""
+        self.board.busy[0] = 1
         for lane, snapshot in enumerate(snapshots):
             self._begin(lane, 0, snapshot.number)
             one = np.array([lane])
             for action in snapshot.actions:
                 with self._named_failures():
-                    following, rewards, _, _ = self.simulators.step(one, self._squeezed(action[None]))
+                    following, rewards, _, _ = self.simulators.step(one, action if self.spec.discrete else action[None])
                 self._observations[lane], self._returns[lane] = following[0], self._returns[lane] + rewards[0]
                 self._next_noise(one)
+                self.board.beats[0] += 1
             if not np.array_equal(self._observations[lane], snapshot.observation):
                 raise self._failure(lane, "the same actions led to another state: it cannot be resumed exactly")
             self._start[lane] = len(snapshot.actions)
             self._past_actions[lane] = [snapshot.actions]
+        self.board.busy[0] = 0
 
     def _tick(self, theta: Array, frozen: ObservationFilter) -> list[tuple[int, Array, bool]]:
         """Step the lanes in use once; return (lane, observation behind the step, terminated) of those that ended."""
@@ -239,9 +206,6 @@ class Rollouts:
     def _all(self, pieces: list[Episodes]) -> Episodes:
         columns = 1 if self.spec.discrete else self.spec.action_size
         return concatenate([empty(self.spec.observation_size, columns, self.spec.discrete), *pieces])
-
-    def _squeezed(self, actions: Array) -> Array:
-        return actions[:, 0] if self.spec.discrete else actions
 
     @contextmanager
     def _named_failures(self) -> Iterator[None]:

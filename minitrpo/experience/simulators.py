@@ -1,6 +1,7 @@
 """Which simulators step an environment: MuJoCo's own batch where it has the id, Gymnasium's `step` elsewhere."""
 
-from minitrpo.experience.environments import EnvironmentSpec, GymnasiumSimulators, Simulators
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.experience.lanes import GymnasiumSimulators, Simulators
 
 
 def simulators(spec: EnvironmentSpec, width: int, physics: str = "auto") -> Simulators:

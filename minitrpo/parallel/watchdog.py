@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.experience.board import Board
 from minitrpo.experience.randomness import reset_seed
-from minitrpo.experience.rollouts import Board
 from minitrpo.parallel.ranks import launched_rank
 
 LANES = 1024  # the widest lockstep a board has room for

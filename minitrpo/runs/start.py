@@ -12,9 +12,10 @@ from typing import Any
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.parallel.ranks import Ranks
 from minitrpo.policies import Array
+from minitrpo.runs.command_line import Job
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.launch import command, together
-from minitrpo.runs.settings import Job, Settings
+from minitrpo.runs.settings import Settings
 from minitrpo.runs.training import Start, check_ranks
 
 PACKAGES = ("minitrpo", "numpy", "scipy", "autograd", "gymnasium", "mujoco", "mpi4py")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from minitrpo.errors import BadInput
+from minitrpo.experience.board import Board
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.rollouts import Board, LaneSnapshot, Rollouts
+from minitrpo.experience.rollouts import LaneSnapshot, Rollouts
 from minitrpo.experience.simulators import simulators
 from minitrpo.parallel.pool import DynamicPool, Pool, StaticPool, at_once, lanes_of
 from minitrpo.parallel.ranks import Ranks

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from minitrpo.errors import BadInput
-from minitrpo.experience.environments import GymnasiumSimulators, describe, make, without_stderr
+from minitrpo.experience.environments import describe, make, without_stderr
 from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.lanes import GymnasiumSimulators
 from minitrpo.policies import Array
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.settings import Settings
