@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,26 @@ def test_a_good_episode_can_be_replayed(tmp_path):
     assert replay.code == 0
     assert re.fullmatch(r"episode 0 of iteration \d+: (\d+) steps, return \1, terminated\n", replay.out)
     assert run("replay.py", tmp_path / "run", 10_000).code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+@pytest.mark.parametrize("ranks", [0, 3])
+def test_an_interrupted_run_says_how_to_go_on(ranks, tmp_path):
+    out = tmp_path / "run"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
+    command = [*launcher, sys.executable, str(SCRIPTS / "train.py"), "--env", "CartPole-v1", "--out", str(out)]
+    process = subprocess.Popen(
+        [*command, "--total-steps", "10000000"],
+        env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    while not (out / "checkpoint.npz").exists():
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"to go on: {'mpiexec -n 3 ' if ranks else ''}python" in said
+    assert f"--resume {out}" in said
+    assert "Traceback" not in said
+    assert "WARN" not in said

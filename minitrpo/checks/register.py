@@ -1,6 +1,9 @@
 """The register of exercises: a name, the function of the package that is its solution, the check, the hints."""
 
+import html
 import importlib
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,8 +81,34 @@ def target(name: str) -> Candidate:
 def check(name: str, candidate: Candidate) -> None:
     """Print one line if the candidate is right, and let later cells use it as `mine.NAME`.
 
-    Raises AssertionError with the symptom if it is wrong, NotImplementedError if it was not attempted.
+    Raises AssertionError with the symptom if it is wrong, NotImplementedError if it was not attempted; in a notebook
+    that is open in Jupyter both are shown instead, because an error there would keep "Run All" from going on.
     """
+    try:
+        examine(name, candidate)
+    except (AssertionError, NotImplementedError) as error:
+        if not in_jupyter():
+            raise
+        show(name, error)
+
+
+def in_jupyter() -> bool:
+    """Return whether a person looks at this kernel through Jupyter; nbval, nbclient and scripts are not that."""
+    return "JPY_SESSION_NAME" in os.environ and "ipykernel" in sys.modules
+
+
+def show(name: str, error: Exception) -> None:
+    """Display a failed check as a coloured box."""
+    from IPython.display import HTML, display
+
+    wrong = isinstance(error, AssertionError)
+    title, color = ("not right yet", "#D55E00") if wrong else ("not attempted yet", "#8C8C8C")
+    box = f"border-left: 6px solid {color}; padding: 0.4em 0.8em; margin: 0.2em 0"
+    display(HTML(f"<div style='{box}'><b>{name}: {title}.</b> {html.escape(str(error))}</div>"))  # type: ignore[no-untyped-call]
+
+
+def examine(name: str, candidate: Candidate) -> None:
+    """Do what `check` does, and raise wherever it runs."""
     found = find(name)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -107,7 +136,7 @@ def hunt(name: str, suspect: Candidate) -> bool:
     """Print what is wrong with a suspect, or that the bug is gone, without raising; return whether it is right."""
     before = getattr(mine, name)
     try:
-        check(name, suspect)
+        examine(name, suspect)
     except (AssertionError, NotImplementedError) as error:
         print(f"the bug is still there. {error}")
         return False

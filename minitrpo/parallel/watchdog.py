@@ -50,10 +50,11 @@ class Watchdog:
 
     def report(self, failure: str, episodes: list[int]) -> None:
         """Print why this rank failed and in which episodes, unless another rank was first; send the watchdog home."""
-        announce(failure, self._job(), episodes)
+        announce(failure, self.job(), episodes)
         self.dismiss()
 
-    def _job(self) -> dict[str, Any]:
+    def job(self) -> dict[str, Any]:
+        """Return what `describe` said, {} before."""
         text = bytes(self._memory[self._text_start :]).partition(b"\0")[0]
         return json.loads(text) if text else {}
 
@@ -92,7 +93,7 @@ class Watchdog:
                 return
 
     def _say(self, what: str) -> None:
-        job = self._job()
+        job = self.job()
         playing = [
             f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], iteration, number)})"
             for iteration, number in (self.board.episodes() if job and self.board.busy[0] else [])

@@ -31,7 +31,10 @@ class Job:
 
     def resumed(self, recorded: dict[str, Any]) -> Settings:
         """Return the settings of a recorded run with the few changes that are allowed; BadInput for any other."""
-        settings = Settings(**recorded)
+        try:
+            settings = Settings(**recorded)
+        except TypeError as error:
+            raise BadInput(f"the run to resume was recorded by another version of minitrpo: {error}") from error
         for name, value in self.given.items():
             if name not in MAY_CHANGE and value != getattr(settings, name):
                 raise BadInput(

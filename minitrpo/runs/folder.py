@@ -56,16 +56,13 @@ class RunFolder:
                 raise BadInput(
                     f"--out {out} exists and is not empty: choose another folder, or go on with --resume {out}"
                 )
-        else:
-            name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
-            number = 1
-            while (path := Path("runs") / f"{name}-{number:02d}").exists():
-                number += 1
+        name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
         try:
+            path = _next_free(Path("runs"), name) if out is None else Path(out)
             path.mkdir(parents=True, exist_ok=True)
             (path / "metrics.csv").write_text(",".join(COLUMNS) + "\n")
         except OSError as error:
-            raise BadInput(f"cannot write to {path}: {error.strerror}; choose another --out") from error
+            raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
         return cls(path)
 
     @classmethod
@@ -130,6 +127,19 @@ class RunFolder:
                 return dict(arrays)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise BadInput(f"{self.path / 'checkpoint.npz'} is damaged: {error}") from error
+
+
+def _next_free(parent: Path, name: str) -> Path:
+    """Return a new folder parent/name-NN, made at once, so that two runs started together do not share it."""
+    number = 1
+    while True:
+        path = parent / f"{name}-{number:02d}"
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return path
 
 
 def _replace(path: Path, content: bytes) -> None:

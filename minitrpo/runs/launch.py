@@ -32,6 +32,7 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
             print(f"{name}: {error}", file=sys.stderr, flush=True)
         code = BAD_INPUT
     except KeyboardInterrupt:
+        interrupted(ranks, watchdog)
         code = INTERRUPTED
     except BaseException as error:
         watchdog.report(explain(error), [error.episode] if isinstance(error, EpisodeFailed) else [])
@@ -41,6 +42,17 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
         code = OK
     watchdog.dismiss()
     return code
+
+
+def interrupted(ranks: Ranks, watchdog: Watchdog) -> None:
+    """Say how to go on after Ctrl-C; MPI ranks leave at once, as their partners may be gone already."""
+    watchdog.dismiss()
+    resume = watchdog.job().get("resume")
+    if ranks.rank == 0:
+        print("\ninterrupted" + (f"; nothing is lost, to go on: {resume}" if resume else ""), flush=True)
+    if ranks.size > 1:
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
 
 
 def explain(error: BaseException) -> str:

@@ -166,6 +166,11 @@ class Root:
             self._save({})
         self.progress = Progress(progress, settings.total_steps, self.learner.env_steps)
         self._idle = 0
+        if start.spec.max_episode_steps is None and settings.requests == "episodes":
+            self.progress.note(
+                f"note: {start.spec.id} has no time limit, so an episode may never end; "
+                "--requests segments does not wait for one"
+            )
 
     def mention_idle_ranks(self, plan: Plan) -> None:
         """Say so when there are fewer requests than ranks, and what can be done; once per change."""

@@ -1,0 +1,91 @@
+"""What lectures lean on: MPI jobs that cannot hang a notebook, predictions, budgets, and checks seen through Jupyter."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from minitrpo.checks import check, names
+from minitrpo.classroom import JobFailed, budget, compare, launch, launch_code, play, train
+
+HELLO = "from mpi4py import MPI; c = MPI.COMM_WORLD; t = c.allreduce(1); c.rank or print('ranks', t, c.size)"
+
+
+def test_budget_follows_the_environment(monkeypatch):
+    monkeypatch.delenv("MINITRPO_BUDGET", raising=False)
+    assert budget(100, 1) == 100
+    monkeypatch.setenv("MINITRPO_BUDGET", "quick")
+    assert budget(100, 1) == 1
+
+
+def test_compare_prints_guess_and_measurement(capsys):
+    compare("length", 3, 4.0, "m")
+    compare("length", None, 4.0)
+    assert capsys.readouterr().out.splitlines() == [
+        "length: you predicted 3 m, measured 4 m",
+        "length: no prediction was typed; measured 4",
+    ]
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_piece_of_code_runs_on_ranks_that_see_each_other(ranks):
+    assert launch_code(ranks, HELLO) == f"ranks {ranks} {ranks}\n"
+    assert "mpi4py" not in sys.modules, "the process that launches never starts MPI"
+
+
+def test_a_failing_rank_is_shown():
+    with pytest.raises(JobFailed, match="the second rank is ill"):
+        launch_code(
+            2, "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 1: raise SystemExit('the second rank is ill')"
+        )
+
+
+def test_a_job_that_does_not_end_is_ended():
+    with pytest.raises(JobFailed, match="no end after 2 s"):
+        launch_code(2, "import time; time.sleep(1000)", timeout=2)
+
+
+def test_ranks_of_a_foreign_launcher_are_noticed(monkeypatch, tmp_path):
+    """An mpiexec that starts processes which do not see each other: the classic silent failure."""
+    fake = tmp_path / "mpiexec"
+    fake.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setattr("minitrpo.classroom.mpiexec", lambda: str(fake))
+    with pytest.raises(JobFailed, match="2 ranks were started and this one sees 1"):
+        launch(2, "train.py", "--env", "CartPole-v1", "--out", tmp_path / "run")
+
+
+def test_train_returns_the_run_folder():
+    folder = train(2, "--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500)
+    assert folder.columns()["ranks"].tolist()[-1] == 2
+    assert folder.load_checkpoint()["counters"][1] >= 1000
+
+
+def test_a_wrong_setting_is_shown_as_the_script_says_it():
+    with pytest.raises(JobFailed, match="--max-kl must be positive"):
+        train(1, "--max-kl", -1)
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Reacher-v5"])
+def test_play_gives_whole_episodes_and_the_same_bits(env):
+    one, two = play(env, 120), play(env, 120)
+    assert one.episodes.steps >= 120
+    assert one.episodes.ended.all()
+    assert np.array_equal(one.episodes.observations, two.episodes.observations)
+    assert len(one.policy.log_prob(one.policy.distribution(one.theta, one.episodes.observations), one.actions)) > 0
+
+
+def test_in_jupyter_a_failed_check_is_shown_and_run_all_goes_on(monkeypatch):
+    """A kernel that Jupyter started knows its notebook; there a failure is a coloured box instead of an error."""
+    shown = []
+    monkeypatch.setenv("JPY_SESSION_NAME", "notebook.ipynb")
+    monkeypatch.setitem(sys.modules, "ipykernel", object())
+    monkeypatch.setattr("IPython.display.display", lambda thing: shown.append(thing.data))
+    check(names()[0], lambda *arguments: 0.0)
+    assert "not right yet" in shown[0]
+
+    def stub(*arguments):
+        raise NotImplementedError("write the body")
+
+    check(names()[0], stub)
+    assert "not attempted yet" in shown[1]
