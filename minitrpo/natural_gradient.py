@@ -24,7 +24,9 @@ def every_kth(observations: Array, fraction: float) -> Array:
 
     Source: Schulman et al. 2015 (TRPO), appendix C: 10 % of the states serve the Fisher-vector product.
     """
-    return observations[np.arange(0, len(observations), 1.0 / fraction).astype(int)]
+    rows = len(observations)
+    count = min(rows, max(1, round(fraction * rows)))
+    return observations[np.arange(count) * rows // max(count, 1)]
 
 
 def blocks(rows: int, size: int = BLOCK) -> list[slice]:

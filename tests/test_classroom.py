@@ -1,4 +1,4 @@
-"""What lectures lean on: MPI jobs that cannot hang a notebook, predictions, budgets, and checks seen through Jupyter."""
+"""What lectures lean on: MPI jobs that cannot hang a notebook, predictions, budgets, checks seen through Jupyter."""
 
 import sys
 

@@ -143,7 +143,7 @@ def functions(file):
 @pytest.mark.parametrize("file", [*FILES, *SCRIPTS], ids=name_of)
 def test_a_function_fits_on_a_screen_and_a_module_in_a_lecture(file):
     assert [(name, size) for name, size in functions(file) if size > 40] == []
-    assert lines(file) <= 220
+    assert lines(file) <= (600 if file.parent.name == "checks" else 220)  # a lecture's checks are a list of cases
 
 
 def test_most_functions_are_short():

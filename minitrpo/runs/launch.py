@@ -22,7 +22,12 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
     watchdog = Watchdog(stuck_after)
-    ranks = connect()
+    try:
+        ranks = connect()
+    except (ImportError, RuntimeError) as error:
+        watchdog.dismiss()
+        print(f"{name}: MPI does not work here: {error}; python -m minitrpo.doctor knows more", file=sys.stderr)
+        return FAILED
     try:
         with threadpool_limits(1):
             work(ranks, watchdog)

@@ -1,0 +1,533 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 02 Natural gradient
+#
+# **How far apart are two policies, and which way is uphill when distance means KL?**
+#
+# Lecture 01 gave us a direction: the policy gradient $g$, along which the expected return rises fastest. "Fastest" means:
+# most gain for a step of given length in the parameters $\theta$. But parameters do not act; the policy does. This
+# lecture measures a step by what it does to the policy, and finds that the best direction changes.
+#
+# | in this notebook | in the package | in the TRPO paper |
+# |---|---|---|
+# | `gaussian_kl`, `categorical_kl` | `minitrpo/policies.py` | the KL divergence of equation 12 |
+# | `fisher_vector_product` | `minitrpo/natural_gradient.py` | appendix C.1, the Fisher-vector product |
+# | `every_kth` | `minitrpo/natural_gradient.py` | appendix C, a tenth of the states is enough |
+#
+# *About 60 minutes to teach, under a minute to run. You need: derivatives in several variables, lecture 01.*
+
+# %%
+import inspect
+import time
+from collections.abc import Callable
+
+import autograd.numpy as np
+import ipywidgets
+from autograd import grad, hessian, make_hvp
+from matplotlib import pyplot as plt
+
+from minitrpo.checks import check, hint, hunt, mine
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play
+from minitrpo.natural_gradient import _block_product, blocks, mean_kl
+from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy, log_softmax
+from minitrpo.policy_gradient import policy_gradient, score
+
+# %% [markdown]
+# ## A distance between policies
+#
+# In one state $s$ a policy is a probability distribution over actions $a$. To compare an old policy with a new one, draw
+# actions from the old one, and ask of each how much less likely the new one finds it, in logarithms. The average is the
+# **Kullback-Leibler divergence**, KL for short:
+#
+# $$\mathrm{KL}(\text{old} \,\|\, \text{new}) = \mathbb{E}_{a \sim \text{old}}\big[\log \pi_\text{old}(a|s) - \log \pi_\text{new}(a|s)\big]$$
+#
+# It is 0 when the two are the same, positive otherwise, and its unit is the **nat** (the logarithm is the natural one).
+# A feeling for the size: watch the old policy act $n$ times, and the odds that it is the old one and not the new one grow
+# to about $e^{\,n \cdot \mathrm{KL}}$. At 0.01 nats, a usual allowance for an update of TRPO, it takes a hundred actions to
+# tell the two apart at odds of e to 1.
+#
+# For a Gaussian with mean $\mu$ and standard deviation $\sigma$ the average can be worked out once and for all:
+#
+# $$\mathrm{KL} = \log\frac{\sigma_\text{new}}{\sigma_\text{old}} + \frac{\sigma_\text{old}^2 + (\mu_\text{old} - \mu_\text{new})^2}{2\,\sigma_\text{new}^2} - \frac12$$
+#
+# An action has several components, one for each joint of the robot. They are drawn independently, so their KLs add up.
+# Our policies store $\log\sigma$ (`log_std`), which may be any number.
+#
+# ### Exercise 1: `gaussian_kl`
+
+# %% exercise="gaussian_kl"
+
+# %% [markdown]
+# Stuck? `hint("gaussian_kl", 1)`, then 2, then 3. Whatever happens, the rest of the notebook runs: `mine.gaussian_kl`
+# is your function once its check has passed, and the package's until then.
+#
+# Now take two policies, one with $\sigma = 1$ and one with $\sigma = 0.1$, and move the mean of each by the same 0.2. How many
+# times farther does the narrow one travel, in nats? **Type a prediction**, then run the cell after it.
+
+# %% prediction="yes"
+guess_farther = 10
+
+# %%
+shift, stds = 0.2, (1.0, 0.1)
+
+
+def kl_of_shift(std):
+    """Return KL(old || new) of a Gaussian whose mean moves from 0 to `shift`."""
+    mean, log_std = np.zeros((1, 1)), np.full((1, 1), np.log(std))
+    return mine.gaussian_kl(mean, log_std, mean + shift, log_std)[0]
+
+
+compare("KL with std 0.1, divided by KL with std 1", guess_farther, kl_of_shift(0.1) / kl_of_shift(1.0), "times")
+
+# %%
+a = np.linspace(-2, 2, 801)
+figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.2))
+for axis, std in zip(axes, stds):
+    for mean, color, style, name in ((0.0, GREY, "-", "old"), (shift, BLUE, "--", "new")):
+        density = np.exp(-0.5 * ((a - mean) / std) ** 2) / (std * np.sqrt(2 * np.pi))
+        axis.plot(a, density, style, color=color, linewidth=2, label=f"{name}: mean {mean:g}, std {std:g}")
+    axis.set(xlabel="action $a$", ylabel="probability density", title=f"KL = {kl_of_shift(std):.2g} nats")
+    axis.legend(loc="upper left", fontsize=8)
+plt.tight_layout()
+plt.show()
+
+# %% [markdown]
+# The same step in the parameters: on the left hardly anything has changed, on the right the new policy avoids what the
+# old one used to do. A policy gets narrower as it learns, so a fixed step size, harmless at first, becomes wild later on.
+#
+# The order of the two matters, too: from $\sigma = 1$ to $\sigma = 2$ it is 0.318 nats, from 2 to 1 it is 0.807. We put the old
+# policy first, as the TRPO paper and Frans & Hafner 2016 do: the average is over actions that we have really taken. A
+# well-known library (OpenAI's Spinning Up, TensorFlow version) had the two swapped for Gaussians and not for
+# categoricals. Nothing crashed, and below you will see why.
+#
+# Where actions are a choice among a few (push the cart left or right), the policy outputs a row of **logits**, any numbers
+# $z$, and $\pi(a|s) = e^{z_a} / \sum_b e^{z_b}$. `log_softmax` returns the logarithms of these probabilities without ever
+# overflowing. Logits may lie hundreds apart, where a probability is too small for a float and its logarithm is not.
+#
+# ### Exercise 2: `categorical_kl`
+
+# %% exercise="categorical_kl"
+
+# %% [markdown]
+# ## "But KL(π, π) is 0. How can we differentiate it?"
+#
+# Every class asks this, and so do the users of at least five TRPO implementations on GitHub. The answer: the old policy is
+# a *constant*, a table of numbers computed once. Only the new one moves with $\theta$. Let us look, with a small policy for
+# Reacher (a two-joint arm) and `mean_kl`, the KL averaged over the states it visited. First at $\theta$ itself, then on a
+# walk away from it along a random direction $d$:
+
+# %%
+played = play("Reacher-v5", steps=budget(1000, 300), hidden=(8, 8))
+policy, theta, states = played.policy, played.theta, played.episodes.observations
+old = policy.distribution(theta, states)  # numbers: (mean, log_std) in every state
+
+
+def kl_from_old(new_theta):
+    return mean_kl(policy, old, policy.distribution(new_theta, states))
+
+
+F = hessian(kl_from_old)(theta)
+print(f"value {kl_from_old(theta):.1g}, largest slope {np.max(np.abs(grad(kl_from_old)(theta))):.1g}")
+print(f"largest second derivative {np.max(np.abs(F)):.3g}")
+
+# %%
+d = np.random.default_rng(1).standard_normal(len(theta))
+t = np.linspace(-0.1, 0.1, 41)
+frozen = [kl_from_old(theta + x * d) for x in t]
+moving = []
+for x in t:
+    rows = policy.distribution(theta + x * d, states)
+    moving.append(mean_kl(policy, rows, rows))
+
+figure, axis = plt.subplots(figsize=(7, 3.6))
+axis.plot(t, frozen, "o", color=BLUE, markersize=4, label="KL, old policy kept as it was")
+axis.plot(t, 0.5 * t**2 * (d @ F @ d), color=ORANGE, label="$\\frac{1}{2}\\, t^2 d^T F d$")
+axis.plot(t, moving, "--", color=RED, label="KL when both policies move")
+axis.set(xlabel="step $t$ along a random direction $d$", ylabel="mean KL (nats)")
+axis.legend()
+axis.grid(alpha=0.3)
+plt.show()
+
+# %% [markdown]
+# The KL has value 0, gradient 0, and a second derivative that is not 0. Of course: it is never negative, so where it is 0
+# it has a minimum, and at a minimum the slope vanishes but the curvature does not. The matrix of second derivatives (the
+# **Hessian**) at $\theta_\text{new} = \theta_\text{old}$ is the **Fisher matrix** $F$, and for a small step $d$
+#
+# $$\mathrm{KL}(\pi_\theta \,\|\, \pi_{\theta + d}) \approx \tfrac12\, d^\top F\, d .$$
+#
+# If *both* policies move, the KL is 0 wherever you go, and so are all its derivatives: the commonest way to a Fisher matrix
+# of nothing but zeros. And at the minimum the order of old and new does not matter: the swapped KL has the same Hessian
+# there. That is why nobody noticed. It differs for steps of finite size.
+#
+# ## The same matrix, from scores
+#
+# $F$ has a second face. Lecture 01's **score** is $u = \nabla_\theta \log \pi(a|s)$, and its mean over the policy's own
+# actions is 0, because probabilities sum to 1. The slope of the KL is minus the mean score: 0, once more. Differentiate
+# "the mean score is 0" again, and out comes
+#
+# $$F = \mathbb{E}_{s,\; a \sim \pi}\big[u\, u^\top\big],$$
+#
+# the covariance of the scores. With three actions the expectation is a sum, so we can check it exactly; with continuous
+# ones we have to draw them:
+
+# %%
+choice = CategoricalPolicy(observation_size=2, action_size=3, hidden=(4,))
+rng = np.random.default_rng(2)
+phi, places = choice.initialise(rng) + 0.3, rng.standard_normal((5, 2))
+fixed = choice.distribution(phi, places)
+from_kl = hessian(lambda new: mean_kl(choice, fixed, choice.distribution(new, places)))(phi)
+from_scores = np.zeros_like(from_kl)
+for place, probabilities in zip(places, np.exp(log_softmax(fixed))):
+    for action, p in enumerate(probabilities):
+        u = score(choice, phi, place, action)
+        from_scores += p * np.outer(u, u) / len(places)
+difference = np.max(np.abs(from_kl - from_scores))
+print(f"summed over actions: largest entry {np.max(np.abs(from_kl)):.3f}, largest difference {difference:.1e}")
+
+# %%
+few = states[:: len(states) // 20][:20]
+numbers = policy.distribution(theta, few)
+exact = hessian(lambda new: mean_kl(policy, numbers, policy.distribution(new, few)))(theta)
+scores = []
+for _ in range(budget(100, 50)):
+    taken = policy.sample(numbers, policy.draw_noise(rng, len(few)))
+    scores += [score(policy, theta, o, action) for o, action in zip(few, taken)]
+for n in (20, 200, len(scores)):
+    covariance = np.array(scores[:n]).T @ np.array(scores[:n]) / n
+    error = np.linalg.norm(covariance - exact) / np.linalg.norm(exact)
+    print(f"{n:,} sampled actions: off by {100 * error:.0f} %")
+
+# %% [markdown]
+# The same matrix, but the samples make it noisy. The Hessian of the KL has the average over actions done on paper, and
+# needs states only. That is the one TRPO takes.
+#
+# ## The trust region is an ellipse
+#
+# Now the question of the lecture. Among all steps $d$ that change the policy by at most $\delta$ nats, which one gains most?
+# To first order the gain is $g^\top d$, so:
+#
+# $$\text{maximise } g^\top d \quad\text{subject to}\quad \tfrac12\, d^\top F\, d \le \delta .$$
+#
+# The steps allowed form an ellipse, the **trust region**; steps of equal gain lie on straight lines across $g$. Push the
+# line as far as it goes: at the last point it touches the ellipse, so the ellipse's own gradient $F d$ points along $g$.
+# Hence $d$ is a multiple of $x = F^{-1} g$, the **natural gradient** (Amari 1998).
+#
+# A case with two parameters: in state $s$ the mean action is $w s + b$, with $\sigma = 0.3$. Suppose the policy gradient is
+# $g = (1, 1)$. How many times more does the natural step gain than a step along $g$, both going to the rim of the ellipse?
+
+# %% prediction="yes"
+guess_gain = 1.5
+
+# %%
+line = GaussianPolicy(observation_size=1, action_size=1, hidden=())
+at = np.array([0.0, 0.0, np.log(0.3)])  # w, b, log_std
+where = np.linspace(0.5, 3.0, 6)[:, None]
+product = mine.fisher_vector_product(line, at, where, 0.0)
+F2 = np.array([product(e)[:2] for e in np.eye(3)[:2]])  # w and b only
+g2, delta = np.array([1.0, 1.0]), 0.01
+
+
+def to_the_rim(direction):
+    """Return the direction scaled to a KL of delta: KL(beta x) = 1/2 beta^2 x'Fx."""
+    return direction * np.sqrt(2 * delta / (direction @ F2 @ direction))
+
+
+plain, natural = to_the_rim(g2), to_the_rim(np.linalg.solve(F2, g2))
+compare("gain of the natural step", guess_gain, (g2 @ natural) / (g2 @ plain), "times the other")
+
+# %%
+angle = np.linspace(0, 2 * np.pi, 200)
+circle = np.array([np.cos(angle), np.sin(angle)])
+rim = np.linalg.solve(np.linalg.cholesky(F2).T, circle) * np.sqrt(2 * delta)
+figure, axis = plt.subplots(figsize=(5.2, 4.8))
+w, b = np.meshgrid(np.linspace(-0.11, 0.11, 9), np.linspace(-0.11, 0.11, 9))
+axis.contour(w, b, w + b, levels=13, colors=GREY, linewidths=0.6, linestyles="-")
+axis.plot(*rim, color=GREEN, linewidth=2, label=f"KL = {delta} nats")
+axis.plot(*circle * np.linalg.norm(plain), ":", color=GREY, label="equal length in $\\theta$")
+for step, color, name in ((plain, ORANGE, "step along $g$"), (natural, BLUE, "natural step")):
+    axis.annotate("", step, (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2})
+    axis.plot(*step, "o", color=color, label=name)
+axis.set(xlabel="change of $w$", ylabel="change of $b$", aspect="equal")
+axis.set(xticks=[-0.1, -0.05, 0, 0.05, 0.1], yticks=[-0.1, -0.05, 0, 0.05, 0.1])
+axis.legend(loc="lower left", fontsize=8)
+plt.show()
+
+# %% [markdown]
+# Grey lines join steps of equal gain, which grows to the upper right. Along $g$, raising both $w$ and $b$ moves the mean
+# action twice in the same direction: costly. The natural step goes up in $b$ and *down* in $w$, which partly cancels in the
+# actions, and so it can afford to go farther. Its length in the parameters does not count.
+#
+# Frans's post of 2016 calls step size and maximum KL the same kind of setting, and tries 0.001 and 0.01 nats. How many
+# times longer is the natural step when max KL is ten times larger?
+
+# %% prediction="yes"
+guess_longer = 10
+
+# %%
+delta = 0.001
+shorter = to_the_rim(np.linalg.solve(F2, g2))
+compare("length for 10 times the KL", guess_longer, np.linalg.norm(natural) / np.linalg.norm(shorter), "times")
+
+# %% [markdown]
+# The KL is quadratic in the step, so the step grows with the square root of max KL. (Lecture 04 is about this scale.)
+#
+# The ellipse is the truth for small steps only. Here are $\mu$ and $\log\sigma$ as the two parameters. Drag the slider (it
+# needs a running kernel; the pictures below it are the same without one).
+
+
+# %%
+def region(axis, max_kl, std=0.5):
+    """Draw the trust region of N(0, std) in (mean, log_std), as it is and as the Fisher matrix sees it."""
+    mean, log_std = np.meshgrid(np.linspace(-1.2, 1.2, 121), np.linspace(-1.2, 1.2, 121))
+    flat = mean.reshape(-1, 1), log_std.reshape(-1, 1)
+    start = np.zeros_like(flat[0]), np.full_like(flat[0], np.log(std))
+    kl = mine.gaussian_kl(*start, flat[0], start[1] + flat[1]).reshape(mean.shape)
+    axis.contourf(mean, log_std, kl, levels=[-1, max_kl], colors=[BLUE], alpha=0.25)
+    axis.contour(mean, log_std, kl, levels=[max_kl], colors=BLUE)
+    axis.plot(std * np.sqrt(2 * max_kl) * circle[0], np.sqrt(max_kl) * circle[1], "--", color=RED)
+    axis.set(xlabel="change of the mean", ylabel="change of log std", title=f"max KL {max_kl:.2g} nats")
+
+
+def show_region(log_max_kl=-1.0):
+    _, axis = plt.subplots(figsize=(4, 3.4))
+    region(axis, 10**log_max_kl)
+    plt.show()
+
+
+_ = ipywidgets.interact(show_region, log_max_kl=ipywidgets.FloatSlider(min=-3, max=0, step=0.25, value=-1))
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True)
+for axis, max_kl in zip(axes, (0.01, 0.1, 0.5)):
+    region(axis, max_kl)
+axes[0].plot([], [], color=BLUE, label="KL = max KL")
+axes[0].plot([], [], "--", color=RED, label="$\\frac{1}{2}\\, d^T F d$ = max KL")
+axes[0].legend(loc="upper left", fontsize=8)
+plt.tight_layout()
+plt.show()
+
+# %% [markdown]
+# At 0.01 nats the two agree. At half a nat the ellipse promises room below (a narrower policy) where the true region has
+# long ended. So the natural step *aims* at max KL, and somebody has to look whether it hit: lecture 04.
+#
+# ## It does not matter what you call your parameters
+#
+# Some programs store $\sigma$, others $\log\sigma$: same policies, other names. Does the update depend on it? Take one small
+# plain gradient step from $\sigma = 0.2$ in each, with the same step size; then many steps, plain and natural:
+
+
+# %%
+def update(mean, std, rate, natural, logarithmic):
+    """Return (mean, std) one step up J = -(mean - 1)^2 - std^2, with std or its logarithm as the parameter."""
+    g = np.array([-2 * (mean - 1), -2 * std])  # by mean and std
+    fisher = np.array([1.0, 2.0]) / std**2  # the diagonal of F; the rest is 0
+    if logarithmic:  # chain rule: d std = std * d log std
+        g, fisher = g * np.array([1, std]), fisher * np.array([1, std**2])
+    move = rate * (g / fisher if natural else g)
+    return mean + move[0], std * np.exp(move[1]) if logarithmic else std + move[1]
+
+
+by_std, by_log = (np.log(update(0.0, 0.2, 1e-6, False, name)[1] / 0.2) for name in (False, True))
+print(f"the plain step in std changes log std {by_std / by_log:.1f} times as much as the step in log std")
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
+for axis, natural_ in zip(axes, (False, True)):
+    for logarithmic, color, style in ((False, ORANGE, "-"), (True, PURPLE, "--")):
+        path = [(-1.0, 1.0)]
+        for _ in range(budget(4000, 400)):
+            path.append(update(*path[-1], 0.02, natural_, logarithmic))
+        name = "parameter $\\log\\sigma$" if logarithmic else "parameter $\\sigma$"
+        axis.plot(*np.array(path).T, style, color=color, linewidth=2.5, label=name)
+    axis.plot(1, 0, "*", color=RED, markersize=14, label="optimum")
+    axis.set(xlabel="mean $\\mu$", title="natural gradient" if natural_ else "plain gradient")
+    axis.grid(alpha=0.3)
+axes[0].set_ylabel("standard deviation $\\sigma$")
+axes[0].legend(loc="lower left", fontsize=8)
+plt.tight_layout()
+plt.show()
+
+# %% [markdown]
+# Plain gradients take two roads for two names of one thing; natural gradients take one (exactly so in the limit of small
+# steps, because $F$ changes with the names just as $g g^\top$ does). For a neural network, where nobody would claim that
+# weights are the right names, this is worth a lot.
+#
+# ## $F v$ without $F$
+#
+# A policy for HalfCheetah has 5,708 parameters, so $F$ has 33 million entries. Lecture 03 will solve $F x = g$ from products
+# $F v$ alone. So how do we multiply by a matrix that is never written down? Follow the policy: the parameters give rows of
+# numbers (mean and `log_std` in every state), and the rows give the KL.
+#
+# $$\theta \;\xrightarrow{\;f\;}\; \text{rows} \;\xrightarrow{\;h\;}\; \mathrm{KL}, \qquad F v = J^\top \big( H\, (J v) \big)$$
+#
+# with $J$ the derivatives of $f$ and $H$ the second derivatives of $h$, which are simple: $1/\sigma^2$ for a mean and 2 for
+# a `log_std`. In words: push $v$ forwards through the network (how do the rows change?), weigh it by $H$ (how many nats is
+# that?), pull it backwards (what does that say about the parameters?). The chain rule has another term, the slope of $h$
+# times the second derivatives of the network; but that slope is 0 at the old policy. *The vanishing gradient that worried
+# us is what makes this exact.*
+
+# %%
+print(inspect.getsource(_block_product))
+print("blocks(5000) =", blocks(5000))
+v = np.random.default_rng(3).standard_normal(len(theta))
+by_passes = _block_product(policy, theta, states)(v) / len(states)
+print(f"largest entry of F v {np.max(np.abs(F @ v)):.3g}, largest difference {np.max(np.abs(by_passes - F @ v)):.1e}")
+
+# %% [markdown]
+# `make_ggnvp` ("generalised Gauss-Newton vector product") is autograd's function for exactly this: given $f$, $h$ and
+# $\theta$ it runs the network once, records every operation on **tapes**, and returns a function that replays the tapes
+# for each new $v$. `_block_product` returns the product for the *sum* of the KL over some rows; it agrees with the dense
+# $F$. Long batches are cut into `blocks`, whose tapes fit into the processor's cache and replay faster there.
+#
+# Your turn: put the blocks together into the *mean* over all states, without ever writing $F$ down. And add **damping**:
+# return $(F + \lambda I)\, v$. Some directions in $\theta$ hardly change the policy, and $F^{-1}$ would send us very far along
+# them; a little $\lambda$ says that parameters are not free after all (more in lecture 03).
+#
+# ### Exercise 3: `fisher_vector_product`
+
+# %% exercise="fisher_vector_product"
+
+# %% [markdown]
+# What does it cost? The natural unit is one policy gradient on the same states. And for the small policy above we can
+# afford to write all of $F$ down:
+
+
+# %%
+def milliseconds(function, *arguments, repeats=5):
+    """Return the shortest of some calls; the first warms up."""
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        function(*arguments)
+        times.append(1000 * (time.perf_counter() - start))
+    return min(times[1:])
+
+
+runner = play("HalfCheetah-v5", steps=budget(4000, 1000))
+seen, P = runner.episodes.observations, len(runner.theta)
+by_product = mine.fisher_vector_product(runner.policy, runner.theta, seen, 0.1)
+one_product = milliseconds(by_product, runner.theta)
+one_gradient = milliseconds(policy_gradient, runner.policy, runner.theta, seen, runner.actions, np.ones(len(seen)))
+print(f"{P:,} parameters: F v {one_product:.0f} ms, {one_product / one_gradient:.1f} gradients")
+by_product = mine.fisher_vector_product(policy, theta, states, 0.0)
+small, dense = milliseconds(by_product, theta), milliseconds(hessian(kl_from_old), theta, repeats=1)
+print(f"{len(theta)} parameters: F v {small:.1f} ms, all of F {dense:.0f} ms")
+
+# %% [markdown]
+# A product costs about as much as a gradient or two, whatever the size of the network. The matrix costs $P$ products, and
+# $P^2$ numbers of memory: the first question of lecture 03.
+#
+# ## Bug hunt
+#
+# Here is another road to the same product: the Hessian of the mean KL times $v$, by autograd's `make_hvp`, which
+# differentiates the gradient. (A right one is slower than ours: it does not know that a term vanishes.) The TRPO exercise
+# of a course on deep reinforcement learning had this mistake. What is the symptom, and which line is it?
+
+
+# %%
+def suspect(policy: Policy, theta: Array, observations: Array, damping: float) -> Callable[[Array], Array]:
+    before = policy.distribution(theta, observations)
+
+    def distance(candidate):
+        return np.mean(policy.kl(before, policy.distribution(candidate, observations)))
+
+    hessian_times, _ = make_hvp(distance)(theta)
+
+    def times(vector):
+        return hessian_times(vector) + damping * theta
+
+    return times
+
+
+_ = hunt("fisher_vector_product", suspect)
+
+# %% [markdown] solution="only"
+# **The bug**: damping multiplies `theta`, the policy's parameters, where it should multiply `vector`. Without damping the
+# function is right, and with little damping and a fresh policy (small parameters) it is nearly right. But the map is no
+# longer linear: doubling `vector` does not double the result, and conjugate gradient (lecture 03), which relies on that,
+# solves another system than it was given.
+
+# %% [markdown]
+# ## A tenth of the states
+#
+# $F$ is a mean over states, and a mean can be estimated from fewer. The TRPO paper takes a tenth of the batch for $F$, and
+# ten products then cost about as much as one; the gradient, which is noisier, keeps all. *Which* tenth? The batch is in
+# order of time: its first rows are the beginning of the first episode. And any fraction should do, not just 1/2, 1/3 ...
+#
+# ### Exercise 4: `every_kth`
+
+# %% exercise="every_kth"
+
+# %%
+v = np.random.default_rng(4).standard_normal(P)
+whole = mine.fisher_vector_product(runner.policy, runner.theta, seen, 0.0)(v)
+for fraction in (0.25, 0.1, 0.05):
+    errors = []
+    for part in (mine.every_kth(seen, fraction), seen[: int(fraction * len(seen))]):
+        estimate = mine.fisher_vector_product(runner.policy, runner.theta, part, 0.0)(v)
+        errors.append(100 * np.linalg.norm(estimate - whole) / np.linalg.norm(whole))
+    print(f"{100 * fraction:2.0f} % of the states: spread evenly, F v is off by {errors[0]:.0f} %; ", end="")
+    print(f"the first ones, {errors[1]:.0f} %")
+
+# %% [markdown]
+# Evenly spread rows see all of the episodes, the first ones a part of one. What error remains falls as the batch grows,
+# and hurts less than an error in $g$ would: $F$ only shapes the step, and lecture 04 looks whether it was good.
+#
+# ## What was claimed, and what we saw
+#
+# *Frans's post of 2016*: the natural gradient limits the KL between new and old policy instead of the change of the
+# parameters. Let us watch it do so: forty policies, from wide to narrow, and for each one plain gradient step of length
+# 0.1 and one natural step with max KL 0.01. (The post has no figure of this; it is ours.)
+
+# %%
+rng = np.random.default_rng(5)
+target = np.tanh(states @ rng.standard_normal((states.shape[1], 2)))  # some behaviour to be rewarded
+steps = []
+for log_std in np.linspace(np.log(0.05), np.log(1.0), budget(40, 12)):
+    arm = GaussianPolicy(states.shape[1], 2, hidden=(4,), initial_log_std=log_std)
+    start_at = arm.initialise(rng)
+    now = arm.distribution(start_at, states)
+    actions = arm.sample(now, arm.draw_noise(rng, len(states)))
+    reward = -np.sum((actions - target) ** 2, axis=1)
+    g = policy_gradient(arm, start_at, states, actions, (reward - reward.mean()) / reward.std())
+    product = mine.fisher_vector_product(arm, start_at, states, 0.001)
+    x = np.linalg.solve(np.array([product(e) for e in np.eye(len(g))]), g)
+    for step in (0.1 * g / np.linalg.norm(g), x * np.sqrt(2 * 0.01 / (g @ x))):
+        kl = mean_kl(arm, now, arm.distribution(start_at + step, states))
+        steps.append((np.exp(log_std), kl, np.linalg.norm(step)))
+plain_, natural_ = np.array(steps[0::2]), np.array(steps[1::2])
+for name, found in (("plain", plain_), ("natural", natural_)):
+    (_, low, shortest), (_, high, longest) = found.min(axis=0), found.max(axis=0)
+    print(f"{name:8s} length {shortest:.3f} to {longest:.3f}, KL {low:.2g} to {high:.2g} nats")
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
+for axis, column, label in zip(axes, (2, 1), ("change of the parameters $|d|$", "KL (nats)")):
+    axis.loglog(plain_[:, 0], plain_[:, column], "s", color=ORANGE, markersize=4, label="plain step, length 0.1")
+    axis.loglog(natural_[:, 0], natural_[:, column], "o", color=BLUE, markersize=4, label="natural step, max KL 0.01")
+    axis.set(xlabel="standard deviation of the policy", ylabel=label)
+    axis.grid(alpha=0.3, which="both")
+axes[1].legend(loc="upper right", fontsize=8)
+plt.tight_layout()
+plt.show()
+
+# %% [markdown]
+# - *Limits the KL instead of the change in parameters*: what the one holds constant, the other lets vary. But "limits" is
+#   too strong. The natural step *aims* at max KL, with a parabola for a map; the printed range shows how far it overshoots.
+#   Enforcing the limit takes a look at the true KL and a way back. Frans's code of 2016 has one, and then takes the full
+#   step whatever it says: strictly speaking it runs a natural gradient of fixed KL, not TRPO.
+# - *Step size and max KL are the same kind of setting*: yes, but on different scales. Ten times the KL is about three
+#   times the step.
+#
+# **Next**: $x = F^{-1} g$ is what we want, and $F v$ is all we can afford. Lecture 03 gets the one from the other.

@@ -1,0 +1,391 @@
+"""Wrong answers to the exercises of lecture 02, and right ones written in another style."""
+
+import autograd.numpy as np
+import numpy
+from autograd import grad, hessian, make_hvp, make_jvp, make_vjp
+from autograd.differential_operators import make_ggnvp
+from scipy import special
+
+from minitrpo.natural_gradient import _block_product, blocks, mean_kl
+from minitrpo.policies import CategoricalPolicy, log_softmax
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+def gaussian(reduce=lambda terms: np.sum(terms, axis=1), change=lambda *a: a, constant=0.5, half=0.5, eps=0.0, log=1.0):
+    """Return a KL of Gaussians with one thing changed."""
+
+    def gaussian_kl(old_mean, old_log_std, mean, log_std):
+        m0, s0, m1, s1 = change(old_mean, old_log_std, mean, log_std)
+        square = np.exp(2 * s0) + (m0 - m1) ** 2
+        return reduce(log * (s1 - s0) + half * square / (np.exp(2 * s1) + eps) - constant)
+
+    return gaussian_kl
+
+
+def both_ways_averaged(m0, s0, m1, s1):
+    return 0.5 * (gaussian()(m0, s0, m1, s1) + gaussian()(m1, s1, m0, s0))
+
+
+def divided_by_the_old_variance(m0, s0, m1, s1):
+    return np.sum(s1 - s0 + 0.5 * (np.exp(2 * s1) + (m0 - m1) ** 2) * np.exp(-2 * s0) - 0.5, axis=1)
+
+
+def log_std_taken_for_std(m0, s0, m1, s1):
+    return np.sum(np.log(np.abs(s1 / s0)) + 0.5 * (s0**2 + (m0 - m1) ** 2) / s1**2 - 0.5, axis=1)
+
+
+def std_where_the_variance_belongs(m0, s0, m1, s1):
+    return np.sum(s1 - s0 + 0.5 * (np.exp(s0) + (m0 - m1) ** 2) * np.exp(-s1) - 0.5, axis=1)
+
+
+def only_the_means_count(m0, s0, m1, s1):
+    return np.sum(0.5 * (m0 - m1) ** 2 * np.exp(-2 * s0), axis=1)
+
+
+def shift_not_squared(m0, s0, m1, s1):
+    return np.sum(s1 - s0 + 0.5 * (np.exp(2 * s0) + np.abs(m0 - m1)) * np.exp(-2 * s1) - 0.5, axis=1)
+
+
+def the_quadratic_model(m0, s0, m1, s1):
+    """Right for small steps only."""
+    return np.sum(0.5 * (m1 - m0) ** 2 * np.exp(-2 * s0) + (s1 - s0) ** 2, axis=1)
+
+
+def written_into_the_mean(m0, s0, m1, s1):
+    m1 -= m0
+    return np.sum(s1 - s0 + 0.5 * (np.exp(2 * s0) + m1**2) * np.exp(-2 * s1) - 0.5, axis=1)
+
+
+def probabilities(logits):
+    e = np.exp(logits)
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def categorical_reversed(old, new):
+    a, b = log_softmax(old), log_softmax(new)
+    return np.sum(np.exp(b) * (b - a), axis=1)
+
+
+def logits_for_log_probabilities(old, new):
+    return np.sum(np.exp(log_softmax(old)) * (old - new), axis=1)
+
+
+def mean_over_actions(old, new):
+    a, b = log_softmax(old), log_softmax(new)
+    return np.mean(np.exp(a) * (a - b), axis=1)
+
+
+def cross_entropy_only(old, new):
+    return -np.sum(np.exp(log_softmax(old)) * log_softmax(new), axis=1)
+
+
+def weighted_by_logits(old, new):
+    return np.sum(old * (log_softmax(old) - log_softmax(new)), axis=1)
+
+
+def unweighted(old, new):
+    return np.sum(log_softmax(old) - log_softmax(new), axis=1)
+
+
+def mean_over_the_batch(old, new):
+    a, b = log_softmax(old), log_softmax(new)
+    return np.mean(np.sum(np.exp(a) * (a - b), axis=1))
+
+
+def softmax_then_log(old, new):
+    p, q = probabilities(old), probabilities(new)
+    return np.sum(p * np.log(p / q), axis=1)
+
+
+def small_number_in_the_logarithm(old, new):
+    p, q = np.exp(log_softmax(old)), np.exp(log_softmax(new))
+    return np.sum(p * (np.log(p + 1e-8) - np.log(q + 1e-8)), axis=1)
+
+
+def softmax_over_the_batch(old, new):
+    a, b = log_softmax(old.T).T, log_softmax(new.T).T
+    return np.sum(np.exp(a) * (a - b), axis=1)
+
+
+def summed_over_the_batch(old, new):
+    a, b = log_softmax(old), log_softmax(new)
+    return np.sum(np.exp(a) * (a - b), axis=0)
+
+
+def fisher(
+    block=_block_product,
+    finish=lambda total, n, damping, v, theta: total / n + damping * v,
+    cut=blocks,
+):
+    """Return a Fisher-vector product with one thing changed."""
+
+    def fisher_vector_product(policy, theta, observations, damping):
+        parts = [(rows, block(policy, theta, observations[rows])) for rows in cut(len(observations))]
+
+        def product(v):
+            total = np.zeros_like(v)
+            for _, part in parts:
+                total = total + part(v)
+            return finish(total, len(observations), damping, v, theta)
+
+        return product
+
+    return fisher_vector_product
+
+
+def both_policies_move(policy, theta, observations):
+    def kl(theta):
+        rows = policy.distribution(theta, observations)
+        return np.sum(policy.kl(rows, rows))
+
+    return make_hvp(kl)(theta)[0]
+
+
+def without_the_hessian(policy, theta, observations):
+    """J'J v: distance between rows of numbers, not between distributions."""
+    return make_ggnvp(lambda theta: policy.distribution(theta, observations), lambda rows: 0.5 * np.sum(rows**2))(theta)
+
+
+def squared_gradient_of_the_kl(policy, theta, observations):
+    old = policy.distribution(theta, observations)
+    g = grad(lambda theta: np.sum(policy.kl(old, policy.distribution(theta, observations))))(theta)
+    return lambda v: g * (g @ v)
+
+
+def only_the_mean_state(policy, theta, observations):
+    n = len(observations)
+    product = _block_product(policy, theta, np.mean(observations, axis=0, keepdims=True))
+    return lambda v: n * product(v)
+
+
+def mean_within_each_block(policy, theta, observations):
+    product = _block_product(policy, theta, observations)
+    return lambda v: product(v) / len(observations)
+
+
+def mean_of_block_means(policy, theta, observations, damping):
+    parts = [mean_within_each_block(policy, theta, observations[rows]) for rows in blocks(len(observations))]
+    return lambda v: sum(part(v) for part in parts) / len(parts) + damping * v
+
+
+def damping_in_every_block(policy, theta, observations, damping):
+    parts = [(rows, _block_product(policy, theta, observations[rows])) for rows in blocks(len(observations))]
+    n = len(observations)
+    return lambda v: sum(part(v) / n + damping * v for _, part in parts)
+
+
+def total_kept_between_calls(policy, theta, observations, damping):
+    products = [_block_product(policy, theta, observations[rows]) for rows in blocks(len(observations))]
+    total = np.zeros_like(theta)
+
+    def product(v):
+        nonlocal total
+        for part in products:
+            total = total + part(v) / len(observations)
+        return total + damping * v
+
+    return product
+
+
+def one_array_for_all_answers(policy, theta, observations, damping):
+    products = [_block_product(policy, theta, observations[rows]) for rows in blocks(len(observations))]
+    total = numpy.zeros_like(theta)
+
+    def product(v):
+        total[:] = damping * v
+        for part in products:
+            total[:] += part(v) / len(observations)
+        return total
+
+    return product
+
+
+def returns_the_value(policy, theta, observations, damping):
+    return fisher()(policy, theta, observations, damping)(theta)
+
+
+def log_std_left_out(policy, theta, observations, damping):
+    """As in a known thread: the list of variables had the network's weights, and not log_std."""
+    right = fisher()(policy, theta, observations, damping)
+    kept = numpy.ones(len(theta))
+    if not isinstance(policy, CategoricalPolicy):
+        kept[-policy.action_size :] = 0.0
+    return lambda v: right(v * kept) * kept
+
+
+def coarse_differences(policy, theta, observations, damping):
+    old = policy.distribution(theta, observations)
+    slope = grad(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))
+    return lambda v: slope(theta + 1e-2 * v) / 1e-2 + damping * v
+
+
+def whole_matrix(policy, theta, observations, damping):
+    """Right numbers; P x P of them."""
+    old = policy.distribution(theta, observations)
+    f = hessian(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))(theta)
+    return lambda v: f @ v + damping * v
+
+
+def cut_without_the_rest(rows):
+    """Only whole blocks, if there is one."""
+    return [r for r in blocks(rows) if r.stop - r.start == 2048] or blocks(rows)
+
+
+def into_v(total, n, damping, v, theta):
+    v *= damping
+    v += total / n
+    return v
+
+
+def first_rows(observations, fraction):
+    return observations[: max(1, int(fraction * len(observations)))]
+
+
+def last_rows(observations, fraction):
+    return observations[-max(1, int(fraction * len(observations))) :]
+
+
+def last_of_each_group(observations, fraction):
+    k = max(1, int(1 / fraction))
+    return observations[k - 1 :: k]
+
+
+def drawn_at_random(observations, fraction):
+    order = numpy.random.default_rng().permutation(len(observations))
+    return observations[numpy.sort(order[: max(1, round(fraction * len(observations)))])]
+
+
+def none_of_a_few(observations, fraction):
+    n = len(observations)
+    return observations[numpy.linspace(0, n, int(fraction * n), endpoint=False).astype(int)]
+
+
+def mean_of_each_group(observations, fraction):
+    count = max(1, round(fraction * len(observations)))
+    return numpy.array([group.mean(axis=0) for group in numpy.array_split(observations, count)])
+
+
+WRONG = {
+    "gaussian_kl": [
+        named("new_against_old", gaussian(change=lambda a, b, c, d: (c, d, a, b))),
+        both_ways_averaged,
+        divided_by_the_old_variance,
+        log_std_taken_for_std,
+        std_where_the_variance_belongs,
+        only_the_means_count,
+        shift_not_squared,
+        the_quadratic_model,
+        written_into_the_mean,
+        named("mean_over_joints", gaussian(reduce=lambda terms: np.mean(terms, axis=1))),
+        named("sum_over_states", gaussian(reduce=lambda terms: np.sum(terms, axis=0))),
+        named("sum_of_everything", gaussian(reduce=np.sum)),
+        named("mean_over_states", gaussian(reduce=lambda terms: np.mean(np.sum(terms, axis=1)))),
+        named("joints_not_summed", gaussian(reduce=lambda terms: terms)),
+        named("half_taken_off_once", gaussian(reduce=lambda terms: np.sum(terms, axis=1) - 0.5, constant=0.0)),
+        named("without_the_half", gaussian(half=1.0, constant=1.0)),
+        named("nothing_taken_off", gaussian(constant=0.0)),
+        named("small_number_in_the_variance", gaussian(eps=1e-8)),
+        named("log_ratio_upside_down", gaussian(log=-1.0)),
+        named("log_of_variances", gaussian(log=2.0)),
+    ],
+    "categorical_kl": [
+        categorical_reversed,
+        logits_for_log_probabilities,
+        mean_over_actions,
+        cross_entropy_only,
+        weighted_by_logits,
+        unweighted,
+        mean_over_the_batch,
+        summed_over_the_batch,
+        softmax_then_log,
+        small_number_in_the_logarithm,
+        softmax_over_the_batch,
+        named("sign_turned", lambda old, new: -np.sum(special.rel_entr(*map(probabilities, (old, new))), axis=1)),
+    ],
+    "fisher_vector_product": [
+        named("damping_times_theta", fisher(finish=lambda total, n, damping, v, theta: total / n + damping * theta)),
+        named("sum_over_states", fisher(finish=lambda total, n, damping, v, theta: total + damping * v)),
+        named("all_divided_by_the_rows", fisher(finish=lambda total, n, damping, v, theta: (total + damping * v) / n)),
+        named("damping_forgotten", fisher(finish=lambda total, n, damping, v, theta: total / n)),
+        named("damping_multiplies_f", fisher(finish=lambda total, n, damping, v, theta: (1 + damping) * total / n)),
+        named("damping_not_along_v", fisher(finish=lambda total, n, damping, v, theta: total / n + damping)),
+        named("divided_by_a_block", fisher(finish=lambda t, n, damping, v, theta: t / min(n, 2048) + damping * v)),
+        named("written_into_v", fisher(finish=into_v)),
+        named("both_policies_move", fisher(block=both_policies_move)),
+        named("without_the_hessian", fisher(block=without_the_hessian)),
+        named("squared_gradient_of_the_kl", fisher(block=squared_gradient_of_the_kl)),
+        named("only_the_mean_state", fisher(block=only_the_mean_state)),
+        named("divided_twice", fisher(block=mean_within_each_block)),
+        named("first_block_only", fisher(cut=lambda rows: blocks(rows)[:1])),
+        named("last_rows_dropped", fisher(cut=cut_without_the_rest)),
+        named("all_rows_in_every_block", fisher(cut=lambda rows: [slice(0, rows)] * len(blocks(rows)))),
+        mean_of_block_means,
+        damping_in_every_block,
+        total_kept_between_calls,
+        one_array_for_all_answers,
+        returns_the_value,
+        log_std_left_out,
+        coarse_differences,
+        whole_matrix,
+    ],
+    "every_kth": [
+        first_rows,
+        last_rows,
+        named("step_of_the_count", lambda o, fraction: o[:: max(1, int(fraction * len(o)))]),
+        named("columns_not_rows", lambda o, fraction: o[:, :: max(1, round(1 / fraction))]),
+        named("whole_steps_only", lambda o, fraction: o[:: max(1, int(1 / fraction))]),
+        named("rounded_steps", lambda o, fraction: o[:: max(1, round(1 / fraction))]),
+        last_of_each_group,
+        drawn_at_random,
+        named("row_numbers", lambda o, fraction: numpy.arange(0, len(o), 1 / fraction).astype(int)),
+        none_of_a_few,
+        named("jumping_about", lambda o, fraction: o[(numpy.arange(int(fraction * len(o))) * 7) % len(o)]),
+        mean_of_each_group,
+    ],
+}
+
+
+def gaussian_through_variances(old_mean, old_log_std, mean, log_std):
+    """Trace, distance and determinant, joint by joint, as in textbooks on multivariate Gaussians."""
+    total = 0.0
+    for j in range(mean.shape[1]):
+        old_variance, variance = np.exp(old_log_std[:, j]) ** 2, np.exp(log_std[:, j]) ** 2
+        shift = mean[:, j] - old_mean[:, j]
+        total = total + 0.5 * (old_variance / variance - 1 + shift * shift / variance - np.log(old_variance / variance))
+    return total
+
+
+def categorical_through_scipy(old_logits, logits):
+    p = special.softmax(old_logits, axis=1)
+    return np.einsum("ij,ij->i", p, special.log_softmax(old_logits, axis=1) - special.log_softmax(logits, axis=1))
+
+
+def double_gradient(policy, theta, observations, damping):
+    """Jacobian forwards, Hessian of the KL in the rows, Jacobian backwards, all states at once."""
+    old = policy.distribution(theta, observations)
+    forwards = make_jvp(lambda theta: policy.distribution(theta, observations))(theta)
+    backwards, _ = make_vjp(lambda theta: policy.distribution(theta, observations))(theta)
+    curved = make_jvp(grad(lambda rows: np.mean(policy.kl(old, rows))))(old)
+
+    def product(v):
+        return backwards(curved(forwards(v)[1])[1]) + damping * v
+
+    return product
+
+
+def evenly(observations, fraction):
+    """Count first, then spread that many whole numbers."""
+    count = max(1, round(fraction * len(observations)))
+    return np.stack([observations[i * len(observations) // count] for i in range(count)])
+
+
+RIGHT = {
+    "gaussian_kl": gaussian_through_variances,
+    "categorical_kl": categorical_through_scipy,
+    "fisher_vector_product": double_gradient,
+    "every_kth": evenly,
+}
