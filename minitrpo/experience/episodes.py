@@ -63,11 +63,19 @@ class Episodes:
 
     def sorted(self) -> "Episodes":
         """Return the same pieces by (number, start): the one order that does not depend on who played what."""
-        order = np.lexsort((self.starts, self.numbers))
+        order = in_order(self.numbers, self.starts)
         slices = self.slices()
         rows = np.concatenate([np.arange(0), *(np.arange(slices[i].start, slices[i].stop) for i in order)])
         per_step = ("observations", "actions", "rewards")
         return Episodes(**{f.name: getattr(self, f.name)[rows if f.name in per_step else order] for f in fields(self)})
+
+
+def in_order(numbers: Array, starts: Array) -> Array:
+    """Return the positions (E,) at which to find the pieces sorted by episode number, pieces of one by their start.
+
+    `numbers[in_order(numbers, starts)]` ascends; no pieces give no positions.
+    """
+    return np.lexsort((starts, numbers))
 
 
 def concatenate(parts: list[Episodes]) -> Episodes:

@@ -53,20 +53,27 @@ Pool = DynamicPool | StaticPool
 def at_once(requests: int, ranks: int, width: int) -> int:
     """Return how many episodes a rank should have in hand: as few as finish its fair share in as few rounds.
 
-    Taking all the lanes it has would let the first rank empty the pool while the others look on.
+    requests: of all ranks; width: how many episodes a rank can play side by side, at most. Returns 1 if there is
+    nothing to play. Taking all the lanes it has would let the first rank empty the pool while the others look on.
     """
+    # 1. a rank's fair share of the requests, rounded up
     share = -(-requests // ranks)
+    # 2. the fewest rounds in which it can play them, `width` at a time
     rounds = -(-share // width)
+    # 3. the fewest in hand for which that many rounds are enough
     return -(-share // rounds) if share else 1
 
 
 def lanes_of(rank: int, ranks: int, lanes: int) -> range:
-    """Return the numbered lanes that a rank owns when requests are segments; shares differ by at most one lane."""
+    """Return the consecutive lanes of 0 .. lanes-1 that a rank owns when requests are segments, rank 0 the first.
+
+    Shares differ by at most one lane. The root gathers rank by rank, so the lanes arrive there in order.
+    """
     return range(rank * lanes // ranks, (rank + 1) * lanes // ranks)
 
 
 def requests_for(steps: int, mean_length: float) -> int:
-    """Return how many episodes to request for about `steps` steps, at least 1.
+    """Return how many episodes to request for about `steps` steps: the nearest whole number, and at least 1.
 
     Source: Frans & Hafner 2016, section 5: the desired steps divided by the mean length under the previous policy.
     """
