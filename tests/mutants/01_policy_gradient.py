@@ -1,14 +1,195 @@
 """Wrong answers to the exercises of lecture 01, and right ones written in another style."""
 
-import numpy as np
+import autograd.numpy as np
+import numpy
+from autograd import grad, jacobian
+
+LOG_2PI = np.log(2 * np.pi)
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+# ---- gaussian_log_prob
+
+
+def log_density(z, log_std):
+    """One entry of the action at a time: (N, A)."""
+    return -0.5 * z**2 - log_std - 0.5 * LOG_2PI
+
+
+def standardised(mean, log_std, actions):
+    return (actions - mean) / np.exp(log_std)
+
+
+def not_summed_over_the_action(mean, log_std, actions):
+    return log_density(standardised(mean, log_std, actions), log_std)
+
+
+def mean_over_the_action(mean, log_std, actions):
+    return np.mean(log_density(standardised(mean, log_std, actions), log_std), axis=1)
+
+
+def sum_over_the_batch(mean, log_std, actions):
+    return np.sum(log_density(standardised(mean, log_std, actions), log_std), axis=0)
+
+
+def sum_over_everything(mean, log_std, actions):
+    return np.sum(log_density(standardised(mean, log_std, actions), log_std))
+
+
+def first_entry_of_the_action(mean, log_std, actions):
+    return log_density(standardised(mean, log_std, actions), log_std)[:, 0]
+
+
+def exp_of_log_std_as_variance(mean, log_std, actions):
+    z = (actions - mean) / np.exp(log_std / 2)
+    return np.sum(log_density(z, log_std / 2), axis=1)
+
+
+def log_std_as_std(mean, log_std, actions):
+    z = (actions - mean) / log_std
+    return np.sum(-0.5 * z**2 - np.log(np.abs(log_std)) - 0.5 * LOG_2PI, axis=1)
+
+
+def forgets_log_std(mean, log_std, actions):
+    return np.sum(log_density(standardised(mean, log_std, actions), 0.0), axis=1)
+
+
+def adds_log_std(mean, log_std, actions):
+    return np.sum(log_density(standardised(mean, log_std, actions), -log_std), axis=1)
+
+
+def forgets_the_constant(mean, log_std, actions):
+    return np.sum(-0.5 * standardised(mean, log_std, actions) ** 2 - log_std, axis=1)
+
+
+def the_constant_once_per_action(mean, log_std, actions):
+    return np.sum(-0.5 * standardised(mean, log_std, actions) ** 2 - log_std, axis=1) - 0.5 * LOG_2PI
+
+
+def forgets_the_square(mean, log_std, actions):
+    return np.sum(-0.5 * np.abs(standardised(mean, log_std, actions)) - log_std - 0.5 * LOG_2PI, axis=1)
+
+
+def forgets_the_half(mean, log_std, actions):
+    return np.sum(-(standardised(mean, log_std, actions) ** 2) - log_std - 0.5 * LOG_2PI, axis=1)
+
+
+def the_density(mean, log_std, actions):
+    return np.exp(np.sum(log_density(standardised(mean, log_std, actions), log_std), axis=1))
+
+
+def log_of_the_density(mean, log_std, actions):
+    """Right until the density rounds to 0."""
+    z = standardised(mean, log_std, actions)
+    return np.log(np.prod(np.exp(-0.5 * z**2) / np.exp(log_std) / np.sqrt(2 * np.pi), axis=1))
+
+
+def with_a_floor_under_the_density(mean, log_std, actions):
+    """The usual "cure" of the above, log(p + 1e-8): finite, and wrong."""
+    z = standardised(mean, log_std, actions)
+    return np.log(np.prod(np.exp(-0.5 * z**2) / np.exp(log_std) / np.sqrt(2 * np.pi), axis=1) + 1e-8)
+
+
+def one_spread_for_all_steps(mean, log_std, actions):
+    """Takes log_std from the first row: right only while it is the same in every state."""
+    return np.sum(log_density((actions - mean) / np.exp(log_std[0]), log_std[0]), axis=1)
+
+
+def clips_log_std(mean, log_std, actions):
+    narrow = np.clip(log_std, -0.5, 0.5)
+    return np.sum(log_density(standardised(mean, narrow, actions), narrow), axis=1)
+
+
+# ---- score
+
+
+def log_pi(policy, theta, observation, action):
+    return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0]
+
+
+def slope_of_the_probability(policy, theta, observation, action):
+    """Not of its logarithm."""
+    return grad(lambda t: np.exp(log_pi(policy, t, observation, action)))(theta)
+
+
+def downhill(policy, theta, observation, action):
+    return grad(lambda t: -log_pi(policy, t, observation, action))(theta)
+
+
+def of_the_most_probable_action(policy, theta, observation, action):
+    mode = policy.mode(policy.distribution(theta, observation[None]))[0]
+    return grad(lambda t: log_pi(policy, t, observation, mode))(theta)
+
+
+def leaves_log_std_out(policy, theta, observation, action):
+    """As baselines' issue 262 once found: the spread was not in the list of variables."""
+    slope = grad(lambda t: log_pi(policy, t, observation, action))(theta)
+    if not hasattr(policy, "initial_log_std"):
+        return slope
+    return np.concatenate([slope[: -policy.action_size], np.zeros(policy.action_size)])
+
+
+def raw_output(policy, theta, observation, action):
+    """The slope of what the network says about the action, before it is made a distribution."""
+
+    def output(t):
+        row = policy.distribution(t, observation[None])[0]
+        return row[action] if np.ndim(action) == 0 else np.sum(row[: policy.action_size])
+
+    return grad(output)(theta)
+
+
+def of_unit_length(policy, theta, observation, action):
+    slope = grad(lambda t: log_pi(policy, t, observation, action))(theta)
+    return slope / (np.linalg.norm(slope) + 1e-8)
+
+
+def squared_error(policy, theta, observation, action):
+    """The slope of a regression onto the action: forgets to divide by the variance, and the spread."""
+
+    def negative_error(t):
+        row = policy.distribution(t, observation[None])[0]
+        if np.ndim(action) == 0:
+            return log_pi(policy, t, observation, action)
+        return -0.5 * np.sum((row[: policy.action_size] - action) ** 2)
+
+    return grad(negative_error)(theta)
+
+
+def coarse_finite_differences(policy, theta, observation, action):
+    h = 1e-2
+    base = log_pi(policy, theta, observation, action)
+    return np.array([(log_pi(policy, theta + h * e, observation, action) - base) / h for e in np.eye(len(theta))])
+
+
+def with_respect_to_the_observation(policy, theta, observation, action):
+    return grad(lambda o: log_pi(policy, theta, o, action))(observation)
+
+
+def of_a_perturbed_policy(policy, theta, observation, action):
+    """Takes the slope half a step too far."""
+    return grad(lambda t: log_pi(policy, t, observation, action))(theta + 1e-3)
+
+
+# ---- discounted_sums
+
+
+def episodes(last):
+    start = 0
+    for stop in np.flatnonzero(last) + 1:
+        yield slice(start, stop)
+        start = stop
 
 
 def total_return_everywhere(x, discount, last):
     """The whole episode's return at every step."""
-    y, start = np.zeros(len(x)), 0
-    for stop in np.flatnonzero(last) + 1:
-        y[start:stop] = np.sum(x[start:stop] * discount ** np.arange(stop - start))
-        start = stop
+    y = np.zeros(len(x))
+    for piece in episodes(last):
+        y[piece] = np.sum(x[piece] * discount ** np.arange(len(x[piece])))
     return y
 
 
@@ -32,22 +213,255 @@ def forgets_the_last_reward(x, discount, last):
 
 def discounts_from_the_start(x, discount, last):
     """Discounts by the time since the episode began, not since t."""
-    y, start = np.zeros(len(x)), 0
-    for stop in np.flatnonzero(last) + 1:
-        weighted = x[start:stop] * discount ** np.arange(stop - start)
-        y[start:stop] = np.cumsum(weighted[::-1])[::-1]
-        start = stop
+    y = np.zeros(len(x))
+    for piece in episodes(last):
+        weighted = x[piece] * discount ** np.arange(len(x[piece]))
+        y[piece] = np.cumsum(weighted[::-1])[::-1]
     return y
 
 
+def one_step_off_the_border(x, discount, last):
+    """Starts afresh one step early, as stable-baselines' issue 385 found in a GAE."""
+    y, total = np.zeros(len(x)), 0.0
+    for t in reversed(range(len(x))):
+        following_is_last = t + 1 < len(x) and last[t + 1]
+        total = x[t] if following_is_last else x[t] + discount * total
+        y[t] = total
+    return y
+
+
+def stops_after_the_border(x, discount, last):
+    """Starts afresh behind the first step of the next episode: one reward leaks."""
+    y, total = np.zeros(len(x)), 0.0
+    for t in reversed(range(len(x))):
+        total = x[t] + discount * total
+        y[t] = total
+        if t > 0 and last[t - 1]:
+            total = x[t]
+    return y
+
+
+def of_the_past(x, discount, last):
+    """Sums up what came before."""
+    y, total = np.zeros(len(x)), 0.0
+    for t in range(len(x)):
+        total = x[t] + discount * total
+        y[t] = total
+        if last[t]:
+            total = 0.0
+    return y
+
+
+def without_the_reward_of_now(x, discount, last):
+    """Starts with the next reward."""
+    y, total = np.zeros(len(x)), 0.0
+    for t in reversed(range(len(x))):
+        total = 0.0 if last[t] else total
+        y[t] = total
+        total = x[t] + discount * total
+    return y
+
+
+def discounts_the_reward_of_now(x, discount, last):
+    y, total = np.zeros(len(x)), 0.0
+    for t in reversed(range(len(x))):
+        total = discount * (x[t] + (0.0 if last[t] else total))
+        y[t] = total
+    return y
+
+
+def undiscounted(x, discount, last):
+    y = np.zeros(len(x))
+    for piece in episodes(last):
+        y[piece] = np.cumsum(x[piece][::-1])[::-1]
+    return y
+
+
+def writes_into_the_rewards(x, discount, last):
+    for t in reversed(range(len(x) - 1)):
+        if not last[t]:
+            x[t] += discount * x[t + 1]
+    return x
+
+
+def a_weighted_mean(x, discount, last):
+    """Exponential smoothing: weights that add up to 1."""
+    y, total = np.zeros(len(x)), 0.0
+    for t in reversed(range(len(x))):
+        total = x[t] if last[t] else (1 - discount) * x[t] + discount * total
+        y[t] = total
+    return y
+
+
+def minus_their_mean(x, discount, last):
+    """A baseline nobody asked for."""
+    y = with_arrays(x, discount, last)
+    return y - y.mean()
+
+
+def the_end_is_only_the_first(x, discount, last):
+    """Handles one border and takes the rest as one episode."""
+    first = int(np.argmax(last)) + 1
+    no_border = np.zeros(len(x) - first, bool)
+    return np.concatenate(
+        [leaks_over_borders(x[:first], discount, no_border), leaks_over_borders(x[first:], discount, 0)]
+    )
+
+
+def a_list(x, discount, last):
+    """Right numbers that cannot be averaged or indexed."""
+    return with_arrays(x, discount, last).tolist()
+
+
+def a_reward_of_0_is_an_end(x, discount, last):
+    """Takes the end of an episode from the rewards, as in the game of Pong."""
+    y, total = np.zeros(len(x)), 0.0
+    for t in reversed(range(len(x))):
+        total = x[t] if last[t] or x[t] == 0 else x[t] + discount * total
+        y[t] = total
+    return y
+
+
+# ---- policy_gradient
+
+
+def log_probs(policy, theta, observations, actions):
+    return policy.log_prob(policy.distribution(theta, observations), actions)
+
+
+def by(weigh):
+    """Return a policy gradient: the slope of weigh(log probabilities, advantages)."""
+
+    def policy_gradient(policy, theta, observations, actions, advantages):
+        return grad(lambda t: weigh(log_probs(policy, t, observations, actions), advantages))(theta)
+
+    return policy_gradient
+
+
+def log_std_is_not_learned(policy, theta, observations, actions, advantages):
+    slope = by(lambda p, a: np.mean(p * a))(policy, theta, observations, actions, advantages)
+    if not hasattr(policy, "initial_log_std"):
+        return slope
+    return np.concatenate([slope[: -policy.action_size], np.zeros(policy.action_size)])
+
+
+def of_the_modes(policy, theta, observations, actions, advantages):
+    """The actions the policy likes best, not those it took."""
+    best = policy.mode(policy.distribution(theta, observations))
+    return by(lambda p, a: np.mean(p * a))(policy, theta, observations, best, advantages)
+
+
+def averages_over_parameters(policy, theta, observations, actions, advantages):
+    return by(lambda p, a: np.sum(p * a) / len(theta))(policy, theta, observations, actions, advantages)
+
+
+def without_a_gradient(policy, theta, observations, actions, advantages):
+    """The old policy in place of the new: the number is right, and nothing depends on theta any more."""
+    frozen = log_probs(policy, theta, observations, actions)
+    return grad(lambda t: np.mean(frozen * advantages) + 0.0 * np.sum(t))(theta)
+
+
 WRONG = {
+    "gaussian_log_prob": [
+        not_summed_over_the_action,
+        mean_over_the_action,
+        sum_over_the_batch,
+        sum_over_everything,
+        first_entry_of_the_action,
+        exp_of_log_std_as_variance,
+        log_std_as_std,
+        forgets_log_std,
+        adds_log_std,
+        forgets_the_constant,
+        the_constant_once_per_action,
+        forgets_the_square,
+        forgets_the_half,
+        the_density,
+        log_of_the_density,
+        with_a_floor_under_the_density,
+        one_spread_for_all_steps,
+        clips_log_std,
+    ],
+    "score": [
+        slope_of_the_probability,
+        downhill,
+        of_the_most_probable_action,
+        leaves_log_std_out,
+        raw_output,
+        of_unit_length,
+        squared_error,
+        coarse_finite_differences,
+        with_respect_to_the_observation,
+        of_a_perturbed_policy,
+    ],
     "discounted_sums": [
         total_return_everywhere,
         leaks_over_borders,
         forgets_the_last_reward,
         discounts_from_the_start,
-    ]
+        one_step_off_the_border,
+        stops_after_the_border,
+        of_the_past,
+        without_the_reward_of_now,
+        discounts_the_reward_of_now,
+        undiscounted,
+        writes_into_the_rewards,
+        a_weighted_mean,
+        minus_their_mean,
+        the_end_is_only_the_first,
+        a_reward_of_0_is_an_end,
+        a_list,
+    ],
+    "policy_gradient": [
+        named("a_column_times_a_row", by(lambda p, a: np.mean(p * a[:, None]))),
+        named("sum_over_steps", by(lambda p, a: np.sum(p * a))),
+        named("downhill_as_a_loss", by(lambda p, a: -np.mean(p * a))),
+        named("ignores_the_advantages", by(lambda p, a: np.mean(p))),
+        named("probability_without_log", by(lambda p, a: np.mean(np.exp(p) * a))),
+        named("ratio_to_a_uniform_policy", by(lambda p, a: np.mean(np.exp(p) / 0.5 * a))),
+        named("standardises_on_the_sly", by(lambda p, a: np.mean(p * (a - a.mean()) / (a.std() + 1e-8)))),
+        named("divides_by_the_variance", by(lambda p, a: np.mean(p * (a - a.mean()) / (a.var() + 1e-8)))),
+        named("subtracts_the_mean_on_the_sly", by(lambda p, a: np.mean(p * (a - a.mean())))),
+        named("learns_from_success_only", by(lambda p, a: np.mean(p * np.maximum(a, 0)))),
+        named("signs_of_the_advantages", by(lambda p, a: np.mean(p * np.sign(a)))),
+        named("sizes_of_the_advantages", by(lambda p, a: np.mean(p * np.abs(a)))),
+        named("one_less_in_the_denominator", by(lambda p, a: np.sum(p * a) / max(1, len(a) - 1))),
+        named("weighted_mean", by(lambda p, a: np.sum(p * a) / (np.abs(np.sum(a)) + 1e-8))),
+        named("the_last_step_is_lost", by(lambda p, a: np.sum(p[:-1] * a[:-1]) / len(a))),
+        named("advantages_in_reverse", by(lambda p, a: np.mean(p * a[::-1]))),
+        named("clips_large_advantages", by(lambda p, a: np.mean(p * np.clip(a, -10, 10)))),
+        named("adds_an_entropy_bonus", by(lambda p, a: np.mean(p * a) - 0.01 * np.mean(p * np.exp(p)))),
+        named("first_advantage_for_all", by(lambda p, a: np.mean(p) * a[0])),
+        log_std_is_not_learned,
+        of_the_modes,
+        averages_over_parameters,
+        without_a_gradient,
+    ],
 }
+
+
+# ---- right answers in another style
+
+
+def one_density_at_a_time(mean, log_std, actions):
+    """The textbook's formula for the multivariate normal, step by step."""
+    result = numpy.zeros(len(actions))
+    for t, (m, s, a) in enumerate(zip(mean, numpy.exp(log_std), actions, strict=True)):
+        precision = numpy.diag(1 / s**2)
+        _, log_determinant = numpy.linalg.slogdet(2 * numpy.pi * numpy.diag(s**2))
+        result[t] = -0.5 * (a - m) @ precision @ (a - m) - 0.5 * log_determinant
+    return result
+
+
+def central_differences(policy, theta, observation, action):
+    """No autograd at all."""
+    h, slope = 1e-5, []
+    for i in range(len(theta)):
+        up, down = theta.copy(), theta.copy()
+        up[i] += h
+        down[i] -= h
+        slope.append((log_pi(policy, up, observation, action) - log_pi(policy, down, observation, action)) / (2 * h))
+    return numpy.array(slope)
 
 
 def with_arrays(x, discount, last):
@@ -61,4 +475,15 @@ def with_arrays(x, discount, last):
     return np.concatenate(result)
 
 
-RIGHT = {"discounted_sums": with_arrays}
+def from_all_scores(policy, theta, observations, actions, advantages):
+    """Every score, then their weighted mean."""
+    scores = jacobian(lambda t: log_probs(policy, t, observations, actions))(theta)
+    return advantages @ scores / len(advantages)
+
+
+RIGHT = {
+    "gaussian_log_prob": one_density_at_a_time,
+    "score": central_differences,
+    "discounted_sums": with_arrays,
+    "policy_gradient": from_all_scores,
+}
