@@ -1,0 +1,295 @@
+"""Wrong answers to the exercises of lecture 04, and right ones written in another style."""
+
+import numpy as np
+
+from minitrpo.line_search import LineSearch
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+def finite_everywhere(gain, kl, candidate):
+    return bool(np.isfinite(gain) and np.isfinite(kl) and np.all(np.isfinite(candidate)))
+
+
+def searcher(
+    fraction=lambda shrink, k: shrink**k,
+    finite=finite_everywhere,
+    within=lambda kl, max_kl: kl <= max_kl,
+    gains=lambda gain, ratio: gain > 0.0,
+    promise=lambda fraction, expected: fraction * expected,
+    failed=lambda theta, candidate, reason, trials, gain, kl, ratio: LineSearch(
+        theta, False, reason, trials, 0.0, 0.0, ratio
+    ),
+    zero=lambda step: not np.any(step),
+    first=0,
+    extra=0,
+    shrink_default=0.7,
+    trials_default=12,
+    reasons=("not finite", "KL too large", "no improvement"),
+    keep_reason=False,
+):
+    """Return a line search with one thing changed."""
+
+    def backtracking(
+        evaluate, theta, full_step, expected_gain, max_kl, shrink=shrink_default, max_trials=trials_default
+    ):
+        if zero(full_step):
+            return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+        seen, ratio, gain, kl, candidate, trials = "zero step", 0.0, 0.0, 0.0, theta, 0
+        for k in range(first, max_trials + first + extra):
+            trials += 1
+            f = fraction(shrink, k)
+            candidate = theta + f * full_step
+            gain, kl = evaluate(candidate)
+            promised = promise(f, expected_gain)
+            ratio = gain / promised if promised else 0.0
+            if not finite(gain, kl, candidate):
+                reason, ratio = reasons[0], 0.0
+            elif not within(kl, max_kl):
+                reason = reasons[1]
+            elif not gains(gain, ratio):
+                reason = reasons[2]
+            else:
+                return LineSearch(candidate, True, "accepted", trials, gain, kl, ratio)
+            seen = seen if keep_reason and seen != "zero step" else reason
+        return failed(theta, candidate, seen, trials, gain, kl, ratio)
+
+    return backtracking
+
+
+def full_step_no_matter_what(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """Frans's code of 2016: the search is run, its answer thrown away."""
+    found = searcher()(evaluate, theta, full_step, expected_gain, max_kl, shrink, max_trials)
+    return LineSearch(
+        theta + full_step, found.accepted, found.reason, found.trials, found.gain, found.kl, found.gain_ratio
+    )
+
+
+def keeps_adding_after_acceptance(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """A course's code: no break, and the next trial starts from the accepted one."""
+    best = LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+    trials = 0
+    for k in range(max_trials if np.any(full_step) else 0):
+        candidate = best.theta + shrink**k * full_step
+        gain, kl = evaluate(candidate)
+        trials = k + 1
+        promised = shrink**k * expected_gain
+        ratio = gain / promised if promised else 0.0
+        if finite_everywhere(gain, kl, candidate) and kl <= max_kl and gain > best.gain:
+            best = LineSearch(candidate, True, "accepted", trials, gain, kl, ratio)
+    return LineSearch(best.theta, best.accepted, best.reason, trials, best.gain, best.kl, best.gain_ratio)
+
+
+def choose(better):
+    """Return a search that tries everything and keeps the acceptable trial that `better` prefers."""
+
+    def backtracking(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+        best = searcher(trials_default=1)(evaluate, theta, full_step, expected_gain, max_kl, shrink, 1)
+        for k in range(1, max_trials if np.any(full_step) else 0):
+            found = searcher(first=k)(evaluate, theta, full_step, expected_gain, max_kl, shrink, 1)
+            best = found if not best.accepted or (found.accepted and better(found, best)) else best
+        trials = max_trials if np.any(full_step) else 0
+        return LineSearch(best.theta, best.accepted, best.reason, trials, best.gain, best.kl, best.gain_ratio)
+
+    return backtracking
+
+
+def shrinks_the_trial_itself(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """theta + step is multiplied by the fraction, old parameters included."""
+    if not np.any(full_step):
+        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+    for k in range(max_trials):
+        candidate = shrink**k * (theta + full_step)
+        gain, kl = evaluate(candidate)
+        if finite_everywhere(gain, kl, candidate) and kl <= max_kl and gain > 0:
+            return LineSearch(candidate, True, "accepted", k + 1, gain, kl, gain / (shrink**k * expected_gain))
+    return LineSearch(theta, False, "KL too large", max_trials, 0.0, 0.0, 0.0)
+
+
+def writes_into_theta(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """Moves the old parameters themselves and forgets to move them back."""
+    before, done = theta.copy(), searcher()
+    found = done(evaluate, before, full_step, expected_gain, max_kl, shrink, max_trials)
+    theta[:] = found.theta if found.accepted else before + shrink ** (max_trials - 1) * full_step
+    return found
+
+
+def judges_the_old_policy_first(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """One evaluation too many, at theta itself, where gain and KL are 0 by definition."""
+    evaluate(theta)
+    return searcher()(evaluate, theta, full_step, expected_gain, max_kl, shrink, max_trials)
+
+
+def only_nan_is_bad(gain, kl, candidate):
+    return not (np.isnan(gain) or np.isnan(kl) or np.any(np.isnan(candidate)))
+
+
+def reports_the_failed_trial(theta, candidate, reason, trials, gain, kl, ratio):
+    return LineSearch(theta, False, reason, trials, gain, kl, ratio)
+
+
+def returns_the_refused_trial(theta, candidate, reason, trials, gain, kl, ratio):
+    return LineSearch(candidate, False, reason, trials, 0.0, 0.0, ratio)
+
+
+def accepts_in_the_end(theta, candidate, reason, trials, gain, kl, ratio):
+    return LineSearch(candidate, True, "accepted", trials, gain, kl, ratio)
+
+
+def log_ratio(policy, rows, old_log_prob, actions, advantages):
+    return np.mean((policy.log_prob(rows, actions) - old_log_prob) * advantages)
+
+
+def ratio(policy, rows, old_log_prob, actions):
+    return np.exp(policy.log_prob(rows, actions) - old_log_prob)
+
+
+def clipped(policy, rows, old_log_prob, actions, advantages):
+    r = ratio(policy, rows, old_log_prob, actions)
+    return np.mean(np.minimum(r * advantages, np.clip(r, 0.8, 1.2) * advantages))
+
+
+def self_normalised(policy, rows, old_log_prob, actions, advantages):
+    r = ratio(policy, rows, old_log_prob, actions)
+    return np.sum(r * advantages) / np.sum(r)
+
+
+def standardises_again(policy, rows, old_log_prob, actions, advantages):
+    a = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    return np.mean(ratio(policy, rows, old_log_prob, actions) * a)
+
+
+def every_step_with_every_ratio(policy, rows, old_log_prob, actions, advantages):
+    """A column of ratios times a row of advantages: (N, N) by broadcasting, then a mean."""
+    return np.mean(ratio(policy, rows, old_log_prob, actions)[:, None] * advantages)
+
+
+def probability_of_the_mode(policy, rows, old_log_prob, actions, advantages):
+    """Judges the action that the new policy likes best, not the one that was taken."""
+    return np.mean(ratio(policy, rows, old_log_prob, policy.mode(rows)) * advantages)
+
+
+WRONG = {
+    "surrogate": [
+        named("upside_down", lambda p, r, o, a, A: np.mean(np.exp(o - p.log_prob(r, a)) * A)),
+        log_ratio,
+        named("log_prob_times_advantage", lambda p, r, o, a, A: np.mean(p.log_prob(r, a) * A)),
+        named("forgets_the_old_policy", lambda p, r, o, a, A: np.mean(np.exp(p.log_prob(r, a)) * A)),
+        named("sum_for_mean", lambda p, r, o, a, A: np.sum(ratio(p, r, o, a) * A)),
+        named("a_loss", lambda p, r, o, a, A: -np.mean(ratio(p, r, o, a) * A)),
+        named("already_the_gain", lambda p, r, o, a, A: np.mean((ratio(p, r, o, a) - 1.0) * A)),
+        named("mean_times_mean", lambda p, r, o, a, A: np.mean(ratio(p, r, o, a)) * np.mean(A)),
+        named("exp_of_the_mean", lambda p, r, o, a, A: np.exp(np.mean(p.log_prob(r, a) - o)) * np.mean(A)),
+        named("one_number_a_step", lambda p, r, o, a, A: ratio(p, r, o, a) * A),
+        named("quotient_of_logarithms", lambda p, r, o, a, A: np.mean(p.log_prob(r, a) / o * A)),
+        named("absolute_advantage", lambda p, r, o, a, A: np.mean(ratio(p, r, o, a) * np.abs(A))),
+        clipped,
+        self_normalised,
+        standardises_again,
+        every_step_with_every_ratio,
+        probability_of_the_mode,
+    ],
+    "step_scale": [
+        named("without_the_two", lambda d, q: float(np.sqrt(d / q)) if q > 0 else 0.0),
+        named("two_below", lambda d, q: float(np.sqrt(d / (2 * q))) if q > 0 else 0.0),
+        named("without_the_root", lambda d, q: 2 * d / q if q > 0 else 0.0),
+        named("upside_down", lambda d, q: float(np.sqrt(q / (2 * d))) if q > 0 and d > 0 else 0.0),
+        named("root_of_the_limit_only", lambda d, q: float(np.sqrt(2 * d) / q) if q > 0 else 0.0),
+        named("root_of_the_curvature_only", lambda d, q: float(2 * d / np.sqrt(q)) if q > 0 else 0.0),
+        named("no_guard", lambda d, q: float(np.sqrt(2 * np.float64(d) / np.float64(q)))),
+        named("absolute_value", lambda d, q: float(np.sqrt(2 * d / abs(q))) if q else 0.0),
+        named("one_if_there_is_no_curvature", lambda d, q: float(np.sqrt(2 * d / q)) if q > 0 else 1.0),
+        named("epsilon_below", lambda d, q: float(np.sqrt(2 * d / (max(q, 0) + 1e-8))) if q > 0 else 0.0),
+        named("backwards", lambda d, q: -float(np.sqrt(2 * d / q)) if q > 0 else 0.0),
+        named("at_most_one", lambda d, q: min(1.0, float(np.sqrt(2 * d / q))) if q > 0 else 0.0),
+    ],
+    "backtracking": [
+        full_step_no_matter_what,
+        keeps_adding_after_acceptance,
+        named("failure_is_not_restored", searcher(failed=returns_the_refused_trial)),
+        named("accepts_the_last_trial", searcher(failed=accepts_in_the_end)),
+        named("no_kl_check", searcher(within=lambda kl, max_kl: True)),
+        named("limit_times_one_and_a_half", searcher(within=lambda kl, max_kl: kl <= 1.5 * max_kl)),
+        named("equal_is_refused", searcher(within=lambda kl, max_kl: kl < max_kl)),
+        named("no_gain_check", searcher(gains=lambda gain, ratio: True)),
+        named("zero_is_a_gain", searcher(gains=lambda gain, ratio: gain >= 0.0)),
+        named("a_tenth_of_the_promise", searcher(gains=lambda gain, ratio: gain > 0.0 and ratio > 0.1)),
+        named("minimises", searcher(gains=lambda gain, ratio: gain < 0.0)),
+        named("promise_of_the_full_step", searcher(promise=lambda fraction, expected: expected)),
+        named("ratio_upside_down", searcher(promise=lambda fraction, expected: 1.0 / (fraction * expected or np.inf))),
+        named(
+            "divides_by_a_promise_of_zero", searcher(promise=lambda fraction, expected: fraction * expected + 1e-300)
+        ),
+        named("half_by_default", searcher(shrink_default=0.5)),
+        named("ten_trials_by_default", searcher(trials_default=10)),
+        named("shrinks_before_the_first_trial", searcher(first=1)),
+        named("one_trial_too_many", searcher(extra=1)),
+        named("one_trial_short", searcher(extra=-1)),
+        named("shrinks_evenly", searcher(fraction=lambda shrink, k: max(1 - k * (1 - shrink), 0.01))),
+        named("shrinks_faster_and_faster", searcher(fraction=lambda shrink, k: shrink ** (k * (k + 1) / 2))),
+        named("never_shrinks", searcher(fraction=lambda shrink, k: 1.0)),
+        named("looks_at_the_gain_only", searcher(finite=lambda gain, kl, candidate: bool(np.isfinite(gain)))),
+        named("looks_at_the_kl_only", searcher(finite=lambda gain, kl, candidate: bool(np.isfinite(kl)))),
+        named(
+            "looks_at_gain_and_kl_only",
+            searcher(finite=lambda gain, kl, candidate: bool(np.isfinite(gain) and np.isfinite(kl))),
+        ),
+        named("only_nan_is_bad", searcher(finite=only_nan_is_bad)),
+        named(
+            "nan_slips_through",
+            searcher(
+                finite=lambda gain, kl, candidate: True,
+                within=lambda kl, max_kl: not kl > max_kl,
+                gains=lambda gain, ratio: not gain <= 0.0,
+            ),
+        ),
+        named("tries_a_zero_step", searcher(zero=lambda step: False)),
+        named("reports_the_failed_trial", searcher(failed=reports_the_failed_trial)),
+        named("reason_of_the_first_trial", searcher(keep_reason=True)),
+        named("always_blames_the_kl", searcher(reasons=("KL too large",) * 3)),
+        named("smallest_acceptable_step", choose(lambda found, best: True)),
+        named("largest_gain_of_all", choose(lambda found, best: found.gain > best.gain)),
+        shrinks_the_trial_itself,
+        writes_into_theta,
+        judges_the_old_policy_first,
+    ],
+}
+
+
+def with_a_loop(policy, rows, old_log_prob, actions, advantages):
+    """The surrogate as a dot product of weights and advantages."""
+    log_ratios = policy.log_prob(rows, actions) - old_log_prob
+    return np.exp(log_ratios).dot(advantages) / advantages.size
+
+
+def by_powers(max_kl, curvature):
+    """The scale by powers, with early returns."""
+    if curvature <= 0:
+        return 0
+    return (2 * max_kl) ** 0.5 * curvature**-0.5
+
+
+def step_by_step(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """A line search that shrinks the step in a while loop."""
+    step, promise, trials = full_step.copy(), float(expected_gain), 0
+    reason, ratio = "zero step", 0.0
+    while trials < max_trials and (step != 0).any():
+        new = step + theta
+        gain, kl = map(float, evaluate(new))
+        trials += 1
+        numbers = np.append(new, [gain, kl])
+        ratio = gain / promise if promise != 0 and np.isfinite(numbers).all() else 0.0
+        if not np.isfinite(numbers).all():
+            reason = "not finite"
+        elif kl <= max_kl and gain > 0:
+            return LineSearch(new, accepted=True, reason="accepted", trials=trials, gain=gain, kl=kl, gain_ratio=ratio)
+        else:
+            reason = "KL too large" if kl > max_kl else "no improvement"
+        step, promise = step * shrink, promise * shrink
+    return LineSearch(theta.copy(), False, reason, trials, 0, 0, ratio)
+
+
+RIGHT = {"surrogate": with_a_loop, "step_scale": by_powers, "backtracking": step_by_step}
