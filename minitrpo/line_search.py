@@ -43,20 +43,25 @@ def backtracking(
     evaluate: theta -> (surrogate gain, mean KL). A search that fails returns the old theta itself.
     Source: Schulman et al. 2015 (TRPO), appendix C; "restores otherwise" is what several implementations forget.
     """
+    # 1. without a step there is nothing to try
     reason, ratio, trials = "zero step", 0.0, 0
     if np.any(full_step):
         for trials in range(1, max_trials + 1):
+            # 2. the next candidate, a shorter step each time, and how its gain compares with the expected one
             fraction = shrink ** (trials - 1)
             candidate = theta + fraction * full_step
             with np.errstate(over="ignore", invalid="ignore"):
                 gain, kl = evaluate(candidate)
             ratio = gain / (fraction * expected_gain) if fraction * expected_gain else 0.0
+            # 3. refuse what is not finite, goes too far or gains nothing, and remember why
             if not (np.isfinite(gain) and np.isfinite(kl) and np.all(np.isfinite(candidate))):
                 reason, ratio = "not finite", 0.0
             elif kl > max_kl:
                 reason = "KL too large"
             elif not gain > 0.0:
                 reason = "no improvement"
+            # 4. the first that passes is taken
             else:
                 return LineSearch(candidate, True, "accepted", trials, gain, kl, ratio)
+    # 5. none passed: the old theta, itself
     return LineSearch(theta, False, reason, trials, 0.0, 0.0, ratio)

@@ -43,8 +43,10 @@ def fisher_vector_product(
     them: autograd's generalised Gauss-Newton product. Tapes are built here, once, and replayed by every product.
     Source: Schulman et al. 2015 (TRPO), appendix C.1; Martens 2014 for F = Gauss-Newton.
     """
+    # 1. tapes for every block of rows, built once
     products = [_block_product(policy, theta, observations[rows]) for rows in blocks(len(observations))]
 
+    # 2. sum the blocks, take the mean over all rows, add the damping
     def product(v: Array) -> Array:
         total = np.zeros_like(v)
         for block in products:  # summed in order: the same bits every time

@@ -24,10 +24,12 @@ def policy_gradient(policy: Policy, theta: Array, observations: Array, actions: 
     Source: Williams 1992; Sutton et al. 2000.
     """
 
+    # 1. one number whose gradient is the mean of score x advantage
     def weighted_log_prob(theta: Array) -> Array:
         rows = policy.distribution(theta, observations)
         return np.mean(policy.log_prob(rows, actions) * advantages)
 
+    # 2. its gradient at theta
     return np.asarray(grad(weighted_log_prob)(theta))
 
 

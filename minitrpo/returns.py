@@ -16,7 +16,9 @@ def discounted_sums(x: Array, discount: float, last: Array) -> Array:
     """Return y (N,) with y_t = x_t + discount * y_{t+1}, starting afresh behind every `last` step."""
     y = [0.0] * len(x)
     total = 0.0
+    # 1. walk from the last step to the first, as each sum needs the one behind it
     for t, (value, is_last) in reversed(list(enumerate(zip(x.tolist(), last.tolist(), strict=True)))):
+        # 2. a last step stands alone; any other adds what comes after it, discounted
         total = value if is_last else value + discount * total
         y[t] = total
     return np.array(y)
@@ -27,8 +29,10 @@ def next_values(values: Array, final_values: Array, last: Array, terminated: Arr
 
     values: V(s_t), (N,). final_values: V of the observation behind each piece, (number of pieces,), in order.
     """
+    # 1. inside a piece the next value is the value of the next step
     following = np.empty_like(values)
     following[:-1] = values[1:]
+    # 2. behind a piece it is V(final observation), and 0 if the task is over there
     following[last] = final_values
     following[terminated] = 0.0
     return following
@@ -43,7 +47,9 @@ def gae(
     lambda = 1 gives Monte-Carlo returns (bootstrapped at a cut), lambda = 0 the one-step error.
     Source: Schulman et al. 2016, equations 11-16; Frans & Hafner 2016, Algorithm 1, line 5 for lambda = 1.
     """
+    # 1. one-step errors
     deltas = rewards + discount * following - values
+    # 2. their discounted sums, piece by piece
     advantages = discounted_sums(deltas, discount * gae_lambda, last)
     return advantages, advantages + values
 

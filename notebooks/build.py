@@ -72,7 +72,8 @@ def student(source: Path) -> nbformat.NotebookNode:
         if "solution" in cell.metadata:
             continue
         if "prediction" in cell.metadata:
-            cell.source = re.sub(r"^(guess\w*) = [^#\n]*", r"\1 = None  ", cell.source, flags=re.MULTILINE).rstrip()
+            opened = re.sub(r"^(guess\w*) = [^#\n]*", r"\1 = None  ", cell.source, flags=re.MULTILINE)
+            cell.source = "\n".join(line.rstrip() for line in opened.splitlines())
         if "exercise" in cell.metadata:
             cells += exercise_cells(cell, blanked(cell.metadata["exercise"]))
         else:
