@@ -1,0 +1,477 @@
+"""Wrong answers to the exercises of lecture 06, and right ones written in another style."""
+
+import time
+from collections import Counter, defaultdict
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+# --- timed
+
+
+@contextmanager
+def without_finally(record, name, clock=time.perf_counter):
+    """As in OpenAI baselines' trpo_mpi.py: nothing is said of a body that fails."""
+    begun = clock()
+    yield
+    record((name, begun, clock() - begun))
+
+
+@contextmanager
+def swallows_errors(record, name, clock=time.perf_counter):
+    begun = clock()
+    with suppress(BaseException):
+        yield
+    record((name, begun, clock() - begun))
+
+
+@contextmanager
+def returns_in_finally(record, name, clock=time.perf_counter):
+    """A return inside finally ends the error's journey, too."""
+    begun = clock()
+    try:
+        yield
+    finally:
+        record((name, begun, clock() - begun))
+        return  # noqa: B012
+
+
+@contextmanager
+def only_ordinary_errors(record, name, clock=time.perf_counter):
+    """Ctrl-C is no Exception."""
+    begun = clock()
+    try:
+        yield
+    except Exception:
+        record((name, begun, clock() - begun))
+        raise
+    record((name, begun, clock() - begun))
+
+
+@contextmanager
+def end_for_duration(record, name, clock=time.perf_counter):
+    begun = clock()
+    try:
+        yield
+    finally:
+        record((name, begun, clock()))
+
+
+@contextmanager
+def ends_where_it_should_start(record, name, clock=time.perf_counter):
+    begun = clock()
+    try:
+        yield
+    finally:
+        ended = clock()
+        record((name, ended, ended - begun))
+
+
+@contextmanager
+def start_counted_from_zero(record, name, clock=time.perf_counter):
+    begun = clock()
+    try:
+        yield
+    finally:
+        record((name, 0.0, clock() - begun))
+
+
+@contextmanager
+def processor_time(record, name, clock=time.process_time):
+    """Sees no waiting: a sleep costs nothing."""
+    begun = clock()
+    try:
+        yield
+    finally:
+        record((name, begun, clock() - begun))
+
+
+@contextmanager
+def time_of_day(record, name, clock=time.time):
+    """A clock that somebody may set back while we look."""
+    begun = clock()
+    try:
+        yield
+    finally:
+        record((name, begun, clock() - begun))
+
+
+@contextmanager
+def ignores_the_clock(record, name, clock=time.perf_counter):
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        record((name, begun, time.perf_counter() - begun))
+
+
+@contextmanager
+def milliseconds(record, name, clock=time.perf_counter):
+    begun = clock()
+    try:
+        yield
+    finally:
+        record((name, begun, 1e3 * (clock() - begun)))
+
+
+@contextmanager
+def records_before_the_body(record, name, clock=time.perf_counter):
+    begun = clock()
+    record((name, begun, clock() - begun))
+    yield
+
+
+@contextmanager
+def stops_before_the_body(record, name, clock=time.perf_counter):
+    begun = clock()
+    duration = clock() - begun
+    try:
+        yield
+    finally:
+        record((name, begun, duration))
+
+
+@contextmanager
+def records_twice(record, name, clock=time.perf_counter):
+    begun = clock()
+    try:
+        yield
+    except BaseException:
+        record((name, begun, clock() - begun))
+        raise
+    finally:
+        record((name, begun, clock() - begun))
+
+
+class StartsWhenMade:
+    """The seconds between making the stopwatch and entering the body count as well."""
+
+    def __init__(self, record, name, clock=time.perf_counter):
+        self.record, self.name, self.clock = record, name, clock
+        self.begun = clock()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.record((self.name, self.begun, self.clock() - self.begun))
+
+
+class OneStopwatchForAll:
+    """The start is kept on the class: a phase inside another overwrites it."""
+
+    def __init__(self, record, name, clock=time.perf_counter):
+        self.record, self.name, self.clock = record, name, clock
+
+    def __enter__(self):
+        OneStopwatchForAll.begun = self.clock()
+
+    def __exit__(self, *_):
+        self.record((self.name, self.begun, self.clock() - self.begun))
+
+
+def without_a_with(record, name, clock=time.perf_counter):
+    """Forgot the decorator."""
+    begun = clock()
+    yield
+    record((name, begun, clock() - begun))
+
+
+# --- seconds_per_phase
+
+
+def counted_twice(spans):
+    """What is inside an update counts for the update and for itself."""
+    total = Counter()
+    for name, _, duration in spans:
+        total[name] += duration
+    return dict(total)
+
+
+def last_span_wins(spans):
+    own, waiting = {}, []
+    for name, start, duration in spans:
+        inside = [d for s, d in waiting if s >= start]
+        waiting = [(s, d) for s, d in waiting if s < start] + [(start, duration)]
+        own[name] = duration - sum(inside)
+    return own
+
+
+def only_the_last_child(spans):
+    """`if` where `while` belongs."""
+    own, waiting = defaultdict(float), []
+    for name, start, duration in spans:
+        own[name] += duration
+        if waiting and waiting[-1][0] >= start:
+            own[name] -= waiting.pop()[1]
+        waiting.append((start, duration))
+    return dict(own)
+
+
+def grandchildren_taken_away_twice(spans):
+    own = defaultdict(float)
+    for i, (name, start, duration) in enumerate(spans):
+        own[name] += duration - sum(d for _, s, d in spans[:i] if s >= start)
+    return dict(own)
+
+
+def a_tie_is_no_nesting(spans):
+    """> where >= belongs."""
+    own, waiting = defaultdict(float), []
+    for name, start, duration in spans:
+        own[name] += duration
+        while waiting and waiting[-1][0] > start:
+            own[name] -= waiting.pop()[1]
+        waiting.append((start, duration))
+    return dict(own)
+
+
+def only_leaves(spans):
+    """What is not in a part of the update is lost."""
+    own = defaultdict(float)
+    for i, (name, start, duration) in enumerate(spans):
+        if not any(s >= start for _, s, _ in spans[:i]):
+            own[name] += duration
+    return dict(own)
+
+
+def only_the_outermost(spans):
+    own = defaultdict(float)
+    for i, (name, start, duration) in enumerate(spans):
+        if not any(s <= start for _, s, _ in spans[i + 1 :]):
+            own[name] += duration
+    return dict(own)
+
+
+def drops_phases_without_time(spans):
+    return {name: seconds for name, seconds in by_painting(spans).items() if seconds > 0}
+
+
+def knows_only_the_update(spans):
+    """Works on our own trace, and on no other."""
+    own = counted_twice(spans)
+    if "update" in own:
+        own["update"] -= sum(own.get(name, 0.0) for name in ("advantages", "policy", "critic", "filter"))
+    return own
+
+
+def mean_for_sum(spans):
+    counts = Counter(name for name, _, _ in spans)
+    return {name: seconds / counts[name] for name, seconds in by_painting(spans).items()}
+
+
+def shares_for_seconds(spans):
+    own = by_painting(spans)
+    whole = sum(own.values()) or 1.0
+    return {name: seconds / whole for name, seconds in own.items()}
+
+
+def third_number_taken_for_the_end(spans):
+    return by_painting([(name, start, max(0.0, end - start)) for name, start, end in spans])
+
+
+def the_rest_is_a_phase(spans):
+    own = by_painting(spans)
+    if spans:
+        own["other"] = max(s + d for _, s, d in spans) - sum(own.values())
+    return own
+
+
+def empties_the_list(spans):
+    own, waiting = defaultdict(float), []
+    while spans:
+        name, start, duration = spans.pop(0)
+        own[name] += duration
+        while waiting and waiting[-1][0] >= start:
+            own[name] -= waiting.pop()[1]
+        waiting.append((start, duration))
+    return dict(own)
+
+
+# --- busy_share
+
+
+def cut(spans, names, begin, end):
+    """Return the pieces of the named spans inside the window, by start."""
+    pieces = [(max(s, begin), min(s + d, end)) for name, s, d in spans if name in names]
+    return sorted(piece for piece in pieces if piece[0] < piece[1])
+
+
+def sums_durations(spans, names, begin, end):
+    return sum(b - a for a, b in cut(spans, names, begin, end)) / (end - begin)
+
+
+def compares_with_the_last_span_only(spans, names, begin, end):
+    """The place we have reached is pulled back by a short span inside a long one."""
+    busy, reached = 0.0, begin
+    for a, b in cut(spans, names, begin, end):
+        busy += max(0.0, b - max(a, reached))
+        reached = b
+    return busy / (end - begin)
+
+
+def takes_the_order_for_sorted(spans, names, begin, end):
+    """Spans come in the order of their ends."""
+    busy, reached = 0.0, begin
+    for name, s, d in spans:
+        if name in names:
+            busy += max(0.0, min(s + d, end) - max(s, reached))
+            reached = max(reached, s + d)
+    return busy / (end - begin)
+
+
+def skips_what_overlaps(spans, names, begin, end):
+    """A span that starts before the last one ended is taken to lie inside it."""
+    busy, reached = 0.0, begin
+    for a, b in cut(spans, names, begin, end):
+        if a >= reached:
+            busy += b - a
+            reached = b
+    return busy / (end - begin)
+
+
+def knows_no_window(spans, names, begin, end):
+    """A span outside of the window counts in full."""
+    first = min([begin, *(s for _, s, _ in spans)])
+    last = max([end, *(s + d for _, s, d in spans)])
+    return by_painting_share(spans, names, first, last) * (last - first) / (end - begin)
+
+
+def only_whole_spans(spans, names, begin, end):
+    """A span that sticks out of the window is left out."""
+    whole = [span for span in spans if begin <= span[1] and span[1] + span[2] <= end]
+    return by_painting_share(whole, names, begin, end)
+
+
+def from_first_to_last(spans, names, begin, end):
+    """The gaps count as well."""
+    pieces = cut(spans, names, begin, end)
+    return (max(b for _, b in pieces) - pieces[0][0]) / (end - begin) if pieces else 0.0
+
+
+def any_phase(spans, names, begin, end):
+    return by_painting_share(spans, {name for name, _, _ in spans}, begin, end)
+
+
+def of_the_end_of_the_window(spans, names, begin, end):
+    return by_painting_share(spans, names, begin, end) * (end - begin) / end
+
+
+def of_what_was_measured(spans, names, begin, end):
+    """A share of the phases, not of the window: unmeasured seconds vanish."""
+    whole = by_painting_share(spans, {name for name, _, _ in spans}, begin, end)
+    return by_painting_share(spans, names, begin, end) / whole if whole else 0.0
+
+
+def percent(spans, names, begin, end):
+    return 100.0 * by_painting_share(spans, names, begin, end)
+
+
+def idle_share(spans, names, begin, end):
+    return 1.0 - by_painting_share(spans, names, begin, end)
+
+
+def names_that_begin_alike(spans, names, begin, end):
+    asked = [span for span in spans if any(name.startswith(span[0]) for name in names)]
+    return by_painting_share(asked, {name for name, _, _ in asked}, begin, end)
+
+
+WRONG = {
+    "timed": [
+        without_finally,
+        swallows_errors,
+        returns_in_finally,
+        only_ordinary_errors,
+        end_for_duration,
+        ends_where_it_should_start,
+        start_counted_from_zero,
+        processor_time,
+        time_of_day,
+        ignores_the_clock,
+        milliseconds,
+        records_before_the_body,
+        stops_before_the_body,
+        records_twice,
+        named("starts_when_made", lambda *given: StartsWhenMade(*given)),
+        named("one_stopwatch_for_all", lambda *given: OneStopwatchForAll(*given)),
+        without_a_with,
+    ],
+    "seconds_per_phase": [
+        counted_twice,
+        last_span_wins,
+        only_the_last_child,
+        grandchildren_taken_away_twice,
+        a_tie_is_no_nesting,
+        only_leaves,
+        only_the_outermost,
+        drops_phases_without_time,
+        knows_only_the_update,
+        mean_for_sum,
+        shares_for_seconds,
+        third_number_taken_for_the_end,
+        the_rest_is_a_phase,
+        empties_the_list,
+    ],
+    "busy_share": [
+        sums_durations,
+        compares_with_the_last_span_only,
+        takes_the_order_for_sorted,
+        skips_what_overlaps,
+        knows_no_window,
+        only_whole_spans,
+        from_first_to_last,
+        any_phase,
+        of_the_end_of_the_window,
+        of_what_was_measured,
+        percent,
+        idle_share,
+        names_that_begin_alike,
+    ],
+}
+
+
+class Stopwatch:
+    """A context manager as a class."""
+
+    def __init__(self, record, name, clock=time.perf_counter):
+        self.record, self.name, self.clock = record, name, clock
+
+    def __enter__(self):
+        self.start = self.clock()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        stop = self.clock()
+        self.record((self.name, self.start, stop - self.start))
+        return False
+
+
+def by_painting(spans):
+    """Cut the time line at every start and end, and give each piece to the shortest span over it."""
+    own = {name: 0.0 for name, _, _ in spans}
+    ticks = sorted({t for _, s, d in spans for t in (s, s + d)})
+    for a, b in pairwise(ticks):
+        over = [(d, name) for name, s, d in spans if s <= a and b <= s + d]
+        if over:
+            own[min(over)[1]] += b - a
+    return own
+
+
+def by_painting_share(spans, names, begin, end):
+    """Cut the window at every start and end, and add up the pieces that a named span covers."""
+    inside = [(s, s + d) for name, s, d in spans if name in names]
+    ticks = sorted({begin, end, *(t for piece in inside for t in piece if begin < t < end)})
+    pieces = pairwise(ticks)
+    return sum(b - a for a, b in pieces if any(s <= a and b <= e for s, e in inside)) / (end - begin)
+
+
+RIGHT = {
+    "timed": Stopwatch,
+    "seconds_per_phase": by_painting,
+    "busy_share": by_painting_share,
+}
