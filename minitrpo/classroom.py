@@ -130,9 +130,12 @@ def play(
     rollouts = Rollouts(spec, policy, simulators(spec, 16), seed)
     identity = ObservationFilter.identity(spec.observation_size, clip=np.inf)
     parts: list[Episodes] = []
-    while not parts or sum(part.steps for part in parts) < steps:
-        number = iter([len(parts)])
-        parts.append(rollouts.play(theta, identity, 1, lambda n=number: next(n, None), at_once=1))  # type: ignore[misc]
+    while sum(part.steps for part in parts) < steps:
+        wave = iter(range(len(parts), len(parts) + 4))  # four at a time; by number, so that the lockstep does not show
+        together = rollouts.play(theta, identity, 1, lambda wave=wave: next(wave, None), at_once=4).sorted()  # type: ignore[misc]
+        parts += together.pieces()
+    while sum(part.steps for part in parts[:-1]) >= steps:
+        parts.pop()
     return Played(spec, policy, theta, concatenate(parts))
 
 

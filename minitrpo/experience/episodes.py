@@ -10,6 +10,8 @@ import numpy as np
 
 from minitrpo.policies import Array
 
+PER_STEP = ("observations", "actions", "rewards")  # the fields with a row per step; all others have one per piece
+
 
 @dataclass(frozen=True)
 class Episodes:
@@ -61,13 +63,21 @@ class Episodes:
         stops = np.cumsum(self.lengths).tolist()
         return [slice(a, b) for a, b in pairwise([0, *stops])]
 
+    def pieces(self) -> list["Episodes"]:
+        """Return every piece by itself."""
+        return [
+            Episodes(
+                **{f.name: getattr(self, f.name)[rows if f.name in PER_STEP else slice(i, i + 1)] for f in fields(self)}
+            )
+            for i, rows in enumerate(self.slices())
+        ]
+
     def sorted(self) -> "Episodes":
         """Return the same pieces by (number, start): the one order that does not depend on who played what."""
         order = in_order(self.numbers, self.starts)
         slices = self.slices()
         rows = np.concatenate([np.arange(0), *(np.arange(slices[i].start, slices[i].stop) for i in order)])
-        per_step = ("observations", "actions", "rewards")
-        return Episodes(**{f.name: getattr(self, f.name)[rows if f.name in per_step else order] for f in fields(self)})
+        return Episodes(**{f.name: getattr(self, f.name)[rows if f.name in PER_STEP else order] for f in fields(self)})
 
 
 def in_order(numbers: Array, starts: Array) -> Array:

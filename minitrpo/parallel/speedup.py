@@ -1,0 +1,109 @@
+"""Lecture 08: what measured seconds say about speed, and how sure one may be of it.
+
+S is the speed-up on P ranks, T_1 / T_P. Sources: Amdahl 1967; Gustafson 1988; Karp & Flatt 1990; Efron 1979.
+"""
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from minitrpo.policies import Array
+
+Number = TypeVar("Number", float, Array)
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # where Linux says how many cores' worth of time a container gets
+
+
+def speedup(serial_s: ArrayLike, parallel_s: ArrayLike) -> float:
+    """Return how many times faster the median parallel measurement is than the median serial one."""
+    return float(np.median(np.asarray(serial_s)) / np.median(np.asarray(parallel_s)))
+
+
+def efficiency(speedup: Number, ranks: Number) -> Number:
+    """Return the share of the ranks' time that bought speed: 1 is ideal."""
+    return speedup / ranks
+
+
+def amdahl(serial_share: float, ranks: Number) -> Number:
+    """Return the speed-up of a fixed job on `ranks` ranks of which one part does not get faster (Amdahl's law).
+
+    serial_share: that part's share of the time on ONE rank, 0 to 1. ranks: a number, or an array of them.
+    """
+    # 1. with a time of 1 on one rank, how long does the job take on `ranks`?
+    # 2. how many times less is that?
+    return 1 / (serial_share + (1 - serial_share) / ranks)
+
+
+def gustafson(serial_share: float, ranks: Number) -> Number:
+    """Return how much more work per second `ranks` ranks do when the job grows with them (Gustafson's law).
+
+    serial_share: the share of the time ON ALL THE RANKS, 0 to 1, in which one works and the others wait; the same for
+    every number of ranks only if that part does not grow with the job. ranks: a number, or an array of them.
+    """
+    # 1. in a time of 1 on `ranks`, how much is done?
+    # 2. that is also the time one rank would take for it
+    return serial_share + (1 - serial_share) * ranks
+
+
+def karp_flatt(speedup: Number, ranks: Number) -> Number:
+    """Return the serial share with which Amdahl's law would give exactly the measured speed-up.
+
+    Constant in `ranks`: a serial part is the limit. Growing: something gets worse with ranks. Negative: faster than
+    ideal. speedup, ranks: numbers, or arrays of them. Raises ValueError for 1 rank, which says nothing about a share.
+    """
+    # 1. every number of ranks must be above 1
+    if np.any(np.asarray(ranks) <= 1):
+        raise ValueError("the Karp-Flatt share needs at least 2 ranks")
+    # 2. Amdahl's law, solved for the share
+    return (1 / speedup - 1 / ranks) / (1 - 1 / ranks)
+
+
+def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """Return (low, high), between which the median of the measurements lies with this confidence: a bootstrap.
+
+    What might have been measured instead is imitated by drawing from what was measured; of the medians of such draws
+    the middle share `confidence` lies between low and high. The same seed gives the same interval.
+    samples: (n,), n at least 2; ValueError for fewer. scipy.stats.bootstrap(method="percentile") does the same.
+    """
+    # 1. one measurement has no spread
+    measured = np.asarray(samples, dtype=float)
+    if measured.size < 2:
+        raise ValueError(f"an interval needs at least 2 measurements, not {measured.size}")
+    # 2. draw `resamples` data sets of the same size, with replacement, from a generator with this seed
+    draws = np.random.default_rng(seed).choice(measured, (resamples, measured.size))
+    # 3. the median of each
+    medians = np.median(draws, axis=1)
+    # 4. cut off the same share at both ends
+    low, high = np.quantile(medians, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def speedup_interval(serial_s: ArrayLike, parallel_s: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the bootstrap interval of a speed-up, of which both medians are uncertain.
+
+    serial_s: (n,), parallel_s: (m,); ValueError if either has fewer than 2 measurements.
+    """
+    from scipy.stats import bootstrap  # a second to import
+
+    options = {"method": "percentile", "n_resamples": 2000, "rng": np.random.default_rng(0)}
+    found = bootstrap((serial_s, parallel_s), _ratio, confidence_level=confidence, **options)
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def _ratio(serial_s: Array, parallel_s: Array, axis: int) -> Array:
+    return np.median(serial_s, axis=axis) / np.median(parallel_s, axis=axis)
+
+
+def cores() -> int:
+    """Return how many processes can truly run at once here; more ranks than that are oversubscribed.
+
+    Counts the cores this process may use, and a container's quota of time where Linux tells it.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = QUOTA.read_text().split()
+        return min(usable, max(1, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max 100000": no quota
+        return usable
