@@ -45,7 +45,8 @@ def main() -> int:
         if arguments.lectures and not source.name.startswith(tuple(arguments.lectures)):
             continue
         for path, notebook in ((student_path(source), student(source)), (solution_path(source), solution(source))):
-            if up_to_date(path, notebook) and not (arguments.lectures and path.parent != HERE):
+            again = arguments.lectures and path.parent != HERE and not arguments.check
+            if up_to_date(path, notebook) and not again:
                 continue
             stale.append(path)
             if not arguments.check:
