@@ -1,0 +1,59 @@
+"""Record what lecture 05 shows of many seeds: nice -n 10 python notebooks/recorded/05_seeds.py.
+
+Trains Reacher-v5 and Swimmer-v5 with five seeds each, 300,000 steps and one rank a run, one run after the other, and
+writes 05_seeds.csv (a row per update) and 05_seeds.json (what made it). Takes about 6 minutes of one core.
+"""
+
+import csv
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.start import provenance
+
+HERE = Path(__file__).parent
+TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"
+SEEDS = (0, 1, 2, 3, 4)
+RUNS = {
+    "Reacher-v5": ["--total-steps", "300000"],
+    "Swimmer-v5": ["--total-steps", "300000", "--discount", "0.9999"],
+}
+COLUMNS = ("iteration", "env_steps", "episodes", "mean_return", "kl", "line_search_steps", "explained_variance")
+
+
+def train(env: str, seed: int, arguments: list[str], path: Path) -> RunFolder:
+    """Train one policy in this process's shadow and return its run folder."""
+    command = [str(TRAIN), "--env", env, "--seed", str(seed), *arguments, "--out", str(path), "--progress", "none"]
+    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+    return RunFolder(path)
+
+
+def main() -> None:
+    """Run all seeds of all tasks, then write both files."""
+    rows: list[dict[str, Any]] = []
+    commands = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for env, arguments in RUNS.items():
+            for seed in SEEDS:
+                folder = train(env, seed, arguments, Path(scratch) / f"{env}-{seed}")
+                rows += [{"env": env, "seed": seed} | {c: row[c] for c in COLUMNS} for row in folder.rows()]
+                words = ["python mpi_scripts/train.py", "--env", env, "--seed", str(seed), *arguments]
+                commands.append(" ".join(words))
+                print(f"{env} seed {seed}: {float(rows[-1]['mean_return']):.1f}", flush=True)
+    with (HERE / "05_seeds.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["env", "seed", *COLUMNS], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = round(used.ru_utime + used.ru_stime)
+    about = {**provenance(1), "runs": commands, "seeds": SEEDS, "cpu_seconds": cpu_s}
+    (HERE / "05_seeds.json").write_text(json.dumps(about, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Record what lecture 09 shows: fixed and adapted settings, two environments, five seeds each, one process a run.
+
+    nice -n 10 python notebooks/recorded/09_adaptive.py
+
+writes 09_adaptive.csv (a row per update) and 09_adaptive.json (settings, versions, machine) beside this file. About a
+quarter of an hour of processor time; two runs at a time.
+"""
+
+import csv
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.start import provenance
+
+HERE = Path(__file__).parent
+TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"
+SEEDS = range(5)
+EVERYWHERE = ["--steps-per-update", "2000", "--adapt-window", "5"]
+ENVIRONMENTS = {
+    "Reacher-v5": ["--total-steps", "100000"],
+    "Swimmer-v5": ["--total-steps", "150000", "--discount", "0.9999"],
+}
+ARMS = {
+    "fixed, max-KL 0.005": ["--max-kl", "0.005"],
+    "fixed, max-KL 0.01": ["--max-kl", "0.01"],
+    "both, margin 0": ["--max-kl", "0.005", "--adapt", "both", "--margin", "0"],
+    "both, margin 0.05": ["--max-kl", "0.005", "--adapt", "both", "--margin", "0.05"],
+}
+COLUMNS = ("env_steps", "mean_return", "steps_per_update", "max_kl")
+
+
+def record(seed: int, env: str, arm: str) -> list[list[object]]:
+    """Train once and return the rows of the run."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        options = ["--seed", str(seed), "--out", str(out), "--progress", "none"]
+        command = [sys.executable, str(TRAIN), "--env", env, *EVERYWHERE, *ENVIRONMENTS[env], *ARMS[arm], *options]
+        subprocess.run(command, check=True, capture_output=True)
+        rows = RunFolder(out).rows()
+    print(f"{env}, {arm}, seed {seed}: {len(rows)} updates, last return {rows[-1]['mean_return']}", flush=True)
+    return [[env, arm, seed, *(f"{float(row[c]):.6g}" for c in COLUMNS)] for row in rows]
+
+
+def main() -> None:
+    """Record every arm with every seed and write the two files."""
+    made_by = provenance(1)
+    runs = list(product(SEEDS, ENVIRONMENTS, ARMS))  # seeds outermost: the arms share what the machine is busy with
+    with ThreadPoolExecutor(2) as pool:
+        recorded = list(pool.map(record, *zip(*runs, strict=True)))
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with (HERE / "09_adaptive.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["env", "arm", "seed", *COLUMNS])
+        writer.writerows(row for rows in recorded for row in rows)
+    about = {
+        "everywhere": EVERYWHERE,
+        "environments": ENVIRONMENTS,
+        "arms": ARMS,
+        "seeds": list(SEEDS),
+        "processor_minutes": round((used.ru_utime + used.ru_stime) / 60, 1),
+        "provenance": made_by,
+    }
+    (HERE / "09_adaptive.json").write_text(json.dumps(about, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,457 @@
+"""Wrong answers to the exercises of lecture 05, and right ones written in another style."""
+
+from types import SimpleNamespace
+
+import autograd.numpy as anp
+import numpy as np
+from autograd import grad, hessian
+
+from minitrpo.conjugate_gradient import conjugate_gradient
+from minitrpo.line_search import LineSearch, backtracking, step_scale
+from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
+from minitrpo.policy_gradient import policy_gradient
+from minitrpo.returns import discounted_sums
+from minitrpo.trpo import Report
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+# --- next_values
+
+
+def one_done_flag(values, final_values, last, terminated):
+    """Cut or over, the value behind is 0."""
+    return np.where(last, 0.0, np.append(values[1:], 0.0))
+
+
+def bootstraps_after_the_end(values, final_values, last, terminated):
+    """Over or cut, the value behind is that of the final observation."""
+    following = np.append(values[1:], 0.0)
+    following[last] = final_values
+    return following
+
+
+def the_other_way_round(values, final_values, last, terminated):
+    """0 where it was cut, bootstrapped where it was over."""
+    following = np.append(values[1:], 0.0)
+    following[last] = final_values
+    following[last & ~terminated] = 0.0
+    return following
+
+
+def value_of_the_last_seen_state(values, final_values, last, terminated):
+    """At a cut the last state's own value stands in for the next one's."""
+    following = np.append(values[1:], 0.0)
+    following[last] = values[last]
+    following[terminated] = 0.0
+    return following
+
+
+def leaks_into_the_next_episode(values, final_values, last, terminated):
+    """At a cut the first state of the next piece follows; only the very last step is bootstrapped."""
+    following = np.append(values[1:], final_values[-1])
+    following[terminated] = 0.0
+    return following
+
+
+def rolls_around(values, final_values, last, terminated):
+    """Nothing but a shift and the ends: behind a cut comes whatever stands next."""
+    return np.where(terminated, 0.0, np.roll(values, -1))
+
+
+def shifts_the_wrong_way(values, final_values, last, terminated):
+    """The value of the state before."""
+    following = np.roll(values, 1)
+    following[last] = final_values
+    following[terminated] = 0.0
+    return following
+
+
+def final_values_of_cut_pieces_only(values, final_values, last, terminated):
+    """Takes the first k final values for the k pieces that were cut."""
+    following = np.append(values[1:], 0.0)
+    cut = last & ~terminated
+    following[cut] = final_values[: cut.sum()]
+    following[terminated] = 0.0
+    return following
+
+
+def final_values_backwards(values, final_values, last, terminated):
+    """Pieces in the wrong order."""
+    following = np.append(values[1:], 0.0)
+    following[last] = final_values[::-1]
+    following[terminated] = 0.0
+    return following
+
+
+def nan_for_nothing(values, final_values, last, terminated):
+    """Marks an end with NaN, as some logs do."""
+    following = np.append(values[1:], 0.0)
+    following[last] = final_values
+    following[terminated] = np.nan
+    return following
+
+
+# --- gae
+
+
+def estimator(
+    delta=lambda r, v, f, discount: r + discount * f - v,
+    fade=lambda discount, lam: discount * lam,
+    keep=lambda last: 1.0 - last,
+    after=lambda advantages: advantages,
+    targets=lambda a, r, v, f, last, discount: a + v,
+):
+    """Return a GAE with one thing changed."""
+
+    def gae(rewards, values, following, last, discount, gae_lambda):
+        deltas = delta(rewards, values, following, discount)
+        advantages, running, going_on = np.zeros(len(deltas)), 0.0, keep(last)
+        for t in reversed(range(len(deltas))):
+            running = deltas[t] + fade(discount, gae_lambda) * going_on[t] * running
+            advantages[t] = running
+        advantages = after(advantages)
+        return advantages, targets(advantages, rewards, values, following, last, discount)
+
+    return gae
+
+
+def first_of_the_next(last):
+    """The border is read one step late: the mask of t + 1."""
+    return np.append(1.0 - last[1:], 0.0)
+
+
+def from_values_shifted(rewards, values, following, last, discount, gae_lambda):
+    """Takes values[t + 1] for the value behind, at borders, too."""
+    deltas = rewards + discount * np.append(values[1:], following[-1]) - values
+    advantages = discounted_sums(deltas, discount * gae_lambda, last)
+    return advantages, advantages + values
+
+
+def advantages_alone(rewards, values, following, last, discount, gae_lambda):
+    """Forgets the targets."""
+    return discounted_sums(rewards + discount * following - values, discount * gae_lambda, last)
+
+
+def targets_first(rewards, values, following, last, discount, gae_lambda):
+    """Both numbers are right, in the wrong order."""
+    advantages = discounted_sums(rewards + discount * following - values, discount * gae_lambda, last)
+    return advantages + values, advantages
+
+
+def lambda_return_weights(rewards, values, following, last, discount, gae_lambda):
+    """Mixes n-step advantages by (1 - lambda) lambda^n and drops the tail of the mixture at the end of the piece."""
+    deltas = rewards + discount * following - values
+    advantages, start = np.zeros(len(deltas)), 0
+    for stop in np.flatnonzero(last) + 1:
+        for t in range(start, stop):
+            n_step = np.cumsum(deltas[t:stop] * discount ** np.arange(stop - t))
+            advantages[t] = np.sum((1 - gae_lambda) * gae_lambda ** np.arange(stop - t) * n_step)
+        start = stop
+    return advantages, advantages + values
+
+
+# --- explained_variance
+
+
+def mark(formula):
+    """Return a mark of predictions p and targets t."""
+    return lambda predicted, targets: float(formula(predicted, targets))
+
+
+# --- trpo_step
+
+
+def kl_of_new_and_old(policy, old, new):
+    return float(mean_kl(policy, new, old))
+
+
+def updater(
+    direction=lambda g, x: x,
+    scale=lambda max_kl, xax: step_scale(max_kl, xax),
+    gradient_rows=lambda batch, fraction: slice(None),
+    fisher_rows=lambda observations, fraction: every_kth(observations, fraction),
+    damped=lambda product, v, theta: product(v),
+    damping=lambda cg_damping: cg_damping,
+    iterations=lambda cg_iterations: cg_iterations,
+    advantages=lambda a: a,
+    kl=lambda policy, old, new: float(mean_kl(policy, old, new)),
+    baseline=lambda a: float(np.mean(a)),
+    search=lambda evaluate, theta, step, expected, max_kl, g, x: backtracking(evaluate, theta, step, expected, max_kl),
+    entropy_of=lambda theta, found: theta,
+    norm=lambda g: float(np.linalg.norm(g)),
+    returns=lambda theta, report: (theta, report),
+    sign=1.0,
+    defaults=(10, 0.1, 1.0),
+):
+    """Return a TRPO update with one thing changed."""
+
+    def trpo_step(
+        policy,
+        theta,
+        batch,
+        max_kl,
+        cg_iterations=defaults[0],
+        cg_damping=defaults[1],
+        fisher_fraction=defaults[2],
+    ):
+        o, a, adv = batch.observations, batch.actions, advantages(batch.advantages)
+        rows = gradient_rows(batch, fisher_fraction)
+        g = sign * policy_gradient(policy, theta, o[rows], a[rows], adv[rows])
+        multiply = fisher_vector_product(policy, theta, fisher_rows(o, fisher_fraction), damping(cg_damping))
+
+        def product(v):
+            return damped(multiply, v, theta)
+
+        x, residual = conjugate_gradient(product, g, iterations(cg_iterations))
+        x_or_g = direction(g, x)
+        xax = x_or_g @ (g - residual) if x_or_g is x else x_or_g @ product(x_or_g)
+        step = scale(max_kl, float(xax)) * x_or_g
+        old = policy.distribution(theta, o)
+        old_log_prob = policy.log_prob(old, a)
+
+        def evaluate(candidate):
+            new = policy.distribution(candidate, o)
+            ratio = np.exp(policy.log_prob(new, a) - old_log_prob)
+            return sign * float(np.mean(ratio * adv) - baseline(adv)), kl(policy, old, new)
+
+        found = search(evaluate, theta, step, float(g @ step), max_kl, g, x)
+        entropy = float(np.mean(policy.entropy(policy.distribution(entropy_of(theta, found), o))))
+        report = Report(**vars(found), gradient_norm=norm(g), entropy=entropy)
+        return returns(found.theta, report)
+
+    return trpo_step
+
+
+def full_step_anyway(evaluate, theta, step, expected, max_kl, g, x):
+    """Searches, and takes the full step no matter what."""
+    found = backtracking(evaluate, theta, step, expected, max_kl)
+    return LineSearch(**{**vars(found), "theta": theta + step})
+
+
+def without_search(evaluate, theta, step, expected, max_kl, g, x):
+    """The natural gradient: the quadratic model is trusted."""
+    gain, kl = evaluate(theta + step)
+    return LineSearch(theta + step, True, "accepted", 1, gain, kl, gain / expected if expected else 0.0)
+
+
+def keeps_the_last_trial(evaluate, theta, step, expected, max_kl, g, x):
+    """A search that fails leaves its last candidate behind."""
+    found = backtracking(evaluate, theta, step, expected, max_kl)
+    return found if found.accepted else LineSearch(**{**vars(found), "theta": theta + 0.7**11 * step})
+
+
+def looser_kl(evaluate, theta, step, expected, max_kl, g, x):
+    """Accepts one and a half times the limit."""
+    return backtracking(evaluate, theta, step, expected, 1.5 * max_kl)
+
+
+def kl_alone(evaluate, theta, step, expected, max_kl, g, x):
+    """Never asks whether the surrogate rose."""
+
+    def bold(candidate):
+        gain, kl = evaluate(candidate)
+        return (abs(gain) + 1e-12 if np.isfinite(gain) else gain), kl
+
+    found = backtracking(bold, theta, step, expected, max_kl)
+    gain = evaluate(found.theta)[0] if found.accepted else 0.0
+    return LineSearch(**{**vars(found), "gain": gain})
+
+
+def expects_of_the_direction(evaluate, theta, step, expected, max_kl, g, x):
+    """The expected gain is that of x, not of the step."""
+    return backtracking(evaluate, theta, step, float(g @ x), max_kl)
+
+
+def gives_up_at_once(evaluate, theta, step, expected, max_kl, g, x):
+    """One trial, and back to the old theta."""
+    return backtracking(evaluate, theta, step, expected, max_kl, max_trials=1)
+
+
+def shrinks_too_fast(evaluate, theta, step, expected, max_kl, g, x):
+    """A tenth at a time."""
+    return backtracking(evaluate, theta, step, expected, max_kl, shrink=0.1)
+
+
+WRONG = {
+    "next_values": [
+        one_done_flag,
+        bootstraps_after_the_end,
+        the_other_way_round,
+        value_of_the_last_seen_state,
+        leaks_into_the_next_episode,
+        rolls_around,
+        shifts_the_wrong_way,
+        final_values_of_cut_pieces_only,
+        final_values_backwards,
+        nan_for_nothing,
+    ],
+    "gae": [
+        named("border_one_step_late", estimator(keep=first_of_the_next)),
+        named("never_starts_afresh", estimator(keep=lambda last: np.ones(len(last)))),
+        named("fades_by_lambda_alone", estimator(fade=lambda discount, lam: lam)),
+        named("fades_by_the_discount_alone", estimator(fade=lambda discount, lam: discount)),
+        named("discounts_twice", estimator(fade=lambda discount, lam: discount**2 * lam)),
+        named("value_behind_undiscounted", estimator(delta=lambda r, v, f, discount: r + f - v)),
+        named("without_the_value_behind", estimator(delta=lambda r, v, f, discount: r - v)),
+        named("wrong_sign", estimator(delta=lambda r, v, f, discount: v - r - discount * f)),
+        named("normalised_inside", estimator(after=lambda a: (a - a.mean()) / (a.std() + 1e-8))),
+        named("one_step_targets", estimator(targets=lambda a, r, v, f, last, discount: r + discount * f)),
+        named(
+            "monte_carlo_targets",
+            estimator(targets=lambda a, r, v, f, last, discount: discounted_sums(r, discount, last)),
+        ),
+        named("targets_are_advantages", estimator(targets=lambda a, r, v, f, last, discount: a.copy())),
+        named("targets_less_values", estimator(targets=lambda a, r, v, f, last, discount: a - v)),
+        named("targets_with_the_value_behind", estimator(targets=lambda a, r, v, f, last, discount: a + f)),
+        from_values_shifted,
+        advantages_alone,
+        targets_first,
+        lambda_return_weights,
+    ],
+    "explained_variance": [
+        named("unexplained_share", mark(lambda p, t: np.var(t - p) / np.var(t))),
+        named("offset_not_forgiven", mark(lambda p, t: 1 - np.mean((t - p) ** 2) / np.var(t))),
+        named("around_zero", mark(lambda p, t: 1 - np.var(t - p) / np.mean(t**2))),
+        named("variance_of_the_predictions", mark(lambda p, t: np.var(p) / np.var(t))),
+        named("arguments_swapped", mark(lambda p, t: 1 - np.var(t - p) / np.var(p) if np.var(p) else 0.0)),
+        named("deviations_for_variances", mark(lambda p, t: 1 - np.std(t - p) / np.std(t))),
+        named("squared_correlation", mark(lambda p, t: np.corrcoef(p, t)[0, 1] ** 2 if np.var(p) else 0.0)),
+        named("never_negative", mark(lambda p, t: max(0.0, 1 - np.var(t - p) / np.var(t)))),
+        named("one_ddof", mark(lambda p, t: 1 - np.var(t - p, ddof=1) / np.var(t))),
+        named("not_divided", mark(lambda p, t: np.var(t) - np.var(t - p))),
+        named("plus_one", mark(lambda p, t: 1 + np.var(t - p) / np.var(t))),
+        named(
+            "perfect_where_nothing_varies",
+            mark(lambda p, t: 1 - np.var(t - p) / np.var(t) if np.var(t) > 0 else 1.0),
+        ),
+    ],
+    "trpo_step": [
+        named("full_step_anyway", updater(search=full_step_anyway)),
+        named("without_search", updater(search=without_search)),
+        named("keeps_the_last_trial", updater(search=keeps_the_last_trial)),
+        named("looser_kl", updater(search=looser_kl)),
+        named("kl_alone", updater(search=kl_alone)),
+        named("gives_up_at_once", updater(search=gives_up_at_once)),
+        named("shrinks_too_fast", updater(search=shrinks_too_fast)),
+        named("expects_of_the_direction", updater(search=expects_of_the_direction)),
+        named("gradient_for_natural_gradient", updater(direction=lambda g, x: g)),
+        named("two_missing_in_the_scale", updater(scale=lambda k, xax: step_scale(k / 2, xax))),
+        named("no_root_in_the_scale", updater(scale=lambda k, xax: step_scale(k, xax) ** 2)),
+        named("fixed_step_size", updater(scale=lambda k, xax: 0.01)),
+        named("goes_down", updater(sign=-1.0)),
+        named("damping_forgotten", updater(damping=lambda d: 0.0)),
+        named("damping_of_its_own", updater(damping=lambda d: 0.1)),
+        named(
+            "damping_times_theta",
+            updater(damping=lambda d: 0.0, damped=lambda product, v, theta: product(v) + 0.1 * theta),
+        ),
+        named("always_ten_iterations", updater(iterations=lambda k: 10)),
+        named("one_iteration_more", updater(iterations=lambda k: k + 1)),
+        named("all_states_for_the_fisher", updater(fisher_rows=lambda o, fraction: o)),
+        named("first_states_for_the_fisher", updater(fisher_rows=lambda o, fraction: o[: int(len(o) * fraction)])),
+        named(
+            "gradient_from_a_share_of_the_states",
+            updater(gradient_rows=lambda b, f: every_kth(np.arange(len(b.advantages)), f)),
+        ),
+        named("kl_the_other_way_round", updater(kl=kl_of_new_and_old)),
+        named("surrogate_for_its_gain", updater(baseline=lambda a: 0.0)),
+        named("standardises_again", updater(advantages=lambda a: (a - a.mean()) / (a.std() + 1e-8))),
+        named("entropy_of_the_new_policy", updater(entropy_of=lambda theta, found: found.theta)),
+        named("squared_norm_of_the_gradient", updater(norm=lambda g: float(g @ g))),
+        named("returns_theta_alone", updater(returns=lambda theta, report: theta)),
+        named("report_first", updater(returns=lambda theta, report: (report, theta))),
+        named("twenty_iterations_by_default", updater(defaults=(20, 0.1, 1.0))),
+        named("little_damping_by_default", updater(defaults=(10, 0.001, 1.0))),
+        named("a_tenth_of_the_states_by_default", updater(defaults=(10, 0.1, 0.1))),
+    ],
+}
+
+
+# --- right answers in another style
+
+
+def piece_by_piece(values, final_values, last, terminated):
+    """Split, shift and glue."""
+    stops = np.flatnonzero(last) + 1
+    parts = []
+    for part, over, final in zip(np.split(values, stops[:-1]), terminated[last], final_values, strict=True):
+        parts += [part[1:], [final * (not over)]]
+    return np.concatenate(parts)
+
+
+def with_a_matrix(rewards, values, following, last, discount, gae_lambda):
+    """The sum over k as a product with a triangular matrix, and targets from the lambda-return's own recursion."""
+    n = len(rewards)
+    piece = np.cumsum(last) - last
+    k = np.arange(n)
+    ahead = (k[None] >= k[:, None]) & (piece[None] == piece[:, None])
+    weights = np.where(ahead, np.power(discount * gae_lambda, np.maximum(k[None] - k[:, None], 0)), 0.0)
+    targets, behind = np.zeros(n), 0.0
+    for t in reversed(range(n)):
+        further = following[t] if last[t] else (1 - gae_lambda) * following[t] + gae_lambda * behind
+        behind = targets[t] = rewards[t] + discount * further
+    return weights @ (rewards + discount * following - values), targets
+
+
+def by_sums(predicted, targets):
+    """With sums of squares, and no special case but division by 0."""
+    around = targets - np.average(targets)
+    errors = targets - predicted
+    errors = errors - np.average(errors)
+    total = np.sum(around * around)
+    return np.nan if total == 0.0 else (total - np.sum(errors * errors)) / total
+
+
+def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
+    """Everything written out: a dense Hessian, a textbook solver, halving, and a report of another class."""
+    o, a, adv = batch.observations, batch.actions, batch.advantages
+    old = policy.distribution(theta, o)
+    log_old = policy.log_prob(old, a)
+
+    def surrogate(t):
+        return anp.mean(anp.exp(policy.log_prob(policy.distribution(t, o), a) - log_old) * adv)
+
+    def divergence(t, rows=slice(None)):
+        return anp.mean(policy.kl(old[rows], policy.distribution(t, o[rows])))
+
+    g = np.asarray(grad(surrogate)(theta))
+    seen = every_kth(np.arange(len(o)), fisher_fraction)
+    matrix = hessian(lambda t: divergence(t, seen))(theta) + cg_damping * np.eye(len(theta))
+    report = SimpleNamespace(
+        theta=theta, accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0
+    )
+    report.gradient_norm, report.entropy = float(np.sqrt(g @ g)), float(np.mean(policy.entropy(old)))
+    x, r, d = np.zeros_like(g), g, g
+    for _ in range(cg_iterations):
+        if not r @ r > 1e-10 * (g @ g):
+            break
+        alpha = (r @ r) / (d @ matrix @ d)
+        x, new = x + alpha * d, r - alpha * matrix @ d
+        r, d = new, new + (new @ new) / (r @ r) * d
+    length = x @ matrix @ x
+    if not length > 0 or max_kl == 0:
+        return theta.copy(), report
+    step = np.sqrt(2 * max_kl / length) * x
+    start = surrogate(theta)
+    for trial in range(10):
+        report.trials = trial + 1
+        moved = 0.5**trial * step
+        gain, kl = float(surrogate(theta + moved) - start), float(divergence(theta + moved))
+        report.reason = "KL too large" if kl > max_kl else "no improvement"
+        if gain > 0 and kl <= max_kl:
+            report.theta, report.accepted, report.reason = theta + moved, True, "accepted"
+            report.gain, report.kl, report.gain_ratio = gain, kl, gain / (g @ moved)
+            break
+    return report.theta, report
+
+
+RIGHT = {
+    "next_values": piece_by_piece,
+    "gae": with_a_matrix,
+    "explained_variance": by_sums,
+    "trpo_step": step_by_step,
+}
