@@ -65,6 +65,7 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
     steps = sum(1 for _ in Player(folder).play(seed, limit))  # once in the dark, to know how long it is
     every = max(1, -(-steps // frames))
     player = _player_with_pictures(folder)
+    player.simulators.reset(0, seed)
     images, total = [_draw(player)], 0.0
     for step, reward in enumerate(_bar(player.play(seed, limit), steps), start=1):
         total += reward

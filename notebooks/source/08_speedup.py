@@ -173,8 +173,8 @@ for phase, name in (("rollout_s", "collecting alone"), ("iteration_s", "the whol
 
 # %% [markdown]
 # For Frans & Hafner in 2016, collecting took 17.93 s and learning 1.41 s: $s = 0.073$. So with any number of cores they
-# could become 13.7 times faster at most. Ten years later physics runs many times faster in the same second, and the
-# learner less so. What is *our* limit, with infinitely many ranks?
+# could become 13.7 times faster at most. Since then collecting has become far cheaper, and learning only
+# a little. What is *our* limit, with infinitely many ranks?
 
 # %% prediction="yes"
 guess_limit = 8
