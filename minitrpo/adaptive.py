@@ -54,21 +54,25 @@ class Decision:
 
 
 def improved(recent: float, before: float, margin: float) -> bool:
-    """Return whether recent >= before + margin * |before|; right for negative, zero and sign-changing sums."""
+    """Return whether the sum `recent` exceeds `before` by at least `margin` of its size; right for any signs."""
     return recent >= before + margin * abs(before)
 
 
 def adapt(knobs: Knobs, mean_return: float, rule: Rule) -> tuple[Knobs, Decision | None]:
     """Return the knobs after an update whose episodes returned `mean_return`, and the decision if a window closed."""
+    # 1. remember the return; no decision until the window is full
     returns = (*knobs.returns, float(mean_return))
     if len(returns) < rule.window:
         return replace(knobs, returns=returns), None
+    # 2. the first full window has nothing to compare with
     recent = sum(returns)
     if knobs.before is None:
         decision = Decision(None, None, recent, None, knobs.steps_per_update, knobs.max_kl)
         return replace(knobs, returns=(), before=recent), decision
+    # 3. compare with the window before, and turn the knobs
     better = improved(recent, knobs.before, rule.margin)
     steps, kl = turn(knobs.steps_per_update, knobs.max_kl, better, rule)
+    # 4. the next window starts empty, with this sum before it
     threshold = knobs.before + rule.margin * abs(knobs.before)
     return Knobs(steps, kl, (), recent), Decision(better, knobs.before, recent, threshold, steps, kl)
 
@@ -76,8 +80,10 @@ def adapt(knobs: Knobs, mean_return: float, rule: Rule) -> tuple[Knobs, Decision
 def turn(steps: int, kl: float, better: bool, rule: Rule) -> tuple[int, float]:
     """Return (steps/update, max-KL) after one decision: fewer steps and a larger KL if better, the reverse if not."""
     sign = 1 if better else -1
+    # 1. steps, if the mode has them: fewer if better, within their limits
     if rule.mode in ("steps", "both"):
         steps = clip(steps, steps - sign * rule.steps_by, rule.steps_limits)
+    # 2. max-KL, if the mode has it: the other way
     if rule.mode in ("kl", "both"):
         # rounded, so that a knob that went up and down again is where it was
         kl = round(clip(kl, kl + sign * rule.kl_by, rule.kl_limits), 12)

@@ -74,7 +74,7 @@ def standardise(advantages: Array) -> Array:
 
 
 def explained_variance(predicted: Array, targets: Array) -> float:
-    """Return 1 - Var(target - predicted) / Var(target): 1 is perfect, 0 no better than a constant; NaN if all are equal."""
+    """Return 1 - Var(target - predicted) / Var(target): 1 perfect, 0 as good as a constant; NaN if all are equal."""
     variance = float(np.var(targets))
     if variance <= 1e-20 * float(np.mean(targets**2)):  # equal but for rounding: there is nothing to explain
         return float("nan")

@@ -17,7 +17,7 @@ from minitrpo.parallel.ranks import Ranks
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.learner import UNKNOWN_LENGTH, Learner, Plan
+from minitrpo.runs.learner import Learner, Plan
 from minitrpo.runs.progress import Progress
 from minitrpo.runs.settings import Settings
 
@@ -154,7 +154,7 @@ class Root:
 
     def __init__(self, start: Start, progress: str, size: int) -> None:
         settings, checkpoint = start.settings, start.checkpoint
-        self.settings, self.folder, self.size = settings, start.folder, size
+        self.settings, self.spec, self.folder, self.size = settings, start.spec, start.folder, size
         policy = start.spec.policy(settings.hidden_sizes, settings.initial_log_std)
         self.learner = Learner(settings, start.spec, policy)
         self.time, self._last = 0.0, 0.0  # seconds of the run, and of this process, at the last update
@@ -175,7 +175,7 @@ class Root:
     def mention_idle_ranks(self, plan: Plan) -> None:
         """Say so when there are fewer requests than ranks, and what can be done; once per change."""
         idle = max(0, self.size - plan.amount) if self.settings.requests == "episodes" else 0
-        if plan.iteration == 1 and self.learner.mean_length == UNKNOWN_LENGTH:
+        if plan.iteration == 1 and self.spec.max_episode_steps is None:
             return  # the length of an episode is still a guess
         if idle != self._idle and idle > 0:
             enough = int(self.size * self.learner.mean_length)
