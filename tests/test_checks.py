@@ -96,3 +96,13 @@ def test_a_hunt_prints_the_symptom_and_swaps_nothing_in(capsys):
 def test_unknown_names_are_answered_with_the_known_ones():
     with pytest.raises(KeyError, match=names()[0]):
         check("no such exercise", print)
+
+
+def test_an_error_in_the_students_code_is_located():
+    def energy(product, b, x):
+        return product(x).nonsense
+
+    with pytest.raises(
+        AssertionError, match=r"raised AttributeError: .* \(at your line \d+: return product\(x\).nonsense\)"
+    ):
+        check("energy", energy)

@@ -4,6 +4,7 @@ import html
 import importlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ def check(name: str, candidate: Candidate) -> None:
         examine(name, candidate)
     except (AssertionError, NotImplementedError) as error:
         if not in_jupyter():
-            raise
+            raise type(error)(str(error)) from None  # without the frames of the check, which are not the student's
         show(name, error)
 
 
@@ -117,10 +118,17 @@ def examine(name: str, candidate: Candidate) -> None:
     except (AssertionError, NotImplementedError):
         raise
     except Exception as error:
-        text = f"{name}: it raised {type(error).__name__}: {error}"
+        text = f"{name}: it raised {type(error).__name__}: {error}{students_line(error)}"
         raise AssertionError(text) from error
     setattr(mine, name, candidate)
     print(f"{name}: right. From here on the notebook uses your function.")
+
+
+def students_line(error: Exception) -> str:
+    """Return which line of the student's own code an error came from."""
+    ours = ("minitrpo", "site-packages", "dist-packages")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not any(part in f.filename for part in ours)]
+    return f" (at your line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
 
 
 def hint(name: str, number: int = 1) -> None:
