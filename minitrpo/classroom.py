@@ -20,13 +20,30 @@ from minitrpo.experience.rollouts import Rollouts
 from minitrpo.experience.simulators import simulators
 from minitrpo.policies import Array, Policy
 from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "PURPLE",
+    "RED",
+    "JobFailed",
+    "Played",
+    "budget",
+    "compare",
+    "launch",
+    "launch_code",
+    "play",
+    "scripts",
+    "temporary_runs",
+    "train",
+]
 
 T = TypeVar("T")
 
 threadpool_limits(1)  # a lecture times one core; with more threads, sums and clocks would vary from machine to machine
-
-# Okabe & Ito's colours: they survive a projector and colour blindness
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#8C8C8C"
 
 
 def budget(full: T, quick: T) -> T:

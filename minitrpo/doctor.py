@@ -69,8 +69,9 @@ def course() -> Finding:
 
 def cores() -> Finding:
     """Count the cores this process may use."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Finding("cores", True, f"{usable} usable of {os.cpu_count()}; more ranks than that share them")
+    from minitrpo.parallel.speedup import cores as usable
+
+    return Finding("cores", True, f"{usable()} usable of {os.cpu_count()}; more ranks than that share them")
 
 
 def launcher() -> Finding:

@@ -9,7 +9,8 @@ from minitrpo.policies import Array
 from minitrpo.runs.folder import RunFolder
 
 # Okabe & Ito's colours, which survive a projector and colour blindness
-BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8C8C8C"
+BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PURPLE, GREY = "#CC79A7", "#8C8C8C"
 PHASES = {"collect_s": BLUE, "wait_s": ORANGE, "gather_s": RED, "update_s": GREEN}
 
 

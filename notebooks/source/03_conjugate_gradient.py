@@ -293,7 +293,7 @@ def show_damping(log_damping=-1.0):
     print(f"damping {10**log_damping:.4g}: {against_gradient(10**log_damping):.1f} degrees from the gradient")
 
 
-ipywidgets.interact(show_damping, log_damping=ipywidgets.FloatSlider(min=-4, max=2, step=0.5, value=-1))
+_ = ipywidgets.interact(show_damping, log_damping=ipywidgets.FloatSlider(min=-4, max=2, step=0.5, value=-1))
 
 # %%
 grid = np.logspace(-4, 2, 13)

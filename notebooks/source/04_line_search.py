@@ -415,7 +415,7 @@ def show_limit(log_max_kl=-2.0):
     print(f"trial {found.trials} {found.reason}: gain {found.gain:.3f}, KL {found.kl:.4f}")
 
 
-ipywidgets.interact(show_limit, log_max_kl=ipywidgets.FloatSlider(min=-4, max=1, step=0.5, value=-2))
+_ = ipywidgets.interact(show_limit, log_max_kl=ipywidgets.FloatSlider(min=-4, max=1, step=0.5, value=-2))
 
 # %%
 limits = np.logspace(-4, 1, 21)

@@ -276,7 +276,7 @@ def show_waiting(ranks=4):
     print(f"48 episodes on {ranks} ranks: static {shares[0]:.0f} % waiting, dynamic {shares[1]:.0f} %")
 
 
-ipywidgets.interact(show_waiting, ranks=ipywidgets.IntSlider(min=1, max=32, value=4))
+_ = ipywidgets.interact(show_waiting, ranks=ipywidgets.IntSlider(min=1, max=32, value=4))
 
 figure, axis = plt.subplots(figsize=(7, 3.2))
 for pool, color, mark in (("static", RED, "s"), ("dynamic", BLUE, "o")):

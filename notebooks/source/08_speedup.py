@@ -222,7 +222,7 @@ def show_limit(share=0.07):
     print(f"serial share {share:.2f}: {', '.join(reached)}; never more than {1 / share:.1f}")
 
 
-ipywidgets.interact(show_limit, share=ipywidgets.FloatSlider(min=0.01, max=0.9, step=0.01, value=0.07))
+_ = ipywidgets.interact(show_limit, share=ipywidgets.FloatSlider(min=0.01, max=0.9, step=0.01, value=0.07))
 
 # %%
 ranks = np.geomspace(1, 1000, 100)

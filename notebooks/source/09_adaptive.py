@@ -268,7 +268,7 @@ def show_chance(margin=0.05, episodes=5):
         print(f"true change {change:+.0%}: improved with probability {chance(change, margin, episodes):.2f}")
 
 
-ipywidgets.interact(
+_ = ipywidgets.interact(
     show_chance,
     margin=ipywidgets.FloatSlider(min=0, max=0.2, step=0.01, value=0.05),
     episodes=ipywidgets.IntSlider(min=1, max=400, value=5),
