@@ -51,7 +51,9 @@ def test_no_terminal_here(monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 @pytest.mark.parametrize("launcher", [[], ["mpiexec", "-n", "2"]])
-def test_a_bar_on_a_terminal_alone_and_under_mpiexec(launcher, tmp_path):
+@pytest.mark.parametrize("columns", [0, 72])
+def test_a_bar_on_a_terminal_alone_and_under_mpiexec(launcher, columns, tmp_path):
+    """columns 0: a terminal that does not know its size."""
     import os
     import pty
 
@@ -72,9 +74,13 @@ def test_a_bar_on_a_terminal_alone_and_under_mpiexec(launcher, tmp_path):
         return screen[-1]
 
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-    status = pty.spawn([*launcher, sys.executable, str(SCRIPTS / "train.py"), *arguments], read, lambda fd: b"")
+    sized = ["sh", "-c", f'stty cols {columns}; exec "$@"', "sh"]
+    command = [*sized, *launcher, sys.executable, str(SCRIPTS / "train.py"), *arguments]
+    status = pty.spawn(command, read, lambda fd: b"")
     text = b"".join(screen).decode()
     assert status == 0, text
     assert "steps/s" in text
     assert "return " in text
     assert text.count("\r") > 5, "a bar redraws its line"
+    bars = [line for part in text.split("\n") for line in part.split("\r") if "steps/s" in line]
+    assert not columns or max(map(len, bars)) <= columns

@@ -21,11 +21,7 @@ class Progress:
         self._start, self._start_steps, self._last = time.perf_counter(), done_steps, -EVERY
         self._row: dict[str, Any] = {}
         self._shown = True
-        self._bar = (
-            tqdm(total=total_steps, initial=done_steps, unit=" steps", unit_scale=True, ncols=118, file=sys.stdout)
-            if mode == "bar"
-            else None
-        )
+        self._bar = _bar(total_steps, done_steps) if mode == "bar" else None
 
     def update(self, row: dict[str, Any]) -> None:
         """Show an iteration."""
@@ -76,20 +72,51 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def on_terminal() -> bool:
-    """Return whether a person is watching: stdout is a terminal, or that of the mpiexec which passes it on is.
+def _bar(total_steps: int, done_steps: int) -> Any:
+    """Return a progress bar as wide as the terminal; what does not fit is cut, the important things stand first."""
+    shape = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{rate_fmt}, {remaining} left{postfix}]"
+    size = {"ncols": terminal_width() - 1, "nrows": 24}  # nrows: tqdm shows nothing on a terminal without a size
+    steps = {"total": total_steps, "initial": done_steps, "unit": " steps", "unit_scale": True}
+    return tqdm(file=sys.stdout, bar_format=shape, **steps, **size)
+
+
+def terminal() -> str | None:
+    """Return the terminal at which a person watches: ours, or that of the mpiexec which passes our output on.
 
     Under a launcher stdout is a pipe; on Linux the ancestors' own stdout can be seen in /proc.
     """
     if sys.stdout.isatty():
-        return True
+        return os.ttyname(sys.stdout.fileno())
     try:
         process = os.getppid()
         while process > 1:
             command = Path(f"/proc/{process}/comm").read_text().strip()
             if command in ("mpiexec", "mpirun", "mpiexec.hydra", "prterun"):
-                return os.readlink(f"/proc/{process}/fd/1").startswith(("/dev/pts/", "/dev/tty"))
+                path = os.readlink(f"/proc/{process}/fd/1")
+                return path if path.startswith(("/dev/pts/", "/dev/tty")) else None
             process = int(Path(f"/proc/{process}/status").read_text().partition("PPid:")[2].split()[0])
     except (OSError, ValueError, IndexError):
         pass
-    return False
+    return None
+
+
+def on_terminal() -> bool:
+    """Return whether a person is watching."""
+    return terminal() is not None
+
+
+def terminal_width(unknown: int = 110) -> int:
+    """Return the columns of the terminal at which a person watches."""
+    path = terminal()
+    if path is None:
+        return unknown
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return unknown
+    try:
+        return os.get_terminal_size(descriptor).columns or unknown
+    except OSError:
+        return unknown
+    finally:
+        os.close(descriptor)
