@@ -105,7 +105,7 @@ def show(name: str, error: Exception) -> None:
     wrong = isinstance(error, AssertionError)
     title, color = ("not right yet", "#D55E00") if wrong else ("not attempted yet", "#8C8C8C")
     box = f"border-left: 6px solid {color}; padding: 0.4em 0.8em; margin: 0.2em 0"
-    display(HTML(f"<div style='{box}'><b>{name}: {title}.</b> {html.escape(str(error))}</div>"))  # type: ignore[no-untyped-call]
+    display(HTML(f"<div style='{box}'><b>{name}: {title}.</b> {html.escape(str(error))}</div>"))
 
 
 def examine(name: str, candidate: Candidate) -> None:
