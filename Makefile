@@ -18,7 +18,7 @@ test: .venv/ready-dev .venv/ready-course ## run all tests, as continuous integra
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest $(ARGS)
 
 lab: .venv/ready-course ## open JupyterLab on the course
-	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks
+	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and executed solutions from notebooks/source
 	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/build.py $(ARGS)
