@@ -5,12 +5,15 @@ itself and leave no advantage. Its numbers are a dict of arrays, so that it can 
 Observations are (N, D), times since the episode began (N,), targets (N,).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from minitrpo.policies import Array, Layers, count_parameters, initialise_mlp, layer_sizes, unflatten
+from minitrpo.perceptron import Array, Sizes, activations, count_parameters, initialise_mlp, layer_sizes, unflatten
+from minitrpo.shares import WHOLE, Shares, blocks
 
+PARTS = 4  # of a minibatch, computed at once or by several ranks
 State = dict[str, Array]
 
 
@@ -38,11 +41,27 @@ class LinearCritic:
         """Return V(s), shape (N,)."""
         return np.asarray(self.features(observations, times) @ state["coefficients"])
 
-    def fit(self, state: State, observations: Array, times: Array, targets: Array, rng: np.random.Generator) -> State:
+    def fit(
+        self,
+        state: State,
+        observations: Array,
+        times: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        shares: Shares = WHOLE,
+    ) -> State:
         """Return the coefficients c that solve (Phi'Phi + ridge I) c = Phi' targets."""
-        phi = self.features(observations, times)
-        normal = phi.T @ phi + self.ridge * np.eye(phi.shape[1])
-        return {"coefficients": np.linalg.solve(normal, phi.T @ targets)}
+        cut = blocks(len(targets))
+
+        def of_block(rows: slice) -> Array:
+            phi = self.features(observations[rows], times[rows])
+            return phi.T @ np.column_stack([phi, targets[rows]])
+
+        size = 2 * self.observation_size + 3
+        like = np.empty((size, size + 1))
+        sums = shares.total(lambda mine: np.array([of_block(rows) for rows in cut[mine]]), len(cut), like)
+        normal = sums[:, :-1] + self.ridge * np.eye(size)
+        return {"coefficients": np.linalg.solve(normal, sums[:, -1])}
 
 
 @dataclass(frozen=True)
@@ -61,7 +80,7 @@ class MLPCritic:
     step_size: float = 1e-3
 
     @property
-    def sizes(self) -> list[tuple[int, int]]:
+    def sizes(self) -> Sizes:
         """Return the (inputs, outputs) of every layer."""
         return layer_sizes(self.observation_size, self.hidden, 1)
 
@@ -69,9 +88,9 @@ class MLPCritic:
         """Return fresh parameters, Adam's moments and the identity scale."""
         n = count_parameters(self.sizes)
         return {
-            "phi": initialise_mlp(rng, self.sizes, last_gain=0.01),
-            "moment": np.zeros(n),
-            "square": np.zeros(n),
+            "phi": initialise_mlp(rng, self.sizes, last_gain=0.01).astype(np.float32),
+            "moment": np.zeros(n, np.float32),
+            "square": np.zeros(n, np.float32),
             "updates": np.zeros(1),
             "shift": np.zeros(1),
             "scale": np.ones(1),
@@ -79,58 +98,76 @@ class MLPCritic:
 
     def predict(self, state: State, observations: Array, times: Array) -> Array:
         """Return V(s), shape (N,)."""
-        outputs = forward(unflatten(state["phi"], self.sizes), observations)[-1]
+        phi = state["phi"]
+        outputs = activations(unflatten(phi, self.sizes), observations.astype(phi.dtype))[-1]
         return np.asarray(state["shift"] + state["scale"] * outputs[:, 0])
 
-    def fit(self, state: State, observations: Array, times: Array, targets: Array, rng: np.random.Generator) -> State:
-        """Return the state after `epochs` passes over shuffled minibatches of the mean squared error."""
+    def fit(
+        self,
+        state: State,
+        observations: Array,
+        times: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        shares: Shares = WHOLE,
+    ) -> State:
+        """Return the state after `epochs` passes over shuffled minibatches of the mean squared error.
+
+        The last minibatch of a pass is filled up with rows of its first, so that all have one size.
+        """
         state = {name: array.copy() for name, array in state.items()}
         state["shift"][:], state["scale"][:] = targets.mean(), max(float(targets.std()), 1e-4)
-        standardised = (targets - state["shift"]) / state["scale"]
+        inputs = observations.astype(np.float32)
+        standardised = ((targets - state["shift"]) / state["scale"]).astype(np.float32)
+        size = min(self.minibatch, len(targets))
+        count = -(-len(targets) // size)
         for _ in range(self.epochs):
-            order = rng.permutation(len(targets))
-            for start in range(0, len(order), self.minibatch):
-                rows = order[start : start + self.minibatch]
-                gradient = squared_error_gradient(state["phi"], self.sizes, observations[rows], standardised[rows])
+            order = np.resize(rng.permutation(len(targets)), (count, PARTS, -(-size // PARTS)))
+            for rows in order:
+                gradient = self._gradient(state["phi"], inputs, standardised, rows, shares)
                 adam(state, gradient, self.step_size)
         return state
+
+    def _gradient(self, phi: Array, inputs: Array, targets: Array, rows: Array, shares: Shares) -> Array:
+        """Return the gradient of the mean squared error over rows (PARTS, n): the sum of its parts'."""
+
+        def parts(mine: slice) -> Array:
+            some = rows[mine]
+            return squared_error_gradients(phi, self.sizes, inputs[some], targets[some]) / PARTS
+
+        return shares.total(parts, PARTS, phi)
 
 
 Critic = LinearCritic | MLPCritic
 
 
-def forward(layers: Layers, inputs: Array) -> list[Array]:
-    """Return the inputs and the activations of every layer of a tanh perceptron, the linear output last."""
-    activations = [inputs]
-    for weights, biases in layers[:-1]:
-        z = activations[-1] @ weights
-        z += biases
-        activations.append(np.tanh(z, out=z))
-    weights, biases = layers[-1]
-    activations.append(activations[-1] @ weights + biases)
-    return activations
+def squared_error_gradients(phi: Array, sizes: Sizes, inputs: Array, targets: Array) -> Array:
+    """Return gradients in phi of 1/2 mean (mlp(inputs) - targets)^2, (B, P), for inputs (B, n, D), targets (B, n).
 
-
-def squared_error_gradient(phi: Array, sizes: list[tuple[int, int]], inputs: Array, targets: Array) -> Array:
-    """Return the gradient in phi of 1/2 mean (mlp(inputs) - targets)^2, by hand: a tape costs more than the sums."""
+    By hand, and for B parts at once: at this size a tape, and Python, cost more than the sums.
+    """
     layers = unflatten(phi, sizes)
-    activations = forward(layers, inputs)
-    gradient = np.empty_like(phi)
-    delta = (activations[-1] - targets[:, None]) / len(targets)  # error at the output of the layer
+    *values, outputs = activations(layers, inputs)
+    delta = (outputs - targets[..., None]) / targets.shape[-1]  # error at the output of the layer
+    gradients = []
     for i in reversed(range(len(layers))):
-        weights_gradient, biases_gradient = unflatten(gradient, sizes)[i]  # views into gradient
-        np.matmul(activations[i].T, delta, out=weights_gradient)
-        np.sum(delta, axis=0, out=biases_gradient)
+        weights_gradients = values[i].transpose(0, 2, 1) @ delta
+        gradients += [delta.sum(axis=1), weights_gradients.reshape(len(inputs), -1)]
         if i > 0:
-            delta = (delta @ layers[i][0].T) * (1.0 - activations[i] ** 2)
-    return gradient
+            slopes = values[i] * values[i]
+            np.subtract(1.0, slopes, out=slopes)
+            delta = delta @ layers[i][0].T
+            delta *= slopes
+    return np.concatenate(gradients[::-1], axis=1)
 
 
 def adam(state: State, gradient: Array, step_size: float, b1: float = 0.9, b2: float = 0.999) -> None:
     """Move state["phi"] against the gradient in place, with state's moments (Kingma & Ba 2015, algorithm 1)."""
     state["updates"] += 1
-    k = state["updates"][0]
+    k = float(state["updates"][0])
     m, v = state["moment"], state["square"]
     m += (1 - b1) * (gradient - m)
-    v += (1 - b2) * (gradient**2 - v)
-    state["phi"] -= step_size * np.sqrt(1 - b2**k) / (1 - b1**k) * m / (np.sqrt(v) + 1e-8)
+    v += (1 - b2) * (gradient * gradient - v)
+    size = np.sqrt(v)
+    size += 1e-8
+    state["phi"] -= step_size * math.sqrt(1 - b2**k) / (1 - b1**k) * m / size

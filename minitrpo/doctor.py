@@ -109,18 +109,18 @@ def blas() -> Finding:
     """Look at BLAS: its threads, and whether a row of a product depends on the rows beside it."""
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    from minitrpo.policies import mlp
+    from minitrpo.perceptron import activations
 
     pools = ", ".join(f"{i['internal_api']} {i['version']}, {i['num_threads']} thread(s)" for i in threadpool_info())
     rng = np.random.default_rng(0)
     x, well = rng.standard_normal((16, 17)), True
     layers = [(rng.standard_normal((17, 64)), np.zeros(64)), (rng.standard_normal((64, 6)), np.zeros(6))]
     with threadpool_limits(1):
-        rows = mlp(layers, x)
+        rows = activations(layers, x)[-1]
         for _ in range(100):
             order = rng.permutation(16)
             kept = rng.random(16) < 0.5  # the others make room for zeros
-            moved = mlp(layers, np.where(kept[:, None], x[order], 0.0))
+            moved = activations(layers, np.where(kept[:, None], x[order], 0.0))[-1]
             well &= np.array_equal(moved[kept], rows[order][kept])
     cure = "this BLAS rounds a row by its place: runs stay right, but their bits may depend on the number of ranks"
     return Finding("blas", well, f"{pools or 'unknown'}; training limits each rank to 1", cure)

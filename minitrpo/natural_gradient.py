@@ -10,8 +10,7 @@ import autograd.numpy as np
 from autograd.differential_operators import make_ggnvp
 
 from minitrpo.policies import Array, Policy
-
-BLOCK = 2048  # rows whose activations stay in the cache of one core
+from minitrpo.shares import blocks
 
 
 def mean_kl(policy: Policy, old: Array, new: Array) -> Array:
@@ -27,11 +26,6 @@ def every_kth(observations: Array, fraction: float) -> Array:
     rows = len(observations)
     count = min(rows, max(1, round(fraction * rows)))
     return observations[np.arange(count) * rows // max(count, 1)]
-
-
-def blocks(rows: int, size: int = BLOCK) -> list[slice]:
-    """Return slices that cover `rows` rows in order, `size` at a time; a function of `rows` alone."""
-    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def fisher_vector_product(

@@ -1,78 +1,34 @@
-"""Stochastic policies: a multi-layer perceptron on one flat vector, with a Gaussian or a categorical head.
+"""Stochastic policies: a perceptron on one flat vector, with a Gaussian or a categorical head.
 
 A policy object holds shapes only. Its numbers live in one flat float64 vector, `theta`, because that is what
 a gradient, a Fisher-vector product, a broadcast and a checkpoint want. What the network says about a state is
 a row of distribution parameters, an array (N, K); every formula below is a function of such rows.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import autograd.numpy as np
 import numpy
 
-Array = numpy.ndarray[Any, numpy.dtype[Any]]
-Layers = list[tuple[Array, Array]]
+from minitrpo.perceptron import Array as Array  # what every module calls its arrays
+from minitrpo.perceptron import Sizes, activations, cut, initialise_mlp, layer_sizes, perceptron, unflatten
 
-
-def layer_sizes(inputs: int, hidden: tuple[int, ...], outputs: int) -> list[tuple[int, int]]:
-    """Return the (inputs, outputs) of every layer of a perceptron."""
-    widths = (inputs, *hidden, outputs)
-    return list(pairwise(widths))
-
-
-def unflatten(theta: Array, sizes: list[tuple[int, int]]) -> Layers:
-    """Cut the flat vector `theta` into the weights (inputs, outputs) and biases (outputs,) of each layer."""
-    layers, start = [], 0
-    for rows, columns in sizes:
-        middle = start + rows * columns
-        stop = middle + columns
-        layers.append((theta[start:middle].reshape(rows, columns), theta[middle:stop]))
-        start = stop
-    return layers
-
-
-def count_parameters(sizes: list[tuple[int, int]]) -> int:
-    """Return how many numbers the layers of these sizes hold."""
-    return sum(rows * columns + columns for rows, columns in sizes)
-
-
-def mlp(layers: Layers, inputs: Array) -> Array:
-    """Return the outputs (N, K) of a tanh perceptron for `inputs` (N, D); the last layer is linear."""
-    for weights, biases in layers[:-1]:
-        inputs = np.tanh(np.dot(inputs, weights) + biases)
-    weights, biases = layers[-1]
-    return np.dot(inputs, weights) + biases
-
-
-def orthogonal(rng: numpy.random.Generator, rows: int, columns: int, gain: float) -> Array:
-    """Return a random (rows, columns) matrix with orthonormal rows or columns, times `gain` (Saxe et al. 2014)."""
-    a = rng.standard_normal((max(rows, columns), min(rows, columns)))
-    q, r = numpy.linalg.qr(a)
-    q *= numpy.sign(numpy.diag(r))
-    return gain * (q if rows >= columns else q.T)
-
-
-def initialise_mlp(rng: numpy.random.Generator, sizes: list[tuple[int, int]], last_gain: float) -> Array:
-    """Return flat initial parameters: orthogonal weights (gain sqrt 2, `last_gain` in the last layer), biases 0."""
-    gains = [numpy.sqrt(2.0)] * (len(sizes) - 1) + [last_gain]
-    parts = []
-    for (rows, columns), gain in zip(sizes, gains, strict=True):
-        parts += [orthogonal(rng, rows, columns, gain).ravel(), numpy.zeros(columns)]
-    return numpy.concatenate(parts)
+Actor = Callable[[Array, Array], Array]
 
 
 def gaussian_log_prob(mean: Array, log_std: Array, actions: Array) -> Array:
     """Return log N(action; mean, exp(log_std)^2), summed over actions: (N, A) three times -> (N,), in nats."""
     z = (actions - mean) * np.exp(-log_std)
-    return np.sum(-0.5 * z**2 - log_std - 0.5 * np.log(2 * np.pi), axis=1)
+    return np.sum(-0.5 * z * z - log_std - 0.5 * np.log(2 * np.pi), axis=1)
 
 
 def gaussian_kl(old_mean: Array, old_log_std: Array, mean: Array, log_std: Array) -> Array:
     """Return KL(old || new) of diagonal Gaussians, summed over actions: (N, A) four times -> (N,), in nats."""
-    square = np.exp(2 * old_log_std) + (old_mean - mean) ** 2
+    apart = old_mean - mean
+    square = np.exp(2 * old_log_std) + apart * apart
     return np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1)
 
 
@@ -97,7 +53,7 @@ class Perceptron:
     hidden: tuple[int, ...] = (64, 64)
 
     @cached_property
-    def sizes(self) -> list[tuple[int, int]]:
+    def sizes(self) -> Sizes:
         """Return the (inputs, outputs) of every layer."""
         return layer_sizes(self.observation_size, self.hidden, self.action_size)
 
@@ -124,8 +80,8 @@ class GaussianPolicy(Perceptron):
     def distribution(self, theta: Array, observations: Array) -> Array:
         """Return the rows (mean, log_std), shape (N, 2A), for `observations` (N, D)."""
         split = len(theta) - self.action_size
-        mean = mlp(unflatten(theta, self.sizes), observations)
-        log_std = np.dot(np.ones((len(observations), 1)), theta[split:].reshape(1, -1))
+        mean = perceptron(cut(theta, 0, split), self.sizes, observations)
+        log_std = np.dot(np.ones((len(observations), 1), mean.dtype), cut(theta, split, len(theta)).reshape(1, -1))
         return np.concatenate([mean, log_std], axis=1)
 
     def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array:
@@ -136,6 +92,12 @@ class GaussianPolicy(Perceptron):
         """Return actions mean + std * noise, shape (N, A)."""
         mean, log_std = self._split(rows)
         return mean + numpy.exp(log_std) * noise
+
+    def actor(self, theta: Array) -> Actor:
+        """Return the function (observations, noise) -> actions that collecting calls at every tick."""
+        split = len(theta) - self.action_size
+        layers, std = unflatten(theta[:split], self.sizes), numpy.exp(theta[split:])
+        return lambda observations, noise: activations(layers, observations)[-1] + std * noise
 
     def mode(self, rows: Array) -> Array:
         """Return the most probable actions, the means (N, A)."""
@@ -154,7 +116,7 @@ class GaussianPolicy(Perceptron):
         return np.sum(self._split(rows)[1] + 0.5 * np.log(2 * np.pi * np.e), axis=1)
 
     def _split(self, rows: Array) -> tuple[Array, Array]:
-        return rows[:, : self.action_size], rows[:, self.action_size :]
+        return cut(rows, 0, self.action_size), cut(rows, self.action_size, 2 * self.action_size)
 
 
 @dataclass(frozen=True)
@@ -169,7 +131,7 @@ class CategoricalPolicy(Perceptron):
 
     def distribution(self, theta: Array, observations: Array) -> Array:
         """Return the logits (N, A) for `observations` (N, D)."""
-        return mlp(unflatten(theta, self.sizes), observations)
+        return perceptron(theta, self.sizes, observations)
 
     def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array:
         """Return what `sample` needs for this many steps: uniform numbers in [0, 1), shape (steps, 1)."""
@@ -179,6 +141,11 @@ class CategoricalPolicy(Perceptron):
         """Return actions (N,): the first whose cumulative probability exceeds the uniform `noise`."""
         cumulative = numpy.cumsum(numpy.exp(log_softmax(rows)), axis=1)
         return numpy.sum(cumulative[:, :-1] <= noise * cumulative[:, -1:], axis=1)
+
+    def actor(self, theta: Array) -> Actor:
+        """Return the function (observations, noise) -> actions that collecting calls at every tick."""
+        layers = unflatten(theta, self.sizes)
+        return lambda observations, noise: self.sample(activations(layers, observations)[-1], noise)
 
     def mode(self, rows: Array) -> Array:
         """Return the most probable actions (N,)."""

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo import natural_gradient
-from minitrpo.natural_gradient import blocks, every_kth, fisher_vector_product, mean_kl
+from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import score
+from minitrpo.shares import blocks
 
 POLICIES = [
     GaussianPolicy(3, 2, (4,)),
@@ -116,14 +117,6 @@ def test_the_size_of_a_block_does_not_matter(size, monkeypatch):
     monkeypatch.setattr(natural_gradient, "blocks", smaller)
     np.testing.assert_allclose(fisher_vector_product(policy, theta, observations, 0.1)(v), expected, rtol=1e-12)
     assert used == [20]
-
-
-@given(st.integers(0, 5000), st.integers(1, 3000))
-@QUICK
-def test_blocks_cover_all_rows_once_in_order(rows, size):
-    slices = blocks(rows, size)
-    assert [i for s in slices for i in range(rows)[s]] == list(range(rows))
-    assert all(0 < s.stop - s.start <= size for s in slices)
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.9, 0.5, 0.35, 0.1, 1e-9])

@@ -9,15 +9,10 @@ from scipy import stats
 from scipy.special import log_softmax
 from threadpoolctl import threadpool_limits
 
+from minitrpo.perceptron import count_parameters
 from minitrpo.policies import (
     CategoricalPolicy,
     GaussianPolicy,
-    count_parameters,
-    initialise_mlp,
-    layer_sizes,
-    mlp,
-    orthogonal,
-    unflatten,
 )
 
 SHAPES = [(1, 1, 1, ()), (7, 3, 2, (5,)), (40, 11, 6, (8, 4))]  # steps, observation size, action size, hidden
@@ -185,49 +180,6 @@ def test_noise_is_one_stream_however_it_is_cut(kind):
 # --- theta: layout, initial values, gradients
 
 
-def test_unflatten_cuts_weights_then_biases_layer_by_layer():
-    sizes = layer_sizes(3, (4, 2), 1)
-    assert sizes == [(3, 4), (4, 2), (2, 1)]
-    theta = np.arange(float(count_parameters(sizes)))
-    layers = unflatten(theta, sizes)
-    assert np.array_equal(np.concatenate([part.ravel() for layer in layers for part in layer]), theta)
-    assert [(w.shape, b.shape) for w, b in layers] == [((3, 4), (4,)), ((4, 2), (2,)), ((2, 1), (1,))]
-    assert layers[0][0][1, 0] == 4  # row-major: the weights of one input lie together
-
-
-def test_mlp_by_hand():
-    layers = [
-        (np.array([[1.0, -2.0]]), np.array([0.5, 0.0])),
-        (np.array([[3.0], [4.0]]), np.array([-1.0])),
-    ]
-    x = 0.7
-    by_hand = 3 * np.tanh(x + 0.5) + 4 * np.tanh(-2 * x) - 1
-    assert mlp(layers, np.array([[x]]))[0, 0] == pytest.approx(by_hand, abs=1e-14)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(7, 3), (3, 7), (5, 5), (1, 4), (4, 1)])
-def test_orthogonal_in_the_right_orientation(rows, columns):
-    w = orthogonal(rng_of(6), rows, columns, gain=1.7)
-    assert w.shape == (rows, columns)
-    small = w.T @ w if rows >= columns else w @ w.T
-    np.testing.assert_allclose(small, 1.7**2 * np.eye(min(rows, columns)), atol=1e-12)
-
-
-def test_orthogonal_has_no_preferred_sign():
-    """Without the correction by the diagonal of R the first entry of each column leans to one side."""
-    firsts = np.array([orthogonal(rng_of(7, i), 3, 3, 1.0)[0, 0] for i in range(400)])
-    assert abs(firsts.mean()) < 4 * firsts.std() / 20
-
-
-def test_initialise_mlp_gains_and_biases():
-    sizes = layer_sizes(5, (8, 8), 3)
-    layers = unflatten(initialise_mlp(rng_of(8), sizes, last_gain=0.01), sizes)
-    gains = [np.linalg.svd(weights)[1] for weights, _ in layers]
-    for gain, expected in zip(gains, [np.sqrt(2), np.sqrt(2), 0.01], strict=True):
-        np.testing.assert_allclose(gain, expected, rtol=1e-12)
-    assert all(np.all(biases == 0) for _, biases in layers)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fresh_policy_treats_all_states_alike(kind):
     policy = kind(6, 3)
@@ -280,6 +232,13 @@ def test_gradient_of_log_prob_is_the_finite_difference(kind, shape):
 
 
 # --- bits
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_actor_samples_the_distribution_to_the_bit(kind):
+    policy, theta, observations, rows, _ = case(kind, SHAPES[2])
+    noise = policy.draw_noise(rng_of(3), len(observations))
+    assert np.array_equal(policy.actor(theta)(observations, noise), policy.sample(rows, noise))
 
 
 def bits_differ(kind, width, sizes):

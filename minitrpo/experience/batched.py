@@ -52,6 +52,7 @@ class BatchedSimulators:
             self._fields["cfrc_ext"] = np.zeros((width, self.model.nbody, 6))
             self._data = mujoco.MjData(self.model)
         self._ctrl = self.batch.bind("ctrl")
+        self._all = SimpleNamespace(**self._fields)
         self._seconds = self.model.opt.timestep * task.frame_skip  # of one step
         self._limit = np.inf if spec.max_episode_steps is None else spec.max_episode_steps
         self._steps = np.zeros(width, np.int64)  # of the episode in each lane
@@ -94,6 +95,8 @@ class BatchedSimulators:
 
     def _now(self, rows: Any) -> SimpleNamespace:
         """Return what the task reads of these lanes; for all lanes the arrays are views that the next step changes."""
+        if rows is ALL:
+            return self._all
         return SimpleNamespace(**{name: field[rows] for name, field in self._fields.items()})
 
     def _read_forces(self, lanes: Array) -> None:

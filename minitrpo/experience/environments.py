@@ -44,7 +44,9 @@ class EnvironmentSpec:
     def stretched(self, actions: Array) -> Array:
         """Return continuous actions (k, A) as the environment takes them: [-1, 1] stretched to the bounds, clipped."""
         centre, half = self._centre_and_half
-        return np.clip(centre + half * actions, self.low, self.high).astype(np.float32)
+        stretched = centre + half * actions
+        np.minimum(stretched, self.high, out=stretched)
+        return np.maximum(stretched, self.low, out=stretched).astype(np.float32)
 
 
 def describe(env_id: str) -> EnvironmentSpec:

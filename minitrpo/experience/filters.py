@@ -4,6 +4,7 @@ Merging in episode order on one rank makes the filter the same to the bit on any
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class ObservationFilter:
         """Return a filter that has seen nothing; it only clips."""
         return cls(0.0, np.zeros(size), np.zeros(size), clip)
 
-    @property
+    @cached_property
     def std(self) -> Array:
         """Return the standard deviations (D,); 1 where fewer than two observations, or equal ones, were seen."""
         if self.count < 2:
@@ -34,7 +35,10 @@ class ObservationFilter:
 
     def __call__(self, observations: Array) -> Array:
         """Return (observations - mean) / std, clipped, shape (N, D)."""
-        return np.clip((observations - self.mean) / self.std, -self.clip, self.clip)
+        filtered = observations - self.mean
+        filtered /= self.std
+        np.minimum(filtered, self.clip, out=filtered)  # np.clip takes three times as long on a tick's few rows
+        return np.maximum(filtered, -self.clip, out=filtered)
 
     def merged(self, observations: Array) -> "ObservationFilter":
         """Return the filter that has also seen `observations` (N, D). Source: Chan, Golub & LeVeque 1979."""

@@ -17,11 +17,11 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes, concatenate, empty
 from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.lanes import LaneFailed, Simulators
+from minitrpo.experience.lockstep import LaneNoise, Record
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
-from minitrpo.policies import Array, Policy
+from minitrpo.policies import Actor, Array, Policy
 
 ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows
-NOISE = 64  # steps whose random numbers are drawn at once; the stream is the same for any value
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,17 @@ class Rollouts:
         self._first_tick = np.zeros(width, np.int64)  # tick of the first step of the lane's piece
         self._start = np.zeros(width, np.int64)  # steps of the episode before this piece
         self._returns = np.zeros(width)
-        self._generators: dict[int, np.random.Generator] = {}
-        self._noise = np.zeros((height, NOISE, policy.noise_size))
-        self._noise_used = np.zeros(height, np.int64)
+        self._noise = LaneNoise(policy, height)
         self._past_actions: dict[int, list[Array]] = {}  # of earlier pieces of the episode in a lane
-        self._record: list[tuple[Array, Array, Array]] = []  # per tick: observations, actions, rewards of all lanes
+        self._record = self._new_record()
 
     def play(
         self, theta: Array, frozen: ObservationFilter, iteration: int, draw: Callable[[], int | None], at_once: int
     ) -> Episodes:
         """Return whole episodes: draw numbers from a pool, `at_once` (at most `width`) at a time, until it is empty."""
         pieces: list[Episodes] = []
-        self._new_record()
+        act = self.policy.actor(theta)
+        self._record = self._new_record()
         drained = False
         while True:
             while not drained and len(self.lanes) < min(at_once, self.width):
@@ -78,7 +77,7 @@ class Rollouts:
             self.board.busy[0] = len(self.lanes) > 0
             if len(self.lanes) == 0:
                 return self._all(pieces)
-            for lane, following, terminated in self._tick(theta, frozen):
+            for lane, following, terminated in self._tick(act, frozen):
                 pieces.append(self._piece(lane, following, terminated, not terminated))
                 self._leave(lane)
 
@@ -90,18 +89,19 @@ class Rollouts:
         The k-th episode of lane l has the key (0, l + k * total_lanes); an episode goes on where it was cut.
         """
         pieces: list[Episodes] = []
-        self._new_record()
+        act = self.policy.actor(theta)
+        self._record = self._new_record()
         self.board.busy[0] = 1
         for lane, number in enumerate(lane_numbers):
             if lane not in self.lanes:
                 self._begin(lane, 0, number)
         for _ in range(steps):
-            for lane, following, terminated in self._tick(theta, frozen):
+            for lane, following, terminated in self._tick(act, frozen):
                 pieces.append(self._piece(lane, following, terminated, not terminated))
                 self._begin(lane, 0, int(self.board.numbers[lane]) + total_lanes)
         self.board.busy[0] = 0
         for lane in self.lanes.tolist():
-            if self._first_tick[lane] < len(self._record):
+            if self._first_tick[lane] < self._record.ticks:
                 pieces.append(self._piece(lane, self._observations[lane].copy(), False, False))
         return self._all(pieces)
 
@@ -122,52 +122,41 @@ class Rollouts:
         """Put unfinished episodes back into the lanes by playing their actions again from the reset."""
         self.board.busy[0] = 1
         for lane, snapshot in enumerate(snapshots):
-            self._begin(lane, 0, snapshot.number)
+            steps = len(snapshot.actions)
+            self._begin(lane, 0, snapshot.number, steps)
             one = np.array([lane])
             for action in snapshot.actions:
                 with self._named_failures():
                     following, rewards, _, _ = self.simulators.step(one, action if self.spec.discrete else action[None])
                 self._observations[lane], self._returns[lane] = following[0], self._returns[lane] + rewards[0]
-                self._next_noise(one)
                 self.board.beats[0] += 1
             if not np.array_equal(self._observations[lane], snapshot.observation):
                 raise self._failure(lane, "the same actions led to another state: it cannot be resumed exactly")
-            self._start[lane] = len(snapshot.actions)
+            self._start[lane] = steps
             self._past_actions[lane] = [snapshot.actions]
         self.board.busy[0] = 0
 
-    def _tick(self, theta: Array, frozen: ObservationFilter) -> list[tuple[int, Array, bool]]:
+    def _tick(self, act: Actor, frozen: ObservationFilter) -> list[tuple[int, Array, bool]]:
         """Step the lanes in use once; return (lane, observation behind the step, terminated) of those that ended."""
         lanes = self.lanes
-        noise = self._next_noise(lanes)
-        actions = self.policy.sample(self.policy.distribution(theta, frozen(self._observations)), noise)
+        actions = act(frozen(self._observations), self._noise.next(lanes))
         with self._named_failures():
             following, rewards, terminated, truncated = self.simulators.step(lanes, actions[lanes])
-        all_rewards = np.zeros(self.width)
-        all_rewards[lanes] = rewards
         self._returns[lanes] += rewards
-        self._record.append((self._observations.copy(), actions, all_rewards))
+        self._record.append(self._observations, actions, lanes, rewards)
         self._observations[lanes] = following
         self.board.beats[0] += 1
-        ended = np.flatnonzero(terminated | truncated).tolist()
-        return [(int(lanes[i]), following[i].copy(), bool(terminated[i])) for i in ended]
+        ended = terminated | truncated
+        if not ended.any():
+            return []
+        return [(int(lanes[i]), following[i].copy(), bool(terminated[i])) for i in np.flatnonzero(ended).tolist()]
 
-    def _next_noise(self, lanes: Array) -> Array:
-        """Return the next random numbers of these lanes, in an array of all rows of the product."""
-        for lane in lanes[self._noise_used[lanes] == NOISE].tolist():
-            self._noise[lane] = self.policy.draw_noise(self._generators[lane], NOISE)
-            self._noise_used[lane] = 0
-        noise = self._noise[np.arange(len(self._noise)), np.minimum(self._noise_used, NOISE - 1)]
-        self._noise_used[lanes] += 1
-        return np.asarray(noise)
-
-    def _begin(self, lane: int, iteration: int, number: int) -> None:
+    def _begin(self, lane: int, iteration: int, number: int, steps_taken: int = 0) -> None:
         """Start an episode in a lane: its key decides the first state and every action's noise."""
         self.board.iterations[lane], self.board.numbers[lane] = iteration, number
         self.lanes = np.flatnonzero(self.board.numbers != IDLE)
-        self._generators[lane] = generator(self.run_seed, iteration, number, Purpose.ACTIONS)
-        self._noise_used[lane] = NOISE
-        self._first_tick[lane], self._start[lane], self._returns[lane] = len(self._record), 0, 0.0
+        self._noise.begin(lane, generator(self.run_seed, iteration, number, Purpose.ACTIONS), steps_taken)
+        self._first_tick[lane], self._start[lane], self._returns[lane] = self._record.ticks, 0, 0.0
         self._past_actions[lane] = []
         with self._named_failures():
             self._observations[lane] = self.simulators.reset(lane, reset_seed(self.run_seed, iteration, number))
@@ -179,27 +168,28 @@ class Rollouts:
     def _free_lane(self) -> int:
         return int(np.flatnonzero(self.board.numbers == IDLE)[0])
 
-    def _new_record(self) -> None:
-        self._record = []
+    def _new_record(self) -> Record:
         self._first_tick[:] = 0
+        rows = len(self._observations)
+        actions = np.zeros(rows, np.int64) if self.spec.discrete else np.zeros((rows, self.spec.action_size))
+        return Record(self._observations, actions)
 
     def _piece(self, lane: int, following: Array, terminated: bool, truncated: bool) -> Episodes:
         """Return what was recorded of the episode in a lane since its piece began."""
-        mine = self._record[self._first_tick[lane] :]
-        actions = np.array([actions[lane] for _, actions, _ in mine]).reshape(len(mine), -1)
+        observations, actions, rewards = self._record.since(int(self._first_tick[lane]), lane)
         piece = Episodes(
-            observations=np.array([observations[lane] for observations, _, _ in mine]),
+            observations=observations,
             actions=actions,
-            rewards=np.array([rewards[lane] for _, _, rewards in mine]),
+            rewards=rewards,
             final_observations=following[None],
             numbers=self.board.numbers[lane : lane + 1].copy(),
-            lengths=np.array([len(mine)]),
+            lengths=np.array([len(rewards)]),
             starts=self._start[lane : lane + 1].copy(),
             terminated=np.array([terminated]),
             truncated=np.array([truncated]),
             returns=self._returns[lane : lane + 1].copy(),
         )
-        self._start[lane] += len(mine)
+        self._start[lane] += len(rewards)
         self._past_actions[lane].append(actions)
         return piece
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from minitrpo.parallel.counters import Counter, LocalCounter, WindowCounter
 from minitrpo.policies import Array
 
 # How launchers tell a process how many it is one of: MPICH and Intel (PMI), Open MPI, MVAPICH, PMIx under Slurm.
@@ -27,17 +28,13 @@ class Ranks(Protocol):
     def broadcast_object(self, thing: Any) -> Any: ...
     def gather_objects(self, thing: Any) -> list[Any]: ...
     def gather_rows(self, array: Array) -> Array: ...
+    def broadcast_arrays(self, arrays: dict[str, Array]) -> dict[str, Array]: ...
+    def all_gather(self, mine: Array, rows: list[int], like: Array) -> Array: ...
     def barrier(self) -> None: ...
-    def counter(self) -> "Counter": ...
+    def counter(self) -> Counter: ...
+    def team(self, per_node: int) -> "Ranks | None": ...
     def abort(self, code: int) -> None: ...
     def close(self) -> None: ...
-
-
-class Counter(Protocol):
-    """A number that all ranks draw from; each value goes to exactly one of them."""
-
-    def reset(self) -> None: ...
-    def next(self) -> int: ...
 
 
 def launched_size() -> int:
@@ -84,12 +81,24 @@ class Alone:
         """Return every rank's rows, one after the other."""
         return array
 
+    def broadcast_arrays(self, arrays: dict[str, Array]) -> dict[str, Array]:
+        """Return the root's arrays."""
+        return arrays
+
+    def all_gather(self, mine: Array, rows: list[int], like: Array) -> Array:
+        """Return everybody's rows on every rank."""
+        return mine
+
     def barrier(self) -> None:
         """Wait for nobody."""
 
     def counter(self) -> Counter:
         """Return a counter of one process."""
         return LocalCounter()
+
+    def team(self, per_node: int) -> Ranks | None:
+        """Return this rank: it is a team."""
+        return self
 
     def abort(self, code: int) -> None:
         """End the process."""
@@ -99,30 +108,14 @@ class Alone:
         """Give nothing back: nothing was taken."""
 
 
-class LocalCounter:
-    """A counter of one process."""
-
-    def __init__(self) -> None:
-        self.value = 0
-
-    def reset(self) -> None:
-        """Begin at 0 again."""
-        self.value = 0
-
-    def next(self) -> int:
-        """Return the value and add 1."""
-        self.value += 1
-        return self.value - 1
-
-
 class MPIRanks:
-    """The processes of MPI.COMM_WORLD. Upper-case calls send numpy buffers; lower-case ones would pickle."""
+    """The processes of a communicator, MPI.COMM_WORLD if none is given; upper-case calls send numpy buffers."""
 
-    def __init__(self) -> None:
+    def __init__(self, comm: Any = None) -> None:
         from mpi4py import MPI
 
         self._mpi: Any = MPI
-        self._comm = MPI.COMM_WORLD
+        self._comm = MPI.COMM_WORLD if comm is None else comm
         self.rank: int = self._comm.rank
         self.size: int = self._comm.size
         self._counters: list[WindowCounter] = []
@@ -157,6 +150,27 @@ class MPIRanks:
         self._comm.Gatherv(mine, [everything, (rows * width).tolist(), kind], root=0)
         return everything.view(bool) if array.dtype == bool else everything
 
+    def broadcast_arrays(self, arrays: dict[str, Array]) -> dict[str, Array]:
+        """Return the root's arrays, with their names, shapes and dtypes; the others pass {}. Waits asleep."""
+        self.barrier()
+        shapes = self._comm.bcast({name: (a.shape, a.dtype) for name, a in arrays.items()}, root=0)
+        if self.rank != 0:
+            arrays = {name: np.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
+        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        for array in arrays.values():
+            self._comm.Bcast(array, root=0)
+        return arrays
+
+    def all_gather(self, mine: Array, rows: list[int], like: Array) -> Array:
+        """Return everybody's rows, in rank order, on every rank; rows: how many each rank has, like: a row of them.
+
+        Called thousands of times a second by ranks that have a core each: this one wait does not sleep.
+        """
+        everything = np.empty((sum(rows), *like.shape), like.dtype)
+        counts, kind = [n * like.size for n in rows], self._mpi.Datatype.fromcode(like.dtype.char)
+        self._comm.Allgatherv(mine.astype(like.dtype, copy=False), [everything, counts, kind])
+        return everything
+
     def barrier(self) -> None:
         """Wait, asleep, until every rank is here."""
         self._wait(self._comm.Ibarrier())
@@ -165,6 +179,12 @@ class MPIRanks:
         """Return a counter that lives in the memory of rank 0; collective."""
         self._counters.append(WindowCounter(self._mpi, self._comm))
         return self._counters[-1]
+
+    def team(self, per_node: int) -> Ranks | None:
+        """Return the ranks of which at most `per_node` share a machine, the root among them; None for all others."""
+        place = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED, key=self.rank).rank
+        some = self._comm.Split(0 if place < per_node else self._mpi.UNDEFINED, key=self.rank)
+        return None if some == self._mpi.COMM_NULL else MPIRanks(some)
 
     def abort(self, code: int) -> None:
         """End the whole job at once."""
@@ -181,37 +201,3 @@ class MPIRanks:
         while not request.Test():
             time.sleep(pause)
             pause = min(2 * pause, 1e-3)
-
-
-class WindowCounter:
-    """A counter in a one-sided window of rank 0: no rank has to answer for another to draw.
-
-    Locked once for good: a lock and unlock per draw was measured to halve the rate of 8 ranks on 2 cores.
-    """
-
-    def __init__(self, mpi: Any, comm: Any) -> None:
-        self._mpi, self._comm = mpi, comm
-        self._window = mpi.Win.Allocate(8 if comm.rank == 0 else 0, 8, comm=comm)
-        self._window.Lock_all()
-        self._old = np.zeros(1, np.int64)
-        if comm.rank == 0:
-            self.reset()
-        comm.Barrier()
-
-    def reset(self) -> None:
-        """Begin at 0 again; called by rank 0 while no one draws (the broadcast that follows orders the two)."""
-        self._atomic(np.zeros(1, np.int64), self._mpi.REPLACE)
-
-    def next(self) -> int:
-        """Return the value and add 1, as one atomic operation."""
-        self._atomic(np.ones(1, np.int64), self._mpi.SUM)
-        return int(self._old[0])
-
-    def free(self) -> None:
-        """Give the window back; collective."""
-        self._window.Unlock_all()
-        self._window.Free()
-
-    def _atomic(self, operand: Array, operation: Any) -> None:
-        self._window.Fetch_and_op(operand, self._old, 0, 0, operation)
-        self._window.Flush(0)

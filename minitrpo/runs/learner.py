@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 
 from minitrpo.adaptive import Decision, Knobs, adapt
-from minitrpo.critics import Critic, LinearCritic, MLPCritic, State
+from minitrpo.critics import State
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.pool import requests_for
 from minitrpo.parallel.timing import Timeline
-from minitrpo.policies import Array, Policy
+from minitrpo.policies import Array
 from minitrpo.returns import explained_variance, gae, next_values, standardise
+from minitrpo.runs.improvement import Improver, Lesson
 from minitrpo.runs.settings import Settings
-from minitrpo.trpo import Batch, Report, trpo_step
+from minitrpo.trpo import Report
 
 UNKNOWN_LENGTH = 1_000  # steps, assumed of an episode before one has been seen and where there is no time limit
 
@@ -45,10 +46,10 @@ class Plan:
 class Learner:
     """theta, critic, filter and controller, and the counters of the run; everything that a checkpoint holds."""
 
-    def __init__(self, settings: Settings, spec: EnvironmentSpec, policy: Policy) -> None:
-        self.settings, self.policy = settings, policy
-        self.critic = make_critic(settings, spec)
-        self.theta = policy.initialise(generator(settings.seed, 0, 0, Purpose.POLICY))
+    def __init__(self, settings: Settings, spec: EnvironmentSpec, improver: Improver) -> None:
+        self.settings, self.improver = settings, improver
+        self.critic = improver.critic
+        self.theta = improver.policy.initialise(generator(settings.seed, 0, 0, Purpose.POLICY))
         self.critic_state: State = self.critic.initialise(generator(settings.seed, 0, 0, Purpose.CRITIC))
         self.filter = ObservationFilter.identity(spec.observation_size, settings.filter_clip)
         self.knobs = Knobs(settings.steps_per_update, settings.max_kl)
@@ -77,11 +78,18 @@ class Learner:
         with timeline.span("advantages"):
             observations = self.filter(episodes.observations)
             advantages, targets, explained = self._advantages(episodes, observations)
-        with timeline.span("policy"):
-            report = self._improve_policy(observations, episodes, advantages)
-        with timeline.span("critic"):
-            rng = generator(self.settings.seed, self.iteration, 0, Purpose.CRITIC_FIT)
-            self.critic_state = self.critic.fit(self.critic_state, observations, episodes.times, targets, rng)
+        discrete = episodes.actions.dtype == np.int64
+        lesson = Lesson(
+            iteration=np.array([self.iteration]),
+            max_kl=np.array([knobs.max_kl]),
+            theta=self.theta,
+            observations=observations,
+            actions=episodes.actions[:, 0] if discrete else episodes.actions,
+            advantages=advantages,
+            times=episodes.times,
+            targets=targets,
+        )
+        self.theta, report, self.critic_state = self.improver.lead(lesson, self.critic_state, timeline)
         with timeline.span("filter"):
             for rows in episodes.slices():  # in episode order, whoever played them
                 self.filter = self.filter.merged(episodes.observations[rows])
@@ -124,15 +132,6 @@ class Learner:
         advantages, targets = gae(episodes.rewards, values, following, episodes.last, s.discount, s.gae_lambda)
         return standardise(advantages), targets, explained_variance(values, targets)
 
-    def _improve_policy(self, observations: Array, episodes: Episodes, advantages: Array) -> Report:
-        s = self.settings
-        actions = episodes.actions[:, 0] if episodes.actions.dtype == np.int64 else episodes.actions
-        batch = Batch(observations, actions, advantages)
-        self.theta, report = trpo_step(
-            self.policy, self.theta, batch, self.knobs.max_kl, s.cg_iterations, s.cg_damping, s.fisher_fraction
-        )
-        return report
-
     def _episode_means(self, episodes: Episodes) -> tuple[float, float]:
         """Return mean return and length of the episodes that ended; NaN if none did."""
         ended = episodes.ended
@@ -167,16 +166,3 @@ class Learner:
             "entropy": report.entropy,
             "explained_variance": explained,
         }
-
-
-def make_critic(settings: Settings, spec: EnvironmentSpec) -> Critic:
-    """Return the critic that the settings ask for."""
-    if settings.critic == "linear":
-        return LinearCritic(spec.observation_size)
-    return MLPCritic(
-        spec.observation_size,
-        settings.hidden_sizes,
-        settings.critic_epochs,
-        settings.critic_minibatch,
-        settings.critic_step_size,
-    )

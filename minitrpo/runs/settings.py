@@ -47,7 +47,12 @@ class Settings:
     physics: str = option(
         "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
     )
-    learner: str = option("root", "who computes the update", "Frans & Hafner 2016, section 4", ("root",))
+    learner: str = option(
+        "root",
+        "who computes the update: rank 0, or all ranks that have a core; the bits are the same",
+        "Frans & Hafner 2016, section 4",
+        ("root", "sharded"),
+    )
     seed: int = option(0, "every random number of the run follows from it")
     discount: float = option(0.99, "discount per step (gamma)", "Duan et al. 2016; Swimmer wants 0.9999")
     gae_lambda: float = option(0.97, "lambda of the advantages; 1 is Monte-Carlo", "Schulman et al. 2016")
@@ -115,7 +120,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Monte-Carlo returns, the linear baseline, 20,000 steps and a small KL, as Frans & Hafner 2016 ran it
     "paper": {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
 }
-MAY_CHANGE = ("total_steps", "pool", "physics")  # on --resume: nothing that would make the numbers differ
+MAY_CHANGE = ("total_steps", "pool", "physics", "learner")  # on --resume: nothing that would make the numbers differ
 
 
 def flag(name: str) -> str:

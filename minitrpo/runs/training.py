@@ -17,6 +17,7 @@ from minitrpo.parallel.ranks import Ranks
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.improvement import Improver, make_improver
 from minitrpo.runs.learner import Learner, Plan
 from minitrpo.runs.progress import Progress
 from minitrpo.runs.settings import Settings
@@ -95,12 +96,13 @@ def train(
     check_ranks(start.settings, ranks.size)
     collector = Collector(start.settings, start.spec, ranks, board)
     collector.restore_lanes(start.checkpoint)
+    improver = make_improver(start.settings, start.spec, ranks)
     timeline = Timeline(ranks, keep_trace)
-    if ranks.rank == 0:
-        root = Root(start, progress, ranks.size)
+    if ranks.rank == 0 and improver is not None:
+        root = Root(start, improver, progress, ranks.size)
         root_loop(root, collector, ranks, timeline)
     else:
-        worker_loop(collector, ranks, timeline)
+        worker_loop(collector, improver, ranks, timeline)
     return timeline
 
 
@@ -110,14 +112,16 @@ def check_ranks(settings: Settings, size: int) -> None:
         raise BadInput(f"--lanes {settings.lanes} segments cannot occupy {size} ranks: choose --lanes {size} or more")
 
 
-def worker_loop(collector: Collector, ranks: Ranks, timeline: Timeline) -> None:
-    """Collect what the root asks for until it says that the run is over."""
+def worker_loop(collector: Collector, improver: Improver | None, ranks: Ranks, timeline: Timeline) -> None:
+    """Collect what the root asks for, and help it learn if this rank is to, until it says that the run is over."""
     while True:
         with timeline.span("idle"):
             plan = Plan.from_vector(ranks.broadcast(np.zeros(0)))
         if plan.iteration == 0:
             return
         exchange(collector, plan, ranks, timeline)
+        if improver is not None:
+            improver.follow(timeline)
 
 
 def exchange(collector: Collector, plan: Plan, ranks: Ranks, timeline: Timeline) -> tuple[Episodes, dict[str, Array]]:
@@ -152,11 +156,10 @@ def root_loop(root: "Root", collector: Collector, ranks: Ranks, timeline: Timeli
 class Root:
     """What only rank 0 has: the learner, the run folder and the display."""
 
-    def __init__(self, start: Start, progress: str, size: int) -> None:
+    def __init__(self, start: Start, improver: Improver, progress: str, size: int) -> None:
         settings, checkpoint = start.settings, start.checkpoint
         self.settings, self.spec, self.folder, self.size = settings, start.spec, start.folder, size
-        policy = start.spec.policy(settings.hidden_sizes, settings.initial_log_std)
-        self.learner = Learner(settings, start.spec, policy)
+        self.learner = Learner(settings, start.spec, improver)
         self.time, self._last = 0.0, 0.0  # seconds of the run, and of this process, at the last update
         if checkpoint:
             self.learner.restore(checkpoint)

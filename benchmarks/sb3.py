@@ -1,0 +1,105 @@
+"""stable-baselines3-contrib's TRPO with the settings of rl-baselines3-zoo: one run, its learning curve as a file.
+
+Settings: rl-baselines3-zoo, hyperparams/trpo.yml. Its MuJoCo entries name v4 environments; they are used for v5, and
+its shared MuJoCo entry for the two that it does not name (Reacher, InvertedDoublePendulum).
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from sb3_contrib import TRPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
+
+from benchmarks.record import provenance, thinned, write_json
+from minitrpo.experience.environments import without_mujoco_warnings
+
+MUJOCO = {
+    "n_steps": 1024,
+    "batch_size": 128,
+    "gamma": 0.99,
+    "gae_lambda": 0.95,
+    "sub_sampling_factor": 1,
+    "cg_max_steps": 25,
+    "cg_damping": 0.1,
+    "n_critic_updates": 20,
+    "learning_rate": 1e-3,
+}
+ZOO: dict[str, dict[str, Any]] = {
+    "HalfCheetah-v5": MUJOCO | {"target_kl": 0.04},
+    "Swimmer-v5": MUJOCO | {"gamma": 0.9999},
+    "CartPole-v1": {
+        "n_steps": 512,
+        "batch_size": 512,
+        "cg_damping": 1e-3,
+        "gae_lambda": 0.98,
+        "gamma": 0.99,
+        "learning_rate": 1e-3,
+        "n_critic_updates": 20,
+    },
+    "Pendulum-v1": {"n_steps": 1024, "gamma": 0.9, "n_critic_updates": 15, "use_sde": True, "sde_sample_freq": 4},
+}
+ENVIRONMENTS = 2  # n_envs in every entry
+NOT_NORMALISED = ("CartPole-v1", "Pendulum-v1")
+
+
+class Curve(BaseCallback):
+    """The mean return of the last 100 episodes after every rollout, in the environment's own rewards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.points: list[tuple[int, float]] = []
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        if self.model.ep_info_buffer:
+            mean = float(np.mean([episode["r"] for episode in self.model.ep_info_buffer]))
+            self.points.append((self.num_timesteps, mean))
+
+
+def make_model(env_id: str, seed: int, settings: dict[str, Any]) -> TRPO:
+    """Return sb3-contrib's TRPO on `env_id`, with observations and rewards normalised as rl-zoo does."""
+    with without_mujoco_warnings():
+        envs = make_vec_env(env_id, n_envs=ENVIRONMENTS, seed=seed)
+    if env_id not in NOT_NORMALISED:
+        envs = VecNormalize(envs, gamma=settings["gamma"])
+    return TRPO("MlpPolicy", envs, seed=seed, device="cpu", **settings)
+
+
+def main() -> None:
+    """Train once and write the curve."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--env", required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--total-steps", type=int, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    settings = ZOO.get(arguments.env, MUJOCO)
+    model, curve = make_model(arguments.env, arguments.seed, settings), Curve()
+    limit = gymnasium.spec(arguments.env).max_episode_steps
+    start = time.perf_counter()
+    model.learn(arguments.total_steps, callback=curve)
+    result = {
+        "system": "sb3-contrib",
+        "env": arguments.env,
+        "seed": arguments.seed,
+        "settings": settings,
+        "episode_limit": limit,
+        "seconds": round(time.perf_counter() - start, 1),
+        "provenance": provenance(("torch", "stable-baselines3", "sb3-contrib")),
+        "curve": thinned(curve.points),
+    }
+    write_json(arguments.out, result)
+
+
+if __name__ == "__main__":
+    main()

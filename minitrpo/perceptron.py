@@ -1,0 +1,154 @@
+"""The network: a tanh perceptron on one flat vector, and its two derivatives written out for autograd to use.
+
+autograd can find these derivatives itself, and `mlp` lets it. But it works sum by sum, with a new array for each, and
+in the network that is where all the time goes. `perceptron` is the same function with J'u and J v given by hand, J
+being the Jacobian of the outputs in theta; whatever is made of it by autograd, `grad` or `make_ggnvp`, runs on them.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import autograd.numpy as np
+import numpy
+from autograd.core import make_vjp
+from autograd.extend import defvjp, primitive
+from autograd.tracer import isbox
+
+Array = numpy.ndarray[Any, numpy.dtype[Any]]
+Sizes = list[tuple[int, int]]
+Layers = list[tuple[Array, Array]]
+
+
+def layer_sizes(inputs: int, hidden: tuple[int, ...], outputs: int) -> Sizes:
+    """Return the (inputs, outputs) of every layer of a perceptron."""
+    widths = (inputs, *hidden, outputs)
+    return list(pairwise(widths))
+
+
+def count_parameters(sizes: Sizes) -> int:
+    """Return how many numbers the layers of these sizes hold."""
+    return sum(rows * columns + columns for rows, columns in sizes)
+
+
+def unflatten(theta: Array, sizes: Sizes) -> Layers:
+    """Cut the flat vector `theta` into the weights (inputs, outputs) and biases (outputs,) of each layer."""
+    layers, start = [], 0
+    for rows, columns in sizes:
+        middle = start + rows * columns
+        stop = middle + columns
+        layers.append((theta[start:middle].reshape(rows, columns), theta[middle:stop]))
+        start = stop
+    return layers
+
+
+def orthogonal(rng: numpy.random.Generator, rows: int, columns: int, gain: float) -> Array:
+    """Return a random (rows, columns) matrix with orthonormal rows or columns, times `gain` (Saxe et al. 2014)."""
+    a = rng.standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = numpy.linalg.qr(a)
+    q *= numpy.sign(numpy.diag(r))
+    return gain * (q if rows >= columns else q.T)
+
+
+def initialise_mlp(rng: numpy.random.Generator, sizes: Sizes, last_gain: float) -> Array:
+    """Return flat initial parameters: orthogonal weights (gain sqrt 2, `last_gain` in the last layer), biases 0."""
+    gains = [numpy.sqrt(2.0)] * (len(sizes) - 1) + [last_gain]
+    parts = []
+    for (rows, columns), gain in zip(sizes, gains, strict=True):
+        parts += [orthogonal(rng, rows, columns, gain).ravel(), numpy.zeros(columns)]
+    return numpy.concatenate(parts)
+
+
+def mlp(theta: Array, sizes: Sizes, inputs: Array) -> Array:
+    """Return the outputs (N, K) for `inputs` (N, D), as a formula; the last layer is linear."""
+    *hidden, (weights, biases) = unflatten(theta, sizes)
+    for w, b in hidden:
+        inputs = np.tanh(np.dot(inputs, w) + b)
+    return np.dot(inputs, weights) + biases
+
+
+def activations(layers: Layers, inputs: Array) -> list[Array]:
+    """Return the inputs and what every layer makes of them, (N, width) each, the linear outputs last."""
+    values = [inputs]
+    for weights, biases in layers:
+        z = values[-1] @ weights
+        z += biases
+        values.append(numpy.tanh(z, out=z) if len(values) < len(layers) else z)
+    return values
+
+
+class Linearisation:
+    """The perceptron's derivatives at `theta` and `inputs`: everything that J'u and J v have in common, once."""
+
+    def __init__(self, theta: Array, sizes: Sizes, inputs: Array) -> None:
+        self.sizes, self.layers = sizes, unflatten(theta, sizes)
+        *self.values, self.outputs = activations(self.layers, inputs)
+        self.slopes = [1.0 - a * a for a in self.values[1:]]  # of tanh
+
+    def transposed_product(self, u: Array) -> Array:
+        """Return J'u, (P,), for u (N, K): back-propagation."""
+        result = numpy.empty(count_parameters(self.sizes), u.dtype)
+        parts = unflatten(result, self.sizes)  # views
+        for i in reversed(range(len(parts))):
+            numpy.matmul(self.values[i].T, u, out=parts[i][0])
+            numpy.sum(u, axis=0, out=parts[i][1])
+            if i > 0:
+                u = u @ self.layers[i][0].T
+                u *= self.slopes[i - 1]
+        return result
+
+    def product(self, v: Array) -> Array:
+        """Return J v, (N, K), for v (P,): how the outputs move with theta, layer by layer."""
+        (weights, biases), *others = unflatten(v, self.sizes)
+        moved = self.values[0] @ weights  # the inputs themselves do not move
+        moved += biases
+        for i, (weights, biases) in enumerate(others, start=1):
+            moved *= self.slopes[i - 1]
+            moved = moved @ self.layers[i][0]
+            moved += self.values[i] @ weights
+            moved += biases
+        return moved
+
+
+@primitive
+def perceptron(theta: Array, sizes: Sizes, inputs: Array) -> Array:
+    """Return what `mlp` returns, with its derivatives in theta by hand; those in the inputs are not offered."""
+    return activations(unflatten(theta, sizes), inputs)[-1]
+
+
+@primitive
+def _transposed_product(u: Array, at: Linearisation) -> Array:
+    return at.transposed_product(u)
+
+
+@primitive
+def _product(v: Array, at: Linearisation) -> Array:
+    return at.product(v)
+
+
+def _perceptron_vjp(outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
+    if isbox(theta):  # somebody wants the second derivative in theta: leave it to autograd
+        return make_vjp(lambda theta: mlp(theta, sizes, inputs), theta)[0]
+    at = Linearisation(theta, sizes, inputs)
+    return lambda u: _transposed_product(u, at)
+
+
+defvjp(perceptron, _perceptron_vjp, argnums=[0])
+defvjp(_transposed_product, lambda ans, u, at: lambda v: _product(v, at), argnums=[0])  # linear in u, and
+defvjp(_product, lambda ans, v, at: lambda u: _transposed_product(u, at), argnums=[0])  # linear in v
+
+
+@primitive
+def cut(x: Array, start: int, stop: int) -> Array:
+    """Return x[..., start:stop]; autograd's own derivative of a slice adds its numbers up one by one."""
+    return x[..., start:stop]
+
+
+@primitive
+def _widened(part: Array, start: int, width: int) -> Array:
+    result = numpy.zeros((*part.shape[:-1], width), part.dtype)
+    result[..., start : start + part.shape[-1]] = part
+    return result
+
+
+defvjp(cut, lambda ans, x, start, stop: lambda u: _widened(u, start, x.shape[-1]), argnums=[0])
+defvjp(_widened, lambda ans, part, start, width: lambda u: cut(u, start, start + part.shape[-1]), argnums=[0])

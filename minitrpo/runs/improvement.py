@@ -1,0 +1,97 @@
+"""An update's heavy part, policy and critic, done by the root alone or by a team of ranks: same bits either way."""
+
+from dataclasses import dataclass, fields
+
+from minitrpo.critics import Critic, LinearCritic, MLPCritic, State
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.parallel.ranks import Alone, Ranks
+from minitrpo.parallel.sharing import shares_of
+from minitrpo.parallel.speedup import cores
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array
+from minitrpo.runs.settings import Settings
+from minitrpo.trpo import Batch, Report, trpo_step
+
+CRITIC = "critic_"  # how the critic's arrays are called among others
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Everything that policy and critic learn from in one update: N steps in their one order."""
+
+    iteration: Array  # (1,)
+    max_kl: Array  # (1,)
+    theta: Array  # (P,)
+    observations: Array  # (N, D), filtered
+    actions: Array  # (N, A) floats or (N,) integers
+    advantages: Array  # (N,), standardised
+    times: Array  # (N,)
+    targets: Array  # (N,)
+
+
+class Improver:
+    """What a rank does in an update. The root leads; with `--learner sharded` its team follows."""
+
+    def __init__(self, settings: Settings, spec: EnvironmentSpec, team: Ranks) -> None:
+        self.settings = settings
+        self.policy = spec.policy(settings.hidden_sizes, settings.initial_log_std)
+        self.critic = make_critic(settings, spec)
+        self._team, self._shares = team, shares_of(team)
+
+    def lead(self, lesson: Lesson, critic_state: State, timeline: Timeline) -> tuple[Array, Report, State]:
+        """Return the new theta, what the update did, and the critic's new state; on the root."""
+        with timeline.span("share"):
+            arrays = {f.name: getattr(lesson, f.name) for f in fields(Lesson)}
+            self._team.broadcast_arrays(arrays | {CRITIC + name: array for name, array in critic_state.items()})
+        return self._improve(lesson, critic_state, timeline)
+
+    def follow(self, timeline: Timeline) -> None:
+        """Compute this rank's share of what the root leads; on all other ranks of the team."""
+        with timeline.span("idle"):
+            arrays = self._team.broadcast_arrays({})
+        lesson = Lesson(**{f.name: arrays.pop(f.name) for f in fields(Lesson)})
+        with timeline.span("update"):
+            self._improve(lesson, {name.removeprefix(CRITIC): a for name, a in arrays.items()}, timeline)
+
+    def _improve(self, lesson: Lesson, critic_state: State, timeline: Timeline) -> tuple[Array, Report, State]:
+        s = self.settings
+        with timeline.span("policy"):
+            batch = Batch(lesson.observations, lesson.actions, lesson.advantages, self._shares)
+            theta, report = trpo_step(
+                self.policy,
+                lesson.theta,
+                batch,
+                float(lesson.max_kl[0]),
+                s.cg_iterations,
+                s.cg_damping,
+                s.fisher_fraction,
+            )
+        with timeline.span("critic"):
+            rng = generator(s.seed, int(lesson.iteration[0]), 0, Purpose.CRITIC_FIT)
+            critic_state = self.critic.fit(
+                critic_state, lesson.observations, lesson.times, lesson.targets, rng, self._shares
+            )
+        return theta, report, critic_state
+
+
+def make_improver(settings: Settings, spec: EnvironmentSpec, ranks: Ranks) -> Improver | None:
+    """Return this rank's part in updates, None if it has none; collective.
+
+    A team has a core for each of its ranks: more would wait for one another at every sum.
+    """
+    team = ranks.team(cores()) if settings.learner == "sharded" else Alone() if ranks.rank == 0 else None
+    return None if team is None else Improver(settings, spec, team)
+
+
+def make_critic(settings: Settings, spec: EnvironmentSpec) -> Critic:
+    """Return the critic that the settings ask for."""
+    if settings.critic == "linear":
+        return LinearCritic(spec.observation_size)
+    return MLPCritic(
+        spec.observation_size,
+        settings.hidden_sizes,
+        settings.critic_epochs,
+        settings.critic_minibatch,
+        settings.critic_step_size,
+    )

@@ -1,0 +1,97 @@
+"""Sums over blocks: every row once, and the same bits whoever computes which part."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitrpo.critics import LinearCritic, MLPCritic
+from minitrpo.parallel.ranks import Alone
+from minitrpo.parallel.sharing import TeamShares, shares_of
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+from minitrpo.shares import WHOLE, added, blocks, mean_over_blocks
+from minitrpo.trpo import Batch, trpo_step
+
+QUICK = settings(max_examples=30, deadline=None)
+
+
+class Rehearsal:
+    """A team in one process: asks every rank for its parts, one after the other, as if they ran side by side."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def total(self, parts, count, like):
+        gathered = []
+        for rank in range(self.size):
+            member = Alone()
+            member.rank, member.size = rank, self.size
+            member.all_gather = lambda mine, rows, like, rank=rank: self._keep(gathered, mine, rows[rank], like)
+            TeamShares(member).total(parts, count, like)
+        return added(np.concatenate(gathered))
+
+    def _keep(self, gathered, mine, rows, like):
+        assert mine.shape == (rows, *like.shape)
+        gathered.append(mine)
+        return np.zeros((1, *like.shape))
+
+
+@given(st.integers(1, 5000), st.integers(1, 3000))
+@QUICK
+def test_blocks_cover_all_rows_once_in_order_and_evenly(rows, size):
+    slices = blocks(rows, size)
+    assert [i for s in slices for i in range(rows)[s]] == list(range(rows))
+    lengths = [s.stop - s.start for s in slices]
+    assert max(lengths) <= size
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_no_rows_have_no_blocks():
+    assert blocks(0) == []
+
+
+def test_parts_are_added_from_the_first_to_the_last():
+    parts = np.array([[1e16], [1.0], [1.0], [-1e16]])
+    assert added(parts) == 0.0  # any other order keeps some of the ones
+    assert parts[0] == 1e16
+
+
+@given(st.integers(1, 9000), st.integers(0, 1000))
+@QUICK
+def test_a_mean_over_blocks_is_the_mean(rows, seed):
+    x = np.random.default_rng(seed).standard_normal((rows, 3))
+    np.testing.assert_allclose(mean_over_blocks(lambda r: x[r].mean(axis=0), rows, 3), x.mean(axis=0), atol=1e-13)
+
+
+def test_one_rank_computes_the_whole():
+    assert shares_of(Alone()) is WHOLE
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+@pytest.mark.parametrize("kind", [GaussianPolicy, CategoricalPolicy])
+def test_a_shared_step_has_the_bits_of_a_whole_one(kind, size):
+    rng, policy = np.random.default_rng(size), kind(5, 3, (16, 8))
+    theta, observations = policy.initialise(rng), rng.standard_normal((4000, 5))
+    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, 4000))
+    (one, alone), (other, shared) = (
+        trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], shares), 0.01)
+        for shares in (WHOLE, Rehearsal(size))
+    )
+    assert alone.accepted
+    assert np.array_equal(one, other)
+    assert all(np.array_equal(a, b) for a, b in zip(vars(alone).values(), vars(shared).values(), strict=True))
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+@pytest.mark.parametrize("critic", [LinearCritic(5), MLPCritic(5, (16, 8), epochs=2, minibatch=100)])
+def test_a_shared_fit_has_the_bits_of_a_whole_one(critic, size):
+    rng = np.random.default_rng(size)
+    observations, times = rng.standard_normal((3000, 5)), rng.integers(0, 200, 3000).astype(float)
+    state, targets = critic.initialise(rng), np.sin(observations[:, 0]) + 0.01 * times
+    one, other = (
+        critic.fit(state, observations, times, targets, np.random.default_rng(1), shares)
+        for shares in (WHOLE, Rehearsal(size))
+    )
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert any(not np.array_equal(one[name], state[name]) for name in one)
