@@ -9,7 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from minitrpo.parallel import speedup
 from minitrpo.parallel.speedup import cores
+from minitrpo.runs.start import processor
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("minitrpo", "numpy", "autograd", "gymnasium", "mujoco", "mpi4py", "mpich")
@@ -40,14 +44,20 @@ def installed(package: str) -> str | None:
         return None
 
 
-def processor() -> str:
-    """Return what the machine calls its processor."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+def median(values: Any) -> float:
+    """Return the median, with four digits."""
+    return rounded(np.median(values))
+
+
+def interval(values: Any) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the median, with four digits."""
+    low, high = speedup.interval(np.asarray(values, dtype=float))
+    return rounded(low), rounded(high)
+
+
+def rounded(number: Any) -> float:
+    """Return a number with four digits, all that a measurement deserves."""
+    return float(f"{float(number):.4g}")
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

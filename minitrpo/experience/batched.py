@@ -4,8 +4,6 @@ What Gymnasium does in Python around every step of every copy is done once a tic
 Source: `mujoco.batch` (MuJoCo 4); the tasks are in `mujoco_tasks`.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -62,8 +60,10 @@ class BatchedSimulators:
         one = np.array([lane], np.int32)
         self.batch.reset(one, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self.task.start(seeding.np_random(seed)[0], self._fields["qpos"][lane], self._fields["qvel"][lane])
-        with named_failures():
+        try:
             self.batch.forward(one)
+        except SimulationError as error:
+            raise named(error) from error
         self._steps[lane] = 0
         if self._forces:
             self._fields["cfrc_ext"][lane] = 0
@@ -78,8 +78,10 @@ class BatchedSimulators:
         actions = self.spec.stretched(actions)
         self._ctrl[rows] = actions
         before = self.task.position(self._now(rows)).copy()
-        with named_failures():
+        try:
             self.batch.step(ids, nstep=self.task.frame_skip)
+        except SimulationError as error:
+            raise named(error) from error
         if self._forces:
             self._read_forces(lanes)
         now = self._now(rows)
@@ -113,10 +115,6 @@ def load_model(path: Path) -> Any:
         return mujoco.MjModel.from_xml_path(str(path))
 
 
-@contextmanager
-def named_failures() -> Iterator[None]:
-    """Turn an error inside MuJoCo into LaneFailed for the first lane that has it."""
-    try:
-        yield
-    except SimulationError as error:
-        raise LaneFailed(int(error.ids[0]), f"MuJoCo failed: {error}") from error
+def named(error: SimulationError) -> LaneFailed:
+    """Return the failure of the first lane that MuJoCo complains of."""
+    return LaneFailed(int(error.ids[0]), f"MuJoCo failed: {error}")

@@ -44,7 +44,7 @@ class Record:
         self._arrays = [np.empty((CHUNK, *a.shape), a.dtype) for a in (observations, actions, np.zeros(len(actions)))]
         self.ticks = 0
 
-    def append(self, observations: Array, actions: Array, lanes: Array, rewards: Array) -> None:
+    def append(self, observations: Array, actions: Array, lanes: Array | slice, rewards: Array) -> None:
         """Write a tick down; rewards (k,) are of these lanes, observations and actions of all rows."""
         if self.ticks == len(self._arrays[0]):
             self._arrays = [np.concatenate([a, np.empty_like(a)]) for a in self._arrays]

@@ -139,12 +139,15 @@ class Rollouts:
     def _tick(self, act: Actor, frozen: ObservationFilter) -> list[tuple[int, Array, bool]]:
         """Step the lanes in use once; return (lane, observation behind the step, terminated) of those that ended."""
         lanes = self.lanes
+        rows = slice(self.width) if len(lanes) == self.width else lanes  # numpy is quicker with a slice
         actions = act(frozen(self._observations), self._noise.next(lanes))
-        with self._named_failures():
-            following, rewards, terminated, truncated = self.simulators.step(lanes, actions[lanes])
-        self._returns[lanes] += rewards
-        self._record.append(self._observations, actions, lanes, rewards)
-        self._observations[lanes] = following
+        try:
+            following, rewards, terminated, truncated = self.simulators.step(lanes, actions[rows])
+        except LaneFailed as error:
+            raise self._failure(error.lane, str(error)) from error
+        self._returns[rows] += rewards
+        self._record.append(self._observations, actions, rows, rewards)
+        self._observations[rows] = following
         self.board.beats[0] += 1
         ended = terminated | truncated
         if not ended.any():
