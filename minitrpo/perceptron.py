@@ -10,8 +10,8 @@ from typing import Any
 
 import autograd.numpy as np
 import numpy
-from autograd.core import make_vjp
-from autograd.extend import defvjp, primitive
+from autograd.core import make_jvp, make_vjp
+from autograd.extend import defjvp, defvjp, primitive
 from autograd.tracer import isbox
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
@@ -132,9 +132,18 @@ def _perceptron_vjp(outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -
     return lambda u: _transposed_product(u, at)
 
 
+def _perceptron_jvp(v: Array, outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
+    if isbox(theta):
+        return make_jvp(lambda theta: mlp(theta, sizes, inputs), theta)(v)[1]
+    return _product(v, Linearisation(theta, sizes, inputs))
+
+
 defvjp(perceptron, _perceptron_vjp, argnums=[0])
 defvjp(_transposed_product, lambda ans, u, at: lambda v: _product(v, at), argnums=[0])  # linear in u, and
 defvjp(_product, lambda ans, v, at: lambda u: _transposed_product(u, at), argnums=[0])  # linear in v
+defjvp(perceptron, _perceptron_jvp, argnums=[0])
+defjvp(_transposed_product, "same", argnums=[0])
+defjvp(_product, "same", argnums=[0])
 
 
 @primitive
@@ -152,3 +161,5 @@ def _widened(part: Array, start: int, width: int) -> Array:
 
 defvjp(cut, lambda ans, x, start, stop: lambda u: _widened(u, start, x.shape[-1]), argnums=[0])
 defvjp(_widened, lambda ans, part, start, width: lambda u: cut(u, start, start + part.shape[-1]), argnums=[0])
+defjvp(cut, "same", argnums=[0])
+defjvp(_widened, "same", argnums=[0])

@@ -98,6 +98,7 @@ def test_derivatives_are_autograds_of_the_formula(shape, seed):
     assert np.array_equal(found, at.transposed_product(u))
     forward = make_jvp(lambda theta: mlp(theta, sizes, inputs))(theta)(v)[1]
     np.testing.assert_allclose(at.product(v), forward, rtol=1e-10, atol=1e-12)
+    assert np.array_equal(make_jvp(lambda theta: perceptron(theta, sizes, inputs))(theta)(v)[1], at.product(v))
 
 
 @given(SHAPES, st.integers(0, 10**6))
@@ -129,6 +130,10 @@ def test_second_derivatives_are_those_of_the_formula(hidden):
         return grad(lambda theta: anp.dot(grad(loss(network))(theta), v))(theta)
 
     np.testing.assert_allclose(product(perceptron), product(mlp), rtol=1e-9, atol=1e-11)
+    forwards = [make_jvp(grad(loss(network)))(theta)(v)[1] for network in (perceptron, mlp)]
+    np.testing.assert_allclose(*forwards, rtol=1e-9, atol=1e-11)
+    twice = [make_jvp(lambda t, f=f: make_jvp(f)(t)(v)[1])(theta)(v)[1] for f in map(loss, (perceptron, mlp))]
+    np.testing.assert_allclose(*twice, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("hidden", [[], [3], [4, 3]])
@@ -165,3 +170,5 @@ def test_a_cut_has_the_derivatives_of_a_slice():
     for where in (x, x[0]):
         np.testing.assert_allclose(grad(ours)(where), grad(slices)(where), rtol=1e-13)
         np.testing.assert_allclose(hessian(ours)(where), hessian(slices)(where), rtol=1e-12)
+        along = [make_jvp(grad(g))(where)(where)[1] for g in (ours, slices)]
+        np.testing.assert_allclose(*along, rtol=1e-12)

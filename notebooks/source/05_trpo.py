@@ -48,7 +48,7 @@ from minitrpo.policies import Array, Policy
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import discounted_sums, standardise
 from minitrpo.runs.video import film
-from minitrpo.trpo import Batch, Report, _objective
+from minitrpo.trpo import Batch, Report, _fisher, _gradient, _objective
 
 # %% [markdown]
 # ## A value for every state
@@ -317,9 +317,10 @@ plt.show()
 # Direction and length. A `Batch` has `observations`, `actions` and `advantages`. All you need is imported: `policy_gradient`,
 # `every_kth` (a share of the states is enough for $F$), `fisher_vector_product`, `conjugate_gradient`, `step_scale`,
 # `backtracking`. And `_objective(policy, theta, batch)`, which returns two things: the function
-# `theta -> (surrogate gain, mean KL)` for `backtracking`, and the old policy's distribution rows. Return the new theta and
-# `Report(**vars(search), gradient_norm=..., entropy=...)`: what the search found, the length of $g$, and the mean
-# `policy.entropy` of the old rows (how spread out its actions are). From lecture 03: with damping or without,
+# `theta -> (surrogate gain, mean KL)` for `backtracking`, and the old policy's mean entropy (how spread out its actions
+# are). Return the new theta and `Report(**vars(search), gradient_norm=..., entropy=...)`: what the search found, the length
+# of $g$, and that entropy. `_gradient` and `_fisher`, which the package uses, call `policy_gradient` and
+# `fisher_vector_product` block by block, so that several ranks can share the blocks; you may call them on the whole batch. From lecture 03: with damping or without,
 # $x^\top A\, x = x^\top (g - \text{residual})$.
 
 # %% exercise="trpo_step"

@@ -231,8 +231,8 @@ def whole_matrix(policy, theta, observations, damping):
 
 
 def cut_without_the_rest(rows):
-    """Only whole blocks, if there is one."""
-    return [r for r in blocks(rows) if r.stop - r.start == 2048] or blocks(rows)
+    """Only whole blocks of 512 rows, if there is one."""
+    return [slice(start, start + 512) for start in range(0, rows - 511, 512)] or blocks(rows)
 
 
 def into_v(total, n, damping, v, theta):
@@ -313,7 +313,7 @@ WRONG = {
         named("damping_forgotten", fisher(finish=lambda total, n, damping, v, theta: total / n)),
         named("damping_multiplies_f", fisher(finish=lambda total, n, damping, v, theta: (1 + damping) * total / n)),
         named("damping_not_along_v", fisher(finish=lambda total, n, damping, v, theta: total / n + damping)),
-        named("divided_by_a_block", fisher(finish=lambda t, n, damping, v, theta: t / min(n, 2048) + damping * v)),
+        named("divided_by_a_block", fisher(finish=lambda t, n, damping, v, theta: t / min(n, 1024) + damping * v)),
         named("written_into_v", fisher(finish=into_v)),
         named("both_policies_move", fisher(block=both_policies_move)),
         named("without_the_hessian", fisher(block=without_the_hessian)),
