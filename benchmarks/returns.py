@@ -67,7 +67,7 @@ def ours(run: Run) -> None:
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         words = ["--env", env, "--seed", str(seed), "--preset", "tuned", "--total-steps", str(STEPS[env])]
-        launch(1, "train.py", *words, "--progress", "none", "--out", out, timeout=7200)
+        launch(1, "train.py", *words, "--progress", "none", "--stuck-after", 3600, "--out", out, timeout=7200)
         columns = RunFolder(out).columns()
         theta = RunFolder(out).read_config()
     result = {

@@ -38,6 +38,26 @@ def test_one_two_three_and_five_ranks_give_the_same_bits(job, tmp_path):
         assert lasting(tmp_path / f"{ranks}") == lasting(tmp_path / "alone")
 
 
+@pytest.mark.parametrize("job", JOBS)
+def test_the_sharded_learner_has_the_bits_of_the_root(job, tmp_path):
+    root = train(tmp_path / "root", *JOBS[job])
+    for ranks, physics in ((1, "auto"), (2, "auto"), (3, "gymnasium")):
+        options = ("--learner", "sharded", "--physics", physics)
+        outcome = train(tmp_path / f"{ranks}", *JOBS[job], *options, ranks=ranks)
+        assert outcome.sha256 == root.sha256, f"{ranks} ranks, physics {physics}"
+        assert lasting(tmp_path / f"{ranks}") == lasting(tmp_path / "root")
+
+
+def test_a_run_may_be_resumed_with_the_other_learner(tmp_path):
+    whole = train(tmp_path / "whole", *JOBS["reacher"])
+    train(tmp_path / "half", *JOBS["reacher"], "--total-steps", 3000, "--learner", "sharded", ranks=2)
+    resumed = run(SCRIPTS / "train.py", "--resume", tmp_path / "half", "--learner", "root", "--total-steps", 6000)
+    assert resumed.sha256 == whole.sha256
+    train(tmp_path / "other", *JOBS["reacher"], "--total-steps", 3000)
+    options = ("--resume", tmp_path / "other", "--learner", "sharded", "--total-steps", 6000)
+    assert run(SCRIPTS / "train.py", *options, ranks=2).sha256 == whole.sha256
+
+
 def test_static_and_dynamic_pool_agree(tmp_path):
     hashes = {
         train(tmp_path / pool, *JOBS["reacher"], "--pool", pool, ranks=2).sha256 for pool in ("static", "dynamic")

@@ -1,9 +1,16 @@
 """Sums over blocks: every row once, and the same bits whoever computes which part."""
 
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.parallel.ranks import Alone
@@ -95,3 +102,55 @@ def test_a_shared_fit_has_the_bits_of_a_whole_one(critic, size):
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name]) for name in one)
     assert any(not np.array_equal(one[name], state[name]) for name in one)
+
+
+def lesson(shares):
+    """Return the hash of a policy step and a critic fit, large enough for every rank to have a share."""
+    rng, policy, critic = np.random.default_rng(0), GaussianPolicy(5, 3, (16, 8)), MLPCritic(5, (16,), epochs=2)
+    theta, observations = policy.initialise(rng), rng.standard_normal((9000, 5))
+    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, 9000))
+    theta, report = trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], shares), 0.01)
+    assert report.accepted
+    targets, state = np.sin(observations[:, 1]), critic.initialise(rng)
+    state = critic.fit(state, observations, np.zeros(9000), targets, np.random.default_rng(1), shares)
+    return hashlib.sha256(theta.tobytes() + state["phi"].tobytes()).hexdigest()
+
+
+PROGRAM = """
+import sys
+from threadpoolctl import threadpool_limits
+from minitrpo.parallel.ranks import connect
+from minitrpo.parallel.sharing import shares_of
+from tests_shares import lesson
+
+ranks = connect()
+team = ranks.team(int(sys.argv[1]))
+expected = min(ranks.size, int(sys.argv[1]))
+assert (team is None) == (ranks.rank >= expected)
+found = None
+if team is not None:
+    assert (team.size, team.rank) == (expected, ranks.rank)
+    sent = {"a": __import__("numpy").arange(3), "b": __import__("numpy").ones((2, 2), "f4")} if team.rank == 0 else {}
+    got = team.broadcast_arrays(sent)
+    assert got["a"].tolist() == [0, 1, 2] and got["b"].dtype == "f4" and got["b"].shape == (2, 2)
+    with threadpool_limits(1):
+        found = lesson(shares_of(team))
+everybody = ranks.gather_objects(found)
+if ranks.rank == 0:
+    assert set(everybody[:expected]) == {found}, everybody
+    print(found)
+"""
+
+
+@pytest.mark.parametrize(("ranks", "per_node"), [(1, 1), (2, 2), (3, 3), (5, 5), (3, 2)])
+def test_a_team_of_real_ranks_has_the_bits_of_one_process(ranks, per_node, tmp_path):
+    (tmp_path / "tests_shares.py").write_text(Path(__file__).read_text())
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["mpiexec", "-n", str(ranks), sys.executable, "-c", PROGRAM, str(per_node)],
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path,
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with threadpool_limits(1):
+        assert done.stdout.strip() == lesson(WHOLE)
