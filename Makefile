@@ -1,11 +1,12 @@
 # `make train` and `make test` are all a fresh machine with Python 3.11 and make needs; each builds .venv first.
 PYTHON ?= python3.11
 NP ?= 2
+NAME ?= limit
 ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help train test lab notebooks check-exercise lint doctor lock clean
+.PHONY: help train test lab notebooks check-exercise benchmark lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -26,6 +27,10 @@ notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and exe
 check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=notebooks/03_conjugate_gradient.ipynb
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)
 
+benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or peers, scaling, returns)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
+
 lint: .venv/ready-dev ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,9 +39,9 @@ lint: .venv/ready-dev ## check style and types
 doctor: .venv/ready-core ## say whether this machine can run everything
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo.doctor
 
-lock: ## renew requirements.lock with the newest versions that pyproject.toml allows (core, dev and course)
+lock: ## renew requirements.lock with the newest versions that pyproject.toml allows
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/pip install -q '.[dev,course]'
+	.venv-lock/bin/pip install -q '.[dev,course,bench]'
 	.venv-lock/bin/pip freeze --exclude minitrpo | LC_ALL=C sort -f > requirements.lock
 	rm -rf .venv-lock build *.egg-info
 
@@ -53,6 +58,10 @@ clean: ## remove .venv and caches; run folders stay
 
 .venv/ready-dev: .venv/ready-core
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@touch $@
+
+.venv/ready-bench: .venv/ready-core
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[bench]'
 	@touch $@
 
 .venv/ready-course: .venv/ready-core
