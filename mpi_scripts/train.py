@@ -26,7 +26,7 @@ def run(job: Job, ranks: Ranks, watchdog: Watchdog) -> None:
     )
     if ranks.rank == 0:
         print(f"{start.settings.env}: {ranks.size} rank(s), seed {start.settings.seed}, run folder {path}", flush=True)
-    timeline = train(start, ranks, job.progress, watchdog.board, keep_trace=job.trace)
+    timeline = train(start, ranks, job.progress, watchdog.board, job.trace, job.oversubscribe)
     spans = ranks.gather_objects(timeline.spans)
     if ranks.rank == 0:
         if job.trace:

@@ -107,8 +107,7 @@ class Rollouts:
 
     def snapshots(self) -> list[LaneSnapshot]:
         """Return the unfinished episodes of all lanes between two segments, in lane order."""
-        columns = 1 if self.spec.discrete else self.spec.action_size
-        none = empty(self.spec.observation_size, columns, self.spec.discrete).actions
+        none = self.nothing().actions
         return [
             LaneSnapshot(
                 int(self.board.numbers[lane]),
@@ -196,9 +195,13 @@ class Rollouts:
         self._past_actions[lane].append(actions)
         return piece
 
-    def _all(self, pieces: list[Episodes]) -> Episodes:
+    def nothing(self) -> Episodes:
+        """Return Episodes without a step: what a rank without work contributes."""
         columns = 1 if self.spec.discrete else self.spec.action_size
-        return concatenate([empty(self.spec.observation_size, columns, self.spec.discrete), *pieces])
+        return empty(self.spec.observation_size, columns, self.spec.discrete)
+
+    def _all(self, pieces: list[Episodes]) -> Episodes:
+        return concatenate([self.nothing(), *pieces])
 
     @contextmanager
     def _named_failures(self) -> Iterator[None]:

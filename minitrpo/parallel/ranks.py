@@ -31,6 +31,7 @@ class Ranks(Protocol):
     def broadcast_arrays(self, arrays: dict[str, Array]) -> dict[str, Array]: ...
     def all_gather(self, mine: Array, rows: list[int], like: Array) -> Array: ...
     def barrier(self) -> None: ...
+    def wait_for_all(self) -> None: ...
     def counter(self) -> Counter: ...
     def team(self, per_node: int) -> "Ranks | None": ...
     def abort(self, code: int) -> None: ...
@@ -90,6 +91,9 @@ class Alone:
         return mine
 
     def barrier(self) -> None:
+        """Wait for nobody."""
+
+    def wait_for_all(self) -> None:
         """Wait for nobody."""
 
     def counter(self) -> Counter:
@@ -175,6 +179,10 @@ class MPIRanks:
         """Wait, asleep, until every rank is here."""
         self._wait(self._comm.Ibarrier())
 
+    def wait_for_all(self) -> None:
+        """Wait for the end of something long, in deep sleep: a barrier that costs the other ranks nothing."""
+        self._wait(self._comm.Ibarrier(), longest=0.05)
+
     def counter(self) -> Counter:
         """Return a counter that lives in the memory of rank 0; collective."""
         self._counters.append(WindowCounter(self._mpi, self._comm))
@@ -195,9 +203,9 @@ class MPIRanks:
         for counter in self._counters:
             counter.free()
 
-    def _wait(self, request: Any) -> None:
-        """Wait for a request without burning the core: sleep a little longer each time, 1 ms at most."""
+    def _wait(self, request: Any, longest: float = 1e-3) -> None:
+        """Wait for a request without burning the core: sleep a little longer each time, `longest` seconds at most."""
         pause = 20e-6
         while not request.Test():
             time.sleep(pause)
-            pause = min(2 * pause, 1e-3)
+            pause = min(2 * pause, longest)

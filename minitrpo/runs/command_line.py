@@ -20,6 +20,7 @@ class Job:
     out: str | None
     resume: str | None
     trace: bool
+    oversubscribe: bool
     progress: str
     stuck_after: float
 
@@ -93,6 +94,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", metavar="DIR", help="run folder to create (default: runs/ENV-seedS, numbered)")
     made.add_argument("--resume", metavar="DIR", help="go on with the run in this folder, to the bit")
     made.add_argument("--trace", action="store_true", help="write trace.json, what every rank did when (Perfetto)")
+    made.add_argument(
+        "--oversubscribe",
+        action="store_true",
+        help="let ranks work that have no core of their own; the bits are the same",
+    )
     modes = ("auto", "bar", "lines", "none")
     made.add_argument("--progress", choices=modes, default="auto", help="auto: a bar on a terminal, else lines")
     made.add_argument(

@@ -7,7 +7,6 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.ranks import Alone, Ranks
 from minitrpo.parallel.sharing import shares_of
-from minitrpo.parallel.speedup import cores
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.runs.settings import Settings
@@ -76,12 +75,10 @@ class Improver:
 
 
 def make_improver(settings: Settings, spec: EnvironmentSpec, ranks: Ranks) -> Improver | None:
-    """Return this rank's part in updates, None if it has none; collective.
-
-    A team has a core for each of its ranks: more would wait for one another at every sum.
-    """
-    team = ranks.team(cores()) if settings.learner == "sharded" else Alone() if ranks.rank == 0 else None
-    return None if team is None else Improver(settings, spec, team)
+    """Return this rank's part in updates, None if it has none."""
+    if settings.learner == "sharded":
+        return Improver(settings, spec, ranks)
+    return Improver(settings, spec, Alone()) if ranks.rank == 0 else None
 
 
 def make_critic(settings: Settings, spec: EnvironmentSpec) -> Critic:

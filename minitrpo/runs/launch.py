@@ -1,7 +1,9 @@
 """From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
 import os
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -51,13 +53,18 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
 
 def interrupted(ranks: Ranks, watchdog: Watchdog) -> None:
     """Say how to go on after Ctrl-C; MPI ranks leave at once, as their partners may be gone already."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # launchers may send it twice
     watchdog.dismiss()
     resume = watchdog.job().get("resume")
     if ranks.rank == 0:
         print("\ninterrupted" + (f"; nothing is lost, to go on: {resume}" if resume else ""), flush=True)
-    if ranks.size > 1:
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
+    if ranks.size == 1:
+        return
+    sys.stderr.flush()
+    if ranks.rank == 0:
+        ranks.abort(INTERRUPTED)
+    time.sleep(1.0)  # once a rank has left, the launcher kills all others: the root speaks first, and ends them
+    os._exit(INTERRUPTED)
 
 
 def explain(error: BaseException) -> str:

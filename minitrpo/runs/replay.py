@@ -6,11 +6,11 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.experience.episodes import Episodes
 from minitrpo.parallel.ranks import Alone
+from minitrpo.runs.collecting import Collector
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.improvement import Improver
 from minitrpo.runs.learner import Learner, Plan
 from minitrpo.runs.settings import Settings
-from minitrpo.runs.training import Collector
 
 
 def replay(folder: RunFolder, episode: int) -> str:

@@ -1,7 +1,7 @@
 """The loop: broadcast the plan, collect on all ranks, gather to the root, learn, log, checkpoint."""
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,70 +10,16 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.board import Board
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.rollouts import LaneSnapshot, Rollouts
-from minitrpo.experience.simulators import simulators
-from minitrpo.parallel.pool import DynamicPool, Pool, StaticPool, at_once, lanes_of
 from minitrpo.parallel.ranks import Ranks
+from minitrpo.parallel.speedup import cores
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
+from minitrpo.runs.collecting import Collector
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.improvement import Improver, make_improver
 from minitrpo.runs.learner import Learner, Plan
 from minitrpo.runs.progress import Progress
 from minitrpo.runs.settings import Settings
-
-
-class Collector:
-    """A rank's part of collecting: its rollouts and its way to the next request."""
-
-    def __init__(self, settings: Settings, spec: EnvironmentSpec, ranks: Ranks, board: Board | None = None) -> None:
-        self.settings, self.ranks = settings, ranks
-        policy = spec.policy(settings.hidden_sizes, settings.initial_log_std)
-        copies = simulators(spec, settings.lanes, settings.physics)
-        self.rollouts = Rollouts(spec, policy, copies, settings.seed, board)
-        self.pool: Pool = DynamicPool(ranks) if settings.pool == "dynamic" else StaticPool(ranks)
-        self.lanes = lanes_of(ranks.rank, ranks.size, settings.lanes)
-
-    def collect(self, plan: Plan) -> Episodes:
-        """Return this rank's share of what the plan asks for."""
-        if self.settings.requests == "segments":
-            return self.rollouts.advance(
-                plan.theta, plan.observation_filter, self.lanes, self.settings.lanes, plan.amount
-            )
-        hands = at_once(plan.amount, self.ranks.size, self.rollouts.width)
-        draw = self.pool.draw_from(plan.amount)
-        return self.rollouts.play(plan.theta, plan.observation_filter, plan.iteration, draw, hands)
-
-    def gather(self, mine: Episodes) -> Episodes:
-        """Return everybody's episodes in their one order, on the root."""
-        arrays = {f.name: self.ranks.gather_rows(getattr(mine, f.name)) for f in fields(Episodes)}
-        return Episodes(**arrays).sorted() if self.ranks.rank == 0 else mine
-
-    def lane_arrays(self) -> dict[str, Array]:
-        """Return the unfinished episodes of all segments as arrays, for the checkpoint, on the root; collective."""
-        if self.settings.requests == "episodes":
-            return {}
-        snapshots = [s for part in self.ranks.gather_objects(self.rollouts.snapshots()) for s in part]
-        if not snapshots:
-            return {}
-        return {
-            "lane_numbers": np.array([s.number for s in snapshots]),
-            "lane_lengths": np.array([len(s.actions) for s in snapshots]),
-            "lane_actions": np.concatenate([s.actions for s in snapshots]),
-            "lane_observations": np.array([s.observation for s in snapshots]),
-        }
-
-    def restore_lanes(self, arrays: dict[str, Array]) -> None:
-        """Put the unfinished episodes of this rank's lanes back."""
-        if "lane_numbers" not in arrays:
-            return
-        actions = np.split(arrays["lane_actions"], np.cumsum(arrays["lane_lengths"])[:-1])
-        self.rollouts.restore(
-            [
-                LaneSnapshot(int(arrays["lane_numbers"][i]), actions[i], arrays["lane_observations"][i])
-                for i in self.lanes
-            ]
-        )
 
 
 @dataclass(frozen=True)
@@ -87,22 +33,36 @@ class Start:
 
 
 def train(
-    start: Start, ranks: Ranks, progress: str = "lines", board: Board | None = None, keep_trace: bool = False
+    start: Start,
+    ranks: Ranks,
+    progress: str = "lines",
+    board: Board | None = None,
+    keep_trace: bool = False,
+    oversubscribe: bool = False,
 ) -> Timeline:
     """Run the loop on every rank until the steps are used up; return what this rank did when.
 
-    progress: auto, bar, lines or none. board: where a watchdog reads what is being played.
+    progress: auto, bar, lines or none. board: where a watchdog reads what is being played. Ranks beyond the cores of
+    their machine leave the work to the others, who do it sooner alone, unless `oversubscribe` makes all of them work.
     """
     check_ranks(start.settings, ranks.size)
-    collector = Collector(start.settings, start.spec, ranks, board)
-    collector.restore_lanes(start.checkpoint)
-    improver = make_improver(start.settings, start.spec, ranks)
+    crew = ranks.team(ranks.size if oversubscribe else cores())
     timeline = Timeline(ranks, keep_trace)
+    if crew is None:
+        with timeline.span("idle"):
+            ranks.wait_for_all()
+        return timeline
+    collector = Collector(start.settings, start.spec, crew, board)
+    collector.restore_lanes(start.checkpoint)
+    improver = make_improver(start.settings, start.spec, crew)
     if ranks.rank == 0 and improver is not None:
-        root = Root(start, improver, progress, ranks.size)
-        root_loop(root, collector, ranks, timeline)
+        root = Root(start, improver, progress, ranks.size, crew.size)
+        root_loop(root, collector, crew, timeline)
     else:
-        worker_loop(collector, improver, ranks, timeline)
+        worker_loop(collector, improver, crew, timeline)
+    crew.close()
+    if crew.size < ranks.size:
+        ranks.wait_for_all()
     return timeline
 
 
@@ -156,9 +116,10 @@ def root_loop(root: "Root", collector: Collector, ranks: Ranks, timeline: Timeli
 class Root:
     """What only rank 0 has: the learner, the run folder and the display."""
 
-    def __init__(self, start: Start, improver: Improver, progress: str, size: int) -> None:
+    def __init__(self, start: Start, improver: Improver, progress: str, size: int, crew_size: int) -> None:
         settings, checkpoint = start.settings, start.checkpoint
         self.settings, self.spec, self.folder, self.size = settings, start.spec, start.folder, size
+        self.crew_size = crew_size
         self.learner = Learner(settings, start.spec, improver)
         self.time, self._last = 0.0, 0.0  # seconds of the run, and of this process, at the last update
         if checkpoint:
@@ -169,6 +130,11 @@ class Root:
             self._save({})
         self.progress = Progress(progress, settings.total_steps, self.learner.env_steps)
         self._idle = 0
+        if crew_size < size:
+            self.progress.note(
+                f"note: {size} ranks, {crew_size} core(s): {size - crew_size} rank(s) leave the work to the others, "
+                "who do it sooner alone; --oversubscribe makes all of them work"
+            )
         if start.spec.max_episode_steps is None and settings.requests == "episodes":
             self.progress.note(
                 f"note: {start.spec.id} has no time limit, so an episode may never end; "
@@ -177,14 +143,14 @@ class Root:
 
     def mention_idle_ranks(self, plan: Plan) -> None:
         """Say so when there are fewer requests than ranks, and what can be done; once per change."""
-        idle = max(0, self.size - plan.amount) if self.settings.requests == "episodes" else 0
+        idle = max(0, self.crew_size - plan.amount) if self.settings.requests == "episodes" else 0
         if plan.iteration == 1 and self.spec.max_episode_steps is None:
             return  # the length of an episode is still a guess
         if idle != self._idle and idle > 0:
-            enough = int(self.size * self.learner.mean_length)
+            enough = int(self.crew_size * self.learner.mean_length)
             self.progress.note(
-                f"note: {plan.amount} episode(s) of about {self.learner.mean_length:.0f} steps for {self.size} ranks: "
-                f"{idle} rank(s) have nothing to do. --requests segments cuts them into equal shares; "
+                f"note: {plan.amount} episode(s) of about {self.learner.mean_length:.0f} steps for {self.crew_size} "
+                f"ranks: {idle} rank(s) have nothing to do. --requests segments cuts them into equal shares; "
                 f"--steps-per-update {enough} would give each rank an episode"
             )
         self._idle = idle

@@ -436,6 +436,7 @@ plt.show()
 
 # %%
 JOB = ("--env", "CartPole-v1", "--total-steps", budget(8000, 2000), "--steps-per-update", 1000, "--trace")
+JOB = (*JOB, "--oversubscribe")  # all ranks work, on however few cores
 jobs = [(1, "dynamic"), (2, "dynamic"), (2, "static"), *budget([(3, "dynamic"), (3, "static")], [])]
 runs = {(ranks, pool): train(ranks, *JOB, "--pool", pool) for ranks, pool in jobs}
 for (ranks, pool), run in runs.items():

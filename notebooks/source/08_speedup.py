@@ -271,7 +271,9 @@ compare("slow-down of rank 0 by ranks that spin", guess_spinning, spinning / asl
 # %% [markdown]
 # On a machine with more cores than ranks you see 1, and the trap stays hidden until somebody runs your program on a
 # laptop. With fewer cores it is a learner that looks slow although nothing is wrong with it. So: sleep, and mark every
-# oversubscribed point in a figure as what it is. It says nothing about a machine with more cores.
+# oversubscribed point in a figure as what it is. It says nothing about a machine with more cores. `train.py` goes one step
+# further: ranks that have no core of their own leave the episodes to those that have one, who play more of them in lockstep,
+# which is cheaper. `--oversubscribe` makes all of them work; the policy is the same to the bit.
 #
 # ## What limits it? Turn Amdahl's law around
 #
