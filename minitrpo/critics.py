@@ -99,8 +99,9 @@ class MLPCritic:
     def predict(self, state: State, observations: Array, times: Array) -> Array:
         """Return V(s), shape (N,)."""
         phi = state["phi"]
-        outputs = activations(unflatten(phi, self.sizes), observations.astype(phi.dtype))[-1]
-        return np.asarray(state["shift"] + state["scale"] * outputs[:, 0])
+        layers, inputs = unflatten(phi, self.sizes), observations.astype(phi.dtype)
+        outputs = [activations(layers, inputs[rows])[-1][:, 0] for rows in blocks(len(inputs))]
+        return np.asarray(state["shift"] + state["scale"] * np.concatenate([np.zeros(0, phi.dtype), *outputs]))
 
     def fit(
         self,
@@ -147,18 +148,24 @@ def squared_error_gradients(phi: Array, sizes: Sizes, inputs: Array, targets: Ar
     By hand, and for B parts at once: at this size a tape, and Python, cost more than the sums.
     """
     layers = unflatten(phi, sizes)
-    *values, outputs = activations(layers, inputs)
-    delta = (outputs - targets[..., None]) / targets.shape[-1]  # error at the output of the layer
-    gradients = []
+    *values, delta = activations(layers, inputs)
+    delta[..., 0] -= targets
+    delta /= targets.shape[-1]  # error at the output of the layer
+    gradients = np.empty((len(inputs), len(phi)), delta.dtype)
+    stop = len(phi)
     for i in reversed(range(len(layers))):
-        weights_gradients = values[i].transpose(0, 2, 1) @ delta
-        gradients += [delta.sum(axis=1), weights_gradients.reshape(len(inputs), -1)]
+        rows, columns = sizes[i]
+        middle, start = stop - columns, stop - columns - rows * columns
+        np.add.reduce(delta, axis=1, out=gradients[:, middle:stop])
+        into = gradients[:, start:middle].reshape(-1, rows, columns)  # a view
+        np.matmul(values[i].transpose(0, 2, 1), delta, out=into)
         if i > 0:
             slopes = values[i] * values[i]
             np.subtract(1.0, slopes, out=slopes)
             delta = delta @ layers[i][0].T
             delta *= slopes
-    return np.concatenate(gradients[::-1], axis=1)
+        stop = start
+    return gradients
 
 
 def adam(state: State, gradient: Array, step_size: float, b1: float = 0.9, b2: float = 0.999) -> None:
@@ -166,8 +173,14 @@ def adam(state: State, gradient: Array, step_size: float, b1: float = 0.9, b2: f
     state["updates"] += 1
     k = float(state["updates"][0])
     m, v = state["moment"], state["square"]
-    m += (1 - b1) * (gradient - m)
-    v += (1 - b2) * (gradient * gradient - v)
-    size = np.sqrt(v)
-    size += 1e-8
-    state["phi"] -= step_size * math.sqrt(1 - b2**k) / (1 - b1**k) * m / size
+    m *= b1
+    m += (1 - b1) * gradient
+    square = gradient * gradient
+    square *= 1 - b2
+    v *= b2
+    v += square
+    step = np.sqrt(v, out=square)
+    step += 1e-8
+    np.divide(m, step, out=step)
+    step *= step_size * math.sqrt(1 - b2**k) / (1 - b1**k)
+    state["phi"] -= step
