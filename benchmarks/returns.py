@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +21,6 @@ import numpy as np
 from benchmarks.record import RESULTS, provenance, thinned, write_json
 from minitrpo.classroom import launch
 from minitrpo.parallel.speedup import cores
-from minitrpo.runs.command_line import parse
 from minitrpo.runs.folder import RunFolder
 
 LAST = 100  # episodes that a score is the mean of
@@ -69,12 +67,12 @@ def ours(run: Run) -> None:
         words = ["--env", env, "--seed", str(seed), "--preset", "tuned", "--total-steps", str(STEPS[env])]
         launch(1, "train.py", *words, "--progress", "none", "--stuck-after", 3600, "--out", out, timeout=7200)
         columns = RunFolder(out).columns()
-        theta = RunFolder(out).read_config()
+        settings = RunFolder(out).read_config()["settings"]
     result = {
         "system": "minitrpo",
         "env": env,
         "seed": seed,
-        "settings": theta["settings"] if "settings" in theta else asdict(parse(words).settings()),
+        "settings": settings,
         "seconds": round(float(columns["time_s"][-1]), 1),
         "provenance": provenance() | {"command": " ".join(["python mpi_scripts/train.py", *words])},
         "curve": thinned(curve_of(columns)),

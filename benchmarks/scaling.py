@@ -4,7 +4,6 @@
 
 Every run is `mpiexec -n RANKS python mpi_scripts/train.py` in a folder of its own; the rounds go through all
 combinations by turns. A run's first update is not counted. On more ranks than cores the question is what is lost.
-`--fisher-fraction` is a share of states, or several: 0.2 is train.py's default, 1.0 what most libraries do.
 """
 
 import argparse

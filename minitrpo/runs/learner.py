@@ -12,6 +12,7 @@ from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.pool import requests_for
+from minitrpo.parallel.ranks import Alone
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.returns import explained_variance, gae, next_values, standardise
@@ -46,10 +47,11 @@ class Plan:
 class Learner:
     """theta, critic, filter and controller, and the counters of the run; everything that a checkpoint holds."""
 
-    def __init__(self, settings: Settings, spec: EnvironmentSpec, improver: Improver) -> None:
-        self.settings, self.improver = settings, improver
-        self.critic = improver.critic
-        self.theta = improver.policy.initialise(generator(settings.seed, 0, 0, Purpose.POLICY))
+    def __init__(self, settings: Settings, spec: EnvironmentSpec, improver: Improver | None = None) -> None:
+        self.settings = settings
+        self.improver = improver or Improver(settings, spec, Alone())
+        self.policy, self.critic = self.improver.policy, self.improver.critic
+        self.theta = self.policy.initialise(generator(settings.seed, 0, 0, Purpose.POLICY))
         self.critic_state: State = self.critic.initialise(generator(settings.seed, 0, 0, Purpose.CRITIC))
         self.filter = ObservationFilter.identity(spec.observation_size, settings.filter_clip)
         self.knobs = Knobs(settings.steps_per_update, settings.max_kl)

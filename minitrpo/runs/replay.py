@@ -8,7 +8,6 @@ from minitrpo.experience.episodes import Episodes
 from minitrpo.parallel.ranks import Alone
 from minitrpo.runs.collecting import Collector
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.improvement import Improver
 from minitrpo.runs.learner import Learner, Plan
 from minitrpo.runs.settings import Settings
 
@@ -19,7 +18,7 @@ def replay(folder: RunFolder, episode: int) -> str:
     checkpoint = folder.load_checkpoint()
     spec = describe(settings.env)
     collector = Collector(settings, spec, Alone())
-    learner = Learner(settings, spec, Improver(settings, spec, Alone()))
+    learner = Learner(settings, spec)
     learner.restore(checkpoint)
     plan = learner.plan()
     with threadpool_limits(1):

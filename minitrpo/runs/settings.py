@@ -132,6 +132,7 @@ TUNED: dict[str, dict[str, Any]] = {
     "HalfCheetah-v5": {"max_kl": 0.04},
     "Walker2d-v5": {"max_kl": 0.02},
     "Swimmer-v5": {"discount": 0.9999},
+    "Ant-v5": {"initial_log_std": -1.0},
     "CartPole-v1": {"max_kl": 0.02},
     "Pendulum-v1": {"max_kl": 0.04, "discount": 0.95},
 }

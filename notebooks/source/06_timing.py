@@ -47,9 +47,9 @@ from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, c
 from minitrpo.experience.environments import describe, make
 from minitrpo.parallel.ranks import Alone
 from minitrpo.parallel.timing import Span, Timeline, read_chrome_trace
+from minitrpo.runs.collecting import Collector
 from minitrpo.runs.learner import Learner
 from minitrpo.runs.settings import Settings
-from minitrpo.runs.training import Collector
 
 # %% [markdown]
 # ## One iteration, taken apart
@@ -64,7 +64,7 @@ STEPS = budget(20_000, 1_000)
 settings = Settings(env="Reacher-v5", steps_per_update=STEPS, physics="gymnasium")
 spec = describe(settings.env)
 collector = Collector(settings, spec, Alone())
-learner = Learner(settings, spec, spec.policy(settings.hidden_sizes))
+learner = Learner(settings, spec)
 
 # %% [markdown]
 # A stopwatch is two looks at a clock, and a difference. We do the whole iteration twice and keep the second: the first
@@ -476,10 +476,11 @@ plt.tight_layout()
 plt.show()
 
 # %% [markdown]
-# How to read it: what lies in `tracer.py`, `core.py` and `numpy_vjps.py` is autograd, which records every operation and
-# plays it back; what lies in `critics.py` works on the value function, minibatch after minibatch; `tensordot` is a
-# product of matrices. Operators such as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their
-# time is booked on the function in which they stand, for instance on autograd's wrapper `f_wrapped`. And a profiler is
+# How to read it: what lies in `perceptron.py` is the network and its two derivatives, on behalf of the policy
+# (`product`, `transposed_product`, some of `activations`) or of the critic; what lies in `critics.py` works on the value
+# function, minibatch after minibatch; `tracer.py`, `core.py` and `numpy_vjps.py` are autograd, which records operations
+# and plays them back. Operators such as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their time is
+# booked on the function in which they stand. And a profiler is
 # a thumb on the scales: compare "watched" with "unwatched". Use it to find *where*, and a stopwatch to find *how long*.
 #
 # ## Bug hunt

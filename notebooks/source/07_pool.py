@@ -382,7 +382,7 @@ def thetas(hands, sort, critic):
     """Return theta after each update on CartPole, with the episodes as they come or sorted by number."""
     settings = Settings(env="CartPole-v1", steps_per_update=500, critic=critic)
     spec = describe(settings.env)
-    learner = Learner(settings, spec, spec.policy(settings.hidden_sizes))
+    learner = Learner(settings, spec)
     rollouts = Rollouts(spec, learner.policy, simulators(spec, 16), settings.seed)
     history = []
     for _ in range(budget(20, 4)):

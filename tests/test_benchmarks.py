@@ -1,0 +1,112 @@
+"""The benchmarks: what they compare is the same work, what they say is what was recorded."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import report  # noqa: E402
+from benchmarks.limit import OpenLoop, Scribe  # noqa: E402
+from benchmarks.record import RESULTS, interval, median, provenance, thinned, write_json  # noqa: E402
+from benchmarks.returns import FEW_SEEDS, STEPS, curve_of  # noqa: E402
+from minitrpo.experience.environments import describe  # noqa: E402
+from minitrpo.experience.filters import ObservationFilter  # noqa: E402
+from minitrpo.experience.rollouts import Rollouts  # noqa: E402
+
+RUNS = sorted((RESULTS / "returns").glob("*.json"))
+
+
+@pytest.mark.parametrize("env", ["Reacher-v5", "Hopper-v5"])
+def test_open_loop_physics_ends_where_the_rollouts_did(env):
+    spec = describe(env)
+    scribe = Scribe(spec, 4)
+    policy, numbers = spec.policy((8,)), iter(range(9))
+    rollouts = Rollouts(spec, policy, scribe, run_seed=1)
+    theta = policy.initialise(np.random.default_rng(0))
+    steps = rollouts.play(
+        theta, ObservationFilter.identity(spec.observation_size), 1, lambda: next(numbers, None), 4
+    ).steps
+    assert steps == sum(len(lanes) for _, lanes, numbers in scribe.asked if numbers.ndim == 2)
+    bare = OpenLoop(scribe.model, 4, scribe.task.frame_skip, scribe.asked)
+    bare.run()
+    qpos, qvel, _ = bare.fields
+    assert np.array_equal(qpos, scribe._fields["qpos"])
+    assert np.array_equal(qvel, scribe._fields["qvel"])
+    assert np.any(qpos)
+
+
+def test_a_curve_is_the_mean_of_the_last_100_episodes():
+    rng = np.random.default_rng(0)
+    episodes = rng.integers(0, 40, 30)
+    returns = np.where(episodes > 0, rng.standard_normal(30), np.nan)
+    columns = {"env_steps": 1000.0 * np.arange(1, 31), "episodes": episodes.astype(float), "mean_return": returns}
+    points = dict(curve_of(columns))
+    assert list(points) == [1000 * (i + 1) for i in range(30) if episodes[i]]
+    for i in np.flatnonzero(episodes):
+        each, first = [], i
+        while first >= 0 and len(each) < 100:
+            each += [returns[first]] * int(episodes[first])
+            first -= 1
+        assert points[1000 * (i + 1)] == pytest.approx(np.mean(each))
+
+
+@pytest.mark.parametrize("n", [1, 99, 100, 101, 489])
+def test_a_thinned_curve_is_short_and_keeps_its_end(n):
+    points = [(i, float(i)) for i in range(n)]
+    few = thinned(points)
+    assert len(few) <= 100
+    assert few[-1] == points[-1]
+    assert few == sorted(few)
+
+
+def test_the_interquartile_mean_is_the_mean_of_the_middle_half():
+    scores = np.array([9000.0, 1.0, 4.0, 3.0, -80.0, 2.0, 5.0, 6.0])
+    assert report.iqm(scores) == pytest.approx(np.mean([2.0, 3.0, 4.0, 5.0]))
+    low, high = report.iqm_interval(scores)
+    assert low < 3.5 < high
+    assert np.isnan(report.iqm_interval(np.ones(1))).all()
+
+
+def test_medians_and_intervals_have_four_digits():
+    samples = np.random.default_rng(0).gamma(3.0, 0.1234567, 9)
+    assert median(samples) == float(f"{np.median(samples):.4g}")
+    low, high = interval(samples)
+    assert low < median(samples) < high
+
+
+def test_results_are_written_whole_and_read_again(tmp_path):
+    content = {"provenance": provenance(("scipy", "no-such-package")), "lines": [{"a": 1.5}]}
+    write_json(tmp_path / "new" / "x.json", content)
+    assert json.loads((tmp_path / "new" / "x.json").read_text()) == content
+    assert "scipy" in content["provenance"]["versions"]
+    assert "no-such-package" not in content["provenance"]["versions"]
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["x.json"]
+
+
+def test_the_readme_says_what_was_recorded(monkeypatch, tmp_path):
+    monkeypatch.setattr(report, "save", lambda figure, name: report.plt.close(figure))
+    text = report.README.read_text()
+    assert report.filled(text) == text, "python -m benchmarks.report has not been run since the last result"
+    assert all((report.README.parent / picture).exists() for picture in re.findall(r"\]\((results/\w+\.png)\)", text))
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_a_recorded_run_is_complete_and_says_what_made_it(path):
+    run = json.loads(path.read_text())
+    assert path.stem == f"{run['system']}_{run['env']}_{run['seed']}"
+    assert run["seed"] < 5, "seeds from 100 up were tuned on"
+    assert 0.97 * STEPS[run["env"]] <= run["curve"][-1][0] <= 1.03 * STEPS[run["env"]]
+    assert {"command", "date", "machine", "python", "versions"} <= run["provenance"].keys()
+    assert f"--seed {run['seed']}" in run["provenance"]["command"]
+
+
+def test_every_environment_has_enough_seeds():
+    for env in STEPS:
+        seeds = [path for path in RUNS if path.stem.startswith(f"minitrpo_{env}_")]
+        assert len(seeds) >= (2 if env in FEW_SEEDS else 5), env
