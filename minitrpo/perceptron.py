@@ -111,7 +111,7 @@ class Linearisation:
 
 @primitive
 def perceptron(theta: Array, sizes: Sizes, inputs: Array) -> Array:
-    """Return what `mlp` returns, with its derivatives in theta by hand; those in the inputs are not offered."""
+    """Return what `mlp` returns, with its derivatives in theta by hand; those in the inputs are autograd's."""
     return activations(unflatten(theta, sizes), inputs)[-1]
 
 
@@ -126,22 +126,30 @@ def _product(v: Array, at: Linearisation) -> Array:
 
 
 def _perceptron_vjp(outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
-    if isbox(theta):  # somebody wants the second derivative in theta: leave it to autograd
+    if isbox(theta) or isbox(inputs):  # somebody wants a derivative of the derivative: leave it to autograd
         return make_vjp(lambda theta: mlp(theta, sizes, inputs), theta)[0]
     at = Linearisation(theta, sizes, inputs)
     return lambda u: _transposed_product(u, at)
 
 
 def _perceptron_jvp(v: Array, outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
-    if isbox(theta):
+    if isbox(theta) or isbox(inputs):
         return make_jvp(lambda theta: mlp(theta, sizes, inputs), theta)(v)[1]
     return _product(v, Linearisation(theta, sizes, inputs))
 
 
-defvjp(perceptron, _perceptron_vjp, argnums=[0])
+def _inputs_vjp(outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
+    return make_vjp(lambda inputs: mlp(theta, sizes, inputs), inputs)[0]
+
+
+def _inputs_jvp(v: Array, outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
+    return make_jvp(lambda inputs: mlp(theta, sizes, inputs), inputs)(v)[1]
+
+
+defvjp(perceptron, _perceptron_vjp, _inputs_vjp, argnums=[0, 2])
 defvjp(_transposed_product, lambda ans, u, at: lambda v: _product(v, at), argnums=[0])  # linear in u, and
 defvjp(_product, lambda ans, v, at: lambda u: _transposed_product(u, at), argnums=[0])  # linear in v
-defjvp(perceptron, _perceptron_jvp, argnums=[0])
+defjvp(perceptron, _perceptron_jvp, _inputs_jvp, argnums=[0, 2])
 defjvp(_transposed_product, "same", argnums=[0])
 defjvp(_product, "same", argnums=[0])
 
