@@ -5,7 +5,6 @@ its shared MuJoCo entry for the two that it does not name (Reacher, InvertedDoub
 """
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,6 @@ def main() -> None:
     settings = ZOO.get(arguments.env, MUJOCO)
     model, curve = make_model(arguments.env, arguments.seed, settings), Curve()
     limit = gymnasium.spec(arguments.env).max_episode_steps
-    start = time.perf_counter()
     model.learn(arguments.total_steps, callback=curve)
     result = {
         "system": "sb3-contrib",
@@ -94,7 +92,6 @@ def main() -> None:
         "seed": arguments.seed,
         "settings": settings,
         "episode_limit": limit,
-        "seconds": round(time.perf_counter() - start, 1),
         "provenance": provenance(("torch", "stable-baselines3", "sb3-contrib")),
         "curve": thinned(curve.points),
     }

@@ -37,11 +37,11 @@ def run(job: Job, ranks: Ranks, watchdog: Watchdog) -> None:
 def finish(folder: RunFolder) -> None:
     """Draw the learning curve and print where everything is; the hash of theta comes last."""
     theta = folder.load_checkpoint()["theta"]
-    last = folder.rows()[-1]
-    print(
-        f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, mean return of the last update "
-        f"{float(last['mean_return']):.2f}; {learning_curve(folder)}"
-    )
+    rows = folder.rows()
+    returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
+    said = f"mean return of the last update with an episode's end {returns[-1]:.2f}" if returns else "no episode ended"
+    last = rows[-1]
+    print(f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, {said}; {learning_curve(folder)}")
     print(f"theta sha256: {sha256(theta)}", flush=True)
 
 
