@@ -24,6 +24,7 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
     watchdog = Watchdog(stuck_after)
+    signal.signal(signal.SIGINT, insist)
     try:
         ranks = connect()
     except (ImportError, RuntimeError) as error:
@@ -51,9 +52,19 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
     return code
 
 
+def insist(number: int, frame: object) -> None:
+    """Raise KeyboardInterrupt, and again until it gets through: Python drops what is raised inside some callbacks."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, insist)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+    raise KeyboardInterrupt
+
+
 def interrupted(ranks: Ranks, watchdog: Watchdog) -> None:
     """Say how to go on after Ctrl-C; MPI ranks leave at once, as their partners may be gone already."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # launchers may send it twice
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
     watchdog.dismiss()
     resume = watchdog.job().get("resume")
     if ranks.rank == 0:
@@ -63,7 +74,7 @@ def interrupted(ranks: Ranks, watchdog: Watchdog) -> None:
     sys.stderr.flush()
     if ranks.rank == 0:
         ranks.abort(INTERRUPTED)
-    time.sleep(1.0)  # once a rank has left, the launcher kills all others: the root speaks first, and ends them
+    time.sleep(5.0)  # once a rank has left, the launcher kills all others: the root speaks first, and ends them
     os._exit(INTERRUPTED)
 
 
