@@ -220,8 +220,8 @@ def main() -> None:
     arguments = parser.parse_args()
     asked = Asked(arguments.env, arguments.steps, arguments.updates)
     times = [(float(collect), float(update)) for collect, update in SYSTEMS[arguments.system](asked)]
-    kinds = [resource.RUSAGE_CHILDREN] if "minitrpo" in arguments.system else [resource.RUSAGE_SELF]
-    peak = max(resource.getrusage(kind).ru_maxrss for kind in kinds) / (1024 if sys.platform == "linux" else 1024**2)
+    who = resource.RUSAGE_CHILDREN if "minitrpo" in arguments.system else resource.RUSAGE_SELF  # ranks, or this process
+    peak = resource.getrusage(who).ru_maxrss / (1024 if sys.platform == "linux" else 1024**2)
     print(json.dumps({"times": times[1:], "peak_mb": round(peak)}))
 
 

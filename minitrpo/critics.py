@@ -10,7 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitrpo.perceptron import Array, Sizes, activations, count_parameters, initialise_mlp, layer_sizes, unflatten
+from minitrpo.perceptron import (
+    Array,
+    Linearisation,
+    Sizes,
+    activations,
+    count_parameters,
+    initialise_mlp,
+    layer_sizes,
+    unflatten,
+)
 from minitrpo.shares import WHOLE, Shares, blocks
 
 PARTS = 4  # of a minibatch, computed at once or by several ranks
@@ -76,8 +85,8 @@ class MLPCritic:
     observation_size: int
     hidden: tuple[int, ...] = (64, 64)
     epochs: int = 10
-    minibatch: int = 128
-    step_size: float = 1e-3
+    minibatch: int = 256
+    step_size: float = 2e-3
 
     @property
     def sizes(self) -> Sizes:
@@ -114,16 +123,16 @@ class MLPCritic:
     ) -> State:
         """Return the state after `epochs` passes over shuffled minibatches of the mean squared error.
 
-        The last minibatch of a pass is filled up with rows of its first, so that all have one size.
+        All minibatches have one size, a multiple of PARTS: the last one of a pass is filled up with rows of its first.
         """
         state = {name: array.copy() for name, array in state.items()}
         state["shift"][:], state["scale"][:] = targets.mean(), max(float(targets.std()), 1e-4)
         inputs = observations.astype(np.float32)
         standardised = ((targets - state["shift"]) / state["scale"]).astype(np.float32)
-        size = min(self.minibatch, len(targets))
-        count = -(-len(targets) // size)
+        part = -(-min(self.minibatch, len(targets)) // PARTS)  # rows
+        count = -(-len(targets) // (PARTS * part))
         for _ in range(self.epochs):
-            order = np.resize(rng.permutation(len(targets)), (count, PARTS, -(-size // PARTS)))
+            order = np.resize(rng.permutation(len(targets)), (count, PARTS, part))
             for rows in order:
                 gradient = self._gradient(state["phi"], inputs, standardised, rows, shares)
                 adam(state, gradient, self.step_size)
@@ -145,27 +154,13 @@ Critic = LinearCritic | MLPCritic
 def squared_error_gradients(phi: Array, sizes: Sizes, inputs: Array, targets: Array) -> Array:
     """Return gradients in phi of 1/2 mean (mlp(inputs) - targets)^2, (B, P), for inputs (B, n, D), targets (B, n).
 
-    By hand, and for B parts at once: at this size a tape, and Python, cost more than the sums.
+    Without a tape, and for B parts at once: at this size tapes, and Python, cost more than the sums.
     """
-    layers = unflatten(phi, sizes)
-    *values, delta = activations(layers, inputs)
-    delta[..., 0] -= targets
-    delta /= targets.shape[-1]  # error at the output of the layer
-    gradients = np.empty((len(inputs), len(phi)), delta.dtype)
-    stop = len(phi)
-    for i in reversed(range(len(layers))):
-        rows, columns = sizes[i]
-        middle, start = stop - columns, stop - columns - rows * columns
-        np.add.reduce(delta, axis=1, out=gradients[:, middle:stop])
-        into = gradients[:, start:middle].reshape(-1, rows, columns)  # a view
-        np.matmul(values[i].transpose(0, 2, 1), delta, out=into)
-        if i > 0:
-            slopes = values[i] * values[i]
-            np.subtract(1.0, slopes, out=slopes)
-            delta = delta @ layers[i][0].T
-            delta *= slopes
-        stop = start
-    return gradients
+    at = Linearisation(phi, sizes, inputs)
+    error = at.outputs
+    error[..., 0] -= targets
+    error /= targets.shape[-1]
+    return at.transposed_product(error)
 
 
 def adam(state: State, gradient: Array, step_size: float, b1: float = 0.9, b2: float = 0.999) -> None:

@@ -85,15 +85,19 @@ class Linearisation:
         self.slopes = [1.0 - a * a for a in self.values[1:]]  # of tanh
 
     def transposed_product(self, u: Array) -> Array:
-        """Return J'u, (P,), for u (N, K): back-propagation."""
-        result = numpy.empty(count_parameters(self.sizes), u.dtype)
-        parts = unflatten(result, self.sizes)  # views
-        for i in reversed(range(len(parts))):
-            numpy.matmul(self.values[i].T, u, out=parts[i][0])
-            numpy.sum(u, axis=0, out=parts[i][1])
+        """Return J'u, (P,), for u (N, K): back-propagation. For B batches at once: (B, P) for u (B, N, K)."""
+        stop = count_parameters(self.sizes)
+        result = numpy.empty((*u.shape[:-2], stop), u.dtype)
+        for i in reversed(range(len(self.sizes))):
+            rows, columns = self.sizes[i]
+            middle, start = stop - columns, stop - columns - rows * columns
+            weights = result[..., start:middle].reshape(*u.shape[:-2], rows, columns)  # a view
+            numpy.matmul(self.values[i].swapaxes(-1, -2), u, out=weights)
+            numpy.sum(u, axis=-2, out=result[..., middle:stop])
             if i > 0:
                 u = u @ self.layers[i][0].T
                 u *= self.slopes[i - 1]
+            stop = start
         return result
 
     def product(self, v: Array) -> Array:

@@ -39,7 +39,7 @@ def finish(folder: RunFolder) -> None:
     theta = folder.load_checkpoint()["theta"]
     rows = folder.rows()
     returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
-    said = f"mean return of the last update with an episode's end {returns[-1]:.2f}" if returns else "no episode ended"
+    said = f"last mean return {returns[-1]:.2f}" if returns else "no episode ended"
     last = rows[-1]
     print(f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, {said}; {learning_curve(folder)}")
     print(f"theta sha256: {sha256(theta)}", flush=True)

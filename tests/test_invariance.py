@@ -1,5 +1,6 @@
 """Any number of ranks, either pool, interrupted or not: the same bits. `mpiexec` for real."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 import pytest
 from conftest import SCRIPTS, lasting, run, train
 
+from minitrpo.parallel.timing import read_chrome_trace
 from minitrpo.runs.folder import RunFolder
 
 # A continuous task of equal episodes, a discrete one of unequal ones, and one that ends early; adapting or not.
@@ -46,6 +48,24 @@ def test_the_sharded_learner_has_the_bits_of_the_root(job, tmp_path):
         outcome = train(tmp_path / f"{ranks}", *JOBS[job], *options, ranks=ranks)
         assert outcome.sha256 == root.sha256, f"{ranks} ranks, physics {physics}"
         assert lasting(tmp_path / f"{ranks}") == lasting(tmp_path / "root")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
+@pytest.mark.parametrize("more", [(), ("--requests", "segments", "--lanes", 6), ("--learner", "sharded")])
+def test_ranks_without_a_core_leave_the_work_to_the_others(more, tmp_path):
+    job = ("--env", "Reacher-v5", "--total-steps", 3000, "--steps-per-update", 1500, "--progress", "none", *more)
+    alone = train(tmp_path / "alone", *job)
+    cores = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(cores)})  # inherited by mpiexec and its ranks
+        crowded = run("train.py", "--out", tmp_path / "crowded", "--trace", *job, ranks=3)
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert crowded.sha256 == alone.sha256
+    assert "3 ranks, 1 core(s): 2 rank(s) leave the work to the others" in crowded.out
+    busy, *others = read_chrome_trace(tmp_path / "crowded" / "trace.json")
+    assert "collect" in {name for name, _, _ in busy}
+    assert [{name for name, _, _ in spans} for spans in others] == [{"idle"}, {"idle"}]
 
 
 def test_a_run_may_be_resumed_with_the_other_learner(tmp_path):

@@ -107,7 +107,7 @@ class Rollouts:
 
     def snapshots(self) -> list[LaneSnapshot]:
         """Return the unfinished episodes of all lanes between two segments, in lane order."""
-        none = self.nothing().actions
+        none = self._nothing().actions
         return [
             LaneSnapshot(
                 int(self.board.numbers[lane]),
@@ -140,10 +140,8 @@ class Rollouts:
         lanes = self.lanes
         rows = slice(self.width) if len(lanes) == self.width else lanes  # numpy is quicker with a slice
         actions = act(frozen(self._observations), self._noise.next(lanes))
-        try:
+        with self._named_failures():
             following, rewards, terminated, truncated = self.simulators.step(lanes, actions[rows])
-        except LaneFailed as error:
-            raise self._failure(error.lane, str(error)) from error
         self._returns[rows] += rewards
         self._record.append(self._observations, actions, rows, rewards)
         self._observations[rows] = following
@@ -195,13 +193,13 @@ class Rollouts:
         self._past_actions[lane].append(actions)
         return piece
 
-    def nothing(self) -> Episodes:
-        """Return Episodes without a step: what a rank without work contributes."""
+    def _nothing(self) -> Episodes:
+        """Return Episodes without a step."""
         columns = 1 if self.spec.discrete else self.spec.action_size
         return empty(self.spec.observation_size, columns, self.spec.discrete)
 
     def _all(self, pieces: list[Episodes]) -> Episodes:
-        return concatenate([self.nothing(), *pieces])
+        return concatenate([self._nothing(), *pieces])
 
     @contextmanager
     def _named_failures(self) -> Iterator[None]:

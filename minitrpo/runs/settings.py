@@ -60,7 +60,7 @@ class Settings:
         "mlp", "value function: perceptron, or ridge regression on simple features", "", ("mlp", "linear")
     )
     critic_epochs: int = option(10, "passes over the batch per critic fit", "rl-zoo and others: 5 to 20")
-    critic_minibatch: int = option(256, "steps per critic minibatch", "rl-zoo: 128")
+    critic_minibatch: int = option(256, "steps per critic minibatch, a multiple of 4 or the next one", "rl-zoo: 128")
     critic_step_size: float = option(2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3")
     cg_iterations: int = option(10, "conjugate-gradient iterations", "TRPO paper")
     cg_damping: float = option(0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines")

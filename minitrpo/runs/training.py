@@ -46,22 +46,22 @@ def train(
     their machine leave the work to the others, who do it sooner alone, unless `oversubscribe` makes all of them work.
     """
     check_ranks(start.settings, ranks.size)
-    crew = ranks.team(ranks.size if oversubscribe else cores())
+    team = ranks.team(ranks.size if oversubscribe else cores())
     timeline = Timeline(ranks, keep_trace)
-    if crew is None:
+    if team is None:
         with timeline.span("idle"):
             ranks.wait_for_all()
         return timeline
-    collector = Collector(start.settings, start.spec, crew, board)
+    collector = Collector(start.settings, start.spec, team, board)
     collector.restore_lanes(start.checkpoint)
-    improver = make_improver(start.settings, start.spec, crew)
+    improver = make_improver(start.settings, start.spec, team)
     if ranks.rank == 0 and improver is not None:
-        root = Root(start, improver, progress, ranks.size, crew.size)
-        root_loop(root, collector, crew, timeline)
+        root = Root(start, improver, progress, ranks.size, team.size)
+        root_loop(root, collector, team, timeline)
     else:
-        worker_loop(collector, improver, crew, timeline)
-    crew.close()
-    if crew.size < ranks.size:
+        worker_loop(collector, improver, team, timeline)
+    team.close()
+    if team.size < ranks.size:
         ranks.wait_for_all()
     return timeline
 
@@ -116,10 +116,10 @@ def root_loop(root: "Root", collector: Collector, ranks: Ranks, timeline: Timeli
 class Root:
     """What only rank 0 has: the learner, the run folder and the display."""
 
-    def __init__(self, start: Start, improver: Improver, progress: str, size: int, crew_size: int) -> None:
+    def __init__(self, start: Start, improver: Improver, progress: str, size: int, team_size: int) -> None:
         settings, checkpoint = start.settings, start.checkpoint
         self.settings, self.spec, self.folder, self.size = settings, start.spec, start.folder, size
-        self.crew_size = crew_size
+        self.team_size = team_size
         self.learner = Learner(settings, start.spec, improver)
         self.time, self._last = 0.0, 0.0  # seconds of the run, and of this process, at the last update
         if checkpoint:
@@ -130,9 +130,9 @@ class Root:
             self._save({})
         self.progress = Progress(progress, settings.total_steps, self.learner.env_steps)
         self._idle = 0
-        if crew_size < size:
+        if team_size < size:
             self.progress.note(
-                f"note: {size} ranks, {crew_size} core(s): {size - crew_size} rank(s) leave the work to the others, "
+                f"note: {size} ranks, {team_size} core(s): {size - team_size} rank(s) leave the work to the others, "
                 "who do it sooner alone; --oversubscribe makes all of them work"
             )
         if start.spec.max_episode_steps is None and settings.requests == "episodes":
@@ -143,13 +143,13 @@ class Root:
 
     def mention_idle_ranks(self, plan: Plan) -> None:
         """Say so when there are fewer requests than ranks, and what can be done; once per change."""
-        idle = max(0, self.crew_size - plan.amount) if self.settings.requests == "episodes" else 0
+        idle = max(0, self.team_size - plan.amount) if self.settings.requests == "episodes" else 0
         if plan.iteration == 1 and self.spec.max_episode_steps is None:
             return  # the length of an episode is still a guess
         if idle != self._idle and idle > 0:
-            enough = int(self.crew_size * self.learner.mean_length)
+            enough = int(self.team_size * self.learner.mean_length)
             self.progress.note(
-                f"note: {plan.amount} episode(s) of about {self.learner.mean_length:.0f} steps for {self.crew_size} "
+                f"note: {plan.amount} episode(s) of about {self.learner.mean_length:.0f} steps for {self.team_size} "
                 f"ranks: {idle} rank(s) have nothing to do. --requests segments cuts them into equal shares; "
                 f"--steps-per-update {enough} would give each rank an episode"
             )
