@@ -28,12 +28,13 @@ class Ranks(Protocol):
     def broadcast_object(self, thing: Any) -> Any: ...
     def gather_objects(self, thing: Any) -> list[Any]: ...
     def gather_rows(self, array: Array) -> Array: ...
-    def broadcast_arrays(self, arrays: dict[str, Array]) -> dict[str, Array]: ...
+    def broadcast_arrays(self, arrays: dict[str, Array], root: int = 0) -> dict[str, Array]: ...
     def all_gather(self, mine: Array, rows: list[int], like: Array) -> Array: ...
     def barrier(self) -> None: ...
     def wait_for_all(self) -> None: ...
     def counter(self) -> Counter: ...
     def team(self, per_node: int) -> "Ranks | None": ...
+    def side(self, first: int) -> "Ranks": ...
     def abort(self, code: int) -> None: ...
     def close(self) -> None: ...
 
@@ -82,7 +83,7 @@ class Alone:
         """Return every rank's rows, one after the other."""
         return array
 
-    def broadcast_arrays(self, arrays: dict[str, Array]) -> dict[str, Array]:
+    def broadcast_arrays(self, arrays: dict[str, Array], root: int = 0) -> dict[str, Array]:
         """Return the root's arrays."""
         return arrays
 
@@ -102,6 +103,10 @@ class Alone:
 
     def team(self, per_node: int) -> Ranks | None:
         """Return this rank: it is a team."""
+        return self
+
+    def side(self, first: int) -> Ranks:
+        """Return this rank: it is all there is of a side."""
         return self
 
     def abort(self, code: int) -> None:
@@ -154,15 +159,15 @@ class MPIRanks:
         self._comm.Gatherv(mine, [everything, (rows * width).tolist(), kind], root=0)
         return everything.view(bool) if array.dtype == bool else everything
 
-    def broadcast_arrays(self, arrays: dict[str, Array]) -> dict[str, Array]:
-        """Return the root's arrays, with their names, shapes and dtypes; the others pass {}. Waits asleep."""
+    def broadcast_arrays(self, arrays: dict[str, Array], root: int = 0) -> dict[str, Array]:
+        """Return the arrays of rank `root`, with their names, shapes and dtypes, on every rank. Waits asleep."""
         self.barrier()
-        shapes = self._comm.bcast({name: (a.shape, a.dtype) for name, a in arrays.items()}, root=0)
-        if self.rank != 0:
+        shapes = self._comm.bcast({name: (a.shape, a.dtype) for name, a in arrays.items()}, root)
+        if self.rank != root:
             arrays = {name: np.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         for array in arrays.values():
-            self._comm.Bcast(array, root=0)
+            self._comm.Bcast(array, root)
         return arrays
 
     def all_gather(self, mine: Array, rows: list[int], like: Array) -> Array:
@@ -193,6 +198,10 @@ class MPIRanks:
         place = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED, key=self.rank).rank
         some = self._comm.Split(0 if place < per_node else self._mpi.UNDEFINED, key=self.rank)
         return None if some == self._mpi.COMM_NULL else MPIRanks(some)
+
+    def side(self, first: int) -> Ranks:
+        """Return the ranks on this one's side: the first `first` ranks, or all others; collective."""
+        return MPIRanks(self._comm.Split(int(self.rank >= first), key=self.rank))
 
     def abort(self, code: int) -> None:
         """End the whole job at once."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from minitrpo.critics import Critic, LinearCritic, MLPCritic, State
+from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic, State
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.ranks import Alone, Ranks
@@ -30,20 +30,29 @@ class Lesson:
 
 
 class Improver:
-    """What a rank does in an update. The root leads; with `--learner sharded` its team follows."""
+    """What a rank does in an update. The root leads; with `--learner sharded` its team follows.
+
+    Policy and critic learn from the same steps and not from each other. So half of a team steps the policy while the
+    other half fits the critic, at most as many ranks as a minibatch has parts.
+    """
 
     def __init__(self, settings: Settings, spec: EnvironmentSpec, team: Ranks) -> None:
         self.settings = settings
         self.policy = spec.policy(settings.hidden_sizes, settings.initial_log_std)
         self.critic = make_critic(settings, spec)
-        self._team, self._shares = team, shares_of(team)
+        critics = min(team.size // 2, PARTS)
+        steppers = team.size - critics
+        self._team, self._shares = team, shares_of(team.side(steppers))
+        self._steps, self._fits = team.rank < steppers, team.rank >= steppers or critics == 0
+        self._critic_root = steppers % team.size  # the first of those who fit
 
     def lead(self, lesson: Lesson, critic_state: State, timeline: Timeline) -> tuple[Array, Report, State]:
         """Return the new theta, what the update did, and the critic's new state; on the root."""
         with timeline.span("share"):
             arrays = {f.name: getattr(lesson, f.name) for f in fields(Lesson)}
             self._team.broadcast_arrays(arrays | {CRITIC + name: array for name, array in critic_state.items()})
-        return self._improve(lesson, critic_state, timeline)
+        theta, report = self._step_policy(lesson, timeline)
+        return theta, report, self._fit_critic(lesson, critic_state, timeline)
 
     def follow(self, timeline: Timeline) -> None:
         """Compute this rank's share of what the root leads; on all other ranks of the team."""
@@ -51,13 +60,15 @@ class Improver:
             arrays = self._team.broadcast_arrays({})
         lesson = Lesson(**{f.name: arrays.pop(f.name) for f in fields(Lesson)})
         with timeline.span("update"):
-            self._improve(lesson, {name.removeprefix(CRITIC): a for name, a in arrays.items()}, timeline)
+            if self._steps:
+                self._step_policy(lesson, timeline)
+            self._fit_critic(lesson, {name.removeprefix(CRITIC): a for name, a in arrays.items()}, timeline)
 
-    def _improve(self, lesson: Lesson, critic_state: State, timeline: Timeline) -> tuple[Array, Report, State]:
+    def _step_policy(self, lesson: Lesson, timeline: Timeline) -> tuple[Array, Report]:
         s = self.settings
         with timeline.span("policy"):
             batch = Batch(lesson.observations, lesson.actions, lesson.advantages, self._shares)
-            theta, report = trpo_step(
+            return trpo_step(
                 self.policy,
                 lesson.theta,
                 batch,
@@ -66,12 +77,15 @@ class Improver:
                 s.cg_damping,
                 s.fisher_fraction,
             )
-        with timeline.span("critic"):
-            rng = generator(s.seed, int(lesson.iteration[0]), 0, Purpose.CRITIC_FIT)
-            critic_state = self.critic.fit(
-                critic_state, lesson.observations, lesson.times, lesson.targets, rng, self._shares
-            )
-        return theta, report, critic_state
+
+    def _fit_critic(self, lesson: Lesson, state: State, timeline: Timeline) -> State:
+        """Return the critic's new state, fitted here or received from those who fit it."""
+        if self._fits:
+            with timeline.span("critic"):
+                rng = generator(self.settings.seed, int(lesson.iteration[0]), 0, Purpose.CRITIC_FIT)
+                state = self.critic.fit(state, lesson.observations, lesson.times, lesson.targets, rng, self._shares)
+        with timeline.span("share"):
+            return self._team.broadcast_arrays(state, self._critic_root)
 
 
 def make_improver(settings: Settings, spec: EnvironmentSpec, ranks: Ranks) -> Improver | None:
