@@ -32,15 +32,16 @@ class Lesson:
 class Improver:
     """What a rank does in an update. The root leads; with `--learner sharded` its team follows.
 
-    Policy and critic learn from the same steps and not from each other. So half of a team steps the policy while the
-    other half fits the critic, at most as many ranks as a minibatch has parts.
+    What is a sum over all steps is shared among the whole team. The perceptron critic has hundreds of small sums, one
+    after the other, and does not need the new policy: half of a team, at most a rank for each part of a minibatch, fits
+    it while the others step the policy.
     """
 
     def __init__(self, settings: Settings, spec: EnvironmentSpec, team: Ranks) -> None:
         self.settings = settings
         self.policy = spec.policy(settings.hidden_sizes, settings.initial_log_std)
         self.critic = make_critic(settings, spec)
-        critics = min(team.size // 2, PARTS)
+        critics = min(team.size // 2, PARTS) if settings.critic == "mlp" else 0
         steppers = team.size - critics
         self._team, self._shares = team, shares_of(team.side(steppers))
         self._steps, self._fits = team.rank < steppers, team.rank >= steppers or critics == 0

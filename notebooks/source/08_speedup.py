@@ -501,7 +501,8 @@ for name, collecting, learning_s in (
 # So the paper's sentence was right when collecting cost thirteen times as much as learning, and stops being right as
 # collecting gets cheaper or ranks get more. What sharing really gains lies below the last two lines, which forget that
 # ranks must exchange parts: for a product with 5,000 states a rank computes milliseconds and exchanges microseconds, but
-# a minibatch of the perceptron critic (`--critic mlp`; the paper's is linear) is computed in a tenth of a millisecond.
+# a minibatch of the perceptron critic (`--critic mlp`; the paper's is linear) is computed in a fraction of a millisecond.
+# So with that critic half of the ranks fit it *while* the other half step the policy: neither needs the other's result.
 #
 # ## Bug hunt
 #
