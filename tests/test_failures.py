@@ -102,3 +102,4 @@ def test_an_interrupted_run_says_how_to_go_on(ranks, tmp_path):
     assert f"--resume {out}" in said
     assert "Traceback" not in said
     assert "WARN" not in said
+    assert not (out / "failure.txt").exists()

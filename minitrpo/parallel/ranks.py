@@ -5,6 +5,7 @@ instead of spinning, so that 8 ranks on 2 cores leave the cores to the ranks tha
 """
 
 import os
+import sys
 import time
 from typing import Any, Protocol
 
@@ -204,7 +205,9 @@ class MPIRanks:
         return MPIRanks(self._comm.Split(int(self.rank >= first), key=self.rank))
 
     def abort(self, code: int) -> None:
-        """End the whole job at once."""
+        """End the whole job, as soon as the launcher has passed on what was printed: after that it listens no more."""
+        sys.stdout.flush()
+        time.sleep(0.3)
         self._comm.Abort(code)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from minitrpo.parallel.ranks import launched_rank
 
 LANES = 1024  # the widest lockstep a board has room for
 TEXT = 8192  # bytes for the description of the job
+HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
 
 
 class Watchdog:
@@ -41,10 +43,18 @@ class Watchdog:
         text = json.dumps(job).encode()[: TEXT - 1]
         self._memory[self._text_start : self._text_start + len(text) + 1] = text + b"\0"
 
+    def heed_interrupts(self) -> None:
+        """Send the watchdog home at Ctrl-C, too, even out of a call that Python's handler has to wait for."""
+        if self._pipe >= 0:
+            os.set_blocking(self._pipe, False)
+            signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)  # the signal's number is written to it
+
     def dismiss(self) -> None:
         """Send the watchdog home: this rank ends by itself from here on."""
         if self._pipe >= 0:
-            os.write(self._pipe, b"home")
+            signal.set_wakeup_fd(-1)
+            with suppress(BrokenPipeError):  # it has gone at Ctrl-C
+                os.write(self._pipe, HOME)
             os.close(self._pipe)
             self._pipe = -1
 
@@ -81,9 +91,11 @@ class Watchdog:
         while True:
             ready, _, _ = select.select([0], [], [], 1.0)
             if ready:
-                if os.read(0, 4) != b"home":
+                said = os.read(0, 1)
+                if not said:
                     self._say("was killed or crashed")
-                return
+                if said in (b"", HOME, INTERRUPT):
+                    return
             now = int(self.board.beats[0])
             if now != beats or not self.board.busy[0] or _is_stopped(parent):
                 beats, since = now, time.monotonic()

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -11,7 +10,7 @@ from typing import TypeVar, cast
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import BadInput, EpisodeFailed
-from minitrpo.parallel.ranks import Ranks, connect
+from minitrpo.parallel.ranks import Ranks, connect, launched_rank
 from minitrpo.parallel.watchdog import Watchdog
 
 Found = TypeVar("Found")
@@ -24,7 +23,8 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
     watchdog = Watchdog(stuck_after)
-    signal.signal(signal.SIGINT, insist)
+    watchdog.heed_interrupts()
+    signal.signal(signal.SIGINT, insist if launched_rank() == 0 else wait_for_the_root)
     try:
         ranks = connect()
     except (ImportError, RuntimeError) as error:
@@ -53,29 +53,30 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
 
 
 def insist(number: int, frame: object) -> None:
-    """Raise KeyboardInterrupt, and again until it gets through: Python drops what is raised inside some callbacks."""
+    """Raise KeyboardInterrupt, and again until it gets through: Python drops what is raised inside some callbacks.
+
+    Launchers send SIGINT twice, and the second must not interrupt the answer to the first.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, insist)
         signal.setitimer(signal.ITIMER_REAL, 0.5)
     raise KeyboardInterrupt
 
 
+def wait_for_the_root(number: int, frame: object) -> None:
+    """Do nothing at Ctrl-C: the root, which may be waiting for this rank, ends all of them."""
+
+
 def interrupted(ranks: Ranks, watchdog: Watchdog) -> None:
-    """Say how to go on after Ctrl-C; MPI ranks leave at once, as their partners may be gone already."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # launchers may send it twice
+    """Say how to go on after Ctrl-C, and end the other ranks."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
     watchdog.dismiss()
     resume = watchdog.job().get("resume")
-    if ranks.rank == 0:
-        print("\ninterrupted" + (f"; nothing is lost, to go on: {resume}" if resume else ""), flush=True)
-    if ranks.size == 1:
-        return
-    sys.stderr.flush()
-    if ranks.rank == 0:
+    print("\ninterrupted" + (f"; nothing is lost, to go on: {resume}" if resume else ""), flush=True)
+    if ranks.size > 1:
         ranks.abort(INTERRUPTED)
-    time.sleep(5.0)  # once a rank has left, the launcher kills all others: the root speaks first, and ends them
-    os._exit(INTERRUPTED)
 
 
 def explain(error: BaseException) -> str:
