@@ -50,6 +50,17 @@ def test_the_sharded_learner_has_the_bits_of_the_root(job, tmp_path):
         assert lasting(tmp_path / f"{ranks}") == lasting(tmp_path / "root")
 
 
+@pytest.mark.parametrize(
+    ("critic", "phases"),
+    [("mlp", [{"policy"}, {"policy"}, {"critic"}]), ("linear", [{"policy", "critic"}] * 3)],
+)
+def test_who_learns_what_with_the_sharded_learner(critic, phases, tmp_path):
+    job = ("--env", "Reacher-v5", "--total-steps", 2000, "--steps-per-update", 2000, "--critic", critic)
+    train(tmp_path / "run", *job, "--learner", "sharded", "--trace", ranks=3)
+    spans = read_chrome_trace(tmp_path / "run" / "trace.json")
+    assert [{name for name, _, _ in of_rank} & {"policy", "critic"} for of_rank in spans] == phases
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
 @pytest.mark.parametrize("more", [(), ("--requests", "segments", "--lanes", 6), ("--learner", "sharded")])
 def test_ranks_without_a_core_leave_the_work_to_the_others(more, tmp_path):

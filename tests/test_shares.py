@@ -133,6 +133,10 @@ if team is not None:
     sent = {"a": __import__("numpy").arange(3), "b": __import__("numpy").ones((2, 2), "f4")} if team.rank == 0 else {}
     got = team.broadcast_arrays(sent)
     assert got["a"].tolist() == [0, 1, 2] and got["b"].dtype == "f4" and got["b"].shape == (2, 2)
+    last = team.broadcast_arrays({"rank": __import__("numpy").array([team.rank])}, team.size - 1)
+    assert last["rank"].tolist() == [team.size - 1]
+    side = team.side(1)
+    assert (side.size, side.rank) == ((1, 0) if team.rank == 0 else (team.size - 1, team.rank - 1))
     with threadpool_limits(1):
         found = lesson(shares_of(team))
 everybody = ranks.gather_objects(found)
