@@ -28,7 +28,7 @@ def test_a_word_on_the_command_line_beats_the_preset():
 
 
 def test_an_environment_without_a_tuning_of_its_own_gets_what_all_get():
-    assert parse(["--env", "Hopper-v5", "--preset", "tuned"]).settings() == Settings("Hopper-v5", **PRESETS["tuned"])
+    assert parse(["--env", "Reacher-v5", "--preset", "tuned"]).settings() == Settings("Reacher-v5", **PRESETS["tuned"])
 
 
 def test_presets_name_settings_and_make_sense():
