@@ -5,7 +5,6 @@ instead of spinning, so that 8 ranks on 2 cores leave the cores to the ranks tha
 """
 
 import os
-import sys
 import time
 from typing import Any, Protocol
 
@@ -52,10 +51,8 @@ def launched_rank() -> int:
 
 def connect() -> Ranks:
     """Return the ranks of this job: MPI if a launcher started several processes, else this process alone."""
-    if launched_size() > 1 or ("PMIX_RANK" in os.environ and "OMPI_COMM_WORLD_SIZE" not in os.environ):
-        ranks: Ranks = MPIRanks()
-    else:
-        ranks = Alone()
+    several = launched_size() > 1 or ("PMIX_RANK" in os.environ and "OMPI_COMM_WORLD_SIZE" not in os.environ)
+    ranks: Ranks = MPIRanks() if several else Alone()
     expected = int(os.environ.get("MINITRPO_RANKS", ranks.size))  # set by classroom.launch
     if ranks.size != expected:
         raise RuntimeError(f"{expected} ranks were started and this one sees {ranks.size}: mpiexec is not mpi4py's own")
@@ -206,7 +203,6 @@ class MPIRanks:
 
     def abort(self, code: int) -> None:
         """End the whole job, as soon as the launcher has passed on what was printed: after that it listens no more."""
-        sys.stdout.flush()
         time.sleep(0.3)
         self._comm.Abort(code)
 
