@@ -60,7 +60,8 @@ class Watchdog:
 
     def report(self, failure: str, episodes: list[int]) -> None:
         """Print why this rank failed and in which episodes, unless another rank was first; send the watchdog home."""
-        announce(failure, self.job(), episodes)
+        job = self.job()
+        announce(claim(job), failure, job, episodes)
         self.dismiss()
 
     def job(self) -> dict[str, Any]:
@@ -106,29 +107,38 @@ class Watchdog:
 
     def _say(self, what: str) -> None:
         job = self.job()
+        claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
         playing = [
             f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], iteration, number)})"
             for iteration, number in (self.board.episodes() if job and self.board.busy[0] else [])
         ]
         place = f"while playing {job['env']}: {', '.join(playing)}" if playing else "outside the environments"
-        announce(f"{what} {place}", job, [number for _, number in self.board.episodes()] if playing else [])
+        announce(claimed, f"{what} {place}", job, [number for _, number in self.board.episodes()] if playing else [])
 
 
-def announce(failure: str, job: dict[str, Any], episodes: list[int]) -> None:
-    """Write one message to stderr and to failure.txt in the run folder; the first rank to fail speaks for all."""
+def claim(job: dict[str, Any]) -> int | None:
+    """Return failure.txt of the run folder, opened (-1: no folder yet); None if another rank was first to fail."""
+    if not job.get("run"):
+        return -1
+    try:
+        return os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except OSError:
+        return None
+
+
+def announce(place: int | None, failure: str, job: dict[str, Any], episodes: list[int]) -> None:
+    """Write one message to stderr and to what was claimed; the first rank to fail speaks for all."""
+    if place is None:
+        return
     lines = [f"minitrpo: rank {launched_rank()} {failure}"]
     if job and episodes:
         lines.append(f"  to play that episode in one process: {job['replay']} {episodes[0]}")
     if job.get("resume"):
         lines.append(f"  nothing is lost; to go on from the last update: {job['resume']}")
     text = "\n".join(lines) + "\n"
-    if job.get("run"):
-        try:
-            descriptor = os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-        except OSError:
-            return  # another rank was first
-        os.write(descriptor, text.encode())
-        os.close(descriptor)
+    if place >= 0:
+        os.write(place, text.encode())
+        os.close(place)
     os.write(2, text.encode())
 
 
