@@ -15,6 +15,7 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 from benchmarks.record import RESULTS
+from benchmarks.scaling import SEPARATE
 from minitrpo.policies import Array
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, RED
 
@@ -123,7 +124,7 @@ def scaling(found: dict[str, Any]) -> str:
     phases = ("collect_s", "wait_s", "gather_s", "update_s", "iteration_s")
     rows = [
         (
-            f"{x['env']}, {x['learner']}, {x['pool']}",
+            f"{x['env']}, " + (f"{x['learner']}, {x['pool']}" if x["learner"] != SEPARATE else "separate runs"),
             f"{x['ranks']}{'*' if x['ranks'] > found['cores'] else ''}",
             *(f"{x[phase]:.3f}" for phase in phases),
             f"{x['collect_speedup']:.2f}",
@@ -139,7 +140,9 @@ def scaling(found: dict[str, Any]) -> str:
     for axis, env in zip(axes[0], envs, strict=True):
         curves = defaultdict(list)
         for x in found["lines"]:
-            if x["env"] == env:
+            if x["env"] == env and x["learner"] == SEPARATE:
+                axis.axhline(x["speedup"], linestyle="-.", color=GREY, label=f"{x['ranks']} separate runs")
+            elif x["env"] == env:
                 curves[x["learner"], x["pool"]].append((x["ranks"], x["speedup"], *x["interval"]))
         styles = zip(curves.items(), (BLUE, GREEN, ORANGE, RED), ("o-", "s--", "o-", "s--"), strict=False)
         for ((learner, pool), points), color, style in styles:

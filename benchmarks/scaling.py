@@ -4,10 +4,13 @@
 
 Every run is `mpiexec -n RANKS python mpi_scripts/train.py` in a folder of its own; the rounds go through all
 combinations by turns. A run's first update is not counted. On more ranks than cores the question is what is lost.
+As many separate runs of one rank as there are cores, side by side, show what the machine itself has to give: cores
+share caches, memory and power, and those of a virtual machine may be two threads of one.
 """
 
 import argparse
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,11 +25,16 @@ from minitrpo.runs.folder import RunFolder
 
 PHASES = ("collect_s", "wait_s", "gather_s", "update_s", "iteration_s")
 Key = tuple[str, str, str, int]  # environment, learner, pool, ranks
+SEPARATE = "separate"  # in place of a learner: so many runs of one rank that share nothing
 
 
 def run(key: Key, arguments: Any) -> Array:
-    """Return the seconds per phase of the counted updates, (updates, phases)."""
+    """Return the seconds per phase of the counted updates, (updates, phases); of separate runs: per run and update."""
     env, learner, pool, ranks = key
+    if learner == SEPARATE:
+        with ThreadPoolExecutor(ranks) as side_by_side:
+            found = side_by_side.map(run, [(env, "root", pool, 1)] * ranks, [arguments] * ranks)
+            return np.concatenate(list(found)) / ranks
     steps, total = arguments.steps, arguments.steps * arguments.updates
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
@@ -77,7 +85,11 @@ def main() -> None:
     arguments = parser.parse_args()
     numbers = sorted({1, *map(int, arguments.ranks.split(","))})
     names = (arguments.env.split(","), arguments.learner.split(","), arguments.pool.split(","))
-    keys = list(itertools.product(*names, numbers))
+    keys: list[Key] = list(itertools.product(*names, numbers))
+    alone: dict[Key, Key] = {key: (*key[:3], 1) for key in keys}
+    for env in names[0] if cores() > 1 else ():
+        alone[env, SEPARATE, names[2][0], cores()] = (env, names[1][0], names[2][0], 1)
+    keys = list(alone)
     times: dict[Key, list[Array]] = {key: [] for key in keys}
     for number in range(1, arguments.rounds + 1):
         for key in keys if number % 2 else reversed(keys):
@@ -85,7 +97,7 @@ def main() -> None:
             seconds = dict(zip(PHASES, np.median(times[key][-1], axis=0).round(3).tolist(), strict=True))
             print(f"round {number}, {', '.join(map(str, key))} rank(s): {seconds}", flush=True)
     all_times = {key: np.concatenate(found) for key, found in times.items()}
-    lines = [line(key, found, all_times[*key[:3], 1]) for key, found in all_times.items()]
+    lines = [line(key, found, all_times[alone[key]]) for key, found in all_times.items()]
     settings = {key: value for key, value in vars(arguments).items() if key != "env"}
     raw = {", ".join(map(str, key)): found.round(5).tolist() for key, found in all_times.items()}
     write_json(

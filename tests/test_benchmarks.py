@@ -1,8 +1,10 @@
 """The benchmarks: what they compare is the same work, what they say is what was recorded."""
 
+import argparse
 import json
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,11 @@ from benchmarks import report  # noqa: E402
 from benchmarks.limit import OpenLoop, Scribe  # noqa: E402
 from benchmarks.record import RESULTS, interval, median, provenance, thinned, write_json  # noqa: E402
 from benchmarks.returns import FEW_SEEDS, STEPS, curve_of  # noqa: E402
+from benchmarks.scaling import PHASES, SEPARATE, line, run  # noqa: E402
 from minitrpo.experience.environments import describe  # noqa: E402
 from minitrpo.experience.filters import ObservationFilter  # noqa: E402
 from minitrpo.experience.rollouts import Rollouts  # noqa: E402
+from minitrpo.runs.command_line import parse  # noqa: E402
 
 RUNS = sorted((RESULTS / "returns").glob("*.json"))
 
@@ -98,12 +102,31 @@ def test_the_readme_says_what_was_recorded(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_a_recorded_run_is_complete_and_says_what_made_it(path):
-    run = json.loads(path.read_text())
-    assert path.stem == f"{run['system']}_{run['env']}_{run['seed']}"
-    assert run["seed"] < 5, "seeds from 100 up were tuned on"
-    assert 0.97 * STEPS[run["env"]] <= run["curve"][-1][0] <= 1.03 * STEPS[run["env"]]
-    assert {"command", "date", "machine", "python", "versions"} <= run["provenance"].keys()
-    assert f"--seed {run['seed']}" in run["provenance"]["command"]
+    recorded = json.loads(path.read_text())
+    assert path.stem == f"{recorded['system']}_{recorded['env']}_{recorded['seed']}"
+    assert recorded["seed"] < 5, "seeds from 100 up were tuned on"
+    assert 0.97 * STEPS[recorded["env"]] <= recorded["curve"][-1][0] <= 1.03 * STEPS[recorded["env"]]
+    assert {"command", "date", "machine", "python", "versions"} <= recorded["provenance"].keys()
+    assert f"--seed {recorded['seed']}" in recorded["provenance"]["command"]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in RUNS if path.stem.startswith("minitrpo")], ids=lambda path: path.stem
+)
+def test_the_command_of_a_recorded_run_still_means_what_it_meant(path):
+    recorded = json.loads(path.read_text())
+    words = recorded["provenance"]["command"].split()[2:]  # without: python mpi_scripts/train.py
+    assert asdict(parse(words).settings()) == recorded["settings"]
+
+
+def test_separate_runs_count_as_one_that_is_as_many_times_faster():
+    arguments = argparse.Namespace(steps=200, updates=3)
+    alone = run(("Pendulum-v1", "root", "dynamic", 1), arguments)
+    two = run(("Pendulum-v1", SEPARATE, "dynamic", 2), arguments)
+    assert alone.shape == (2, len(PHASES))
+    assert two.shape == (4, len(PHASES))
+    rows = {ranks: line(("Pendulum-v1", SEPARATE, "dynamic", ranks), alone / ranks, alone) for ranks in (1, 2)}
+    assert (rows[2]["speedup"], rows[2]["efficiency"]) == pytest.approx((2.0, 1.0))
 
 
 def test_every_environment_has_enough_seeds():
