@@ -11,8 +11,10 @@ import time
 import numpy as np
 import pytest
 from conftest import run, train
+from matplotlib.figure import Figure
 
 from minitrpo.errors import BadInput
+from minitrpo.runs import plots
 from minitrpo.runs.folder import COLUMNS, RunFolder
 from minitrpo.runs.settings import Settings
 from minitrpo.runs.training import sha256
@@ -35,6 +37,16 @@ def test_files_and_last_line(tmp_path):
     with np.load(tmp_path / "run" / "checkpoint.npz", allow_pickle=False) as arrays:
         assert outcome.sha256 == sha256(arrays["theta"])
         assert all(np.isfinite(arrays[name]).all() for name in arrays.files if name != "knobs")
+
+
+def test_the_curve_joins_the_updates_in_which_episodes_ended():
+    axis = Figure().subplots()
+    returns = np.array([np.nan, 1.0, np.nan, np.nan, 4.0, np.nan])
+    plots._returns(axis, np.arange(6.0), returns, "steps")
+    each, smooth = axis.lines
+    assert each.get_xdata().tolist() == [1.0, 4.0]
+    assert each.get_ydata().tolist() == [1.0, 4.0]
+    assert np.array_equal(smooth.get_ydata(), [np.nan, 1.0, 1.0, 1.0, 2.5, 2.5], equal_nan=True)
 
 
 def test_config_says_what_made_the_run(cartpole_run):

@@ -42,7 +42,9 @@ def smooth(y: Array, window: int = 10) -> Array:
 
 
 def _returns(axis: Any, x: Array, y: Array, label: str) -> None:
-    axis.plot(x, y, color=BLUE, alpha=0.3, linewidth=1, marker="." if len(x) < 40 else None, label="mean of an update")
+    ended = np.isfinite(y)  # updates from segments may see no episode's end
+    marker = "." if ended.sum() < 40 else None
+    axis.plot(x[ended], y[ended], color=BLUE, alpha=0.3, linewidth=1, marker=marker, label="mean of an update")
     axis.plot(x, smooth(y), color=BLUE, linewidth=2, label="mean of 10 updates")
     axis.set(xlabel=label)
     axis.grid(alpha=0.3)

@@ -388,8 +388,9 @@ print(f"largest entry of F v {np.max(np.abs(F @ v)):.3g}, largest difference {np
 # `make_ggnvp` ("generalised Gauss-Newton vector product") is autograd's function for exactly this: given $f$, $h$ and
 # $\theta$ it runs the network once, records every operation on **tapes**, and returns a function that replays the tapes
 # for each new $v$. (For the two passes through the network, $J v$ and $J^\top u$, the tapes call code written by hand in
-# `minitrpo/perceptron.py`: nearly twice as fast, and tested against autograd's own.) `_block_product` returns the product for the *sum* of the KL over some rows; it agrees with the dense
-# $F$. Long batches are cut into `blocks`, whose tapes fit into the processor's cache and replay faster there.
+# `minitrpo/perceptron.py`: nearly twice as fast, and tested against autograd's own.) `_block_product` returns the product
+# for the *sum* of the KL over some rows; it agrees with the dense $F$. Long batches are cut into `blocks`, whose tapes fit
+# into the processor's cache and replay faster there.
 #
 # Your turn: put the blocks together into the *mean* over all states, without ever writing $F$ down. And add **damping**:
 # return $(F + \lambda I)\, v$. Some directions in $\theta$ hardly change the policy, and $F^{-1}$ would send us very far along

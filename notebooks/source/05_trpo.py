@@ -320,8 +320,8 @@ plt.show()
 # `theta -> (surrogate gain, mean KL)` for `backtracking`, and the old policy's mean entropy (how spread out its actions
 # are). Return the new theta and `Report(**vars(search), gradient_norm=..., entropy=...)`: what the search found, the length
 # of $g$, and that entropy. `_gradient` and `_fisher`, which the package uses, call `policy_gradient` and
-# `fisher_vector_product` block by block, so that several ranks can share the blocks; you may call them on the whole batch. From lecture 03: with damping or without,
-# $x^\top A\, x = x^\top (g - \text{residual})$.
+# `fisher_vector_product` block by block, so that several ranks can share the blocks; you may call them on the whole batch.
+# From lecture 03: with damping or without, $x^\top A\, x = x^\top (g - \text{residual})$.
 
 # %% exercise="trpo_step"
 

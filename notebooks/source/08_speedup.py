@@ -375,8 +375,10 @@ right.plot(threads[1:], his_shares, "o-", color=BLUE, label="author: threads on 
 right.plot(our_ranks[1:], our_shares, "s--", color=ORANGE, label=f"ours: ranks on {our_cores} cores")
 right.axhline(0, color=GREY, linewidth=1)
 right.set(xlabel="threads or ranks", ylabel="Karp-Flatt share e of collecting", title="Turned around")
+left.legend()
+right.set_ylim(top=1.4 * max(our_shares.max(), his_shares.max()))  # room for the legend
+right.legend(loc="upper left")
 for axis in (left, right):
-    axis.legend()
     axis.grid(alpha=0.3)
 plt.tight_layout()
 plt.show()
