@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,11 +14,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import report  # noqa: E402
+from benchmarks import report, scaling  # noqa: E402
 from benchmarks.limit import OpenLoop, Scribe  # noqa: E402
 from benchmarks.record import RESULTS, interval, median, provenance, thinned, write_json  # noqa: E402
 from benchmarks.returns import FEW_SEEDS, STEPS, curve_of  # noqa: E402
-from benchmarks.scaling import PHASES, SEPARATE, line, run  # noqa: E402
 from minitrpo.experience.environments import describe  # noqa: E402
 from minitrpo.experience.filters import ObservationFilter  # noqa: E402
 from minitrpo.experience.rollouts import Rollouts  # noqa: E402
@@ -119,14 +119,38 @@ def test_the_command_of_a_recorded_run_still_means_what_it_meant(path):
     assert asdict(parse(words).settings()) == recorded["settings"]
 
 
-def test_separate_runs_count_as_one_that_is_as_many_times_faster():
-    arguments = argparse.Namespace(steps=200, updates=3)
-    alone = run(("Pendulum-v1", "root", "dynamic", 1), arguments)
-    two = run(("Pendulum-v1", SEPARATE, "dynamic", 2), arguments)
-    assert alone.shape == (2, len(PHASES))
-    assert two.shape == (4, len(PHASES))
-    rows = {ranks: line(("Pendulum-v1", SEPARATE, "dynamic", ranks), alone / ranks, alone) for ranks in (1, 2)}
-    assert (rows[2]["speedup"], rows[2]["efficiency"]) == pytest.approx((2.0, 1.0))
+def test_a_run_is_timed_without_its_first_update():
+    times = scaling.run(("Pendulum-v1", "root", "dynamic", 1), argparse.Namespace(steps=200, updates=3))
+    assert times.shape == (2, len(scaling.PHASES))
+    assert np.all(times[:, -1] >= times[:, :-1].sum(axis=1))
+
+
+def test_separate_runs_that_do_not_slow_each_other_down_count_as_twice_as_fast(monkeypatch):
+    both_are_here, launched = threading.Barrier(2, timeout=30), []
+
+    def launch(ranks, *words, timeout):
+        launched.append(ranks)
+        both_are_here.wait()
+
+    columns = dict(zip(scaling.PHASES, np.outer([4.0, 1.0, 1.0, 2.0, 8.0], np.ones(5)), strict=True))
+    monkeypatch.setattr(scaling, "launch", launch)
+    monkeypatch.setattr(scaling.RunFolder, "columns", lambda folder: columns)
+    key = ("Reacher-v5", scaling.SEPARATE, "dynamic", 2)
+    times = scaling.run(key, argparse.Namespace(steps=200, updates=5))
+    assert launched == [1, 1]
+    assert times.tolist() == [[2.0, 0.5, 0.5, 1.0, 4.0]] * 8
+    row = scaling.line(key, times, 2 * times)
+    assert (row["speedup"], row["collect_speedup"], row["efficiency"]) == (2.0, 2.0, 1.0)
+
+
+def test_the_table_of_scaling_names_separate_runs(monkeypatch):
+    pictures = []
+    monkeypatch.setattr(report, "save", lambda figure, name: pictures.append(figure))
+    text = report.scaling(report.load("scaling_amd"))
+    assert "| HalfCheetah-v5, separate runs | 2 |" in text
+    for axis in pictures[0].axes:
+        assert "2 separate runs" in axis.get_legend_handles_labels()[1]
+    report.plt.close(pictures[0])
 
 
 def test_every_environment_has_enough_seeds():

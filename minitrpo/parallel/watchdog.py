@@ -126,9 +126,9 @@ def claim(job: dict[str, Any]) -> int | None:
         return None
 
 
-def announce(place: int | None, failure: str, job: dict[str, Any], episodes: list[int]) -> None:
+def announce(claimed: int | None, failure: str, job: dict[str, Any], episodes: list[int]) -> None:
     """Write one message to stderr and to what was claimed; the first rank to fail speaks for all."""
-    if place is None:
+    if claimed is None:
         return
     lines = [f"minitrpo: rank {launched_rank()} {failure}"]
     if job and episodes:
@@ -136,9 +136,9 @@ def announce(place: int | None, failure: str, job: dict[str, Any], episodes: lis
     if job.get("resume"):
         lines.append(f"  nothing is lost; to go on from the last update: {job['resume']}")
     text = "\n".join(lines) + "\n"
-    if place >= 0:
-        os.write(place, text.encode())
-        os.close(place)
+    if claimed >= 0:
+        os.write(claimed, text.encode())
+        os.close(claimed)
     os.write(2, text.encode())
 
 
