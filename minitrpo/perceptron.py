@@ -95,7 +95,8 @@ class Linearisation:
             numpy.matmul(self.values[i].swapaxes(-1, -2), u, out=weights)
             numpy.sum(u, axis=-2, out=result[..., middle:stop])
             if i > 0:
-                u = u @ self.layers[i][0].T
+                w = self.layers[i][0]
+                u = u * w.T if columns == 1 else u @ w.T  # the same; for one column BLAS takes thrice as long
                 u *= self.slopes[i - 1]
             stop = start
         return result

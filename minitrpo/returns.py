@@ -14,14 +14,14 @@ from minitrpo.policies import Array
 
 def discounted_sums(x: Array, discount: float, last: Array) -> Array:
     """Return y (N,) with y_t = x_t + discount * y_{t+1}, starting afresh behind every `last` step."""
-    y = [0.0] * len(x)
-    total = 0.0
+    backwards, total = [], 0.0
     # 1. walk from the last step to the first, as each sum needs the one behind it
-    for t, (value, is_last) in reversed(list(enumerate(zip(x.tolist(), last.tolist(), strict=True)))):
+    for value, is_last in zip(x[::-1].tolist(), last[::-1].tolist(), strict=True):
         # 2. a last step stands alone; any other adds what comes after it, discounted
         total = value if is_last else value + discount * total
-        y[t] = total
-    return np.array(y)
+        backwards.append(total)
+    # 3. turn the sums round, into the order of the steps
+    return np.array(backwards[::-1])
 
 
 def next_values(values: Array, final_values: Array, last: Array, terminated: Array) -> Array:

@@ -47,13 +47,12 @@ class Improver:
         self._steps, self._fits = team.rank < steppers, team.rank >= steppers or critics == 0
         self._critic_root = steppers % team.size  # the first of those who fit
 
-    def lead(self, lesson: Lesson, critic_state: State, timeline: Timeline) -> tuple[Array, Report, State]:
-        """Return the new theta, what the update did, and the critic's new state; on the root."""
+    def lead(self, lesson: Lesson, critic_state: State, timeline: Timeline) -> tuple[Array, Report]:
+        """Return the new theta and what the update did; on the root. Then comes `fit_critic`."""
         with timeline.span("share"):
             arrays = {f.name: getattr(lesson, f.name) for f in fields(Lesson)}
             self._team.broadcast_arrays(arrays | {CRITIC + name: array for name, array in critic_state.items()})
-        theta, report = self._step_policy(lesson, timeline)
-        return theta, report, self._fit_critic(lesson, critic_state, timeline)
+        return self._step_policy(lesson, timeline)
 
     def follow(self, timeline: Timeline) -> None:
         """Compute this rank's share of what the root leads; on all other ranks of the team."""
@@ -63,7 +62,7 @@ class Improver:
         with timeline.span("update"):
             if self._steps:
                 self._step_policy(lesson, timeline)
-            self._fit_critic(lesson, {name.removeprefix(CRITIC): a for name, a in arrays.items()}, timeline)
+            self.fit_critic(lesson, {name.removeprefix(CRITIC): a for name, a in arrays.items()}, timeline)
 
     def _step_policy(self, lesson: Lesson, timeline: Timeline) -> tuple[Array, Report]:
         s = self.settings
@@ -79,7 +78,7 @@ class Improver:
                 s.fisher_fraction,
             )
 
-    def _fit_critic(self, lesson: Lesson, state: State, timeline: Timeline) -> State:
+    def fit_critic(self, lesson: Lesson, state: State, timeline: Timeline) -> State:
         """Return the critic's new state, fitted here or received from those who fit it."""
         if self._fits:
             with timeline.span("critic"):

@@ -91,10 +91,11 @@ class Learner:
             times=episodes.times,
             targets=targets,
         )
-        self.theta, report, self.critic_state = self.improver.lead(lesson, self.critic_state, timeline)
-        with timeline.span("filter"):
+        self.theta, report = self.improver.lead(lesson, self.critic_state, timeline)
+        with timeline.span("filter"):  # while others may still be fitting the critic
             for rows in episodes.slices():  # in episode order, whoever played them
                 self.filter = self.filter.merged(episodes.observations[rows])
+        self.critic_state = self.improver.fit_critic(lesson, self.critic_state, timeline)
         mean_return, mean_length = self._episode_means(episodes)
         decision = self._adapt(mean_return)
         return self._row(report, episodes, knobs, explained, mean_return, mean_length), decision
