@@ -16,6 +16,7 @@ from scipy import stats
 
 from benchmarks.record import RESULTS
 from benchmarks.scaling import SEPARATE
+from minitrpo.parallel.speedup import speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, RED
 
@@ -159,7 +160,33 @@ def scaling(found: dict[str, Any]) -> str:
         axis.legend(loc="lower right", fontsize=8)
     save(figure, "scaling")
     note = f"\\* more ranks than the {found['cores']} cores: says what is lost, not what more cores would give."
-    return table(header, rows) + f"\n\n{note}\n\n" + made(found)
+    return table(header, rows) + f"\n\n{note}\n\n{same_work(found)}\n\n" + made(found)
+
+
+def same_work(found: dict[str, Any]) -> str:
+    """Return the table of speed-ups with all updates put together that did the same work.
+
+    On one rank learner and pool make no difference, and all numbers of ranks from that of the cores up are that many.
+    """
+    times: dict[tuple[str, str], list[Array]] = defaultdict(list)
+    for x in found["lines"]:
+        env, learner, pool, ranks = (x[name] for name in ("env", "learner", "pool", "ranks"))
+        if ranks == 1 or (ranks >= found["cores"] and learner != SEPARATE):
+            times[env, learner if ranks > 1 else "alone"].append(np.array(found[f"{env}, {learner}, {pool}, {ranks}"]))
+    header = ("all updates of the same work", "updates", "collecting", "95 % interval", "whole", "95 % interval")
+    rows = []
+    for (env, learner), some in times.items():
+        if learner != "alone":
+            alone, together = np.concatenate(times[env, "alone"]), np.concatenate(some)
+            collecting = alone[:, :3].sum(axis=1), together[:, :3].sum(axis=1)
+            whole = alone[:, -1], together[:, -1]
+            gains = [
+                text
+                for pair in (collecting, whole)
+                for text in (f"{speedup(*pair):.2f}", span(speedup_interval(*pair)))
+            ]
+            rows.append((f"{env}, {learner}, {found['cores']} ranks or more", f"{len(together)}", *gains))
+    return table(header, rows)
 
 
 def iqm(scores: Array, axis: int = -1) -> Array:

@@ -146,11 +146,25 @@ def test_separate_runs_that_do_not_slow_each_other_down_count_as_twice_as_fast(m
 def test_the_table_of_scaling_names_separate_runs(monkeypatch):
     pictures = []
     monkeypatch.setattr(report, "save", lambda figure, name: pictures.append(figure))
-    text = report.scaling(report.load("scaling_amd"))
+    text = report.scaling(report.load("scaling"))
     assert "| HalfCheetah-v5, separate runs | 2 |" in text
     for axis in pictures[0].axes:
         assert "2 separate runs" in axis.get_legend_handles_labels()[1]
     report.plt.close(pictures[0])
+
+
+def test_updates_of_the_same_work_are_put_together_and_no_others():
+    seconds = {("root", 1): 8.0, ("root", 2): 99.0, ("root", 4): 4.0, ("sharded", 4): 2.0, ("sharded", 8): 2.0}
+    seconds |= {(scaling.SEPARATE, 4): 99.0}
+    found = {"cores": 4, "lines": []}
+    for (learner, ranks), s in seconds.items():
+        found["lines"].append({"env": "Reacher-v5", "learner": learner, "pool": "dynamic", "ranks": ranks})
+        found[f"Reacher-v5, {learner}, dynamic, {ranks}"] = [[s / 2, 0, 0, s / 2, s]] * 3
+    rows = report.same_work(found).splitlines()[2:]
+    assert rows == [
+        "| Reacher-v5, root, 4 ranks or more | 3 | 2.00 | 2.00 to 2.00 | 2.00 | 2.00 to 2.00 |",
+        "| Reacher-v5, sharded, 4 ranks or more | 6 | 4.00 | 4.00 to 4.00 | 4.00 | 4.00 to 4.00 |",
+    ]
 
 
 def test_every_environment_has_enough_seeds():
