@@ -106,3 +106,11 @@ def test_an_error_in_the_students_code_is_located():
         AssertionError, match=r"raised AttributeError: .* \(at your line \d+: return product\(x\).nonsense\)"
     ):
         check("energy", energy)
+
+
+def test_an_error_is_located_in_a_folder_with_the_packages_name(tmp_path):
+    path = tmp_path / "minitrpo" / "my_energy.py"
+    path.parent.mkdir()
+    path.write_text("def energy(product, b, x):\n    return product(x).nonsense\n")
+    with pytest.raises(AssertionError, match=r"\(at your line 2: return product\(x\).nonsense\)"):
+        check("energy", load(path).energy)

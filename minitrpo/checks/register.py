@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,8 @@ LECTURES = (
     "speedup",
     "adaptive",
 )
+
+PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"  # its own folder: that of a clone is called minitrpo, too
 
 Candidate = Callable[..., Any]
 
@@ -126,7 +129,7 @@ def examine(name: str, candidate: Candidate) -> None:
 
 def students_line(error: Exception) -> str:
     """Return which line of the student's own code an error came from."""
-    ours = ("minitrpo", "site-packages", "dist-packages")
+    ours = (PACKAGE, "site-packages", "dist-packages")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not any(part in f.filename for part in ours)]
     return f" (at your line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
 
