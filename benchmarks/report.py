@@ -166,7 +166,7 @@ def scaling(found: dict[str, Any]) -> str:
 def same_work(found: dict[str, Any]) -> str:
     """Return the table of speed-ups with all updates put together that did the same work.
 
-    On one rank learner and pool make no difference, and all numbers of ranks from that of the cores up are that many.
+    On one rank learner and pool make no difference, and of more ranks than cores only as many as the cores work.
     """
     times: dict[tuple[str, str], list[Array]] = defaultdict(list)
     for x in found["lines"]:
