@@ -10,9 +10,8 @@ from typing import Any
 
 import autograd.numpy as np
 import numpy
-from autograd.core import make_jvp, make_vjp
 from autograd.extend import defjvp, defvjp, primitive
-from autograd.tracer import isbox
+from autograd.tracer import getval, isbox
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
 Sizes = list[tuple[int, int]]
@@ -114,10 +113,18 @@ class Linearisation:
         return moved
 
 
-@primitive
 def perceptron(theta: Array, sizes: Sizes, inputs: Array) -> Array:
-    """Return what `mlp` returns, with its derivatives in theta by hand; those in the inputs are autograd's."""
-    return activations(unflatten(theta, sizes), inputs)[-1]
+    """Return what `mlp` returns; its first derivatives in theta are by hand, all others are autograd's."""
+    if not isbox(theta) and not isbox(inputs):
+        return activations(unflatten(theta, sizes), inputs)[-1]
+    if isbox(inputs) or isbox(theta._value):  # type: ignore[attr-defined]  # a derivative of a derivative
+        return mlp(theta, sizes, inputs)
+    return _outputs(theta, Linearisation(getval(theta), sizes, inputs))
+
+
+@primitive
+def _outputs(theta: Array, at: Linearisation) -> Array:
+    return at.outputs
 
 
 @primitive
@@ -130,31 +137,10 @@ def _product(v: Array, at: Linearisation) -> Array:
     return at.product(v)
 
 
-def _perceptron_vjp(outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
-    if isbox(theta) or isbox(inputs):  # somebody wants a derivative of the derivative: leave it to autograd
-        return make_vjp(lambda theta: mlp(theta, sizes, inputs), theta)[0]
-    at = Linearisation(theta, sizes, inputs)
-    return lambda u: _transposed_product(u, at)
-
-
-def _perceptron_jvp(v: Array, outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
-    if isbox(theta) or isbox(inputs):
-        return make_jvp(lambda theta: mlp(theta, sizes, inputs), theta)(v)[1]
-    return _product(v, Linearisation(theta, sizes, inputs))
-
-
-def _inputs_vjp(outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
-    return make_vjp(lambda inputs: mlp(theta, sizes, inputs), inputs)[0]
-
-
-def _inputs_jvp(v: Array, outputs: Array, theta: Array, sizes: Sizes, inputs: Array) -> Any:
-    return make_jvp(lambda inputs: mlp(theta, sizes, inputs), inputs)(v)[1]
-
-
-defvjp(perceptron, _perceptron_vjp, _inputs_vjp, argnums=[0, 2])
+defvjp(_outputs, lambda ans, theta, at: lambda u: _transposed_product(u, at), argnums=[0])
 defvjp(_transposed_product, lambda ans, u, at: lambda v: _product(v, at), argnums=[0])  # linear in u, and
 defvjp(_product, lambda ans, v, at: lambda u: _transposed_product(u, at), argnums=[0])  # linear in v
-defjvp(perceptron, _perceptron_jvp, _inputs_jvp, argnums=[0, 2])
+defjvp(_outputs, lambda v, ans, theta, at: _product(v, at), argnums=[0])
 defjvp(_transposed_product, "same", argnums=[0])
 defjvp(_product, "same", argnums=[0])
 
