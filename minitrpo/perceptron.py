@@ -65,13 +65,18 @@ def mlp(theta: Array, sizes: Sizes, inputs: Array) -> Array:
     return np.dot(inputs, weights) + biases
 
 
-def activations(layers: Layers, inputs: Array) -> list[Array]:
-    """Return the inputs and what every layer makes of them, (N, width) each, the linear outputs last."""
+def activations(layers: Layers, inputs: Array, used: int | None = None) -> list[Array]:
+    """Return the inputs and what every layer makes of them, (N, width) each, the linear outputs last.
+
+    used: how many of the rows matter, if not all do; the others get values of no meaning, and sooner.
+    """
     values = [inputs]
     for weights, biases in layers:
         z = values[-1] @ weights
         z += biases
-        values.append(numpy.tanh(z, out=z) if len(values) < len(layers) else z)
+        if len(values) < len(layers):
+            numpy.tanh(z[:used], out=z[:used])
+        values.append(z)
     return values
 
 

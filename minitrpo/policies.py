@@ -16,7 +16,7 @@ import numpy
 from minitrpo.perceptron import Array as Array  # what every module calls its arrays
 from minitrpo.perceptron import Sizes, activations, cut, initialise_mlp, layer_sizes, perceptron, unflatten
 
-Actor = Callable[[Array, Array], Array]
+Actor = Callable[[Array, Array, int], Array]  # observations, noise, how many of their rows matter -> actions
 
 
 def gaussian_log_prob(mean: Array, log_std: Array, actions: Array) -> Array:
@@ -94,10 +94,10 @@ class GaussianPolicy(Perceptron):
         return mean + numpy.exp(log_std) * noise
 
     def actor(self, theta: Array) -> Actor:
-        """Return the function (observations, noise) -> actions that collecting calls at every tick."""
+        """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         split = len(theta) - self.action_size
         layers, std = unflatten(theta[:split], self.sizes), numpy.exp(theta[split:])
-        return lambda observations, noise: activations(layers, observations)[-1] + std * noise
+        return lambda observations, noise, used: activations(layers, observations, used)[-1] + std * noise
 
     def mode(self, rows: Array) -> Array:
         """Return the most probable actions, the means (N, A)."""
@@ -143,9 +143,9 @@ class CategoricalPolicy(Perceptron):
         return numpy.sum(cumulative[:, :-1] <= noise * cumulative[:, -1:], axis=1)
 
     def actor(self, theta: Array) -> Actor:
-        """Return the function (observations, noise) -> actions that collecting calls at every tick."""
+        """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         layers = unflatten(theta, self.sizes)
-        return lambda observations, noise: self.sample(activations(layers, observations)[-1], noise)
+        return lambda observations, noise, used: self.sample(activations(layers, observations, used)[-1], noise)
 
     def mode(self, rows: Array) -> Array:
         """Return the most probable actions (N,)."""

@@ -108,7 +108,7 @@ def test_gradient_is_autograds_and_the_finite_difference(hidden, n):
     rng, sizes = np.random.default_rng(n), layer_sizes(3, hidden, 1)
     phi = 0.5 * rng.standard_normal(count_parameters(sizes))
     inputs, targets = rng.standard_normal((2, n, 3)), rng.standard_normal((2, n))
-    gradients = squared_error_gradients(phi, sizes, inputs, targets)
+    gradients = squared_error_gradients(phi, sizes, inputs, targets, n)
     for part in range(2):
 
         def loss(phi, part=part):
@@ -124,12 +124,11 @@ def test_a_part_has_the_same_bits_in_any_company():
     rng, sizes = np.random.default_rng(1), layer_sizes(17, (64, 64), 1)
     phi = rng.standard_normal(count_parameters(sizes)).astype(np.float32)
     inputs, targets = (rng.standard_normal(s).astype(np.float32) for s in ((PARTS, 32, 17), (PARTS, 32)))
-    together = squared_error_gradients(phi, sizes, inputs, targets)
+    together = squared_error_gradients(phi, sizes, inputs, targets, 128)
     assert together.dtype == np.float32
     for i in range(PARTS):
-        assert np.array_equal(
-            together[i : i + 1], squared_error_gradients(phi, sizes, inputs[i : i + 1], targets[i : i + 1])
-        )
+        alone = squared_error_gradients(phi, sizes, inputs[i : i + 1], targets[i : i + 1], 128)
+        assert np.array_equal(together[i : i + 1], alone)
 
 
 # --- Adam
@@ -197,7 +196,7 @@ def test_one_fit_of_one_minibatch_is_one_reference_step():
     new = critic.fit(state, observations, times, targets, rng)
     y = (targets - targets.mean()) / targets.std()
     phi = state["phi"].astype(float)
-    gradient = squared_error_gradients(phi, critic.sizes, observations[None], y[None])[0]
+    gradient = squared_error_gradients(phi, critic.sizes, observations[None], y[None], len(y))[0]
     np.testing.assert_allclose(new["phi"], reference_adam(phi, [gradient], 0.02), rtol=1e-4, atol=1e-5)
 
 

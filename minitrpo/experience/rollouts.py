@@ -139,7 +139,7 @@ class Rollouts:
         """Step the lanes in use once; return (lane, observation behind the step, terminated) of those that ended."""
         lanes = self.lanes
         rows = slice(self.width) if len(lanes) == self.width else lanes  # numpy is quicker with a slice
-        actions = act(frozen(self._observations), self._noise.next(lanes))
+        actions = act(frozen(self._observations), self._noise.next(lanes), int(lanes[-1]) + 1)
         with self._named_failures():
             following, rewards, terminated, truncated = self.simulators.step(lanes, actions[rows])
         self._returns[rows] += rewards
