@@ -97,10 +97,11 @@ class Linearisation:
             middle, start = stop - columns, stop - columns - rows * columns
             weights = result[..., start:middle].reshape(*u.shape[:-2], rows, columns)  # a view
             numpy.matmul(self.values[i].swapaxes(-1, -2), u, out=weights)
-            numpy.sum(u, axis=-2, out=result[..., middle:stop])
+            numpy.add.reduce(u, axis=-2, out=result[..., middle:stop])  # np.sum takes half as long again to begin
             if i > 0:
                 w = self.layers[i][0]
-                u = u * w.T if columns == 1 else u @ w.T  # the same; for one column BLAS takes thrice as long
+                # the same; for one column BLAS takes four times as long as einsum, and u * w.T half as long again
+                u = numpy.einsum("...i,oi->...o", u, w) if columns == 1 else u @ w.T
                 u *= self.slopes[i - 1]
             stop = start
         return result
