@@ -160,22 +160,26 @@ def scaling(found: dict[str, Any]) -> str:
         axis.legend(loc="lower right", fontsize=8)
     save(figure, "scaling")
     note = f"\\* more ranks than the {found['cores']} cores: says what is lost, not what more cores would give."
-    return table(header, rows) + f"\n\n{note}\n\n{same_work(found)}\n\n" + made(found)
+    repeats = [json.loads(path.read_text()) for path in sorted((RESULTS / "other").glob("scaling_repeat_*.json"))]
+    return table(header, rows) + f"\n\n{note}\n\n{made(found)}\n\n" + same_work([found, *repeats])
 
 
-def same_work(found: dict[str, Any]) -> str:
-    """Return the table of speed-ups with all updates put together that did the same work.
+def same_work(measurements: list[dict[str, Any]]) -> str:
+    """Return the table of speed-ups with all updates of several measurements put together that did the same work.
 
     On one rank learner and pool make no difference, and of more ranks than cores only as many as the cores work.
     """
     times: dict[tuple[str, str], list[Array]] = defaultdict(list)
-    for x in found["lines"]:
-        env, learner, pool, ranks = (x[name] for name in ("env", "learner", "pool", "ranks"))
-        if ranks == 1 or (ranks >= found["cores"] and learner != SEPARATE):
-            times[env, learner if ranks > 1 else "alone"].append(np.array(found[f"{env}, {learner}, {pool}, {ranks}"]))
-    header = ("all updates of the same work", "updates", "collecting", "95 % interval", "whole", "95 % interval")
+    cores = measurements[0]["cores"]
+    for found in measurements:
+        for x in found["lines"]:
+            env, learner, pool, ranks = (x[name] for name in ("env", "learner", "pool", "ranks"))
+            if ranks == 1 or (ranks >= cores and learner != SEPARATE):
+                seconds = np.array(found[f"{env}, {learner}, {pool}, {ranks}"])
+                times[env, learner if ranks > 1 else "alone"].append(seconds)
+    first = f"{len(measurements)} measurements, all updates of the same work"
     rows = []
-    for (env, learner), some in times.items():
+    for (env, learner), some in sorted(times.items()):
         if learner != "alone":
             alone, together = np.concatenate(times[env, "alone"]), np.concatenate(some)
             collecting = alone[:, :3].sum(axis=1), together[:, :3].sum(axis=1)
@@ -185,8 +189,8 @@ def same_work(found: dict[str, Any]) -> str:
                 for pair in (collecting, whole)
                 for text in (f"{speedup(*pair):.2f}", span(speedup_interval(*pair)))
             ]
-            rows.append((f"{env}, {learner}, {found['cores']} ranks or more", f"{len(together)}", *gains))
-    return table(header, rows)
+            rows.append((f"{env}, {learner}, {cores} ranks or more", f"{len(together)}", *gains))
+    return table((first, "updates", "collecting", "95 % interval", "whole", "95 % interval"), rows)
 
 
 def iqm(scores: Array, axis: int = -1) -> Array:

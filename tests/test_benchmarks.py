@@ -164,10 +164,11 @@ def test_updates_of_the_same_work_are_put_together_and_no_others():
     for (learner, ranks), s in seconds.items():
         found["lines"].append({"env": "Reacher-v5", "learner": learner, "pool": "dynamic", "ranks": ranks})
         found[f"Reacher-v5, {learner}, dynamic, {ranks}"] = [[s / 2, 0, 0, s / 2, s]] * 3
-    rows = report.same_work(found).splitlines()[2:]
+    title, _, *rows = report.same_work([found, found]).splitlines()
+    assert title.startswith("| 2 measurements")
     assert rows == [
-        "| Reacher-v5, root, 4 ranks or more | 3 | 2.00 | 2.00 to 2.00 | 2.00 | 2.00 to 2.00 |",
-        "| Reacher-v5, sharded, 4 ranks or more | 6 | 4.00 | 4.00 to 4.00 | 4.00 | 4.00 to 4.00 |",
+        "| Reacher-v5, root, 4 ranks or more | 6 | 2.00 | 2.00 to 2.00 | 2.00 | 2.00 to 2.00 |",
+        "| Reacher-v5, sharded, 4 ranks or more | 12 | 4.00 | 4.00 to 4.00 | 4.00 | 4.00 to 4.00 |",
     ]
 
 
