@@ -160,8 +160,13 @@ def scaling(found: dict[str, Any]) -> str:
         axis.legend(loc="lower right", fontsize=8)
     save(figure, "scaling")
     note = f"\\* more ranks than the {found['cores']} cores: says what is lost, not what more cores would give."
+    return table(header, rows) + f"\n\n{note}\n\n{made(found)}\n\n" + same_work([found, *repeats_of(found)])
+
+
+def repeats_of(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the recorded repetitions of a scaling measurement on the same kind of machine."""
     repeats = [json.loads(path.read_text()) for path in sorted((RESULTS / "other").glob("scaling_repeat_*.json"))]
-    return table(header, rows) + f"\n\n{note}\n\n{made(found)}\n\n" + same_work([found, *repeats])
+    return [x for x in repeats if x["provenance"]["machine"] == found["provenance"]["machine"]]
 
 
 def same_work(measurements: list[dict[str, Any]]) -> str:

@@ -97,7 +97,7 @@ class Linearisation:
             middle, start = stop - columns, stop - columns - rows * columns
             weights = result[..., start:middle].reshape(*u.shape[:-2], rows, columns)  # a view
             numpy.matmul(self.values[i].swapaxes(-1, -2), u, out=weights)
-            numpy.add.reduce(u, axis=-2, out=result[..., middle:stop])  # np.sum takes half as long again to begin
+            numpy.add.reduce(u, axis=-2, out=result[..., middle:stop])  # np.sum takes half as long again
             if i > 0:
                 w = self.layers[i][0]
                 # the same; for one column BLAS takes four times as long as einsum, and u * w.T half as long again

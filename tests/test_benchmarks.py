@@ -172,6 +172,16 @@ def test_updates_of_the_same_work_are_put_together_and_no_others():
     ]
 
 
+def test_measurements_of_another_machine_are_not_put_together(monkeypatch, tmp_path):
+    (tmp_path / "other").mkdir()
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    for number, machine in enumerate(("2 cores, here", "2 cores, elsewhere", "2 cores, here"), start=1):
+        found = {"number": number, "provenance": {"machine": machine}}
+        (tmp_path / "other" / f"scaling_repeat_{number}.json").write_text(json.dumps(found))
+    chosen = report.repeats_of({"provenance": {"machine": "2 cores, here"}})
+    assert [x["number"] for x in chosen] == [1, 3]
+
+
 def test_every_environment_has_enough_seeds():
     for env in STEPS:
         seeds = [path for path in RUNS if path.stem.startswith(f"minitrpo_{env}_")]

@@ -101,6 +101,17 @@ def test_derivatives_are_autograds_of_the_formula(shape, seed):
     assert np.array_equal(make_jvp(lambda theta: perceptron(theta, sizes, inputs))(theta)(v)[1], at.product(v))
 
 
+def test_outputs_and_their_derivatives_share_one_pass_through_the_network(monkeypatch):
+    sizes, theta, inputs, v, _ = case((4, [6, 5], 3, 9), 2)
+    passes = []
+    monkeypatch.setattr("minitrpo.perceptron.activations", lambda *args: passes.append(1) or activations(*args))
+    product = make_ggnvp(lambda theta: perceptron(theta, sizes, inputs), lambda rows: anp.sum(anp.cosh(rows)))(theta)
+    product(v), product(theta)
+    assert len(passes) == 1
+    grad(lambda theta: anp.sum(anp.sin(perceptron(theta, sizes, inputs))))(theta)
+    assert len(passes) == 2
+
+
 @given(SHAPES, st.integers(0, 10**6))
 @QUICK
 def test_the_two_products_are_transposed_to_each_other(shape, seed):
