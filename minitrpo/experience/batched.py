@@ -77,7 +77,7 @@ class BatchedSimulators:
         ids, rows = (None, ALL) if len(lanes) == self.width else (lanes, lanes)
         actions = self.spec.stretched(actions)
         self._ctrl[rows] = actions
-        before = self.task.position(self._now(rows)).copy()
+        before = self.task.position(self._all)[rows].copy()
         try:
             self.batch.step(ids, nstep=self.task.frame_skip)
         except SimulationError as error:
@@ -99,7 +99,7 @@ class BatchedSimulators:
         """Return what the task reads of these lanes; for all lanes the arrays are views that the next step changes."""
         if rows is ALL:
             return self._all
-        return SimpleNamespace(**{name: field[rows] for name, field in self._fields.items()})
+        return SimpleNamespace(**{name: field.take(rows, axis=0) for name, field in self._fields.items()})
 
     def _read_forces(self, lanes: Array) -> None:
         """Compute the external forces on all bodies at the last evaluation of the dynamics in the step."""

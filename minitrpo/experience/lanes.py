@@ -1,5 +1,6 @@
 """Several copies of an environment behind one `step`, each in its own lane; here with Gymnasium's own step."""
 
+import math
 from typing import Any, Protocol
 
 import gymnasium
@@ -90,7 +91,7 @@ class GymnasiumSimulators:
 
 def check_finite(lanes: Array, observations: Array, rewards: Array) -> None:
     """Raise LaneFailed for the first lane whose observation or reward is NaN or infinite."""
-    if np.isfinite(observations.sum() + rewards.sum()):
+    if math.isfinite(observations.sum() + rewards.sum()):
         return  # a sum of finite numbers may overflow, but no other sum is finite
     bad = ~(np.isfinite(rewards) & np.isfinite(observations).all(axis=1))
     if bad.any():

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from minitrpo.experience.mujoco_task import Task, between, never, sum_of_squares
+from minitrpo.experience.mujoco_task import Task, between, clipped, never, sum_of_squares
 from minitrpo.policies import Array
 
 TORSO = 1  # the first body after the world
@@ -44,7 +44,7 @@ class Hopper(Task):
 
     def observe(self, now: SimpleNamespace) -> Array:
         """Return all coordinates but x, and the velocities clipped to [-10, 10]."""
-        return np.concatenate([now.qpos[:, 1:], np.clip(now.qvel, -10, 10)], axis=1)
+        return np.concatenate([now.qpos[:, 1:], clipped(now.qvel, 10)], axis=1)
 
     def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
         healthy = self.healthy(now)
@@ -53,8 +53,8 @@ class Hopper(Task):
     def healthy(self, now: SimpleNamespace) -> Array:
         """Return which lanes still stand (k,)."""
         height, lean = now.qpos[:, 1], now.qpos[:, 2]
-        sane = between(-100, now.qpos[:, 2:], 100).all(axis=1) & between(-100, now.qvel, 100).all(axis=1)
-        return sane & (height > 0.7) & between(-0.2, lean, 0.2)
+        others = np.concatenate([now.qpos[:, 2:], now.qvel], axis=1)
+        return (np.abs(others) < 100).all(axis=1) & (height > 0.7) & (np.abs(lean) < 0.2)
 
 
 class Walker2d(Hopper):
@@ -63,7 +63,7 @@ class Walker2d(Hopper):
     entry_point, file, frame_skip, noise = "walker2d_v5:Walker2dEnv", "walker2d_v5.xml", 4, 0.005
 
     def healthy(self, now: SimpleNamespace) -> Array:
-        return between(0.8, now.qpos[:, 1], 2) & between(-1, now.qpos[:, 2], 1)
+        return between(0.8, now.qpos[:, 1], 2) & (np.abs(now.qpos[:, 2]) < 1)
 
 
 class Ant(Task):
@@ -92,7 +92,7 @@ class Ant(Task):
         return velocity + healthy - costs, ~healthy
 
     def _forces(self, now: SimpleNamespace) -> Array:
-        return np.clip(now.cfrc_ext, -1, 1).reshape(len(now.qpos), -1)
+        return clipped(now.cfrc_ext, 1).reshape(len(now.qpos), -1)
 
 
 class Humanoid(Task):

@@ -58,6 +58,11 @@ def sum_of_squares(rows: Array) -> Array:
     return np.square(rows).sum(axis=1)
 
 
+def clipped(values: Array, most: float) -> Array:
+    """Return the values, clipped to [-most, most]; np.clip takes half as long again on a tick's few numbers."""
+    return np.maximum(np.minimum(values, most), -most)
+
+
 def never(now: SimpleNamespace) -> Array:
     """Return terminated (k,) of a task that only the time limit ends."""
     return np.zeros(len(now.qpos), bool)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.experience.mujoco_runners import Ant, HalfCheetah, Hopper, Humanoid, Swimmer, Walker2d
-from minitrpo.experience.mujoco_task import Task, never, sum_of_squares
+from minitrpo.experience.mujoco_task import Task, clipped, never, sum_of_squares
 from minitrpo.policies import Array
 
 
@@ -73,8 +73,8 @@ class InvertedDoublePendulum(Task):
     def observe(self, now: SimpleNamespace) -> Array:
         """Return the cart's x, sin and cos of the angles, the velocities and the cart's constraint force, clipped."""
         cart, angles = now.qpos[:, :1], now.qpos[:, 1:]
-        clipped = np.clip(now.qvel, -10, 10), np.clip(now.qfrc_constraint[:, :1], -10, 10)
-        return np.concatenate([cart, np.sin(angles), np.cos(angles), *clipped], axis=1)
+        moves = clipped(now.qvel, 10), clipped(now.qfrc_constraint[:, :1], 10)
+        return np.concatenate([cart, np.sin(angles), np.cos(angles), *moves], axis=1)
 
     def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
         x, y = now.site_xpos[:, 0, 0], now.site_xpos[:, 0, 2]
