@@ -2,14 +2,16 @@
 
     python -m benchmarks.limit
 
-One rank plays whole episodes in lockstep, 16 lanes, one thread: observations, filter, policy, noise, actions, rewards,
-ends, records. The policy has learned from 100,000 steps: episodes are neither as short as at the beginning of a run nor
-as long as at its end. What it asks of MuJoCo is written down, and asked again of a bare `mujoco.batch.Batch`: the same
-resets, the same actions, the same lanes, nothing else. The two take turns; a ratio of 1 would be free of charge.
+One rank plays whole episodes in lockstep, one thread, 16 lanes (what train.py takes) and 32: observations, filter,
+policy, noise, actions, rewards, ends, records. The policy has learned from 100,000 steps: episodes are neither as short
+as at the beginning of a run nor as long as at its end. What it asks of MuJoCo is written down, and asked again of a
+bare `mujoco.batch.Batch`: the same resets, the same actions, the same lanes, nothing else. The two take turns, now the
+one first, now the other; a ratio of 1 would be free of charge.
 """
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,8 +30,6 @@ from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.speedup import cores
 from minitrpo.policies import Array
 from minitrpo.runs.folder import RunFolder
-
-COLUMNS = ("environment", "limit, steps/s", "ours, steps/s", "ratio", "95 % interval")
 
 
 class Scribe(BatchedSimulators):
@@ -75,68 +75,76 @@ class OpenLoop:
                 self.batch.step(ids, nstep=self.frame_skip)
 
 
+def checkpoint(env_id: str, steps: int) -> dict[str, Array]:
+    """Return what a run has learned from this many steps."""
+    with TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        job = ("--env", env_id, "--preset", "tuned", "--total-steps", steps, "--progress", "none", "--out", run)
+        launch(cores(), "train.py", *job, timeout=600)
+        return RunFolder(run).load_checkpoint()
+
+
 class Case:
     """One environment: a policy, the numbers of the episodes to play, and the physics that they took."""
 
-    def __init__(self, env_id: str, width: int, steps: int, learned: int) -> None:
+    def __init__(self, env_id: str, learned: dict[str, Array], width: int, steps: int) -> None:
         self.spec, self.width = describe(env_id), width
-        self.policy = self.spec.policy((64, 64))
-        with TemporaryDirectory() as folder:
-            run = Path(folder) / "run"
-            job = ("--env", env_id, "--preset", "tuned", "--total-steps", learned, "--progress", "none", "--out", run)
-            launch(cores(), "train.py", *job, timeout=600)
-            arrays = RunFolder(run).load_checkpoint()
-        self.theta, self.filter = arrays["theta"], ObservationFilter.from_vector(arrays["filter"])
-        scribe, self.episodes = Scribe(self.spec, width), 0
-        rollouts = Rollouts(self.spec, self.policy, scribe, run_seed=0)
+        self.theta, self.filter = learned["theta"], ObservationFilter.from_vector(learned["filter"])
+        policy, scribe, self.episodes = self.spec.policy((64, 64)), Scribe(self.spec, width), 0
+        rollouts = Rollouts(self.spec, policy, scribe, run_seed=0)
         while self.episodes == 0 or self.steps < steps:
             self.episodes += width * (1 if self.episodes else max(1, steps // (width * 1000)))
             scribe.asked.clear()
             self.steps = self._play(rollouts)
         self.open_loop = OpenLoop(scribe.model, width, scribe.task.frame_skip, scribe.asked)
-        self.rollouts = Rollouts(self.spec, self.policy, BatchedSimulators(self.spec, width), run_seed=0)
+        self.rollouts = Rollouts(self.spec, policy, BatchedSimulators(self.spec, width), run_seed=0)
 
     def _play(self, rollouts: Rollouts) -> int:
         numbers = iter(range(self.episodes))
         return rollouts.play(self.theta, self.filter, 1, lambda: next(numbers, None), self.width).steps
 
-    def measure(self) -> tuple[float, float]:
+    def measure(self, bare_first: bool) -> tuple[float, float]:
         """Return steps per second, open-loop and ours."""
+        if bare_first:
+            return self._rate(self.open_loop.run), self._rate(lambda: self._play(self.rollouts))
+        ours = self._rate(lambda: self._play(self.rollouts))
+        return self._rate(self.open_loop.run), ours
+
+    def _rate(self, work: Callable[[], object]) -> float:
         start = time.perf_counter()
-        self.open_loop.run()
-        middle = time.perf_counter()
-        self._play(self.rollouts)
-        return self.steps / (middle - start), self.steps / (time.perf_counter() - middle)
+        work()
+        return self.steps / (time.perf_counter() - start)
 
 
 def main() -> None:
     """Measure and write results/limit.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", default=",".join(TASKS), help="ids with commas (default: all batched tasks)")
-    parser.add_argument("--lanes", type=int, default=16)
+    parser.add_argument("--lanes", default="16,32", help="numbers of lanes with commas")
     parser.add_argument("--steps", type=int, default=16_000, help="in one measurement, at least")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--learned", type=int, default=100_000, help="steps that the policy has learned from")
     arguments = parser.parse_args()
-    lines = []
+    lines: list[dict[str, Any]] = []
     with threadpool_limits(1):
-        cases = [
-            Case(env_id, arguments.lanes, arguments.steps, arguments.learned) for env_id in arguments.env.split(",")
-        ]
-        rounds = [[case.measure() for case in cases] for _ in range(arguments.rounds)]
+        cases = []
+        for env_id in arguments.env.split(","):
+            learned = checkpoint(env_id, arguments.learned)
+            cases += [Case(env_id, learned, int(width), arguments.steps) for width in arguments.lanes.split(",")]
+        rounds = [[case.measure(number % 2 == 0) for case in cases] for number in range(arguments.rounds)]
     for i, case in enumerate(cases):
         limits, ours = np.array([measured[i] for measured in rounds]).T
         ratios = ours / limits
-        lines.append(
-            {
-                "environment": case.spec.id,
-                "limit": median(limits),
-                "ours": median(ours),
-                "ratio": median(ratios),
-                "interval": interval(ratios),
-            }
-        )
-        print(f"{case.spec.id:28} {lines[-1]['limit']:9.0f} {lines[-1]['ours']:9.0f}  {lines[-1]['ratio']:.3f}")
+        line = {
+            "environment": case.spec.id,
+            "lanes": case.width,
+            "limit": median(limits),
+            "ours": median(ours),
+            "ratio": median(ratios),
+            "interval": interval(ratios),
+        }
+        lines.append(line)
+        print("{environment:28} {lanes:3} lanes {limit:9.0f} {ours:9.0f}  {ratio:.3f}".format(**line))
     settings = {key: value for key, value in vars(arguments).items() if key != "env"}
     write_json(RESULTS / "limit.json", {"provenance": provenance(), "settings": settings, "lines": lines})
 

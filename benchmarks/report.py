@@ -64,18 +64,31 @@ def span(pair: tuple[float, float], form: str = ".2f") -> str:
 
 def limit(found: dict[str, Any]) -> str:
     """Return the table of collecting beside open-loop physics."""
-    header = ("environment", "open-loop, steps/s", "ours, steps/s", "ratio", "95 % interval")
+    header = ("environment", "lanes", "open-loop, steps/s", "ours, steps/s", "ratio", "95 % interval")
     rows = [
-        (x["environment"], f"{x['limit']:,.0f}", f"{x['ours']:,.0f}", f"{x['ratio']:.2f}", span(x["interval"], ".3f"))
+        (
+            x["environment"],
+            f"{x['lanes']}",
+            f"{x['limit']:,.0f}",
+            f"{x['ours']:,.0f}",
+            f"{x['ratio']:.2f}",
+            span(x["interval"], ".3f"),
+        )
         for x in found["lines"]
     ]
-    figure, axis = plt.subplots(figsize=(9, 4.2), constrained_layout=True)
-    places = np.arange(len(rows))
-    axis.barh(places, [x["ratio"] for x in found["lines"]], color=BLUE)
+    names = list(dict.fromkeys(x["environment"] for x in found["lines"]))
+    widths = sorted({x["lanes"] for x in found["lines"]})
+    figure, axis = plt.subplots(figsize=(9, 5), constrained_layout=True)
+    for i, (width, color) in enumerate(zip(widths, (BLUE, GREEN, ORANGE), strict=False)):
+        mine = [x for x in found["lines"] if x["lanes"] == width]
+        thick = 0.8 / len(widths)
+        places = [names.index(x["environment"]) + (i - (len(widths) - 1) / 2) * thick for x in mine]
+        axis.barh(places, [x["ratio"] for x in mine], height=thick, color=color, label=f"{width} lanes")
     axis.axvline(1, color=GREY, linestyle="--")
-    axis.set(yticks=places, yticklabels=[row[0] for row in rows], xlim=(0, 1.05))
-    axis.set_xlabel("collecting, as a share of the same physics open-loop (1 rank, 1 thread, 16 lanes)")
+    axis.set(yticks=range(len(names)), yticklabels=names, xlim=(0, 1.05))
+    axis.set_xlabel("collecting, as a share of the same physics open-loop (1 rank, 1 thread)")
     axis.invert_yaxis()
+    figure.legend(loc="outside upper right", ncols=len(widths))
     save(figure, "limit")
     return table(header, rows) + "\n\n" + made(found)
 
