@@ -32,6 +32,13 @@ from minitrpo.policies import Array
 from minitrpo.runs.folder import RunFolder
 
 
+def positive_numbers(text: str) -> list[int]:
+    """Return the positive integers that stand in a text with commas."""
+    if not all(word.isdecimal() and int(word) > 0 for word in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r}: write positive integers with commas, such as 16,32")
+    return [int(word) for word in text.split(",")]
+
+
 class Scribe(BatchedSimulators):
     """Simulators that write down what is asked of MuJoCo."""
 
@@ -120,7 +127,7 @@ def main() -> None:
     """Measure and write results/limit.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", default=",".join(TASKS), help="ids with commas (default: all batched tasks)")
-    parser.add_argument("--lanes", default="16,32", help="numbers of lanes with commas")
+    parser.add_argument("--lanes", type=positive_numbers, default="16,32", help="numbers of lanes with commas")
     parser.add_argument("--steps", type=int, default=16_000, help="in one measurement, at least")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--learned", type=int, default=100_000, help="steps that the policy has learned from")
@@ -130,7 +137,7 @@ def main() -> None:
         cases = []
         for env_id in arguments.env.split(","):
             learned = checkpoint(env_id, arguments.learned)
-            cases += [Case(env_id, learned, int(width), arguments.steps) for width in arguments.lanes.split(",")]
+            cases += [Case(env_id, learned, width, arguments.steps) for width in arguments.lanes]
         rounds = [[case.measure(number % 2 == 0) for case in cases] for number in range(arguments.rounds)]
     for i, case in enumerate(cases):
         limits, ours = np.array([measured[i] for measured in rounds]).T

@@ -7,6 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def limit(found: dict[str, Any]) -> str:
     names = list(dict.fromkeys(x["environment"] for x in found["lines"]))
     widths = sorted({x["lanes"] for x in found["lines"]})
     figure, axis = plt.subplots(figsize=(9, 5), constrained_layout=True)
-    for i, (width, color) in enumerate(zip(widths, (BLUE, GREEN, ORANGE), strict=False)):
+    for i, (width, color) in enumerate(zip(widths, cycle((BLUE, GREEN, ORANGE, RED)))):
         mine = [x for x in found["lines"] if x["lanes"] == width]
         thick = 0.8 / len(widths)
         places = [names.index(x["environment"]) + (i - (len(widths) - 1) / 2) * thick for x in mine]
@@ -185,30 +186,32 @@ def repeats_of(found: dict[str, Any]) -> list[dict[str, Any]]:
 def same_work(measurements: list[dict[str, Any]]) -> str:
     """Return the table of speed-ups with all updates of several measurements put together that did the same work.
 
-    On one rank learner and pool make no difference, and of more ranks than cores only as many as the cores work.
+    On one rank learner and pool make no difference, and of more ranks than cores only as many as the cores work. A
+    learner is compared with one rank in the measurements that it is part of: the machine's speed differs between them.
     """
-    times: dict[tuple[str, str], list[Array]] = defaultdict(list)
     cores = measurements[0]["cores"]
+    compared: dict[tuple[str, str], list[tuple[Array, Array]]] = defaultdict(list)
     for found in measurements:
+        alone, together = defaultdict(list), defaultdict(list)
         for x in found["lines"]:
             env, learner, pool, ranks = (x[name] for name in ("env", "learner", "pool", "ranks"))
-            if ranks == 1 or (ranks >= cores and learner != SEPARATE):
-                seconds = np.array(found[f"{env}, {learner}, {pool}, {ranks}"])
-                times[env, learner if ranks > 1 else "alone"].append(seconds)
-    first = f"{len(measurements)} measurements, all updates of the same work"
+            seconds = np.array(found[f"{env}, {learner}, {pool}, {ranks}"])
+            if ranks == 1:
+                alone[env].append(seconds)
+            elif ranks >= cores and learner != SEPARATE:
+                together[env, learner].append(seconds)
+        for (env, learner), some in together.items():
+            compared[env, learner].append((np.concatenate(alone[env]), np.concatenate(some)))
     rows = []
-    for (env, learner), some in sorted(times.items()):
-        if learner != "alone":
-            alone, together = np.concatenate(times[env, "alone"]), np.concatenate(some)
-            collecting = alone[:, :3].sum(axis=1), together[:, :3].sum(axis=1)
-            whole = alone[:, -1], together[:, -1]
-            gains = [
-                text
-                for pair in (collecting, whole)
-                for text in (f"{speedup(*pair):.2f}", span(speedup_interval(*pair)))
-            ]
-            rows.append((f"{env}, {learner}, {cores} ranks or more", f"{len(together)}", *gains))
-    return table((first, "updates", "collecting", "95 % interval", "whole", "95 % interval"), rows)
+    for (env, learner), pairs in sorted(compared.items()):
+        one, several = (np.concatenate(times) for times in zip(*pairs, strict=True))
+        gains = []
+        for phases in (slice(3), slice(-1, None)):  # collect, wait and gather; the whole iteration
+            times = one[:, phases].sum(axis=1), several[:, phases].sum(axis=1)
+            gains += [f"{speedup(*times):.2f}", span(speedup_interval(*times))]
+        rows.append((f"{env}, {learner}, {cores} ranks or more", f"{len(pairs)}", f"{len(several)}", *gains))
+    header = ("all updates of the same work", "measurements", "updates")
+    return table((*header, "collecting", "95 % interval", "whole", "95 % interval"), rows)
 
 
 def iqm(scores: Array, axis: int = -1) -> Array:

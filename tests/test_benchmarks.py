@@ -164,12 +164,18 @@ def test_updates_of_the_same_work_are_put_together_and_no_others():
     for (learner, ranks), s in seconds.items():
         found["lines"].append({"env": "Reacher-v5", "learner": learner, "pool": "dynamic", "ranks": ranks})
         found[f"Reacher-v5, {learner}, dynamic, {ranks}"] = [[s / 2, 0, 0, s / 2, s]] * 3
-    title, _, *rows = report.same_work([found, found]).splitlines()
-    assert title.startswith("| 2 measurements")
+    rows = report.same_work([found, found]).splitlines()[2:]
+    root = "| Reacher-v5, root, 4 ranks or more | {} | {} | 2.00 | 2.00 to 2.00 | 2.00 | 2.00 to 2.00 |"
     assert rows == [
-        "| Reacher-v5, root, 4 ranks or more | 6 | 2.00 | 2.00 to 2.00 | 2.00 | 2.00 to 2.00 |",
-        "| Reacher-v5, sharded, 4 ranks or more | 12 | 4.00 | 4.00 to 4.00 | 4.00 | 4.00 to 4.00 |",
+        root.format(2, 6),
+        "| Reacher-v5, sharded, 4 ranks or more | 2 | 12 | 4.00 | 4.00 to 4.00 | 4.00 | 4.00 to 4.00 |",
     ]
+    # a day when the machine was quicker and the root learner was not measured on 4 ranks
+    lines = [x for x in found["lines"] if (x["learner"], x["ranks"]) != ("root", 4)]
+    quicker = {name: (np.array(x) / 3).tolist() for name, x in found.items() if name.startswith("Reacher")}
+    rows = report.same_work([found, *[quicker | {"cores": 4, "lines": lines}] * 2]).splitlines()[2:]
+    assert rows[0] == root.format(1, 3)
+    assert rows[1].startswith("| Reacher-v5, sharded, 4 ranks or more | 3 | 18 |")
 
 
 def test_measurements_of_another_machine_are_not_put_together(monkeypatch, tmp_path):
