@@ -2,10 +2,10 @@
 
     python -m benchmarks.limit
 
-One rank plays whole episodes in lockstep, one thread, 16 lanes (what train.py takes) and 32: observations, filter,
+One rank plays whole episodes in lockstep, one thread, 16 slots (what train.py takes) and 32: observations, filter,
 policy, noise, actions, rewards, ends, records. The policy has learned from 100,000 steps: episodes are neither as short
 as at the beginning of a run nor as long as at its end. What it asks of MuJoCo is written down, and asked again of a
-bare `mujoco.batch.Batch`: the same resets, the same actions, the same lanes, nothing else. The two take turns, now the
+bare `mujoco.batch.Batch`: the same resets, the same actions, the same slots, nothing else. The two take turns, now the
 one first, now the other; a ratio of 1 would be free of charge.
 """
 
@@ -22,10 +22,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.record import RESULTS, interval, median, provenance, write_json
 from minitrpo.classroom import launch
-from minitrpo.experience.batched import BatchedSimulators
+from minitrpo.experience.mujoco.vector_env import MujocoVectorEnv
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.mujoco_tasks import TASKS
+from minitrpo.experience.mujoco.tasks import TASKS
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.speedup import cores
 from minitrpo.policies import Array
@@ -39,25 +39,25 @@ def positive_numbers(text: str) -> list[int]:
     return [int(word) for word in text.split(",")]
 
 
-class Scribe(BatchedSimulators):
-    """Simulators that write down what is asked of MuJoCo."""
+class Scribe(MujocoVectorEnv):
+    """VectorEnv that write down what is asked of MuJoCo."""
 
     def __init__(self, spec: EnvironmentSpec, width: int) -> None:
         super().__init__(spec, width)
         self.asked: list[tuple[Array | None, Array, Array]] = []
 
-    def reset(self, lane: int, seed: int) -> Array:
-        """Reset a lane, and note the state it starts from."""
-        observation = super().reset(lane, seed)
-        state = [self._fields[name][lane].copy() for name in ("qpos", "qvel")]
-        self.asked.append((None, np.array([lane], np.int32), np.concatenate(state)))
+    def reset(self, slot: int, seed: int) -> Array:
+        """Reset a slot, and note the state it starts from."""
+        observation = super().reset(slot, seed)
+        state = [self._fields[name][slot].copy() for name in ("qpos", "qvel")]
+        self.asked.append((None, np.array([slot], np.int32), np.concatenate(state)))
         return observation
 
-    def step(self, lanes: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
-        """Step lanes, and note the controls."""
-        result = super().step(lanes, actions)
-        rows = slice(None) if len(lanes) == self.width else lanes
-        self.asked.append((None if len(lanes) == self.width else lanes, lanes, self._ctrl[rows].copy()))
+    def step(self, slots: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
+        """Step slots, and note the controls."""
+        result = super().step(slots, actions)
+        rows = slice(None) if len(slots) == self.width else slots
+        self.asked.append((None if len(slots) == self.width else slots, slots, self._ctrl[rows].copy()))
         return result
 
 
@@ -72,11 +72,11 @@ class OpenLoop:
     def run(self) -> None:
         """Do all of it."""
         qpos, qvel, ctrl = self.fields
-        for ids, lanes, numbers in self.asked:
+        for ids, slots, numbers in self.asked:
             if numbers.ndim == 1:
-                self.batch.reset(lanes, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
-                qpos[lanes[0]], qvel[lanes[0]] = numbers[: self.nq], numbers[self.nq :]
-                self.batch.forward(lanes)
+                self.batch.reset(slots, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+                qpos[slots[0]], qvel[slots[0]] = numbers[: self.nq], numbers[self.nq :]
+                self.batch.forward(slots)
             else:
                 ctrl[slice(None) if ids is None else ids] = numbers
                 self.batch.step(ids, nstep=self.frame_skip)
@@ -104,7 +104,7 @@ class Case:
             scribe.asked.clear()
             self.steps = self._play(rollouts)
         self.open_loop = OpenLoop(scribe.model, width, scribe.task.frame_skip, scribe.asked)
-        self.rollouts = Rollouts(self.spec, policy, BatchedSimulators(self.spec, width), run_seed=0)
+        self.rollouts = Rollouts(self.spec, policy, MujocoVectorEnv(self.spec, width), run_seed=0)
 
     def _play(self, rollouts: Rollouts) -> int:
         numbers = iter(range(self.episodes))
@@ -127,7 +127,7 @@ def main() -> None:
     """Measure and write results/limit.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", default=",".join(TASKS), help="ids with commas (default: all batched tasks)")
-    parser.add_argument("--lanes", type=positive_numbers, default="16,32", help="numbers of lanes with commas")
+    parser.add_argument("--num-envs", type=positive_numbers, default="16,32", help="numbers of slots with commas")
     parser.add_argument("--steps", type=int, default=16_000, help="in one measurement, at least")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--learned", type=int, default=100_000, help="steps that the policy has learned from")
@@ -137,21 +137,21 @@ def main() -> None:
         cases = []
         for env_id in arguments.env.split(","):
             learned = checkpoint(env_id, arguments.learned)
-            cases += [Case(env_id, learned, width, arguments.steps) for width in arguments.lanes]
+            cases += [Case(env_id, learned, width, arguments.steps) for width in arguments.slots]
         rounds = [[case.measure(number % 2 == 0) for case in cases] for number in range(arguments.rounds)]
     for i, case in enumerate(cases):
         limits, ours = np.array([measured[i] for measured in rounds]).T
         ratios = ours / limits
         line = {
             "environment": case.spec.id,
-            "lanes": case.width,
+            "slots": case.width,
             "limit": median(limits),
             "ours": median(ours),
             "ratio": median(ratios),
             "interval": interval(ratios),
         }
         lines.append(line)
-        print("{environment:28} {lanes:3} lanes {limit:9.0f} {ours:9.0f}  {ratio:.3f}".format(**line))
+        print("{environment:28} {slots:3} slots {limit:9.0f} {ours:9.0f}  {ratio:.3f}".format(**line))
     settings = {key: value for key, value in vars(arguments).items() if key != "env"}
     write_json(RESULTS / "limit.json", {"provenance": provenance(), "settings": settings, "lines": lines})
 

@@ -65,11 +65,11 @@ def span(pair: tuple[float, float], form: str = ".2f") -> str:
 
 def limit(found: dict[str, Any]) -> str:
     """Return the table of collecting beside open-loop physics."""
-    header = ("environment", "lanes", "open-loop, steps/s", "ours, steps/s", "ratio", "95 % interval")
+    header = ("environment", "slots", "open-loop, steps/s", "ours, steps/s", "ratio", "95 % interval")
     rows = [
         (
             x["environment"],
-            f"{x['lanes']}",
+            f"{x['slots']}",
             f"{x['limit']:,.0f}",
             f"{x['ours']:,.0f}",
             f"{x['ratio']:.2f}",
@@ -78,13 +78,13 @@ def limit(found: dict[str, Any]) -> str:
         for x in found["lines"]
     ]
     names = list(dict.fromkeys(x["environment"] for x in found["lines"]))
-    widths = sorted({x["lanes"] for x in found["lines"]})
+    widths = sorted({x["slots"] for x in found["lines"]})
     figure, axis = plt.subplots(figsize=(9, 5), constrained_layout=True)
     for i, (width, color) in enumerate(zip(widths, cycle((BLUE, GREEN, ORANGE, RED)))):
-        mine = [x for x in found["lines"] if x["lanes"] == width]
+        mine = [x for x in found["lines"] if x["slots"] == width]
         thick = 0.8 / len(widths)
         places = [names.index(x["environment"]) + (i - (len(widths) - 1) / 2) * thick for x in mine]
-        axis.barh(places, [x["ratio"] for x in mine], height=thick, color=color, label=f"{width} lanes")
+        axis.barh(places, [x["ratio"] for x in mine], height=thick, color=color, label=f"{width} slots")
     axis.axvline(1, color=GREY, linestyle="--")
     axis.set(yticks=range(len(names)), yticklabels=names, xlim=(0, 1.05))
     axis.set_xlabel("collecting, as a share of the same physics open-loop (1 rank, 1 thread)")

@@ -12,8 +12,8 @@ Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
-class Rule:
-    """The constants of the rule, by default those of the author's experiments; margin 0 is the rule without margin."""
+class AdaptiveConfig:
+    """The constants of the rule, by default those of train.py; margin 0 is the rule without margin."""
 
     mode: str = "both"  # none, steps, kl, both
     margin: float = 0.05
@@ -21,12 +21,12 @@ class Rule:
     steps_by: int = 300
     kl_by: float = 0.0005  # nats
     steps_limits: tuple[int, int] = (1_000, 20_000)
-    kl_limits: tuple[float, float] = (0.001, 0.01)
+    kl_limits: tuple[float, float] = (0.001, 0.02)
 
 
 @dataclass(frozen=True)
-class Knobs:
-    """The controller's state: the two knobs, the returns of the current window, the sum of the window before."""
+class AdaptiveState:
+    """The controller's state: steps/update, max-KL, the returns of this window, the sum of the window before."""
 
     steps_per_update: int
     max_kl: float
@@ -58,35 +58,35 @@ def improved(recent: float, before: float, margin: float) -> bool:
     return recent >= before + margin * abs(before)
 
 
-def adapt(knobs: Knobs, mean_return: float, rule: Rule) -> tuple[Knobs, Decision | None]:
-    """Return the knobs after an update whose episodes returned `mean_return`, and the decision if a window closed."""
+def adapt(state: AdaptiveState, mean_return: float, config: AdaptiveConfig) -> tuple[AdaptiveState, Decision | None]:
+    """Return the state after an update whose episodes returned `mean_return`, and the decision if a window closed."""
     # 1. remember the return; no decision until the window is full
-    returns = (*knobs.returns, float(mean_return))
-    if len(returns) < rule.window:
-        return replace(knobs, returns=returns), None
+    returns = (*state.returns, float(mean_return))
+    if len(returns) < config.window:
+        return replace(state, returns=returns), None
     # 2. the first full window has nothing to compare with
     recent = sum(returns)
-    if knobs.before is None:
-        decision = Decision(None, None, recent, None, knobs.steps_per_update, knobs.max_kl)
-        return replace(knobs, returns=(), before=recent), decision
-    # 3. compare with the window before, and turn the knobs
-    better = improved(recent, knobs.before, rule.margin)
-    steps, kl = turn(knobs.steps_per_update, knobs.max_kl, better, rule)
+    if state.before is None:
+        decision = Decision(None, None, recent, None, state.steps_per_update, state.max_kl)
+        return replace(state, returns=(), before=recent), decision
+    # 3. compare with the window before, and adapt the settings
+    better = improved(recent, state.before, config.margin)
+    steps, kl = turn(state.steps_per_update, state.max_kl, better, config)
     # 4. the next window starts empty, with this sum before it
-    threshold = knobs.before + rule.margin * abs(knobs.before)
-    return Knobs(steps, kl, (), recent), Decision(better, knobs.before, recent, threshold, steps, kl)
+    threshold = state.before + config.margin * abs(state.before)
+    return AdaptiveState(steps, kl, (), recent), Decision(better, state.before, recent, threshold, steps, kl)
 
 
-def turn(steps: int, kl: float, better: bool, rule: Rule) -> tuple[int, float]:
+def turn(steps: int, kl: float, better: bool, config: AdaptiveConfig) -> tuple[int, float]:
     """Return (steps/update, max-KL) after one decision: fewer steps and a larger KL if better, the reverse if not."""
     sign = 1 if better else -1
     # 1. steps, if the mode has them: fewer if better, within their limits
-    if rule.mode in ("steps", "both"):
-        steps = clip(steps, steps - sign * rule.steps_by, rule.steps_limits)
+    if config.mode in ("steps", "both"):
+        steps = clip(steps, steps - sign * config.steps_by, config.steps_limits)
     # 2. max-KL, if the mode has it: the other way
-    if rule.mode in ("kl", "both"):
-        # rounded, so that a knob that went up and down again is where it was
-        kl = round(clip(kl, kl + sign * rule.kl_by, rule.kl_limits), 12)
+    if config.mode in ("kl", "both"):
+        # rounded, so that a limit that went up and down again is where it was
+        kl = round(clip(kl, kl + sign * config.kl_by, config.kl_limits), 12)
     return steps, kl
 
 

@@ -10,7 +10,6 @@ import autograd.numpy as np
 from autograd.differential_operators import make_ggnvp
 
 from minitrpo.policies import Array, Policy
-from minitrpo.shares import blocks
 
 
 def mean_kl(policy: Policy, old: Array, new: Array) -> Array:
@@ -34,25 +33,13 @@ def fisher_vector_product(
     """Return the function v -> (F + damping I) v, with F the mean Fisher matrix at `theta` over `observations` (N, D).
 
     F = mean of J' H J, where J is the Jacobian of the distribution parameters and H the Hessian of the KL in
-    them: autograd's generalised Gauss-Newton product. Tapes are built here, once, and replayed by every product.
+    them: autograd's generalised Gauss-Newton product. Its tape is built here, once, and replayed by every product.
     Source: Schulman et al. 2015 (TRPO), appendix C.1; Martens 2014 for F = Gauss-Newton.
     """
-    # 1. tapes for every block of rows, built once
-    products = [_block_product(policy, theta, observations[rows]) for rows in blocks(len(observations))]
-
-    # 2. sum the blocks, take the mean over all rows, add the damping
-    def product(v: Array) -> Array:
-        total = np.zeros_like(v)
-        for block in products:  # summed in order: the same bits every time
-            total = total + block(v)
-        return total / len(observations) + damping * v
-
-    return product
-
-
-def _block_product(policy: Policy, theta: Array, observations: Array) -> Callable[[Array], Array]:
     old = policy.distribution(theta, observations)
-    product: Callable[[Array], Array] = make_ggnvp(
+    # 1. F v, summed over the rows: the tape is built here, once
+    summed: Callable[[Array], Array] = make_ggnvp(
         lambda theta: policy.distribution(theta, observations), lambda new: np.sum(policy.kl(old, new))
     )(theta)
-    return product
+    # 2. the mean over the rows, and the damping
+    return lambda v: summed(v) / len(observations) + damping * v

@@ -2,7 +2,7 @@
 
 A policy object holds shapes only. Its numbers live in one flat float64 vector, `theta`, because that is what
 a gradient, a Fisher-vector product, a broadcast and a checkpoint want. What the network says about a state is
-a row of distribution parameters, an array (N, K); every formula below is a function of such rows.
+a row of distribution parameters, an array `dist_params` (N, K), of which every formula below is a function.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ import numpy
 from minitrpo.perceptron import Array as Array  # what every module calls its arrays
 from minitrpo.perceptron import Sizes, activations, cut, initialise_mlp, layer_sizes, perceptron, unflatten
 
-Actor = Callable[[Array, Array, int], Array]  # observations, noise, how many of their rows matter -> actions
+ActFunction = Callable[[Array, Array, int], Array]  # observations, noise, how many of their rows matter -> actions
 
 
 def gaussian_log_prob(mean: Array, log_std: Array, actions: Array) -> Array:
@@ -62,7 +62,7 @@ class Perceptron:
 class GaussianPolicy(Perceptron):
     """pi(a|s) = N(mean(s), diag exp(2 log_std)); log_std is part of theta and the same in every state.
 
-    Rows are (mean, log_std), K = 2A; actions are (N, A); noise is standard normal, (N, A).
+    dist_params are (mean, log_std), K = 2A; actions are (N, A); noise is standard normal, (N, A).
     """
 
     initial_log_std: float = 0.0
@@ -78,7 +78,7 @@ class GaussianPolicy(Perceptron):
         return numpy.concatenate([initialise_mlp(rng, self.sizes, last_gain=0.01), log_std])
 
     def distribution(self, theta: Array, observations: Array) -> Array:
-        """Return the rows (mean, log_std), shape (N, 2A), for `observations` (N, D)."""
+        """Return (mean, log_std), shape (N, 2A), for `observations` (N, D)."""
         split = len(theta) - self.action_size
         mean = perceptron(cut(theta, 0, split), self.sizes, observations)
         log_std = np.dot(np.ones((len(observations), 1), mean.dtype), cut(theta, split, len(theta)).reshape(1, -1))
@@ -88,40 +88,40 @@ class GaussianPolicy(Perceptron):
         """Return what `sample` needs for this many steps: standard normal numbers (steps, A)."""
         return rng.standard_normal((steps, self.noise_size))
 
-    def sample(self, rows: Array, noise: Array) -> Array:
+    def sample(self, dist_params: Array, noise: Array) -> Array:
         """Return actions mean + std * noise, shape (N, A)."""
-        mean, log_std = self._split(rows)
+        mean, log_std = self._split(dist_params)
         return mean + numpy.exp(log_std) * noise
 
-    def actor(self, theta: Array) -> Actor:
+    def act_function(self, theta: Array) -> ActFunction:
         """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         split = len(theta) - self.action_size
         layers, std = unflatten(theta[:split], self.sizes), numpy.exp(theta[split:])
         return lambda observations, noise, used: activations(layers, observations, used)[-1] + std * noise
 
-    def mode(self, rows: Array) -> Array:
+    def mode(self, dist_params: Array) -> Array:
         """Return the most probable actions, the means (N, A)."""
-        return self._split(rows)[0]
+        return self._split(dist_params)[0]
 
-    def log_prob(self, rows: Array, actions: Array) -> Array:
+    def log_prob(self, dist_params: Array, actions: Array) -> Array:
         """Return log pi(a|s), shape (N,), in nats."""
-        return gaussian_log_prob(*self._split(rows), actions)
+        return gaussian_log_prob(*self._split(dist_params), actions)
 
     def kl(self, old: Array, new: Array) -> Array:
         """Return KL(old || new) state by state, shape (N,), in nats."""
         return gaussian_kl(*self._split(old), *self._split(new))
 
-    def entropy(self, rows: Array) -> Array:
+    def entropy(self, dist_params: Array) -> Array:
         """Return the differential entropy state by state, shape (N,), in nats."""
-        return np.sum(self._split(rows)[1] + 0.5 * np.log(2 * np.pi * np.e), axis=1)
+        return np.sum(self._split(dist_params)[1] + 0.5 * np.log(2 * np.pi * np.e), axis=1)
 
-    def _split(self, rows: Array) -> tuple[Array, Array]:
-        return cut(rows, 0, self.action_size), cut(rows, self.action_size, 2 * self.action_size)
+    def _split(self, dist_params: Array) -> tuple[Array, Array]:
+        return cut(dist_params, 0, self.action_size), cut(dist_params, self.action_size, 2 * self.action_size)
 
 
 @dataclass(frozen=True)
 class CategoricalPolicy(Perceptron):
-    """pi(a|s) = softmax(logits(s))[a]. Rows are logits, K = A; actions are integers (N,); noise is uniform, (N, 1)."""
+    """pi(a|s) = softmax(logits(s))[a]. dist_params are logits, K = A; actions are integers (N,), noise uniform, (N, 1)."""
 
     noise_size: ClassVar[int] = 1
 
@@ -137,31 +137,31 @@ class CategoricalPolicy(Perceptron):
         """Return what `sample` needs for this many steps: uniform numbers in [0, 1), shape (steps, 1)."""
         return rng.random((steps, self.noise_size))
 
-    def sample(self, rows: Array, noise: Array) -> Array:
+    def sample(self, dist_params: Array, noise: Array) -> Array:
         """Return actions (N,): the first whose cumulative probability exceeds the uniform `noise`."""
-        cumulative = numpy.cumsum(numpy.exp(log_softmax(rows)), axis=1)
+        cumulative = numpy.cumsum(numpy.exp(log_softmax(dist_params)), axis=1)
         return numpy.sum(cumulative[:, :-1] <= noise * cumulative[:, -1:], axis=1)
 
-    def actor(self, theta: Array) -> Actor:
+    def act_function(self, theta: Array) -> ActFunction:
         """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         layers = unflatten(theta, self.sizes)
         return lambda observations, noise, used: self.sample(activations(layers, observations, used)[-1], noise)
 
-    def mode(self, rows: Array) -> Array:
+    def mode(self, dist_params: Array) -> Array:
         """Return the most probable actions (N,)."""
-        return numpy.argmax(rows, axis=1)
+        return numpy.argmax(dist_params, axis=1)
 
-    def log_prob(self, rows: Array, actions: Array) -> Array:
+    def log_prob(self, dist_params: Array, actions: Array) -> Array:
         """Return log pi(a|s), shape (N,), in nats."""
-        return log_softmax(rows)[np.arange(len(rows)), actions]
+        return log_softmax(dist_params)[np.arange(len(dist_params)), actions]
 
     def kl(self, old: Array, new: Array) -> Array:
         """Return KL(old || new) state by state, shape (N,), in nats."""
         return categorical_kl(old, new)
 
-    def entropy(self, rows: Array) -> Array:
+    def entropy(self, dist_params: Array) -> Array:
         """Return the entropy state by state, shape (N,), in nats."""
-        log_p = log_softmax(rows)
+        log_p = log_softmax(dist_params)
         return -np.sum(np.exp(log_p) * log_p, axis=1)
 
 

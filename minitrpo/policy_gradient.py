@@ -26,17 +26,17 @@ def policy_gradient(policy: Policy, theta: Array, observations: Array, actions: 
 
     # 1. one number whose gradient is the mean of score x advantage
     def weighted_log_prob(theta: Array) -> Array:
-        rows = policy.distribution(theta, observations)
-        return np.mean(policy.log_prob(rows, actions) * advantages)
+        dist_params = policy.distribution(theta, observations)
+        return np.mean(policy.log_prob(dist_params, actions) * advantages)
 
     # 2. its gradient at theta
     return np.asarray(grad(weighted_log_prob)(theta))
 
 
-def surrogate(policy: Policy, rows: Array, old_log_prob: Array, actions: Array, advantages: Array) -> Array:
+def surrogate(policy: Policy, dist_params: Array, old_log_prob: Array, actions: Array, advantages: Array) -> Array:
     """Return L = mean( pi_new(a|s) / pi_old(a|s) * A ); at pi_new = pi_old its gradient is the policy gradient.
 
-    rows: distribution of the new policy (N, K). old_log_prob: log pi_old(a|s), (N,).
+    dist_params: of the new policy, (N, K). old_log_prob: log pi_old(a|s), (N,).
     Source: Schulman et al. 2015 (TRPO), equation 14.
     """
-    return np.mean(np.exp(policy.log_prob(rows, actions) - old_log_prob) * advantages)
+    return np.mean(np.exp(policy.log_prob(dist_params, actions) - old_log_prob) * advantages)

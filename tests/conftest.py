@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitrpo.runs.folder import TIMINGS, RunFolder
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.settings import TIMINGS
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = ROOT / "mpi_scripts"
@@ -61,7 +62,7 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
     """Return what must be equal in equal runs: metrics without timings, as text, and the checkpoint's bytes."""
     opened = RunFolder(folder)
     rows = [{k: v for k, v in row.items() if k not in TIMINGS} for row in opened.rows()]
-    arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in opened.load_checkpoint().items() if k != "time_s"}
+    arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in opened.load_checkpoint().items() if k != "run_time_s"}
     return rows, arrays
 
 

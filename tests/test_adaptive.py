@@ -7,21 +7,21 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from minitrpo.adaptive import Decision, Knobs, Rule, adapt, clip, improved, turn
+from minitrpo.adaptive import Decision, AdaptiveState, AdaptiveConfig, adapt, clip, improved, turn
 
 QUICK = settings(max_examples=100, deadline=None)
 RETURNS = st.floats(-1e6, 1e6)
 MARGINS = st.sampled_from([0.0, 0.05, 0.1, 1.0])
 MODES = ("none", "steps", "kl", "both")
-RULE = Rule(window=3)
+RULE = AdaptiveConfig(window=3)
 
 
-def play(knobs, returns, rule=RULE):
+def play(state, returns, config=RULE):
     """Return the knobs after every update and the decisions that fell."""
     states, decisions = [], []
     for value in returns:
-        knobs, decision = adapt(knobs, value, rule)
-        states.append(knobs)
+        state, decision = adapt(state, value, config)
+        states.append(state)
         decisions.append(decision)
     return states, decisions
 
@@ -91,33 +91,33 @@ def test_better_than_an_improvement_is_an_improvement(recent, before, margin):
 @QUICK
 def test_the_unit_of_the_returns_does_not_matter(returns, exponent, margin):
     """Powers of two, so that rounding cannot turn a tie."""
-    rule = replace(RULE, margin=margin)
-    _, plain = play(Knobs(5000, 0.005), returns, rule)
-    _, scaled = play(Knobs(5000, 0.005), [value * 2.0**exponent for value in returns], rule)
+    config = replace(RULE, margin=margin)
+    _, plain = play(AdaptiveState(5000, 0.005), returns, config)
+    _, scaled = play(AdaptiveState(5000, 0.005), [value * 2.0**exponent for value in returns], config)
     assert directions(plain) == directions(scaled)
 
 
 @given(st.lists(RETURNS, min_size=1, max_size=25), st.integers(1, 6))
 @QUICK
 def test_decisions_fall_at_the_end_of_every_window_but_the_first_compares_nothing(returns, window):
-    states, decisions = play(Knobs(5000, 0.005), returns, replace(RULE, window=window))
-    for update, (knobs, decision) in enumerate(zip(states, decisions, strict=True), 1):
+    states, decisions = play(AdaptiveState(5000, 0.005), returns, replace(RULE, window=window))
+    for update, (state, decision) in enumerate(zip(states, decisions, strict=True), 1):
         assert (decision is not None) is (update % window == 0)
-        assert len(knobs.returns) == update % window
+        assert len(state.returns) == update % window
         if update == window:
             assert decision.improved is None
         if update < 2 * window:
-            assert (knobs.steps_per_update, knobs.max_kl) == (5000, 0.005)
+            assert (state.steps_per_update, state.max_kl) == (5000, 0.005)
         if decision:
             assert decision.recent == pytest.approx(sum(returns[update - window : update]))
-            assert knobs.before == decision.recent
+            assert state.before == decision.recent
 
 
 @given(st.lists(RETURNS, min_size=2, max_size=10), MARGINS)
 @QUICK
 def test_decisions_compare_neighbouring_windows(levels, margin):
-    rule = replace(RULE, window=1, margin=margin)
-    _, decisions = play(Knobs(5000, 0.005), levels, rule)
+    config = replace(RULE, window=1, margin=margin)
+    _, decisions = play(AdaptiveState(5000, 0.005), levels, config)
     for decision, before, recent in zip(decisions[1:], levels, levels[1:], strict=False):
         assert (decision.before, decision.recent) == (before, recent)
         assert decision.threshold == before + margin * abs(before)
@@ -127,7 +127,7 @@ def test_decisions_compare_neighbouring_windows(levels, margin):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("better", "sign"), [(True, 1), (False, -1)])
 def test_a_mode_turns_its_knobs_and_no_others(mode, better, sign):
-    steps, kl = turn(5000, 0.005, better, Rule(mode=mode))
+    steps, kl = turn(5000, 0.005, better, AdaptiveConfig(mode=mode))
     assert steps == 5000 - sign * 300 * (mode in ("steps", "both"))
     assert kl == pytest.approx(0.005 + sign * 0.0005 * (mode in ("kl", "both")), abs=1e-12)
     assert isinstance(steps, int)
@@ -135,10 +135,10 @@ def test_a_mode_turns_its_knobs_and_no_others(mode, better, sign):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_decisions_report_the_knobs_that_follow(mode):
-    states, decisions = play(Knobs(5000, 0.005), windows([1, 2, 1]), replace(RULE, mode=mode))
-    for knobs, decision in zip(states, decisions, strict=True):
+    states, decisions = play(AdaptiveState(5000, 0.005), windows([1, 2, 1]), replace(RULE, mode=mode))
+    for state, decision in zip(states, decisions, strict=True):
         if decision:
-            assert (decision.steps_per_update, decision.max_kl) == (knobs.steps_per_update, knobs.max_kl)
+            assert (decision.steps_per_update, decision.max_kl) == (state.steps_per_update, state.max_kl)
     assert directions(decisions) == [True, False]
 
 
@@ -150,13 +150,13 @@ def test_decisions_report_the_knobs_that_follow(mode):
 @QUICK
 def test_knobs_stay_within_their_limits_and_never_jump(start, turns, mode):
     """Inside the limits they stay inside; a start outside may only move towards them, one notch at a time."""
-    rule = Rule(mode=mode)
+    config = AdaptiveConfig(mode=mode)
     steps, kl = start[0], start[1] * 1e-4
     for better in turns:
-        new_steps, new_kl = turn(steps, kl, better, rule)
+        new_steps, new_kl = turn(steps, kl, better, config)
         assert abs(new_steps - steps) <= 300
         assert abs(new_kl - kl) <= 0.0005 + 1e-12
-        for old, new, (low, high) in ((steps, new_steps, rule.steps_limits), (kl, new_kl, rule.kl_limits)):
+        for old, new, (low, high) in ((steps, new_steps, config.steps_limits), (kl, new_kl, config.kl_limits)):
             assert min(low, old) - 1e-12 <= new <= max(high, old) + 1e-12
         steps, kl = new_steps, new_kl
 
@@ -175,12 +175,12 @@ def test_up_and_down_again_is_where_it_was(steps, tenths, turns):
     kl = tenths / 10_000
     there = (steps, kl)
     for better in [*turns, *(not t for t in reversed(turns))]:
-        there = turn(*there, better, Rule())
+        there = turn(*there, better, AdaptiveConfig())
     assert there == (steps, kl)
 
 
 def test_improving_means_fewer_steps_and_a_larger_kl_stuck_the_reverse():
-    states, decisions = play(Knobs(5000, 0.005), windows([-100, -90, -80, -80, -200, 0]))
+    states, decisions = play(AdaptiveState(5000, 0.005), windows([-100, -90, -80, -80, -200, 0]))
     assert directions(decisions) == [True, True, False, False, True]
     assert [k.steps_per_update for k in states[2::3]] == [5000, 4700, 4400, 4700, 5000, 4700]
     assert [k.max_kl for k in states[2::3]] == pytest.approx([0.005, 0.0055, 0.006, 0.0055, 0.005, 0.0055])
@@ -188,27 +188,27 @@ def test_improving_means_fewer_steps_and_a_larger_kl_stuck_the_reverse():
 
 def test_margin_0_calls_a_plateau_improving_and_a_margin_does_not():
     plateau = windows([10, 10, 10])
-    assert directions(play(Knobs(5000, 0.005), plateau, replace(RULE, margin=0.0))[1]) == [True, True]
-    assert directions(play(Knobs(5000, 0.005), plateau, RULE)[1]) == [False, False]
+    assert directions(play(AdaptiveState(5000, 0.005), plateau, replace(RULE, margin=0.0))[1]) == [True, True]
+    assert directions(play(AdaptiveState(5000, 0.005), plateau, RULE)[1]) == [False, False]
 
 
 def test_adapt_is_pure():
-    knobs = Knobs(5000, 0.005, (1.0, 2.0), 3.0)
-    assert adapt(knobs, 4.0, RULE) == adapt(knobs, 4.0, RULE)
-    assert knobs == Knobs(5000, 0.005, (1.0, 2.0), 3.0)
+    state = AdaptiveState(5000, 0.005, (1.0, 2.0), 3.0)
+    assert adapt(state, 4.0, RULE) == adapt(state, 4.0, RULE)
+    assert state == AdaptiveState(5000, 0.005, (1.0, 2.0), 3.0)
 
 
 def test_it_can_be_interrupted_anywhere():
     """The knobs are the whole state: a controller made of their numbers goes on as if nothing had happened."""
     returns = np.random.default_rng(0).standard_normal(20)
-    states, decisions = play(Knobs(5000, 0.005), returns)
+    states, decisions = play(AdaptiveState(5000, 0.005), returns)
     for update, k in enumerate(states[:-1]):
-        copy = Knobs(k.steps_per_update, k.max_kl, tuple(k.returns), k.before)
+        copy = AdaptiveState(k.steps_per_update, k.max_kl, tuple(k.returns), k.before)
         assert play(copy, returns[update + 1 :]) == (states[update + 1 :], decisions[update + 1 :])
 
 
 def test_the_text_of_a_decision_names_its_numbers():
-    _, decisions = play(Knobs(5000, 0.005), windows([-100, -90, -95]))
+    _, decisions = play(AdaptiveState(5000, 0.005), windows([-100, -90, -95]))
     first, better, worse = (str(d) for d in decisions if d)
     assert "-300" in first
     assert "nothing to compare" in first

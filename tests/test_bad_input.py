@@ -26,7 +26,7 @@ BAD = {
     "limits crossed": (("--min-steps", "9000", "--max-steps", "10"), "--min-steps"),
     "no folder to resume": (("--resume", "nowhere"), "nowhere"),
     "two folders": (("--resume", "a", "--out", "b"), "--out"),
-    "more ranks than lanes": (("--requests", "segments", "--lanes", "1"), "--lanes 2"),
+    "more ranks than slots": (("--requests", "segments", "--num-envs", "1"), "--num-envs 2"),
 }
 
 

@@ -36,7 +36,7 @@ def test_open_loop_physics_ends_where_the_rollouts_did(env):
     steps = rollouts.play(
         theta, ObservationFilter.identity(spec.observation_size), 1, lambda: next(numbers, None), 4
     ).steps
-    assert steps == sum(len(lanes) for _, lanes, numbers in scribe.asked if numbers.ndim == 2)
+    assert steps == sum(len(slots) for _, slots, numbers in scribe.asked if numbers.ndim == 2)
     bare = OpenLoop(scribe.model, 4, scribe.task.frame_skip, scribe.asked)
     bare.run()
     qpos, qvel, _ = bare.fields

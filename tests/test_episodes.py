@@ -1,4 +1,4 @@
-"""Episodes: masks and slices by hand, and one order whatever order the pieces came in."""
+"""Episodes: masks and slices by hand, and one order whatever order the fragments came in."""
 
 from dataclasses import fields
 
@@ -12,8 +12,8 @@ from minitrpo.experience.episodes import Episodes, concatenate, empty
 QUICK = settings(max_examples=50, deadline=None)
 
 
-def piece(number, start, length, terminated=False, truncated=False, discrete=False, seed=0):
-    """Return one piece whose numbers are random, keyed by where it stands."""
+def fragment(number, start, length, terminated=False, truncated=False, discrete=False, seed=0):
+    """Return one fragment whose numbers are random, keyed by where it stands."""
     rng = np.random.default_rng([seed, number, start])
     return Episodes(
         observations=rng.standard_normal((length, 3)),
@@ -35,7 +35,7 @@ def same_bits(a, b):
     return all(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in pairs)
 
 
-BY_HAND = [piece(4, 0, 2, terminated=True), piece(7, 10, 3), piece(9, 5, 1, truncated=True)]
+BY_HAND = [fragment(4, 0, 2, terminated=True), fragment(7, 10, 3), fragment(9, 5, 1, truncated=True)]
 
 
 def test_counts_masks_times_and_slices_by_hand():
@@ -51,23 +51,23 @@ def test_counts_masks_times_and_slices_by_hand():
 
 @st.composite
 def some_pieces(draw):
-    """Draw the pieces of some episodes, each cut at any places, in any order."""
-    pieces, numbers = [], draw(st.lists(st.integers(0, 50), unique=True, min_size=1, max_size=4))
+    """Draw the fragments of some episodes, each cut at any places, in any order."""
+    fragments, numbers = [], draw(st.lists(st.integers(0, 50), unique=True, min_size=1, max_size=4))
     for number in numbers:
         start, lengths = 0, draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
         for i, length in enumerate(lengths):
             ends = i == len(lengths) - 1 and draw(st.booleans())
-            pieces.append(piece(number, start, length, terminated=ends))
+            fragments.append(fragment(number, start, length, terminated=ends))
             start += length
-    return draw(st.permutations(pieces))
+    return draw(st.permutations(fragments))
 
 
 @given(some_pieces())
 @QUICK
-def test_sorted_puts_any_permutation_back_bit_for_bit(pieces):
-    in_order = concatenate(sorted(pieces, key=lambda p: (p.numbers[0], p.starts[0])))
-    shuffled = concatenate(pieces)
-    copy = concatenate(pieces)
+def test_sorted_puts_any_permutation_back_bit_for_bit(fragments):
+    in_order = concatenate(sorted(fragments, key=lambda p: (p.numbers[0], p.starts[0])))
+    shuffled = concatenate(fragments)
+    copy = concatenate(fragments)
     assert same_bits(shuffled.sorted(), in_order)
     assert same_bits(in_order.sorted(), in_order)
     assert same_bits(shuffled, copy)  # sorting makes a new object
@@ -75,19 +75,19 @@ def test_sorted_puts_any_permutation_back_bit_for_bit(pieces):
 
 @given(some_pieces(), st.integers(0, 5))
 @QUICK
-def test_it_does_not_matter_how_the_pieces_were_dealt_out(pieces, cut):
+def test_it_does_not_matter_how_the_pieces_were_dealt_out(fragments, cut):
     """Two ranks, one of them perhaps without work."""
     nothing = empty(3, 2, discrete=False)
-    ranks = [concatenate([nothing, *pieces[:cut]]), concatenate([nothing, *pieces[cut:]])]
-    assert same_bits(concatenate(ranks).sorted(), concatenate(pieces).sorted())
+    ranks = [concatenate([nothing, *fragments[:cut]]), concatenate([nothing, *fragments[cut:]])]
+    assert same_bits(concatenate(ranks).sorted(), concatenate(fragments).sorted())
 
 
 @given(some_pieces())
 @QUICK
-def test_slices_masks_and_times_agree_piece_by_piece(pieces):
-    episodes = concatenate(pieces)
-    assert len(episodes.slices()) == len(pieces)
-    for i, (rows, p) in enumerate(zip(episodes.slices(), pieces, strict=True)):
+def test_slices_masks_and_times_agree_piece_by_piece(fragments):
+    episodes = concatenate(fragments)
+    assert len(episodes.slices()) == len(fragments)
+    for i, (rows, p) in enumerate(zip(episodes.slices(), fragments, strict=True)):
         assert np.array_equal(episodes.observations[rows], p.observations)
         assert np.array_equal(episodes.rewards[rows], p.rewards)
         assert np.array_equal(episodes.last[rows], p.last)
@@ -99,7 +99,7 @@ def test_slices_masks_and_times_agree_piece_by_piece(pieces):
 
 @pytest.mark.parametrize("discrete", [False, True])
 def test_empty_has_the_dtypes_and_columns_of_full_ones(discrete):
-    full = piece(1, 0, 4, discrete=discrete)
+    full = fragment(1, 0, 4, discrete=discrete)
     nothing = empty(3, full.actions.shape[1], discrete)
     for f in fields(Episodes):
         a, b = getattr(nothing, f.name), getattr(full, f.name)

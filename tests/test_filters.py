@@ -41,7 +41,7 @@ def test_merging_pieces_is_seeing_everything_at_once(lengths, seed, offset):
 
 
 def test_the_same_order_gives_the_same_bits():
-    """And another order may not, which is why pieces are merged in the order of their episodes."""
+    """And another order may not, which is why fragments are merged in the order of their episodes."""
     parts = [data(n, seed=n) for n in (5, 17, 2, 40, 9)]
     assert same_bits(merged(parts), merged([part.copy() for part in parts]))
     forth, back = merged(parts), merged(parts[::-1])
@@ -92,8 +92,8 @@ def test_only_the_constant_columns_keep_their_scale():
 
 @given(SEEDS, st.integers(0, 5), st.integers(1, 6))
 @QUICK
-def test_through_a_vector_and_back(seed, pieces, d):
-    filter_ = merged([data(4, d, seed + i) for i in range(pieces)], d, clip=7.5)
+def test_through_a_vector_and_back(seed, fragments, d):
+    filter_ = merged([data(4, d, seed + i) for i in range(fragments)], d, clip=7.5)
     vector = filter_.to_vector()
     back = ObservationFilter.from_vector(vector)
     assert vector.shape == (2 + 2 * d,)

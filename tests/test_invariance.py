@@ -21,7 +21,7 @@ JOBS = {
     ),
     "hopper-segments": (
         *("--env", "Hopper-v5", "--total-steps", 5000, "--steps-per-update", 1200),
-        *("--requests", "segments", "--lanes", 6),
+        *("--requests", "segments", "--num-envs", 6),
     ),
     "pendulum-paper": (
         *("--env", "Pendulum-v1", "--preset", "paper", "--total-steps", 6000, "--steps-per-update", 2000),
@@ -62,7 +62,7 @@ def test_who_learns_what_with_the_sharded_learner(critic, phases, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
-@pytest.mark.parametrize("more", [(), ("--requests", "segments", "--lanes", 6), ("--learner", "sharded")])
+@pytest.mark.parametrize("more", [(), ("--requests", "segments", "--num-envs", 6), ("--learner", "sharded")])
 def test_ranks_without_a_core_leave_the_work_to_the_others(more, tmp_path):
     job = ("--env", "Reacher-v5", "--total-steps", 3000, "--steps-per-update", 1500, "--progress", "none", *more)
     alone = train(tmp_path / "alone", *job)
@@ -141,6 +141,6 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path, cartpole_run):
 
 def test_neither_lanes_nor_the_physics_change_a_bit(tmp_path):
     one = train(tmp_path / "one", *JOBS["reacher"])
-    few = train(tmp_path / "few", *JOBS["reacher"], "--lanes", 5, ranks=2)
+    few = train(tmp_path / "few", *JOBS["reacher"], "--num-envs", 5, ranks=2)
     gymnasium = train(tmp_path / "gymnasium", *JOBS["reacher"], "--physics", "gymnasium", ranks=2)
     assert one.sha256 == few.sha256 == gymnasium.sha256

@@ -10,7 +10,7 @@ from minitrpo import natural_gradient
 from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import score
-from minitrpo.shares import blocks
+from minitrpo.block_sums import blocks
 
 POLICIES = [
     GaussianPolicy(3, 2, (4,)),

@@ -238,7 +238,7 @@ def test_gradient_of_log_prob_is_the_finite_difference(kind, shape):
 def test_an_actor_samples_the_distribution_to_the_bit(kind):
     policy, theta, observations, rows, _ = case(kind, SHAPES[2])
     noise = policy.draw_noise(rng_of(3), len(observations))
-    act, expected = policy.actor(theta), policy.sample(rows, noise)
+    act, expected = policy.act_function(theta), policy.sample(rows, noise)
     for used in range(1, len(observations) + 1):
         assert np.array_equal(act(observations, noise, used)[:used], expected[:used])
 

@@ -1,4 +1,4 @@
-"""The pool's arithmetic: fair shares in few rounds, lanes dealt out once, and one order of all pieces."""
+"""The pool's arithmetic: fair shares in few rounds, slots dealt out once, and one order of all fragments."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.experience.episodes import in_order
-from minitrpo.parallel.pool import at_once, lanes_of, requests_for
+from minitrpo.parallel.pool import concurrency, slots_of, requests_for
 
 QUICK = settings(max_examples=200, deadline=None)
 
@@ -16,14 +16,14 @@ QUICK = settings(max_examples=200, deadline=None)
 def test_hands_are_the_fewest_that_take_no_more_rounds_than_all_lanes(requests, ranks, width):
     share = -(-requests // ranks)
     enough = [h for h in range(1, width + 1) if -(-share // h) == -(-share // width)]
-    assert at_once(requests, ranks, width) == enough[0]
+    assert concurrency(requests, ranks, width) == enough[0]
 
 
 @given(st.integers(1, 20), st.integers(0, 100))
 @QUICK
-def test_lanes_are_dealt_out_once_in_rank_order_and_evenly(ranks, lanes):
-    shares = [lanes_of(rank, ranks, lanes) for rank in range(ranks)]
-    assert [lane for share in shares for lane in share] == list(range(lanes))
+def test_lanes_are_dealt_out_once_in_rank_order_and_evenly(ranks, slots):
+    shares = [slots_of(rank, ranks, slots) for rank in range(ranks)]
+    assert [slot for share in shares for slot in share] == list(range(slots))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 

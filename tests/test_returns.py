@@ -1,4 +1,4 @@
-"""Returns and advantages against double loops over each piece; nothing may leak over a border."""
+"""Returns and advantages against double loops over each fragment; nothing may leak over a border."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 class Pieces:
-    """Random pieces of given lengths, some terminated, some cut, with arbitrary values."""
+    """Random fragments of given lengths, some terminated, some cut, with arbitrary values."""
 
     def __init__(self, lengths, seed):
         rng = np.random.default_rng(seed)
@@ -32,11 +32,11 @@ class Pieces:
     def following(self):
         return next_values(self.values, self.final_values, self.last, self.terminated)
 
-    def value_behind(self, piece):
-        return 0.0 if self.ended[piece] else self.final_values[piece]
+    def value_behind(self, fragment):
+        return 0.0 if self.ended[fragment] else self.final_values[fragment]
 
     def per_step(self, formula):
-        """Return formula(t, stop, value behind the piece) for every step."""
+        """Return formula(t, stop, value behind the fragment) for every step."""
         return [formula(t, rows.stop, self.value_behind(i)) for i, rows in enumerate(self.rows) for t in rows]
 
     def gae(self, discount, lam):
@@ -122,10 +122,10 @@ def test_n_below_1_is_refused():
 @given(LENGTHS, SEEDS, st.integers(0, 4))
 @QUICK
 def test_nothing_leaks_over_a_border(lengths, seed, index):
-    """Whatever is changed inside one piece, no number of another piece moves."""
-    p, piece = Pieces(lengths, seed), index % len(lengths)
+    """Whatever is changed inside one fragment, no number of another fragment moves."""
+    p, fragment = Pieces(lengths, seed), index % len(lengths)
     mine = np.zeros(len(p.rewards), bool)
-    mine[list(p.rows[piece])] = True
+    mine[list(p.rows[fragment])] = True
 
     def all_numbers():
         sums = discounted_sums(p.rewards, 0.9, p.last)
@@ -134,7 +134,7 @@ def test_nothing_leaks_over_a_border(lengths, seed, index):
     before = all_numbers()
     p.rewards[mine] += 100.0
     p.values[mine] -= 50.0
-    p.final_values[piece] += 30.0
+    p.final_values[fragment] += 30.0
     after = all_numbers()
     assert np.array_equal(before[:, ~mine], after[:, ~mine])
     assert np.all(before[:, mine] != after[:, mine])
@@ -168,7 +168,7 @@ def test_a_chain_whose_values_are_known(cut, lam):
 
 
 def test_monte_carlo_over_a_cut_piece_without_bootstrap_would_be_wrong():
-    """What merging the two masks into one `done` does: the values of a cut piece fall short by V of what follows."""
+    """What merging the two masks into one `done` does: the values of a cut fragment fall short by V of what follows."""
     last, none = np.array([False, True]), np.zeros(2, bool)
     v = np.array([10.0, 10.0])  # reward 1 for ever at discount 0.9
     right = gae(np.ones(2), v, next_values(v, v[:1], last, none), last, 0.9, 1.0)[1]

@@ -12,9 +12,9 @@ from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.episodes import Episodes, concatenate
 from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.lanes import GymnasiumSimulators
+from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
-from minitrpo.experience.rollouts import ROWS, Board, LaneSnapshot, Rollouts
+from minitrpo.experience.rollouts import ROWS, RankStatus, UnfinishedEpisode, Rollouts
 
 SEED = 5
 ENVS = ["CartPole-v1", "Pendulum-v1"]  # discrete and terminating; continuous and truncated after 200 steps
@@ -44,7 +44,7 @@ gymnasium.register("Toy-v0", entry_point=Toy)
 gymnasium.register("ToyLimited-v0", entry_point=Toy, max_episode_steps=7)
 
 
-def make(env_id, width, board=None):
+def make(env_id, width, status=None):
     """Return rollouts, a theta that prefers nothing, and a filter that does something."""
     spec = describe(env_id)
     policy = spec.policy((8,))
@@ -52,13 +52,13 @@ def make(env_id, width, board=None):
     theta = policy.initialise(rng)
     theta += 0.3 * rng.standard_normal(len(theta))
     frozen = ObservationFilter.identity(spec.observation_size).merged(rng.standard_normal((30, spec.observation_size)))
-    return Rollouts(spec, policy, GymnasiumSimulators(spec, width), SEED, board), theta, frozen
+    return Rollouts(spec, policy, GymnasiumVectorEnv(spec, width), SEED, status), theta, frozen
 
 
-def play(env_id, numbers, width=4, at_once=4, iteration=2, board=None):
-    rollouts, theta, frozen = make(env_id, width, board)
+def play(env_id, numbers, width=4, concurrency=4, iteration=2, status=None):
+    rollouts, theta, frozen = make(env_id, width, status)
     requests = iter(numbers)
-    return rollouts.play(theta, frozen, iteration, lambda: next(requests, None), at_once)
+    return rollouts.play(theta, frozen, iteration, lambda: next(requests, None), concurrency)
 
 
 def same_bits(a, b):
@@ -117,23 +117,23 @@ def plain(env_id, numbers, iteration=2):
 @pytest.mark.parametrize("env_id", ENVS)
 @pytest.mark.parametrize("width", [1, 5, ROWS])
 def test_episodes_are_those_of_a_plain_loop(env_id, width):
-    """Any number of lanes up to ROWS, any number of them in use."""
-    for at_once in {1, 2, width, width + 3}:
-        assert same_bits(play(env_id, range(6), width, at_once).sorted(), plain(env_id, range(6)))
+    """Any number of slots up to ROWS, any number of them in use."""
+    for concurrency in {1, 2, width, width + 3}:
+        assert same_bits(play(env_id, range(6), width, concurrency).sorted(), plain(env_id, range(6)))
 
 
 @pytest.mark.parametrize("width", [ROWS + 1, 3 * ROWS])
 def test_more_lanes_than_rows_in_a_block(width):
     alone = play("CartPole-v1", range(40), width, 1)
-    for at_once in (2, width):
-        assert same_bits(play("CartPole-v1", range(40), width, at_once).sorted(), alone)
+    for concurrency in (2, width):
+        assert same_bits(play("CartPole-v1", range(40), width, concurrency).sorted(), alone)
 
 
 @pytest.mark.parametrize("env_id", ENVS)
-@given(numbers=st.permutations(range(6)), at_once=st.integers(1, 4))
+@given(numbers=st.permutations(range(6)), concurrency=st.integers(1, 4))
 @settings(max_examples=5, deadline=None)
-def test_the_order_of_the_requests_does_not_matter(env_id, numbers, at_once):
-    assert same_bits(play(env_id, numbers, 4, at_once).sorted(), plain(env_id, range(6)))
+def test_the_order_of_the_requests_does_not_matter(env_id, numbers, concurrency):
+    assert same_bits(play(env_id, numbers, 4, concurrency).sorted(), plain(env_id, range(6)))
 
 
 def test_episodes_differ_by_number_iteration_and_run_seed():
@@ -187,31 +187,31 @@ def test_without_requests_nothing_is_played():
 # --- segments
 
 
-def advance(env_id, lengths, width=4, lanes=range(1, 4), total=6, rollouts=None):
-    """Return segments of these lengths of lanes 1, 2 and 3 of 6."""
+def advance(env_id, lengths, width=4, slots=range(1, 4), total=6, rollouts=None):
+    """Return segments of these lengths of slots 1, 2 and 3 of 6."""
     made, theta, frozen = make(env_id, width)
     rollouts = rollouts or made
-    return [rollouts.advance(theta, frozen, lanes, total, steps) for steps in lengths], rollouts
+    return [rollouts.advance(theta, frozen, slots, total, steps) for steps in lengths], rollouts
 
 
 def glued(segments):
-    """Return the pieces of each episode joined, for the episodes that ended; check that they fit together."""
-    pieces = concatenate(segments).sorted()
+    """Return the fragments of each episode joined, for the episodes that ended; check that they fit together."""
+    fragments = concatenate(segments).sorted()
     whole = []
-    for number in np.unique(pieces.numbers):
-        mine = np.flatnonzero(pieces.numbers == number)
-        rows = [range(pieces.slices()[i].start, pieces.slices()[i].stop) for i in mine]
-        starts, lengths = pieces.starts[mine], pieces.lengths[mine]
+    for number in np.unique(fragments.numbers):
+        mine = np.flatnonzero(fragments.numbers == number)
+        rows = [range(fragments.slices()[i].start, fragments.slices()[i].stop) for i in mine]
+        starts, lengths = fragments.starts[mine], fragments.lengths[mine]
         assert starts.tolist() == [0, *np.cumsum(lengths)[:-1]]
-        assert not pieces.ended[mine[:-1]].any()
-        for i, following in zip(mine, rows[1:], strict=False):  # a cut piece ends where the next begins
-            assert np.array_equal(pieces.final_observations[i], pieces.observations[following[0]])
-        if pieces.ended[mine[-1]]:
+        assert not fragments.ended[mine[:-1]].any()
+        for i, following in zip(mine, rows[1:], strict=False):  # a cut fragment ends where the next begins
+            assert np.array_equal(fragments.final_observations[i], fragments.observations[following[0]])
+        if fragments.ended[mine[-1]]:
             every, end = np.concatenate(rows), mine[-1:]
-            per_step = {name: getattr(pieces, name)[every] for name in ("observations", "actions", "rewards")}
+            per_step = {name: getattr(fragments, name)[every] for name in ("observations", "actions", "rewards")}
             sizes = {"starts": np.zeros(1, np.int64), "lengths": np.array([len(every)])}
             names = ("final_observations", "numbers", "terminated", "truncated", "returns")
-            whole.append(Episodes(**per_step, **sizes, **{name: getattr(pieces, name)[end] for name in names}))
+            whole.append(Episodes(**per_step, **sizes, **{name: getattr(fragments, name)[end] for name in names}))
     return concatenate(whole)
 
 
@@ -222,8 +222,8 @@ def test_segments_glued_together_are_the_episodes_of_the_same_keys(env_id, lengt
     whole = glued(segments)
     numbers = whole.numbers.tolist()
     assert same_bits(whole, plain(env_id, numbers, iteration=0))
-    expected = range(2) if env_id == "Pendulum-v1" else range(3)  # the k-th episode of lane l is l + k * total
-    assert {lane + k * 6 for lane in (1, 2, 3) for k in expected} <= set(numbers)
+    expected = range(2) if env_id == "Pendulum-v1" else range(3)  # the k-th episode of slot l is l + k * total
+    assert {slot + k * 6 for slot in (1, 2, 3) for k in expected} <= set(numbers)
     assert all(number % 6 in (1, 2, 3) for number in numbers)
 
 
@@ -262,7 +262,7 @@ def test_a_snapshot_continues_bit_for_bit(env_id, before):
 
 def test_an_environment_that_cannot_be_resumed_says_so():
     _, original = advance("CartPole-v1", [5])
-    wrong = [LaneSnapshot(s.number, s.actions, s.observation + 1e-9) for s in original.snapshots()]
+    wrong = [UnfinishedEpisode(s.number, s.actions, s.observation + 1e-9) for s in original.snapshots()]
     with pytest.raises(EpisodeFailed, match="cannot be resumed exactly") as failure:
         make("CartPole-v1", 4)[0].restore(wrong)
     assert failure.value.episode == wrong[0].number
@@ -297,10 +297,10 @@ def raises():
     ],
 )
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_a_failure_names_the_episode(do, cause, at_once, monkeypatch):
+def test_a_failure_names_the_episode(do, cause, concurrency, monkeypatch):
     monkeypatch.setattr(Toy, "trouble", fails_in(4, 9, do))
     with pytest.raises(EpisodeFailed) as failure:
-        play("Toy-v0", range(6), 3, at_once, iteration=9)
+        play("Toy-v0", range(6), 3, concurrency, iteration=9)
     error, seed = failure.value, reset_seed(SEED, 9, 4)
     assert (error.env, error.iteration, error.episode, error.seed) == ("Toy-v0", 9, 4, seed)
     assert cause in error.cause
@@ -308,7 +308,7 @@ def test_a_failure_names_the_episode(do, cause, at_once, monkeypatch):
 
 
 def test_a_failing_reset_and_a_failing_segment_name_the_episode(monkeypatch):
-    monkeypatch.setattr(Toy, "trouble", fails_in(8, 0, raises))  # the second episode of lane 2
+    monkeypatch.setattr(Toy, "trouble", fails_in(8, 0, raises))  # the second episode of slot 2
     with pytest.raises(EpisodeFailed) as failure:
         advance("Toy-v0", [20])
     assert (failure.value.iteration, failure.value.episode) == (0, 8)
@@ -322,41 +322,41 @@ def test_a_failing_reset_and_a_failing_segment_name_the_episode(monkeypatch):
 
 
 def test_the_board_shows_the_episode_at_work(monkeypatch):
-    memory = np.full(Board.size(8), 77, np.int64)  # as shared with a watchdog, wider than the rollouts
-    board, watchdog, seen = Board.on(memory), Board.reading(memory), []
+    memory = np.full(RankStatus.size(8), 77, np.int64)  # as shared with a watchdog, wider than the rollouts
+    status, watchdog, seen = RankStatus.on(memory), RankStatus.reading(memory), []
 
     def look(env):
         seen.append((watchdog.episodes(), env.seed, int(watchdog.busy[0])))
 
     monkeypatch.setattr(Toy, "trouble", look)
-    assert (watchdog.episodes(), int(watchdog.beats[0])) == ([], 0)
-    play("Toy-v0", range(5), width=3, at_once=2, iteration=6, board=board)
+    assert (watchdog.episodes(), int(watchdog.heartbeat[0])) == ([], 0)
+    play("Toy-v0", range(5), width=3, concurrency=2, iteration=6, status=status)
     assert len(seen) == 35
     for episodes, seed, busy in seen:
         ((iteration, number),) = episodes
         assert reset_seed(SEED, iteration, number) == seed
         assert busy == 1
     assert {number for episodes, _, _ in seen for _, number in episodes} == set(range(5))
-    assert watchdog.beats[0] == 21  # ticks of 2, 2 and 1 lanes
+    assert watchdog.heartbeat[0] == 21  # ticks of 2, 2 and 1 slots
     assert (watchdog.episodes(), watchdog.busy[0]) == ([], 0)
 
 
 def test_the_board_between_steps_shows_all_episodes():
-    board = Board.on(np.zeros(Board.size(4), np.int64))
-    rollouts, theta, frozen = make("CartPole-v1", 4, board)
+    status = RankStatus.on(np.zeros(RankStatus.size(4), np.int64))
+    rollouts, theta, frozen = make("CartPole-v1", 4, status)
     rollouts.advance(theta, frozen, range(1, 4), 6, 1)
-    assert board.episodes() == [(0, 1), (0, 2), (0, 3)]
-    board.stepping[0] = 2
-    assert board.episodes() == [(0, 3)]
-    assert board.busy[0] == 0
+    assert status.episodes() == [(0, 1), (0, 2), (0, 3)]
+    status.stepping[0] = 2
+    assert status.episodes() == [(0, 3)]
+    assert status.busy[0] == 0
 
 
 def test_a_failure_leaves_the_board_on_the_episode_that_failed(monkeypatch):
     monkeypatch.setattr(Toy, "trouble", fails_in(4, 9, raises))
-    board = Board.on(np.zeros(Board.size(3), np.int64))
+    status = RankStatus.on(np.zeros(RankStatus.size(3), np.int64))
     with pytest.raises(EpisodeFailed):
-        play("Toy-v0", range(6), 3, 3, iteration=9, board=board)
-    assert board.episodes() == [(9, 4)]
+        play("Toy-v0", range(6), 3, 3, iteration=9, status=status)
+    assert status.episodes() == [(9, 4)]
 
 
 def test_nothing_given_is_modified():

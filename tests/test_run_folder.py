@@ -94,12 +94,12 @@ def test_idle_ranks_are_mentioned(tmp_path):
 
 def test_segments_of_a_fixed_length_are_counted_as_stepped(tmp_path):
     train(
-        tmp_path / "run", "--env", "Pendulum-v1", "--requests", "segments", "--lanes", 4,
+        tmp_path / "run", "--env", "Pendulum-v1", "--requests", "segments", "--num-envs", 4,
         "--total-steps", 1200, "--steps-per-update", 300, ranks=2,
     )  # fmt: skip
     columns = RunFolder(tmp_path / "run").columns()
     assert columns["env_steps"].tolist() == [300, 600, 900, 1200]
-    # an episode is 200 steps and a segment 75: the first ends in the third update, all four lanes at once
+    # an episode is 200 steps and a segment 75: the first ends in the third update, all four slots at once
     assert columns["episodes"].tolist() == [0, 0, 4, 0]
     assert np.isnan(columns["mean_return"][[0, 1, 3]]).all()
 

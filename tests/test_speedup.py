@@ -1,4 +1,4 @@
-"""Speed-up: the laws against jobs timed piece by piece, intervals against scipy and against the truth, the script."""
+"""Speed-up: the laws against jobs timed fragment by fragment, intervals against scipy and against the truth, the script."""
 
 import csv
 import json
@@ -40,8 +40,8 @@ def test_amdahl_is_a_fixed_job_timed_piece_by_piece(serial_s, parallel_s, ranks)
 
 @given(serial_s=st.floats(0.0, 100.0), each_s=st.floats(0.01, 100.0), ranks=several)
 def test_gustafson_is_a_growing_job_timed_piece_by_piece(serial_s, each_s, ranks):
-    together = serial_s + each_s
-    assert gustafson(serial_s / together, ranks) == pytest.approx((serial_s + ranks * each_s) / together)
+    raise_on_all = serial_s + each_s
+    assert gustafson(serial_s / raise_on_all, ranks) == pytest.approx((serial_s + ranks * each_s) / raise_on_all)
 
 
 @given(share=shares, ranks=several)

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from minitrpo.parallel.ranks import Alone
+from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.timing import (
     Timeline,
     busy_share,
@@ -80,7 +80,7 @@ def test_timed_records_what_failed():
 
 
 def test_a_timeline_keeps_spans_and_sums_them_up():
-    timeline = Timeline(Alone(), keep=True)
+    timeline = Timeline(SerialComm(), keep=True)
     for _ in range(3):
         with timeline.span("update"), timeline.span("policy"):
             pass
@@ -92,7 +92,7 @@ def test_a_timeline_keeps_spans_and_sums_them_up():
 
 
 def test_a_timeline_forgets_spans_that_nobody_asked_for():
-    timeline = Timeline(Alone(), keep=False)
+    timeline = Timeline(SerialComm(), keep=False)
     with timeline.span("update"):
         pass
     assert timeline.spans == []

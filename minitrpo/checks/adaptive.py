@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.adaptive import Decision, Knobs, Rule
+from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision
 from minitrpo.checks.register import Candidate, close, exercise
 
 IMPROVED = "minitrpo.adaptive:improved"
@@ -124,7 +124,7 @@ def whole(number: Any, what: str) -> None:
     assert isinstance(number, Integral), f"the {what} steps/update are a {kind}: whole numbers should stay whole"
 
 
-OTHER = Rule(mode="both", steps_by=170, kl_by=0.002, steps_limits=(900, 6_000), kl_limits=(0.0005, 0.03))
+OTHER = AdaptiveConfig(mode="both", steps_by=170, kl_by=0.002, steps_limits=(900, 6_000), kl_limits=(0.0005, 0.03))
 
 
 @exercise(
@@ -137,8 +137,8 @@ OTHER = Rule(mode="both", steps_by=170, kl_by=0.002, steps_limits=(900, 6_000), 
 def turn(candidate: Candidate) -> None:
     """Check directions, modes, constants and limits of one decision."""
     for mode, better in product(("both", "steps", "kl", "none"), (True, False)):
-        rule, sign = Rule(mode=mode), 1 if better else -1
-        steps, kl = pair(candidate(5000, 0.005, better, rule))
+        config, sign = AdaptiveConfig(mode=mode), 1 if better else -1
+        steps, kl = pair(candidate(5000, 0.005, better, config))
         case = f'With mode "{mode}", 5000 steps, max-KL 0.005 and better = {better}'
         moves = mode in ("both", "steps")
         want = 5000 - 300 * sign * moves
@@ -173,7 +173,7 @@ def _limits_of_turning(candidate: Candidate) -> None:
         ((25_000, 0.0002), True, (24_700, 0.0007), "a start outside the limits comes in step by step"),
     )
     for (steps, kl), better, (want, want_kl), why in cases:
-        got, got_kl = pair(candidate(steps, kl, better, Rule()))
+        got, got_kl = pair(candidate(steps, kl, better, AdaptiveConfig()))
         case = f"From {steps} steps and max-KL {kl}, better = {better}: {why}"
         close(got, want, f"{case}: {want} steps/update, not {got}")
         close(got_kl, want_kl, f"{case}: max-KL {want_kl}, not {float(got_kl):.6g}", 1e-9)
@@ -192,8 +192,8 @@ def pair(result: Any) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-START = Knobs(5000, 0.005)
-THREE = Rule(window=3)
+START = AdaptiveState(5000, 0.005)
+THREE = AdaptiveConfig(window=3)
 
 
 @exercise(
@@ -204,44 +204,48 @@ THREE = Rule(window=3)
     "The first window has no `before` (None, which is not the same as 0): the knobs stay, Decision.improved is None.",
 )
 def adapt(candidate: Candidate) -> None:
-    """Check the controller on streams with a table by hand, and that its state is all in the knobs."""
+    """Check the controller on streams with a table by hand, and that its state is all in `AdaptiveState`."""
     _first_window(candidate)
     _by_hand(candidate)
     _any_stream(candidate)
     _state_is_in_the_knobs(candidate)
 
 
-def follow(candidate: Candidate, knobs: Knobs, returns: Sequence[float], rule: Rule) -> list[tuple[Knobs, Any]]:
+def follow(
+    candidate: Candidate, state: AdaptiveState, returns: Sequence[float], config: AdaptiveConfig
+) -> list[tuple[AdaptiveState, Any]]:
     """Return (knobs, decision) after each update."""
     trace = []
     for value in returns:
-        knobs, decision = pair(candidate(knobs, value, rule))
-        assert isinstance(knobs, Knobs), f"the first thing it returns should be Knobs, not {type(knobs).__name__}"
+        state, decision = pair(candidate(state, value, config))
+        assert isinstance(state, AdaptiveState), (
+            f"the first thing it returns should be AdaptiveState, not {type(state).__name__}"
+        )
         if decision is not None:
             assert isinstance(decision, Decision), (
                 f"the second thing should be a Decision or None, not {type(decision).__name__}"
             )
-        trace.append((knobs, decision))
+        trace.append((state, decision))
     return trace
 
 
 def _first_window(candidate: Candidate) -> None:
     remembered = ((1.0,), (1.0, 2.5), (), (4.0,), (4.0, 5.0), ())
     trace = follow(candidate, START, [1.0, 2.5, -7.0, 4.0, 5.0, 6.0], THREE)
-    for update, ((knobs, decision), returns) in enumerate(zip(trace, remembered, strict=True), 1):
+    for update, ((state, decision), returns) in enumerate(zip(trace, remembered, strict=True), 1):
         assert (decision is not None) == (update in (3, 6)), (
             f"With windows of 3 updates and six returns there was {'no' if decision is None else 'a'} decision after "
             f"update {update}: one falls after the third and one after the sixth"
         )
-        got = tuple(knobs.returns)
+        got = tuple(state.returns)
         assert len(got) == len(returns), (
             f"After update {update} of windows of 3 the knobs should remember {len(returns)} return(s), not {len(got)}"
         )
         close(got, returns, f"After update {update} the knobs should remember the returns {returns}")
-        assert update == 6 or (knobs.steps_per_update, knobs.max_kl) == (5000, 0.005), (
+        assert update == 6 or (state.steps_per_update, state.max_kl) == (5000, 0.005), (
             f"after update {update} of windows of 3 no two windows have been compared, and the settings have changed"
         )
-        assert update > 2 or knobs.before is None, (
+        assert update > 2 or state.before is None, (
             f"after update {update} no window of 3 has closed: `before` should still be None"
         )
     first = trace[2][1]
@@ -272,7 +276,7 @@ def _by_hand(candidate: Candidate) -> None:
     returns = [level for level, *_ in table for _ in range(3)]
     trace = follow(candidate, START, returns, THREE)
     for number, (level, better, steps, kl) in enumerate(table):
-        knobs, decision = trace[3 * number + 2]
+        state, decision = trace[3 * number + 2]
         before = None if number == 0 else 3 * table[number - 1][0]
         case = f"Window {number + 1} of 3 returns of {level:g}, after a window of {table[max(number - 1, 0)][0]:g}"
         assert decision is not None, f"{case}: a window closed and there is no decision"
@@ -283,38 +287,38 @@ def _by_hand(candidate: Candidate) -> None:
             close(decision.before, before, f"{case}: `before` is the sum of the window just before, not of another")
             assert decision.threshold is not None, f"{case}: there is a window before, `threshold` should not be None"
             close(decision.threshold, before + 0.05 * abs(before), f"{case}: `threshold` is what had to be reached")
-        _settings(case, knobs, decision, steps, kl)
+        _settings(case, state, decision, steps, kl)
         if number + 1 < len(table):
             later = trace[3 * number + 4][0]
-            held = (later.steps_per_update, later.max_kl) == (knobs.steps_per_update, knobs.max_kl)
+            held = (later.steps_per_update, later.max_kl) == (state.steps_per_update, state.max_kl)
             assert held, f"{case}: the settings changed again before the next window was full"
 
 
-def _settings(case: str, knobs: Knobs, decision: Any, steps: int, kl: float) -> None:
-    got = knobs.steps_per_update
+def _settings(case: str, state: AdaptiveState, decision: Any, steps: int, kl: float) -> None:
+    got = state.steps_per_update
     assert got == steps, f"{case}: steps/update should now be {steps}, not {got}"
-    close(knobs.max_kl, kl, f"{case}: max-KL should now be {kl}, not {float(knobs.max_kl):.6g}", 1e-9)
+    close(state.max_kl, kl, f"{case}: max-KL should now be {kl}, not {float(state.max_kl):.6g}", 1e-9)
     told = (decision.steps_per_update, decision.max_kl)
-    symptom = f"{case}: the decision reports {told}, the settings that follow are {(got, knobs.max_kl)}"
+    symptom = f"{case}: the decision reports {told}, the settings that follow are {(got, state.max_kl)}"
     assert decision.steps_per_update == got, symptom
-    close(decision.max_kl, knobs.max_kl, symptom, 1e-9)
+    close(decision.max_kl, state.max_kl, symptom, 1e-9)
 
 
 def _any_stream(candidate: Candidate) -> None:
     """Other windows, margins, modes and constants, on noise around levels of any sign."""
     rng = np.random.default_rng(3)
     for (window, level, margin), mode in product(((1, -20.0, 0.0), (2, 3.0, 0.1), (7, 0.0, 0.05)), ("both", "kl")):
-        rule = replace(OTHER, mode=mode, window=window, margin=margin)
+        config = replace(OTHER, mode=mode, window=window, margin=margin)
         returns = level + 5.0 * rng.standard_normal(6 * window)
-        trace = follow(candidate, START, returns.tolist(), rule)
+        trace = follow(candidate, START, returns.tolist(), config)
         sums = returns.reshape(6, window).sum(axis=1)
         steps, kl = 5000, 0.005
         for number in range(6):
             case = f"Windows of {window} around {level:g}, margin {margin:g}, mode {mode}, window {number + 1}"
-            knobs, decision = trace[(number + 1) * window - 1]
+            state, decision = trace[(number + 1) * window - 1]
             assert decision is not None, f"{case}: no decision when the window was full"
             close(decision.recent, sums[number], f"{case}: `recent` is the sum of the window")
-            close(knobs.before, sums[number], f"{case}: `before` of the next comparison is the sum of this window")
+            close(state.before, sums[number], f"{case}: `before` of the next comparison is the sum of this window")
             if number > 0:
                 better = bool(sums[number] >= sums[number - 1] + margin * abs(sums[number - 1]))
                 assert decision.improved == better, f"{case}: improved should be {better}, not {decision.improved}"
@@ -322,24 +326,24 @@ def _any_stream(candidate: Candidate) -> None:
                 if mode == "both":
                     steps = min(max(steps - sign * 170, 900), 6_000)
                 kl = min(max(kl + sign * 0.002, 0.0005), 0.03)
-            _settings(case, knobs, decision, steps, kl)
+            _settings(case, state, decision, steps, kl)
 
 
 def _state_is_in_the_knobs(candidate: Candidate) -> None:
-    rule = Rule(window=2)
+    config = AdaptiveConfig(window=2)
     up, down = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], [-1.0, -1.0, -2.0, -2.0, -3.0, -3.0]
-    alone = [follow(candidate, START, stream, rule)[-1][0] for stream in (up, down)]
+    alone = [follow(candidate, START, stream, config)[-1][0] for stream in (up, down)]
     one, two = START, START
     for a, b in zip(up, down, strict=True):
-        (one, _), (two, _) = pair(candidate(one, a, rule)), pair(candidate(two, b, rule))
+        (one, _), (two, _) = pair(candidate(one, a, config)), pair(candidate(two, b, config))
     symptom = "Two runs at once get in each other's way: everything that it remembers must be in the knobs"
     for together, single, steps in ((one, alone[0], 4400), (two, alone[1], 5600)):
         assert together.steps_per_update == single.steps_per_update == steps, symptom
         close(tuple(together.returns), tuple(single.returns), symptom)
         close(together.before, single.before, symptom)
-    knobs, decision = pair(candidate(Knobs(4000, 0.002, (5.0,), 8.0), 6.0, rule))
+    state, decision = pair(candidate(AdaptiveState(4000, 0.002, (5.0,), 8.0), 6.0, config))
     case = "A controller resumed with one return of 5 and a window of 8 before, given 6"
     assert decision is not None, f"{case}: the window is full, there should be a decision"
     assert decision.improved, f"{case}: 11 is better than 8"
     close(decision.recent, 11.0, f"{case}: `recent` should be 11")
-    _settings(case, knobs, decision, 3700, 0.0025)
+    _settings(case, state, decision, 3700, 0.0025)

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 from minitrpo.checks.register import Candidate, exercise
-from minitrpo.parallel.ranks import RANK_VARIABLES, SIZE_VARIABLES
+from minitrpo.parallel.comm import RANK_VARIABLES, SIZE_VARIABLES
 
 
 def whole(value: Any, symptom: str) -> int:
@@ -54,12 +54,12 @@ def requests_for(candidate: Candidate) -> None:
 @exercise(
     "at_once",
     "minitrpo.parallel.pool:at_once",
-    "20 requests for 1 rank of 16 lanes take two rounds in any case. With how few in hand do two rounds suffice?",
+    "20 requests for 1 rank of 16 slots take two rounds in any case. With how few in hand do two rounds suffice?",
     "Three divisions, each rounded up: share per rank, rounds per share, episodes per round.",
     "`-(-a // b)` is a / b rounded up, without leaving the integers.",
 )
-def at_once(candidate: Candidate) -> None:
-    """Check against the definition: the smallest number in hand that needs no more rounds than all lanes would."""
+def concurrency(candidate: Candidate) -> None:
+    """Check against the definition: the smallest number in hand that needs no more rounds than all slots would."""
     plain = ((6, 2, 16), (20, 1, 16), (33, 2, 16), (1, 8, 16))
     others = product((1, 2, 3, 5, 16, 17, 31, 32, 33, 64, 100, 1000), (1, 2, 3, 5, 8), (1, 2, 5, 16))
     for requests, ranks, width in (*plain, *others):
@@ -67,7 +67,7 @@ def at_once(candidate: Candidate) -> None:
         share = -(-requests // ranks)
         fewest = next(h for h in range(1, width + 1) if share <= h * -(-share // width))
         assert got == fewest, (
-            f"{requests} requests, {ranks} rank(s), {width} lanes each: {fewest} in hand, not {got}. "
+            f"{requests} requests, {ranks} rank(s), {width} slots each: {fewest} in hand, not {got}. "
             + wrong_hands(share, width, got)
         )
     assert whole(candidate(0, 3, 16), "A number is a whole number") == 1, "With nothing to play the answer should be 1"
@@ -79,7 +79,7 @@ def wrong_hands(share: int, width: int, hands: int) -> str:
     if hands < 1:
         return "A rank with nothing in hand never plays"
     if hands > width:
-        return f"A rank has {width} lanes"
+        return f"A rank has {width} slots"
     if hands > share:
         return f"A rank's fair share, rounded up, is {share}: it would take what the others should play"
     if hands * fewest_rounds < share:
@@ -88,34 +88,34 @@ def wrong_hands(share: int, width: int, hands: int) -> str:
 
 
 @exercise(
-    "lanes_of",
-    "minitrpo.parallel.pool:lanes_of",
+    "slots_of",
+    "minitrpo.parallel.pool:slots_of",
     "Think of the border between two ranks: rank r stops where rank r + 1 starts.",
-    "Put rank r's first lane at r / ranks of the way, rounded down.",
+    "Put rank r's first slot at r / ranks of the way, rounded down.",
 )
-def lanes_of(candidate: Candidate) -> None:
-    """Check that shares cover all lanes once, in rank order, and are as equal as they can be."""
-    for ranks, lanes in ((2, 16), (1, 1), (1, 16), (3, 16), (5, 16), (16, 16), (7, 20), (5, 6), (6, 100), (3, 2)):
-        answers = [candidate(rank, ranks, lanes) for rank in range(ranks)]
+def slots_of(candidate: Candidate) -> None:
+    """Check that shares cover all slots once, in rank order, and are as equal as they can be."""
+    for ranks, slots in ((2, 16), (1, 1), (1, 16), (3, 16), (5, 16), (16, 16), (7, 20), (5, 6), (6, 100), (3, 2)):
+        answers = [candidate(rank, ranks, slots) for rank in range(ranks)]
         assert not any(a is None for a in answers), "it returned None: is there a return statement?"
-        assert all(hasattr(a, "__iter__") for a in answers), f"it returned {answers[0]!r}, not lanes, as a range"
-        shares = [[whole(lane, "A lane is a whole number") for lane in answer] for answer in answers]
-        what = f"{lanes} lanes among {ranks} ranks were shared out as {', '.join(map(shown, shares))}"
-        everything = [lane for share in shares for lane in share]
-        missing = sorted(set(range(lanes)) - set(everything))
-        assert not missing, f"{what}: nobody has lane {missing[0]}"
-        assert set(everything) == set(range(lanes)), f"{what}: there is no lane {max(everything)}; they count from 0"
-        assert len(everything) == lanes, f"{what}: some lanes have two owners and would be played twice"
+        assert all(hasattr(a, "__iter__") for a in answers), f"it returned {answers[0]!r}, not slots, as a range"
+        shares = [[whole(slot, "A slot is a whole number") for slot in answer] for answer in answers]
+        what = f"{slots} slots among {ranks} ranks were shared out as {', '.join(map(shown, shares))}"
+        everything = [slot for share in shares for slot in share]
+        missing = sorted(set(range(slots)) - set(everything))
+        assert not missing, f"{what}: nobody has slot {missing[0]}"
+        assert set(everything) == set(range(slots)), f"{what}: there is no slot {max(everything)}; they count from 0"
+        assert len(everything) == slots, f"{what}: some slots have two owners and would be played twice"
         sizes = sorted(map(len, shares))
         assert sizes[-1] - sizes[0] <= 1, f"{what}: shares of {sizes[0]} and of {sizes[-1]}; the larger sets the pace"
-        assert everything == list(range(lanes)), f"{what}: gathered rank by rank, the lanes are out of order"
+        assert everything == list(range(slots)), f"{what}: gathered rank by rank, the slots are out of order"
 
 
-def shown(lanes: list[int]) -> str:
-    """Return a few lanes in words."""
-    if len(lanes) > 2 and lanes == list(range(lanes[0], lanes[-1] + 1)):
-        return f"{lanes[0]}..{lanes[-1]}"
-    return "+".join(map(str, lanes[:5])) + ("+..." if len(lanes) > 5 else "") if lanes else "none"
+def shown(slots: list[int]) -> str:
+    """Return a few slots in words."""
+    if len(slots) > 2 and slots == list(range(slots[0], slots[-1] + 1)):
+        return f"{slots[0]}..{slots[-1]}"
+    return "+".join(map(str, slots[:5])) + ("+..." if len(slots) > 5 else "") if slots else "none"
 
 
 @exercise(

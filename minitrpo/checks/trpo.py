@@ -57,7 +57,7 @@ class Pieces:
         return f"pieces of {'; '.join(stops)}"
 
 
-def pieces(lengths: tuple[int, ...], ended: tuple[bool, ...], seed: int) -> Pieces:
+def fragments(lengths: tuple[int, ...], ended: tuple[bool, ...], seed: int) -> Pieces:
     """Return pieces with random rewards and values of both signs."""
     rng = np.random.default_rng(seed)
     n = sum(lengths)
@@ -71,7 +71,7 @@ def batches() -> list[Pieces]:
         e = len(lengths)
         turns = tuple(i % 2 == 0 for i in range(e))
         for ended in ((False,) * e, (True,) * e, turns, tuple(not end for end in turns)):
-            made.append(pieces(lengths, ended, seed))
+            made.append(fragments(lengths, ended, seed))
     return made
 
 
@@ -161,7 +161,7 @@ def _where(lam: float) -> str:
 
 
 def _nothing_leaks(candidate: Candidate) -> None:
-    p = pieces((4, 3, 5), (False, True, False), 7)
+    p = fragments((4, 3, 5), (False, True, False), 7)
     before = candidate(p.rewards, p.values, p.following, p.last, 0.9, 0.9)[0]
     rewards = p.rewards + np.where(np.arange(12) >= 4, 100.0, 0.0)  # of the second and third piece alone
     after = candidate(rewards, p.values, p.following, p.last, 0.9, 0.9)[0]

@@ -1,1 +1,1 @@
-"""How a policy meets the world: environments, episodes as arrays and masks, rollouts. Serves lectures 05 to 08."""
+"""How a policy meets the world: environments, rollouts, episodes as arrays and masks. Serves lectures 05 to 08."""

@@ -1,30 +1,31 @@
 """Episodes as flat arrays and masks: what ranks send, root sorts and the learner reads.
 
-A piece is an unbroken run of steps of one episode: the whole episode, or the part of it that a segment saw.
+A fragment is an unbroken run of steps of one episode: the whole episode, or the part of it that a segment saw.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 import numpy as np
 
+from minitrpo.experience.filters import ObservationFilter
 from minitrpo.policies import Array
 
-PER_STEP = ("observations", "actions", "rewards")  # the fields with a row per step; all others have one per piece
+PER_STEP = ("observations", "actions", "rewards")  # the fields with a row per step; all others have one per fragment
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """N steps in E pieces, one piece after the other; E-arrays say where a piece stands and how it stopped."""
+    """N steps in E fragments, one fragment after the other; E-arrays say where a fragment stands and how it stopped."""
 
     observations: Array  # (N, D), as the environment gave them
-    actions: Array  # (N, A) floats or (N, 1) integers, as the policy chose them
+    actions: Array  # (N, A) floats or (N,) integers, as the policy chose them
     rewards: Array  # (N,)
-    final_observations: Array  # (E, D): behind the last step of each piece
+    final_observations: Array  # (E, D): after the last step of each fragment
     numbers: Array  # (E,): the episode's number, the key of its random numbers
-    lengths: Array  # (E,): steps in this piece
-    starts: Array  # (E,): steps of the episode before this piece
-    terminated: Array  # (E,) bool: the task ended, the value behind is 0
+    lengths: Array  # (E,): steps in this fragment
+    starts: Array  # (E,): steps of the episode before this fragment
+    terminated: Array  # (E,) bool: the task ended, the value after it is 0
     truncated: Array  # (E,) bool: the time limit cut it; neither of the two: a segment's end cut it
     returns: Array  # (E,): sum of the environment's rewards since the episode began
 
@@ -35,36 +36,41 @@ class Episodes:
 
     @property
     def ended(self) -> Array:
-        """Return which pieces finish their episode, (E,) bool; only those have an episode return."""
+        """Return which fragments finish their episode, (E,) bool; only those have an episode return."""
         return self.terminated | self.truncated
 
     @property
     def last(self) -> Array:
-        """Return the mask (N,) of the last step of each piece."""
+        """Return the mask (N,) of the last step of each fragment."""
         mask = np.zeros(self.steps, bool)
         mask[np.cumsum(self.lengths) - 1] = True
         return mask
 
     @property
     def terminated_steps(self) -> Array:
-        """Return the mask (N,) of the steps behind which the value is 0."""
+        """Return the mask (N,) of the steps after which the value is 0."""
         mask = np.zeros(self.steps, bool)
         mask[(np.cumsum(self.lengths) - 1)[self.terminated]] = True
         return mask
 
     @property
-    def times(self) -> Array:
+    def timesteps(self) -> Array:
         """Return how many steps of its episode came before each step, (N,) floats."""
         first_rows = np.cumsum(self.lengths) - self.lengths
         return np.arange(self.steps, dtype=float) + np.repeat(self.starts - first_rows, self.lengths)
 
     def slices(self) -> list[slice]:
-        """Return the rows of each piece."""
+        """Return the rows of each fragment."""
         stops = np.cumsum(self.lengths).tolist()
         return [slice(a, b) for a, b in pairwise([0, *stops])]
 
-    def pieces(self) -> list["Episodes"]:
-        """Return every piece by itself."""
+    def filtered(self, frozen: ObservationFilter) -> "Episodes":
+        """Return the same with observations as the policy saw them."""
+        seen = {"observations": frozen(self.observations), "final_observations": frozen(self.final_observations)}
+        return replace(self, **seen)
+
+    def fragments(self) -> list["Episodes"]:
+        """Return every fragment by itself."""
         return [
             Episodes(
                 **{f.name: getattr(self, f.name)[rows if f.name in PER_STEP else slice(i, i + 1)] for f in fields(self)}
@@ -73,33 +79,38 @@ class Episodes:
         ]
 
     def sorted(self) -> "Episodes":
-        """Return the same pieces by (number, start): the one order that does not depend on who played what."""
+        """Return the same fragments by (number, start): the one order that does not depend on who played what."""
         order = in_order(self.numbers, self.starts)
-        slices = self.slices()
-        rows = np.concatenate([np.arange(0), *(np.arange(slices[i].start, slices[i].stop) for i in order)])
+        rows = rows_of(order, self.lengths)
         return Episodes(**{f.name: getattr(self, f.name)[rows if f.name in PER_STEP else order] for f in fields(self)})
 
 
 def in_order(numbers: Array, starts: Array) -> Array:
-    """Return the positions (E,) at which to find the pieces sorted by episode number, pieces of one by their start.
+    """Return the positions (E,) at which to find the fragments sorted by episode number, those of one by their start.
 
-    `numbers[in_order(numbers, starts)]` ascends; no pieces give no positions.
+    `numbers[in_order(numbers, starts)]` ascends; no fragments give no positions.
     """
     return np.lexsort((starts, numbers))
 
 
+def rows_of(order: Array, lengths: Array) -> Array:
+    """Return the positions (N,) of the steps of fragments taken in this order; lengths (E,) are in the old one."""
+    stops = np.cumsum(lengths)
+    return np.concatenate([np.arange(0), *(np.arange(stops[i] - lengths[i], stops[i]) for i in order)])
+
+
 def concatenate(parts: list[Episodes]) -> Episodes:
-    """Return all pieces of several Episodes, in the order given."""
+    """Return all fragments of several Episodes, in the order given."""
     return Episodes(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Episodes)})
 
 
-def empty(observation_size: int, action_columns: int, discrete: bool) -> Episodes:
+def empty(observation_size: int, action_size: int, discrete: bool) -> Episodes:
     """Return Episodes without a step, with the dtypes of full ones: what a rank without work contributes."""
     none = np.zeros(0)
     integers = np.zeros(0, np.int64)
     return Episodes(
         observations=np.zeros((0, observation_size)),
-        actions=np.zeros((0, action_columns), np.int64 if discrete else np.float64),
+        actions=np.zeros(0, np.int64) if discrete else np.zeros((0, action_size)),
         rewards=none,
         final_observations=np.zeros((0, observation_size)),
         numbers=integers,

@@ -41,12 +41,16 @@ class ObservationFilter:
         return np.maximum(filtered, -self.clip, out=filtered)
 
     def merged(self, observations: Array) -> "ObservationFilter":
-        """Return the filter that has also seen `observations` (N, D). Source: Chan, Golub & LeVeque 1979."""
-        n = float(len(observations))
-        mean = observations.mean(axis=0)
-        squares = ((observations - mean) ** 2).sum(axis=0)
+        """Return the filter that has also seen `observations` (N, D)."""
+        return self.merged_moments(len(observations), *moments(observations))
+
+    def merged_moments(self, n: int, mean: Array, squares: Array) -> "ObservationFilter":
+        """Return the filter that has also seen n observations with these `moments`, (D,) each.
+
+        Source: Chan, Golub & LeVeque 1979.
+        """
         delta = mean - self.mean
-        count = self.count + n
+        count = self.count + float(n)
         return ObservationFilter(
             count,
             self.mean + delta * (n / count),
@@ -63,3 +67,9 @@ class ObservationFilter:
         """Return the filter that `to_vector` wrote down."""
         size = (len(vector) - 2) // 2
         return cls(float(vector[0]), vector[2 : 2 + size].copy(), vector[2 + size :].copy(), float(vector[1]))
+
+
+def moments(observations: Array) -> tuple[Array, Array]:
+    """Return mean and sum of squared deviations, (D,) each, of observations (N, D)."""
+    mean = observations.mean(axis=0)
+    return mean, ((observations - mean) ** 2).sum(axis=0)

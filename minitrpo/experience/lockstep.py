@@ -1,4 +1,4 @@
-"""What a rollout keeps per lane: the random numbers to come, and the record of what has been."""
+"""What a rollout keeps per environment slot: the random numbers to come, and the steps that have been taken."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from minitrpo.policies import Array, Policy
 CHUNK = 64  # ticks whose random numbers are drawn at once; an episode's stream is the same for any value
 
 
-class LaneNoise:
-    """The random numbers of all lanes, tick by tick; each lane has the generator of its episode."""
+class ActionNoise:
+    """The random numbers of all slots, tick by tick; each slot has the generator of its episode."""
 
     def __init__(self, policy: Policy, height: int) -> None:
         self._policy = policy
@@ -16,43 +16,44 @@ class LaneNoise:
         self._generators: dict[int, np.random.Generator] = {}
         self._tick = 0
 
-    def begin(self, lane: int, generator: np.random.Generator, used: int = 0) -> None:
-        """Give a lane the stream of its episode, of which `used` steps have been taken already."""
-        self._generators[lane] = generator
+    def begin(self, slot: int, generator: np.random.Generator, used: int = 0) -> None:
+        """Give a slot the stream of its episode, of which `used` steps have been taken already."""
+        self._generators[slot] = generator
         self._policy.draw_noise(generator, used)
-        self._draw(lane)
+        self._draw(slot)
 
-    def next(self, lanes: Array) -> Array:
-        """Return the next step's random numbers (height, noise_size); those of `lanes` count, the others are stale."""
+    def next(self, slots: Array) -> Array:
+        """Return the next step's random numbers (height, noise_size); those of `slots` count, the others are stale."""
         if self._tick == CHUNK:
             self._tick = 0
-            for lane in lanes.tolist():
-                self._draw(lane)
+            for slot in slots.tolist():
+                self._draw(slot)
         self._tick += 1
         return self._chunk[self._tick - 1]
 
-    def _draw(self, lane: int) -> None:
+    def _draw(self, slot: int) -> None:
         left = CHUNK - self._tick
-        self._chunk[self._tick :, lane] = self._policy.draw_noise(self._generators[lane], left)
+        self._chunk[self._tick :, slot] = self._policy.draw_noise(self._generators[slot], left)
 
 
-class Record:
-    """Observations, actions and rewards of all lanes, tick by tick, in arrays that grow when they must."""
+class StepBuffer:
+    """Observations, actions and rewards of all slots, tick by tick, in arrays that grow when they must."""
 
     def __init__(self, observations: Array, actions: Array) -> None:
         """Take the shapes and dtypes of a row of observations (height, D) and of actions (height, ...)."""
         self._arrays = [np.empty((CHUNK, *a.shape), a.dtype) for a in (observations, actions, np.zeros(len(actions)))]
         self.ticks = 0
 
-    def append(self, observations: Array, actions: Array, lanes: Array | slice, rewards: Array) -> None:
-        """Write a tick down; rewards (k,) are of these lanes, observations and actions of all rows."""
+    def append(self, observations: Array, actions: Array, slots: Array | slice, rewards: Array) -> None:
+        """Keep a tick; rewards (k,) are of these slots, observations and actions of all rows."""
         if self.ticks == len(self._arrays[0]):
             self._arrays = [np.concatenate([a, np.empty_like(a)]) for a in self._arrays]
-        seen, done, paid = self._arrays
-        seen[self.ticks], done[self.ticks], paid[self.ticks, lanes] = observations, actions, rewards
+        all_observations, all_actions, all_rewards = self._arrays
+        all_observations[self.ticks], all_actions[self.ticks] = observations, actions
+        all_rewards[self.ticks, slots] = rewards
         self.ticks += 1
 
-    def since(self, tick: int, lane: int) -> tuple[Array, Array, Array]:
-        """Return copies of a lane's observations (t, D), actions (t, A) and rewards (t,) since a tick."""
-        seen, done, paid = (a[tick : self.ticks, lane].copy() for a in self._arrays)
-        return seen, done.reshape(len(done), -1), paid
+    def since(self, tick: int, slot: int) -> tuple[Array, Array, Array]:
+        """Return copies of a slot's observations (t, D), actions (t, A) or (t,) and rewards (t,) since a tick."""
+        observations, actions, rewards = (a[tick : self.ticks, slot].copy() for a in self._arrays)
+        return observations, actions, rewards

@@ -16,7 +16,7 @@ class Purpose(IntEnum):
     ACTIONS = 1
     POLICY = 2
     CRITIC = 3
-    CRITIC_FIT = 4
+    UPDATE = 4
 
 
 def generator(seed: int, iteration: int, number: int, purpose: Purpose) -> np.random.Generator:

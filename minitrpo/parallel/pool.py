@@ -4,8 +4,9 @@ Which rank plays an episode is a question of speed alone: its number decides all
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from minitrpo.parallel.ranks import Ranks
+from minitrpo.parallel.comm import Comm
 
 Draw = Callable[[], int | None]
 
@@ -13,12 +14,12 @@ Draw = Callable[[], int | None]
 class DynamicPool:
     """Requests 0 .. n-1 in one pool; a rank that is free takes the next (Frans & Hafner 2016, section 5)."""
 
-    def __init__(self, ranks: Ranks) -> None:
-        self._counter = ranks.counter()
-        self._root = ranks.rank == 0
+    def __init__(self, comm: Comm) -> None:
+        self._counter = comm.counter()
+        self._root = comm.rank == 0
 
     def refill(self) -> None:
-        """Put all requests back; the root calls it before it broadcasts the plan of an iteration."""
+        """Put all requests back; the root calls it before it broadcasts what an iteration is to collect."""
         if self._root:
             self._counter.reset()
 
@@ -35,8 +36,8 @@ class DynamicPool:
 class StaticPool:
     """Requests dealt out beforehand: rank r plays r, r + size, r + 2 size, ..."""
 
-    def __init__(self, ranks: Ranks) -> None:
-        self._rank, self._size = ranks.rank, ranks.size
+    def __init__(self, comm: Comm) -> None:
+        self._rank, self._size = comm.rank, comm.size
 
     def refill(self) -> None:
         """Do nothing: every iteration deals afresh."""
@@ -50,11 +51,11 @@ class StaticPool:
 Pool = DynamicPool | StaticPool
 
 
-def at_once(requests: int, ranks: int, width: int) -> int:
+def concurrency(requests: int, ranks: int, width: int) -> int:
     """Return how many episodes a rank should have in hand: as few as finish its fair share in as few rounds.
 
     requests: of all ranks; width: how many episodes a rank can play side by side, at most. Returns 1 if there is
-    nothing to play. Taking all the lanes it has would let the first rank empty the pool while the others look on.
+    nothing to play. Taking all the slots it has would let the first rank empty the pool while the others look on.
     """
     # 1. a rank's fair share of the requests, rounded up
     share = -(-requests // ranks)
@@ -64,12 +65,12 @@ def at_once(requests: int, ranks: int, width: int) -> int:
     return -(-share // rounds) if share else 1
 
 
-def lanes_of(rank: int, ranks: int, lanes: int) -> range:
-    """Return the consecutive lanes of 0 .. lanes-1 that a rank owns when requests are segments, rank 0 the first.
+def slots_of(rank: int, ranks: int, num_envs: int) -> range:
+    """Return the consecutive slots of 0 .. num_envs-1 that a rank owns when requests are segments, rank 0 the first.
 
-    Shares differ by at most one lane. The root gathers rank by rank, so the lanes arrive there in order.
+    Shares differ by at most one slot. The root gathers rank by rank, so the slots arrive there in order.
     """
-    return range(rank * lanes // ranks, (rank + 1) * lanes // ranks)
+    return range(rank * num_envs // ranks, (rank + 1) * num_envs // ranks)
 
 
 def requests_for(steps: int, mean_length: float) -> int:
@@ -78,3 +79,28 @@ def requests_for(steps: int, mean_length: float) -> int:
     Source: Frans & Hafner 2016, section 5: the desired steps divided by the mean length under the previous policy.
     """
     return max(1, round(steps / mean_length))
+
+
+@dataclass(frozen=True)
+class RankRequests:
+    """The pool as the collector of one rank sees it: how many requests there are, and which are this rank's."""
+
+    pool: Pool
+    ranks: int
+    width: int  # episodes that the rank can play side by side
+
+    def count_for(self, steps: int, mean_length: float) -> int:
+        """Return how many episodes to request for about `steps` steps."""
+        return requests_for(steps, mean_length)
+
+    def refill(self) -> None:
+        """Put all requests back; on the root."""
+        self.pool.refill()
+
+    def draw_from(self, count: int) -> Draw:
+        """Return this rank's way to the next of `count` requests."""
+        return self.pool.draw_from(count)
+
+    def concurrency(self, count: int) -> int:
+        """Return how many of `count` requests this rank should have in play."""
+        return concurrency(count, self.ranks, self.width)

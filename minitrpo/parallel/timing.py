@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from minitrpo.parallel.ranks import Ranks
+from minitrpo.parallel.comm import Comm
 
 Span = tuple[str, float, float]  # name, start and duration in seconds
 
@@ -71,7 +71,7 @@ def busy_share(spans: Iterable[Span], names: Collection[str], begin: float, end:
 class Timeline:
     """What one rank did when. Clocks of all ranks start together, at a barrier."""
 
-    def __init__(self, ranks: Ranks, keep: bool) -> None:
+    def __init__(self, ranks: Comm, keep: bool) -> None:
         ranks.barrier()
         self._origin = time.perf_counter()
         self._keep = keep

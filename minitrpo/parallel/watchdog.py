@@ -1,7 +1,7 @@
 """The watchdog: a tiny process beside each rank that says, when the rank was killed or got stuck, what it was doing.
 
 A launcher ends the job when a process dies, but nobody would learn which episode did it. The watchdog shares the
-rank's `Board` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
+rank's `RankStatus` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
 """
 
 import json
@@ -17,22 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.experience.board import Board
 from minitrpo.experience.randomness import reset_seed
-from minitrpo.parallel.ranks import launched_rank
+from minitrpo.experience.status import MAX_SLOTS, RankStatus
+from minitrpo.parallel.comm import launched_rank
 
-LANES = 1024  # the widest lockstep a board has room for
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
 
 
 class Watchdog:
-    """The rank's side: the board to play on, `describe` to say what the job is, `dismiss` when all went well."""
+    """The rank's side: the status to keep, `describe` to say what the job is, `dismiss` when all went well."""
 
     def __init__(self, stuck_after: float) -> None:
-        words = Board.size(LANES)
+        words = RankStatus.size(MAX_SLOTS)
         self._memory = mmap.mmap(-1, words * 8 + TEXT)
-        self.board = Board.on(np.frombuffer(self._memory, np.int64, words))
+        self.status = RankStatus.on(np.frombuffer(self._memory, np.int64, words))
         self._text_start = words * 8
         self._pipe = -1
         if hasattr(os, "fork"):
@@ -58,10 +57,10 @@ class Watchdog:
             os.close(self._pipe)
             self._pipe = -1
 
-    def report(self, failure: str, episodes: list[int]) -> None:
-        """Print why this rank failed and in which episodes, unless another rank was first; send the watchdog home."""
+    def report(self, failure: str, episode: int | None = None) -> None:
+        """Print why this rank failed and in which episode, unless another rank was first; send the watchdog home."""
         job = self.job()
-        announce(claim(job), failure, job, episodes)
+        announce(claim(job), failure, job, episode, int(self.status.iteration[0]))
         self.dismiss()
 
     def job(self) -> dict[str, Any]:
@@ -88,7 +87,7 @@ class Watchdog:
         os.dup2(pipe, 0)
         os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
         os.close(1)
-        beats, since = -1, time.monotonic()
+        heartbeat, since = -1, time.monotonic()
         while True:
             ready, _, _ = select.select([0], [], [], 1.0)
             if ready:
@@ -97,9 +96,9 @@ class Watchdog:
                     self._say("was killed or crashed")
                 if said in (b"", HOME, INTERRUPT):
                     return
-            now = int(self.board.beats[0])
-            if now != beats or not self.board.busy[0] or _is_stopped(parent):
-                beats, since = now, time.monotonic()
+            now = int(self.status.heartbeat[0])
+            if now != heartbeat or not self.status.busy[0] or _is_stopped(parent):
+                heartbeat, since = now, time.monotonic()
             elif time.monotonic() - since > stuck_after:
                 self._say(f"is stuck: no environment step for {stuck_after:g} s")
                 os.kill(parent, signal.SIGKILL)
@@ -108,12 +107,14 @@ class Watchdog:
     def _say(self, what: str) -> None:
         job = self.job()
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
+        episodes = self.status.episodes() if job and self.status.busy[0] else []
+        iteration = int(self.status.iteration[0])
         playing = [
-            f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], iteration, number)})"
-            for iteration, number in (self.board.episodes() if job and self.board.busy[0] else [])
+            f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], key, number)})"
+            for key, number in episodes
         ]
         place = f"while playing {job['env']}: {', '.join(playing)}" if playing else "outside the environments"
-        announce(claimed, f"{what} {place}", job, [number for _, number in self.board.episodes()] if playing else [])
+        announce(claimed, f"{what} {place}", job, episodes[0][1] if episodes else None, iteration)
 
 
 def claim(job: dict[str, Any]) -> int | None:
@@ -126,15 +127,15 @@ def claim(job: dict[str, Any]) -> int | None:
         return None
 
 
-def announce(claimed: int | None, failure: str, job: dict[str, Any], episodes: list[int]) -> None:
+def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: int | None, iteration: int) -> None:
     """Write one message to stderr and to what was claimed; the first rank to fail speaks for all."""
     if claimed is None:
         return
     lines = [f"minitrpo: rank {launched_rank()} {failure}"]
-    if job and episodes:
-        lines.append(f"  to play that episode in one process: {job['replay']} {episodes[0]}")
+    if job and episode is not None:
+        lines.append(f"  to play that episode in one process: {job['replay']} {episode} --iteration {iteration}")
     if job.get("resume"):
-        lines.append(f"  nothing is lost; to go on from the last update: {job['resume']}")
+        lines.append(f"  nothing is lost; to go on from the last checkpoint: {job['resume']}")
     text = "\n".join(lines) + "\n"
     if claimed >= 0:
         os.write(claimed, text.encode())

@@ -1,18 +1,29 @@
-"""The command line of train.py, made from the fields of Settings; of all ranks one speaks, in one line."""
+"""The command line of `train`, made from settings; of all ranks one speaks, in one line."""
 
 import argparse
+import sys
 from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
+from minitrpo.algorithms import registry
+from minitrpo.algorithms.interface import Preset
+from minitrpo.algorithms.options import flag
 from minitrpo.errors import BadInput
-from minitrpo.parallel.ranks import launched_rank
-from minitrpo.runs.settings import MAY_CHANGE, PRESETS, TUNED, Settings, flag
+from minitrpo.parallel.comm import launched_rank
+from minitrpo.runs.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen
 
 METAVARS = {int: "N", float: "X", str: "TEXT"}
+RENAMED = {
+    "--lanes": "--envs-per-rank, or --num-envs with --requests segments",
+    "--min-steps": "--adapt-min-steps",
+    "--max-steps": "--adapt-max-steps",
+    "--min-kl": "--adapt-min-kl",
+    "--kl-ceiling": "--adapt-max-kl",
+}
 
 
 @dataclass(frozen=True)
-class Job:
+class Arguments:
     """A command line: the settings asked for, and what does not touch the result."""
 
     given: dict[str, Any]  # settings named on the command line
@@ -23,42 +34,40 @@ class Job:
     oversubscribe: bool
     progress: str
     stuck_after: float
+    words: tuple[str, ...] = ()  # all of it, to be read again when a resumed run's algorithm is known
 
-    def settings(self) -> Settings:
+    def choice(self) -> Choice:
         """Return the settings of a new run: preset, then what was given."""
-        env = self.given.get("env", Settings.env)
-        own = TUNED.get(env, {}) if self.preset == "tuned" else {}
-        settings = Settings(**{**PRESETS[self.preset], **own, **self.given})
-        settings.check()
-        return settings
+        name, env = (self.given.get(key, getattr(Settings, key)) for key in ("algorithm", "env"))
+        preset = presets(algorithm_of(name))[self.preset]
+        return chosen({**preset.values, **preset.by_env.get(env, {}), **self.given})
 
-    def resumed(self, recorded: dict[str, Any]) -> Settings:
+    def resumed(self, recorded: dict[str, Any]) -> Choice:
         """Return the settings of a recorded run with the few changes that are allowed; BadInput for any other."""
         try:
-            settings = Settings(**recorded)
-        except TypeError as error:
-            raise BadInput(f"the run to resume was recorded by another version of minitrpo: {error}") from error
-        for name, value in self.given.items():
-            if name not in MAY_CHANGE and value != getattr(settings, name):
+            choice = chosen(recorded)
+        except BadInput as error:
+            raise BadInput(f"the run to resume was recorded by another version: {error}") from error
+        known = choice.flat()
+        given = read(list(self.words), choice.common.algorithm).given
+        for name, value in given.items():
+            if name not in MAY_CHANGE and value != known[name]:
                 raise BadInput(
-                    f"{flag(name)} {value} differs from the {getattr(settings, name)} of the run to resume; "
+                    f"{flag(name)} {value} differs from the {known[name]} of the run to resume; "
                     f"only {', '.join(map(flag, MAY_CHANGE))} may change: leave it out, or start a new run"
                 )
-        settings = replace(settings, **{name: self.given[name] for name in MAY_CHANGE if name in self.given})
-        settings.check()
-        return settings
+        return chosen(known | {name: given[name] for name in MAY_CHANGE if name in given})
 
 
-class OneVoice(argparse.ArgumentParser):
-    """An argument parser of which one rank speaks, in one line, while all exit with the same code."""
+class RootParser(argparse.ArgumentParser):
+    """An argument parser that raises BadInput, and of whose help one rank speaks."""
 
     def error(self, message: str) -> NoReturn:
-        """Print one line and exit with code 2."""
-        self.exit(2, f"{self.prog}: {message}; see --help\n")
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Exit; only rank 0 prints."""
-        super().exit(status, message if launched_rank() == 0 else None)
+        """Raise BadInput with one line."""
+        for old, new in RENAMED.items():
+            if old in message.replace("=", " ").split():
+                message = f"{old} is now {new}"
+        raise BadInput(f"{message}; see --help")
 
     def print_help(self, file: Any = None) -> None:
         """Print the help, once."""
@@ -68,8 +77,11 @@ class OneVoice(argparse.ArgumentParser):
 
 def whole(text: str) -> int:
     """Return an integer written as 5000, 5_000 or 5e3."""
-    number = float(text)
-    if number != int(number):
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+    if not number.is_integer():
         raise ValueError(text)
     return int(number)
 
@@ -77,36 +89,54 @@ def whole(text: str) -> int:
 whole.__name__ = "integer"  # argparse names the type in its message
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command line of train.py, made from the fields of Settings."""
-    made = OneVoice(
-        prog="train.py",
-        allow_abbrev=False,
-        description="Train a policy with parallel TRPO. Alone, or: mpiexec -n 8 python mpi_scripts/train.py --env ID",
-        epilog="A run with the same settings and seed gives the same policy, to the bit, on any number of ranks.",
-    )
-    made.add_argument(
-        "--preset",
-        choices=sorted(PRESETS),
-        default="default",
-        help="paper: as Frans & Hafner 2016 ran it; tuned: for the most return from a million steps, by environment",
-    )
-    made.add_argument("--out", metavar="DIR", help="run folder to create (default: runs/ENV-seedS, numbered)")
-    made.add_argument("--resume", metavar="DIR", help="go on with the run in this folder, to the bit")
-    made.add_argument("--trace", action="store_true", help="write trace.json, what every rank did when (Perfetto)")
-    made.add_argument(
+def presets(algorithm: Any) -> dict[str, Preset]:
+    """Return the presets of an algorithm, "default" among them."""
+    return {"default": Preset("the defaults below"), **getattr(algorithm, "presets", {})}
+
+
+def job_parser() -> RootParser:
+    """Return a parser of what every run can be told; it knows no algorithm."""
+    parser = RootParser(add_help=False, allow_abbrev=False)
+    group = parser.add_argument_group("the job")
+    group.add_argument("--out", metavar="DIR", help="run folder to create (default: runs/ENV-seedS, numbered)")
+    group.add_argument("--resume", metavar="DIR", help="go on with the run in this folder, to the bit")
+    group.add_argument("--trace", action="store_true", help="write trace.json, what every rank did when (Perfetto)")
+    group.add_argument(
         "--oversubscribe",
         action="store_true",
         help="let ranks work that have no core of their own; the bits are the same",
     )
     modes = ("auto", "bar", "lines", "none")
-    made.add_argument("--progress", choices=modes, default="auto", help="auto: a bar on a terminal, else lines")
-    made.add_argument(
+    group.add_argument("--progress", choices=modes, default="auto", help="auto: a bar on a terminal, else lines")
+    group.add_argument(
         "--stuck-after", type=float, default=30.0, metavar="S", help="end the job if an environment stands still (30 s)"
     )
-    for f in fields(Settings):
+    add_options(parser.add_argument_group("the run"), Settings)
+    return parser
+
+
+def train_parser(algorithm: Any, name: str, program: str) -> RootParser:
+    """Return the command line of `train` for one algorithm."""
+    parser = RootParser(
+        prog=program,
+        allow_abbrev=False,
+        parents=[job_parser()],
+        description="Train a policy. Alone, or on 8 ranks: mpiexec -n 8 python mpi_scripts/train.py --env ID",
+        epilog="A run with the same settings and seed gives the same policy, to the bit, on any number of ranks.",
+    )
+    group = parser.add_argument_group(f"the algorithm {name}")
+    choices = presets(algorithm)
+    told = "; ".join(f"{key}: {preset.text}" for key, preset in choices.items())
+    group.add_argument("--preset", choices=sorted(choices), default="default", help=told.replace("%", "%%"))
+    add_options(group, algorithm.Settings)
+    return parser
+
+
+def add_options(group: Any, settings: Any) -> None:
+    """Add an option for every field of a dataclass of settings."""
+    for f in fields(settings):
         notes = [f"default: {f.default}"] + ([f"source: {f.metadata['source']}"] if f.metadata["source"] else [])
-        made.add_argument(
+        group.add_argument(
             flag(f.name),
             type=whole if isinstance(f.default, int) else type(f.default),
             default=argparse.SUPPRESS,
@@ -114,22 +144,37 @@ def parser() -> argparse.ArgumentParser:
             metavar=None if f.metadata["choices"] else METAVARS[type(f.default)],
             help=f"{f.metadata['help']} ({'; '.join(notes)})".replace("%", "%%"),
         )
-    return made
 
 
-def parse(arguments: list[str]) -> Job:
-    """Return the job that a command line asks for; exits with code 2 and one line if it makes no sense."""
-    command_line = parser()
-    named = vars(command_line.parse_args(arguments))
-    own = {f.name: named.pop(f.name) for f in fields(Job) if f.name in named}
-    job = Job(given=named, **own)
-    try:
-        if job.out and job.resume:
-            raise BadInput("--out names a new run and --resume an old one: give one of the two")
-        if job.stuck_after <= 0:
-            raise BadInput(f"--stuck-after must be positive, not {job.stuck_after:g}")
-        if not job.resume:
-            job.settings()
-    except BadInput as error:
-        command_line.error(str(error))
-    return job
+def read(words: list[str], algorithm: str, program: str = "train") -> Arguments:
+    """Return what a command line says to a known algorithm; BadInput if it makes no sense."""
+    named = vars(train_parser(algorithm_of(algorithm), algorithm, program).parse_args(words))
+    return _arguments(named, words)
+
+
+def parse(words: list[str], program: str = "train") -> Arguments:
+    """Return the job that a command line asks for; BadInput if it makes no sense."""
+    first, _ = job_parser().parse_known_args(words)
+    asks_for_help = {"-h", "--help"} & set(words)
+    if first.resume and not asks_for_help:  # the recorded run knows its algorithm, and root alone can read it
+        arguments = _arguments({"preset": "default", **vars(first)}, words)
+    else:
+        arguments = read(words, vars(first).get("algorithm", registry.DEFAULT), program)
+        arguments.choice()
+    if arguments.out and arguments.resume:
+        raise BadInput("--out names a new run and --resume an old one: give one of the two")
+    if not 0 < arguments.stuck_after < float("inf"):
+        raise BadInput(f"--stuck-after must be a positive number of seconds, not {arguments.stuck_after:g}")
+    return arguments
+
+
+def _arguments(named: dict[str, Any], words: list[str]) -> Arguments:
+    own = {f.name: named.pop(f.name) for f in fields(Arguments) if f.name in named}
+    return replace(Arguments(given=named, **own), words=tuple(words))
+
+
+def refuse(program: str, error: BadInput) -> int:
+    """Print one line, on one rank, and return the exit code of bad input."""
+    if launched_rank() == 0:
+        print(f"{program}: {error}", file=sys.stderr)
+    return 2

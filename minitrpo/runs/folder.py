@@ -1,10 +1,11 @@
 """The run folder: config.json, metrics.csv, checkpoint.npz, learning_curve.png. Nothing in it is ever half written."""
 
 import csv
+import hashlib
+import io
 import json
-import os
 import zipfile
-from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +13,8 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.runs.settings import Settings
-
-COLUMNS = (
-    "iteration",
-    "env_steps",
-    "time_s",
-    "episodes",
-    "mean_return",
-    "mean_length",
-    "steps_per_update",
-    "max_kl",
-    "kl",
-    "surrogate_gain",
-    "gain_ratio",
-    "line_search_steps",
-    "line_search",
-    "gradient_norm",
-    "entropy",
-    "explained_variance",
-    "collect_s",
-    "wait_s",
-    "gather_s",
-    "update_s",
-    "iteration_s",
-    "ranks",
-)
-TIMINGS = ("time_s", "collect_s", "wait_s", "gather_s", "update_s", "iteration_s", "ranks")  # differ run by run
+from minitrpo.runs.files import write_atomically
+from minitrpo.runs.settings import Choice
 
 
 class RunFolder:
@@ -48,8 +24,11 @@ class RunFolder:
         self.path = path
 
     @classmethod
-    def create(cls, out: str | None, env: str, seed: int) -> "RunFolder":
-        """Return a new folder: `out`, or the next free runs/ENV-seedS-NN. BadInput if something is already there."""
+    def create(cls, out: str | None, env: str, seed: int, columns: tuple[str, ...]) -> "RunFolder":
+        """Return a new folder: `out`, or the next free runs/ENV-seedS-NN. BadInput if something is already there.
+
+        columns: of metrics.csv.
+        """
         if out is not None:
             path = Path(out)
             if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -60,7 +39,7 @@ class RunFolder:
         try:
             path = _next_free(Path("runs"), name) if out is None else Path(out)
             path.mkdir(parents=True, exist_ok=True)
-            (path / "metrics.csv").write_text(",".join(COLUMNS) + "\n")
+            (path / "metrics.csv").write_text(",".join(columns) + "\n")
         except OSError as error:
             raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
         return cls(path)
@@ -76,10 +55,10 @@ class RunFolder:
                 raise BadInput(f"{path} holds no {name}: it is not the folder of a run that has begun")
         return folder
 
-    def write_config(self, settings: Settings, provenance: dict[str, Any]) -> None:
+    def write_config(self, choice: Choice, provenance: dict[str, Any]) -> None:
         """Write the settings and what made the run: command, versions, cores, ranks, date."""
-        text = json.dumps({"settings": asdict(settings), "provenance": provenance}, indent=2)
-        _replace(self.path / "config.json", text.encode())
+        text = json.dumps({"settings": choice.flat(), "provenance": provenance}, indent=2)
+        write_atomically(self.path / "config.json", text.encode())
 
     def read_config(self) -> dict[str, Any]:
         """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged."""
@@ -90,10 +69,16 @@ class RunFolder:
             raise BadInput(f"{self.path / 'config.json'} is damaged: it is not the settings of a run") from error
         return config
 
+    @cached_property
+    def header(self) -> list[str]:
+        """Return the names of the columns of metrics.csv."""
+        with (self.path / "metrics.csv").open(newline="") as file:
+            return next(csv.reader(file))
+
     def append(self, row: dict[str, Any]) -> None:
-        """Add one update to metrics.csv; it is on disk before the checkpoint that follows."""
+        """Add one update to metrics.csv."""
         with (self.path / "metrics.csv").open("a", newline="") as file:
-            csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(row)
+            csv.DictWriter(file, self.header, lineterminator="\n").writerow(row)
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text."""
@@ -102,23 +87,25 @@ class RunFolder:
 
     def columns(self) -> dict[str, Array]:
         """Return the numeric columns of metrics.csv as arrays, one entry per update."""
-        rows = self.rows()
-        return {c: np.array([float(row[c]) for row in rows]) for c in COLUMNS if c != "line_search"}
+        rows, numeric = self.rows(), {}
+        for name in self.header:
+            try:
+                numeric[name] = np.array([float(row[name]) for row in rows])
+            except ValueError:  # a column of words
+                continue
+        return numeric
 
     def forget_after(self, iteration: int) -> None:
         """Drop the rows of updates that the checkpoint of `iteration` does not know, and the report of a failure."""
         lines = (self.path / "metrics.csv").read_text().splitlines()[: 1 + iteration]
-        _replace(self.path / "metrics.csv", ("\n".join(lines) + "\n").encode())
+        write_atomically(self.path / "metrics.csv", ("\n".join(lines) + "\n").encode())
         (self.path / "failure.txt").unlink(missing_ok=True)
 
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
         """Write checkpoint.npz at once or not at all: a kill at any instant leaves the old one or the new one."""
-        temporary = self.path / "checkpoint.tmp"
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.path / "checkpoint.npz")
+        content = io.BytesIO()
+        np.savez(content, **arrays)  # type: ignore[arg-type]
+        write_atomically(self.path / "checkpoint.npz", content.getvalue())
 
     def load_checkpoint(self) -> dict[str, Array]:
         """Return the arrays of checkpoint.npz, read without pickle; BadInput if it is damaged."""
@@ -142,7 +129,6 @@ def _next_free(parent: Path, name: str) -> Path:
             return path
 
 
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+def sha256(theta: Array) -> str:
+    """Return the hash of the policy's parameters by which runs are compared."""
+    return hashlib.sha256(np.ascontiguousarray(theta, dtype=np.float64).tobytes()).hexdigest()

@@ -1,6 +1,5 @@
 """From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
-import os
 import signal
 import sys
 import traceback
@@ -10,41 +9,41 @@ from typing import TypeVar, cast
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import BadInput, EpisodeFailed
-from minitrpo.parallel.ranks import Ranks, connect, launched_rank
+from minitrpo.parallel.comm import Comm, connect, launched_rank
 from minitrpo.parallel.watchdog import Watchdog
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
-def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: float) -> int:
+def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float) -> int:
     """Run `work` on every rank of this job and return the exit code; a rank that fails ends all of them.
 
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
     watchdog = Watchdog(stuck_after)
     watchdog.heed_interrupts()
-    signal.signal(signal.SIGINT, insist if launched_rank() == 0 else wait_for_the_root)
+    signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
     try:
-        ranks = connect()
+        comm = connect()
     except (ImportError, RuntimeError) as error:
         watchdog.dismiss()
         print(f"{name}: MPI does not work here: {error}; python -m minitrpo.doctor knows more", file=sys.stderr)
         return FAILED
     try:
         with threadpool_limits(1):
-            work(ranks, watchdog)
-        ranks.close()
-    except BadInput as error:  # raised by all ranks alike: see `together`
-        if ranks.rank == 0:
+            work(comm, watchdog)
+        comm.close()
+    except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
+        if comm.rank == 0:
             print(f"{name}: {error}", file=sys.stderr, flush=True)
         code = BAD_INPUT
     except KeyboardInterrupt:
-        interrupted(ranks, watchdog)
+        interrupted(comm, watchdog)
         code = INTERRUPTED
     except BaseException as error:
-        watchdog.report(explain(error), [error.episode] if isinstance(error, EpisodeFailed) else [])
-        ranks.abort(FAILED)
+        watchdog.report(explain(error), error.episode if isinstance(error, EpisodeFailed) else None)
+        comm.abort(FAILED)
         code = FAILED
     else:
         code = OK
@@ -52,31 +51,31 @@ def launch(work: Callable[[Ranks, Watchdog], None], name: str, stuck_after: floa
     return code
 
 
-def insist(number: int, frame: object) -> None:
+def repeat_sigint(number: int, frame: object) -> None:
     """Raise KeyboardInterrupt, and again until it gets through: Python drops what is raised inside some callbacks.
 
     Launchers send SIGINT twice, and the second must not interrupt the answer to the first.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, insist)
+        signal.signal(signal.SIGALRM, repeat_sigint)
         signal.setitimer(signal.ITIMER_REAL, 0.5)
     raise KeyboardInterrupt
 
 
-def wait_for_the_root(number: int, frame: object) -> None:
+def ignore_sigint(number: int, frame: object) -> None:
     """Do nothing at Ctrl-C: the root, which may be waiting for this rank, ends all of them."""
 
 
-def interrupted(ranks: Ranks, watchdog: Watchdog) -> None:
-    """Say how to go on after Ctrl-C, and end the other ranks."""
+def interrupted(comm: Comm, watchdog: Watchdog) -> None:
+    """Say how to go on after Ctrl-C, and end the other comm."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
     watchdog.dismiss()
     resume = watchdog.job().get("resume")
     print("\ninterrupted" + (f"; nothing is lost, to go on: {resume}" if resume else ""), flush=True)
-    if ranks.size > 1:
-        ranks.abort(INTERRUPTED)
+    if comm.size > 1:
+        comm.abort(INTERRUPTED)
 
 
 def explain(error: BaseException) -> str:
@@ -86,25 +85,14 @@ def explain(error: BaseException) -> str:
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()
 
 
-def together(ranks: Ranks, work: Callable[[], Found]) -> Found:
+def raise_on_all(comm: Comm, work: Callable[[], Result]) -> Result:
     """Return what `work` returns on this rank; if it raises BadInput on any rank, raise the same on all."""
-    found, reason = None, ""
+    result, reason = None, ""
     try:
-        found = work()
+        result = work()
     except BadInput as error:
         reason = str(error)
-    reason = ranks.broadcast_object(next(filter(None, ranks.gather_objects(reason)), ""))
+    reason = comm.broadcast_object(next(filter(None, comm.gather_objects(reason)), ""))
     if reason:
         raise BadInput(reason)
-    return cast(Found, found)
-
-
-def command(ranks: int, script: str, *arguments: str) -> str:
-    """Return a command line as a user would type it."""
-    python = " ".join(["python", script, *arguments])
-    return f"mpiexec -n {ranks} {python}" if ranks > 1 else python
-
-
-def script_path(name: str) -> str:
-    """Return where the script beside the running one is, as seen from here: mpi_scripts/replay.py."""
-    return os.path.join(os.path.relpath(os.path.dirname(os.path.abspath(sys.argv[0]))), name)
+    return cast(Result, result)

@@ -7,15 +7,19 @@ import numpy as np
 
 from minitrpo.policies import Array
 from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.settings import PHASES
 
 # Okabe & Ito's colours, which survive a projector and colour blindness
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, GREY = "#CC79A7", "#8C8C8C"
-PHASES = {"collect_s": BLUE, "wait_s": ORANGE, "gather_s": RED, "update_s": GREEN}
+COLORS = dict(zip(PHASES, (BLUE, ORANGE, RED, GREEN), strict=True))
 
 
-def learning_curve(folder: RunFolder) -> Path:
-    """Draw return against steps and against time, where the time went, and the knobs; return the picture's path."""
+def learning_curve(folder: RunFolder, chart: tuple[str, ...] = ()) -> Path:
+    """Draw return against steps and time, where the time went, steps/update and `chart`; return the picture's path.
+
+    chart: columns of metrics.csv, of one unit, that the algorithm wants to be seen.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -28,7 +32,7 @@ def learning_curve(folder: RunFolder) -> Path:
     axes[0, 0].set_ylabel("episode return (the environment's own)")
     _returns(axes[0, 1], c["time_s"], c["mean_return"], "wall-clock time (s)")
     _phases(axes[1, 0], c)
-    _knobs(axes[1, 1], c)
+    _settings(axes[1, 1], c, [name for name in chart if name in c])
     path = folder.path / "learning_curve.png"
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -37,8 +41,8 @@ def learning_curve(folder: RunFolder) -> Path:
 
 def smooth(y: Array, window: int = 10) -> Array:
     """Return the mean of the last `window` entries at each place, ignoring NaN."""
-    pieces = [y[max(0, i + 1 - window) : i + 1] for i in range(len(y))]
-    return np.array([np.nan if np.isnan(p).all() else np.nanmean(p) for p in pieces])
+    windows = [y[max(0, i + 1 - window) : i + 1] for i in range(len(y))]
+    return np.array([np.nan if np.isnan(w).all() else np.nanmean(w) for w in windows])
 
 
 def _returns(axis: Any, x: Array, y: Array, label: str) -> None:
@@ -54,24 +58,28 @@ def _returns(axis: Any, x: Array, y: Array, label: str) -> None:
 def _phases(axis: Any, c: dict[str, Array]) -> None:
     """Stack the seconds of every phase per iteration, smoothed."""
     x = c["env_steps"] / 1e3
-    other = c["iteration_s"] - sum(c[name] for name in PHASES)
-    bands = [smooth(c[name]) for name in PHASES] + [smooth(np.maximum(other, 0.0))]
-    labels = [name.removesuffix("_s") for name in PHASES] + ["other"]
-    axis.stackplot(x, bands, labels=labels, colors=[*PHASES.values(), GREY], alpha=0.85)
+    seconds = {phase: c[f"{phase}_s"] for phase in PHASES}
+    other = c["iteration_s"] - sum(seconds.values())
+    bands = [smooth(band) for band in seconds.values()] + [smooth(np.maximum(other, 0.0))]
+    axis.stackplot(x, bands, labels=[*PHASES, "other"], colors=[*COLORS.values(), GREY], alpha=0.85)
     axis.set(xlabel="environment steps (thousands)", ylabel="seconds per iteration on rank 0")
     axis.set_ylim(0, 1.3 * np.sum(bands, axis=0).max())  # room for the legend
     axis.legend(loc="upper right", ncols=3)
 
 
-def _knobs(axis: Any, c: dict[str, Array]) -> None:
-    """Draw steps/update on the left axis, max-KL and the KL taken on the right."""
+def _settings(axis: Any, c: dict[str, Array], chart: list[str]) -> None:
+    """Draw steps/update on the left axis, and on the right what the algorithm wants to be seen."""
     x = c["env_steps"] / 1e3
     lines = axis.plot(x, c["steps_per_update"], color=ORANGE, linewidth=2, drawstyle="steps-pre", label="steps/update")
     axis.set(xlabel="environment steps (thousands)", ylim=(0, 1.15 * c["steps_per_update"].max()))
     axis.set_ylabel("steps/update wanted", color=ORANGE)
-    right = axis.twinx()
-    lines += right.plot(x, c["kl"], color=GREEN, alpha=0.4, linewidth=1, label="KL taken")
-    lines += right.plot(x, c["max_kl"], color=GREEN, linewidth=2, drawstyle="steps-pre", label="max-KL")
-    right.set_ylabel("KL (nats)", color=GREEN)
-    right.set_ylim(0, 1.25 * c["max_kl"].max())
+    if chart:
+        right = axis.twinx()
+        for name, (width, alpha) in zip(chart, ((1, 0.5), (2, 1.0)), strict=False):
+            label = name.replace("_", " ")
+            lines += right.plot(x, c[name], color=GREEN, alpha=alpha, linewidth=width, label=label)
+        right.set_ylabel(", ".join(name.replace("_", " ") for name in chart[:2]), color=GREEN)
+        _, top = right.get_ylim()
+        if all((c[name][np.isfinite(c[name])] >= 0).all() for name in chart):
+            right.set_ylim(0, 1.1 * top)
     axis.legend(handles=lines, loc="lower right")

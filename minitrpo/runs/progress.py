@@ -8,18 +8,21 @@ from typing import Any
 
 from tqdm import tqdm
 
+from minitrpo.runs.settings import PHASES
+
 EVERY = 2.0  # seconds between plain lines
 
 
 class Progress:
     """The display of the root. `update` after every iteration, `note` for what must not be missed."""
 
-    def __init__(self, mode: str, total_steps: int, done_steps: int) -> None:
+    def __init__(self, mode: str, total_steps: int, done_steps: int, shown: tuple[str, ...] = ()) -> None:
         if mode == "auto":
             mode = "bar" if on_terminal() else "lines"
         self._mode, self._total, self._done = mode, total_steps, done_steps
         self._start, self._start_steps, self._last = time.perf_counter(), done_steps, -EVERY
         self._row: dict[str, Any] = {}
+        self._columns = shown  # of the algorithm's
         self._shown = True
         self._bar = _bar(total_steps, done_steps) if mode == "bar" else None
 
@@ -28,7 +31,7 @@ class Progress:
         self._row, self._shown = row, False
         if self._bar is not None:
             self._bar.update(min(row["env_steps"], self._total) - self._bar.n)
-            self._bar.set_postfix_str(f"return {row['mean_return']:.4g} | {shares(row)}")
+            self._bar.set_postfix_str(f"return {row['mean_return']:.4g} | {percentages(row)}")
         elif self._mode == "lines" and time.perf_counter() - self._last > EVERY:
             self._line()
 
@@ -52,17 +55,18 @@ class Progress:
         self._last, self._shown = time.perf_counter(), True
         rate = (row["env_steps"] - self._start_steps) / (self._last - self._start)
         left = max(0, self._total - row["env_steps"]) / rate
+        own = "".join(f"| {name.replace('_', ' ')} {row[name]:.4g} " for name in self._columns)
         print(
             f"update {row['iteration']:>4} | {row['env_steps']:>9,} steps | return {row['mean_return']:>9.2f} "
-            f"| kl {row['kl']:.4f} | {rate:>7,.0f} steps/s | {clock(left)} left | {shares(row)}",
+            f"{own}| {rate:>7,.0f} steps/s | {clock(left)} left | {percentages(row)}",
             flush=True,
         )
 
 
-def shares(row: dict[str, Any]) -> str:
+def percentages(row: dict[str, Any]) -> str:
     """Return where the time of an iteration went, in per cent."""
     total = row["iteration_s"]
-    return " ".join(f"{name} {100 * row[name + '_s'] / total:.0f}%" for name in ("collect", "wait", "gather", "update"))
+    return " ".join(f"{name} {100 * row[name + '_s'] / total:.0f}%" for name in PHASES)
 
 
 def clock(seconds: float) -> str:

@@ -3,50 +3,58 @@
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import BadInput
+from minitrpo.experience.collectors import Request
 from minitrpo.experience.environments import describe
 from minitrpo.experience.episodes import Episodes
-from minitrpo.parallel.ranks import Alone
-from minitrpo.runs.collecting import Collector
+from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.timing import Timeline
+from minitrpo.runs.actor import make_collector
+from minitrpo.runs.barrier import Worker
+from minitrpo.runs.context import make_algorithm
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.learner import Learner, Plan
-from minitrpo.runs.settings import Settings
+from minitrpo.runs.learner import Learner
+from minitrpo.runs.settings import chosen
 
 
-def replay(folder: RunFolder, episode: int) -> str:
-    """Return how an episode of the iteration after the checkpoint ends; raises what it raised in the run."""
-    settings = Settings(**folder.read_config()["settings"])
-    checkpoint = folder.load_checkpoint()
-    spec = describe(settings.env)
-    collector = Collector(settings, spec, Alone())
-    learner = Learner(settings, spec)
+def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str:
+    """Return how an episode ends; raises what it raised in the run.
+
+    iteration: in which it is, by default the first after the checkpoint; updates that lie between are taken again,
+    which gives the same policy to the bit.
+    """
+    choice, checkpoint = chosen(folder.read_config()["settings"]), folder.load_checkpoint()
+    spec = describe(choice.common.env)
+    algorithm, given = make_algorithm(choice, spec)
+    collector = make_collector(choice.common, spec, given.policy, SerialComm())
+    learner = Learner(choice.common, spec, algorithm, collector)
     learner.restore(checkpoint)
-    plan = learner.plan()
+    first = learner.iteration + 1
+    iteration = first if iteration is None else iteration
+    if iteration < first:
+        raise BadInput(f"--iteration {iteration} lies before the checkpoint, which is of iteration {learner.iteration}")
+    worker = Worker(SerialComm(), collector, algorithm, Timeline(SerialComm(), keep=False))
     with threadpool_limits(1):
-        if settings.requests == "segments":
-            collector.restore_lanes(checkpoint)
-            pieces = collector.collect(plan)
-        else:
-            pieces = _play_one(collector, plan, episode)
-    return _story(pieces, episode, plan)
+        collector.restore(checkpoint, first)
+        plan, request = learner.plan()
+        while request.iteration < iteration:
+            collector.refill()
+            gathered, _ = worker.collect(plan, request, checkpoint=False)
+            assert gathered is not None
+            learner.learn(gathered)
+            plan, request = learner.plan()
+        fragments = collector.replay(request, episode)
+    return _story(fragments, episode, request)
 
 
-def _play_one(collector: Collector, plan: Plan, episode: int) -> Episodes:
-    if not 0 <= episode < plan.amount:
-        following = f"iteration {plan.iteration}, the next after the checkpoint,"
-        raise BadInput(f"{following} has episodes 0 to {plan.amount - 1}, not {episode}")
-    requests = iter([episode])
-    return collector.rollouts.play(
-        plan.theta, plan.observation_filter, plan.iteration, lambda: next(requests, None), at_once=1
-    )
-
-
-def _story(pieces: Episodes, episode: int, plan: Plan) -> str:
-    here = pieces.numbers == episode
+def _story(fragments: Episodes, episode: int, request: Request) -> str:
+    here = fragments.numbers == episode
     if not here.any():
-        raise BadInput(f"iteration {plan.iteration}, the next after the checkpoint, does not reach episode {episode}")
+        raise BadInput(f"iteration {request.iteration} has no episode {episode}; its failure message names one")
     i = int(here.nonzero()[0][-1])
-    end = "terminated" if pieces.terminated[i] else "hit its time limit" if pieces.truncated[i] else "is not over yet"
+    end = "terminated" if fragments.terminated[i] else "hit its time limit"
+    if not fragments.ended[i]:
+        end = "is not over yet"
     return (
-        f"episode {episode} of iteration {plan.iteration}: {pieces.starts[i] + pieces.lengths[i]} steps, "
-        f"return {pieces.returns[i]:.6g}, {end}"
+        f"episode {episode} of iteration {request.iteration}: {fragments.starts[i] + fragments.lengths[i]} steps, "
+        f"return {fragments.returns[i]:.6g}, {end}"
     )

@@ -1,72 +1,76 @@
 """Before the loop: a command line becomes settings, a checked environment and a run folder on every rank."""
 
-import datetime
-import os
-import platform
-import shlex
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from minitrpo.algorithms.interface import Plan
+from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec, describe
-from minitrpo.parallel.ranks import Ranks
+from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array
-from minitrpo.runs.command_line import Job
+from minitrpo.runs.actor import check_ranks
+from minitrpo.runs.command_line import Arguments
+from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.launch import command, together
-from minitrpo.runs.settings import Settings
-from minitrpo.runs.training import Start, check_ranks
+from minitrpo.runs.launch import raise_on_all
+from minitrpo.runs.learner import OWN
+from minitrpo.runs.provenance import provenance
+from minitrpo.runs.settings import FIRST, LAST, Choice
 
-PACKAGES = ("minitrpo", "numpy", "scipy", "autograd", "gymnasium", "mujoco", "mpi4py")
 
-
-def prepare(job: Job, ranks: Ranks) -> Start:
+def prepare(arguments: Arguments, comm: Comm) -> RunContext:
     """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written."""
-    root = ranks.rank == 0
-    settings, checkpoint = ranks.broadcast_object(together(ranks, lambda: _load(job) if root else None))
-    spec = together(ranks, lambda: _suited(settings, ranks))
-    path = ranks.broadcast_object(together(ranks, lambda: _folder(job, settings, ranks) if root else None))
-    return Start(settings, spec, RunFolder(Path(path)), checkpoint)
+    recorded, checkpoint = comm.broadcast_object(raise_on_all(comm, lambda: _load(arguments, comm)))
+    choice = raise_on_all(comm, lambda: arguments.resumed(recorded) if arguments.resume else arguments.choice())
+    spec = raise_on_all(comm, lambda: _suited(choice, comm))
+    path = comm.broadcast_object(raise_on_all(comm, lambda: _folder(arguments, choice, comm)))
+    return RunContext(choice, spec, RunFolder(Path(path)), checkpoint)
 
 
-def provenance(ranks: int) -> dict[str, Any]:
-    """Return what made a run: command, versions, machine, date."""
-    return {
-        "command": command(ranks, *map(shlex.quote, sys.argv)),
-        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-        "ranks": ranks,
-        "cores": os.cpu_count(),
-        "machine": f"{platform.system()} {platform.machine()}, {processor()}",
-        "python": platform.python_version(),
-        "versions": {package: version(package) for package in PACKAGES},
-    }
+def _load(arguments: Arguments, comm: Comm) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the settings and the checkpoint of the run to resume, on the root; empty for a new run."""
+    if comm.rank != 0 or arguments.resume is None:
+        return {}, {}
+    folder = RunFolder.open(arguments.resume)
+    return folder.read_config()["settings"], folder.load_checkpoint()
 
 
-def processor() -> str:
-    """Return the name of the processor, as far as the system tells."""
+def _suited(choice: Choice, comm: Comm) -> EnvironmentSpec:
+    """Return what the environment offers; BadInput if it, the ranks or the algorithm cannot do what is asked."""
+    check_ranks(choice.common, comm.size)
+    spec = describe(choice.common.env)
+    name = f"--algorithm {choice.common.algorithm}"
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
+        algorithm, _ = make_algorithm(choice, spec)
+        plan, state = algorithm.plan(), algorithm.state()
+    except BadInput:
+        raise
+    except Exception as error:
+        where = "" if error.__traceback__ is None else _place(error)
+        raise BadInput(f"{name} cannot begin: {type(error).__name__}: {error}{where}") from error
+    if not isinstance(plan, Plan):
+        raise BadInput(f"{name}: plan() returned {type(plan).__name__}; it must return a Plan(theta)")
+    if not isinstance(state, dict) or "theta" not in state:
+        raise BadInput(f"{name}: state() must return a dict of arrays with theta among them")
+    taken = [key for key in state if key.startswith((OWN, "unfinished_"))]
+    if taken:
+        raise BadInput(f"{name}: state() has {taken[0]!r}; names that begin with {OWN} are the run's own")
+    return spec
 
 
-def _load(job: Job) -> tuple[Settings, dict[str, Array]]:
-    if job.resume is None:
-        return job.settings(), {}
-    folder = RunFolder.open(job.resume)
-    return job.resumed(folder.read_config()["settings"]), folder.load_checkpoint()
+def _place(error: BaseException) -> str:
+    """Return where an error was raised, for one line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
 
 
-def _suited(settings: Settings, ranks: Ranks) -> EnvironmentSpec:
-    check_ranks(settings, ranks.size)
-    return describe(settings.env)
-
-
-def _folder(job: Job, settings: Settings, ranks: Ranks) -> str:
-    if job.resume is not None:
-        return job.resume
-    folder = RunFolder.create(job.out, settings.env, settings.seed)
-    folder.write_config(settings, provenance(ranks.size))
+def _folder(arguments: Arguments, choice: Choice, comm: Comm) -> str:
+    """Return the run folder, made if this run is new, on the root."""
+    if comm.rank != 0 or arguments.resume is not None:
+        return arguments.resume or ""
+    columns = (*FIRST, *choice.algorithm.columns, *LAST)
+    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, columns)
+    folder.write_config(choice, provenance(comm.size))
     return str(folder.path)

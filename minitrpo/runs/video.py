@@ -12,10 +12,12 @@ import numpy as np
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe, make, without_stderr
 from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.lanes import GymnasiumSimulators
+from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.policies import Array
+from minitrpo.runs.context import make_policy
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.settings import Settings
+from minitrpo.runs.learner import OWN
+from minitrpo.runs.settings import chosen
 
 NO_PICTURES = (
     "this machine cannot draw {env}: {cause}. MuJoCo needs OpenGL without a screen: set MUJOCO_GL=egl "
@@ -37,22 +39,22 @@ class Player:
     """A trained policy in one environment: the checkpoint's theta and filter, the most probable action."""
 
     def __init__(self, folder: RunFolder, **render: Any) -> None:
-        settings = Settings(**folder.read_config()["settings"])
+        settings = chosen(folder.read_config()["settings"]).common
         arrays = folder.load_checkpoint()
         self.spec = describe(settings.env)
-        self.policy = self.spec.policy(settings.hidden_sizes, settings.initial_log_std)
-        self.theta, self.filter = arrays["theta"], ObservationFilter.from_vector(arrays["filter"])
+        self.policy = make_policy(settings, self.spec)
+        self.theta, self.filter = arrays["theta"], ObservationFilter.from_vector(arrays[OWN + "filter"])
         self.env = make(settings.env, **render)
-        self.simulators = GymnasiumSimulators(self.spec, 1)
-        self.simulators.adopt(0, self.env)
+        self.envs = GymnasiumVectorEnv(self.spec, 1)
+        self.envs.adopt(0, self.env)
 
     def play(self, seed: int, limit: int) -> Iterator[float]:
         """Yield the reward of each step of one episode, of at most `limit` steps."""
-        observation = self.simulators.reset(0, seed)
+        observation = self.envs.reset(0, seed)
         for _ in range(limit):
-            rows = self.policy.distribution(self.theta, self.filter(observation[None]))
-            observations, rewards, terminated, truncated = self.simulators.step(
-                np.zeros(1, int), self.policy.mode(rows)
+            dist_params = self.policy.distribution(self.theta, self.filter(observation[None]))
+            observations, rewards, terminated, truncated = self.envs.step(
+                np.zeros(1, int), self.policy.mode(dist_params)
             )
             observation = observations[0]
             yield float(rewards[0])
@@ -65,7 +67,7 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
     steps = sum(1 for _ in Player(folder).play(seed, limit))  # once in the dark, to know how long it is
     every = max(1, -(-steps // frames))
     player = _player_with_pictures(folder)
-    player.simulators.reset(0, seed)
+    player.envs.reset(0, seed)
     images, total = [_draw(player)], 0.0
     for step, reward in enumerate(_bar(player.play(seed, limit), steps), start=1):
         total += reward
@@ -86,7 +88,7 @@ def _player_with_pictures(folder: RunFolder) -> Player:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         player = Player(folder, render_mode="rgb_array", **_following_camera(folder))
-        player.simulators.reset(0, 0)
+        player.envs.reset(0, 0)
         _draw(player)
     except BadInput:
         raise

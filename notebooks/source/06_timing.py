@@ -45,7 +45,7 @@ from matplotlib import pyplot as plt
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, train
 from minitrpo.experience.environments import describe, make
-from minitrpo.parallel.ranks import Alone
+from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.timing import Span, Timeline, read_chrome_trace
 from minitrpo.runs.collecting import Collector
 from minitrpo.runs.learner import Learner
@@ -57,13 +57,13 @@ from minitrpo.runs.settings import Settings
 # Lecture 05 trained policies with `mpi_scripts/train.py`. Its loop has two halves. A **collector** plays episodes with
 # the current policy until it has about as many steps as were asked for. A **learner** turns them into a better policy.
 # Here are the two as objects, for Reacher (a two-jointed arm; an episode is 50 steps) and the 20,000 steps per update
-# of Frans's post. `Alone()` means: one process, nobody to share the work with.
+# of Frans's post. `SerialComm()` means: one process, nobody to share the work with.
 
 # %%
 STEPS = budget(20_000, 1_000)
 settings = Settings(env="Reacher-v5", steps_per_update=STEPS, physics="gymnasium")
 spec = describe(settings.env)
-collector = Collector(settings, spec, Alone())
+collector = Collector(settings, spec, SerialComm())
 learner = Learner(settings, spec)
 
 # %% [markdown]
@@ -83,7 +83,7 @@ for _ in range(2):
     begun = time.perf_counter()
     episodes = collector.collect(learner.plan())
     between = time.perf_counter()
-    learner.learn(episodes, Timeline(Alone(), keep=False))
+    learner.learn(episodes, Timeline(SerialComm(), keep=False))
     collect_s, update_s = between - begun, time.perf_counter() - between
 print(f"{episodes.steps:,} steps: {collect_s:.2f} s collecting, {update_s:.2f} s learning")
 compare("share of collecting", guess_share, 100 * collect_s / (collect_s + update_s), "%")
@@ -442,7 +442,7 @@ plt.show()
 # A picture of all ranks over time is called a **Gantt chart**: a row is a rank, time runs to the right. This one is the
 # diagram "single vs multiple actors" of Frans's post, drawn by a real run. (Grey is what is left of the update beside
 # policy and critic.) Blue gets shorter as ranks join, as long as there are cores for them. Green and purple do not, and
-# all ranks but one are idle meanwhile. (Ranks that share a core take turns, and the wall clock shows all of them
+# all ranks but one are idle meanwhile. (Comm that share a core take turns, and the wall clock shows all of them
 # "collecting" all the time; only `process_time` would tell.) The file `trace.json` of a run can be explored with the
 # mouse at ui.perfetto.dev.
 #
@@ -455,9 +455,9 @@ plt.show()
 # %%
 spans, profiler = [], cProfile.Profile()
 with mine.timed(spans.append, "watched"), profiler:
-    learner.learn(episodes, Timeline(Alone(), keep=False))
+    learner.learn(episodes, Timeline(SerialComm(), keep=False))
 with mine.timed(spans.append, "unwatched"):
-    learner.learn(episodes, Timeline(Alone(), keep=False))
+    learner.learn(episodes, Timeline(SerialComm(), keep=False))
 for name, _, lasts in spans:
     print(f"{name:9} update: {lasts:.2f} s")
 

@@ -24,7 +24,7 @@
 # | `requests_for` | `minitrpo/parallel/pool.py` | Frans & Hafner 2016, section 5: the number of episodes |
 # | the two pools, `at_once` | `minitrpo/parallel/pool.py` | section 5 and algorithm 1: the distributed pool |
 # | `reset_seed`, `in_order` | `minitrpo/experience/randomness.py`, `episodes.py` | (assumed) |
-# | `lanes_of` | `minitrpo/parallel/pool.py` | (not there: segments for episodes) |
+# | `slots_of` | `minitrpo/parallel/pool.py` | (not there: segments for episodes) |
 #
 # *About 60 minutes to teach, a minute to run. You need: lectures 05 and 06.*
 
@@ -40,8 +40,8 @@ from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, c
 from minitrpo.experience.environments import describe
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.experience.simulators import simulators
-from minitrpo.parallel.ranks import Alone
+from minitrpo.experience.physics import simulators
+from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.runs.learner import Learner
@@ -224,7 +224,7 @@ print(launch_code(3, COUNTER))
 NAPS = """
 import json, sys, time
 from minitrpo.parallel.pool import DynamicPool, StaticPool
-from minitrpo.parallel.ranks import connect
+from minitrpo.parallel.comm import connect
 ranks = connect()
 pool = (DynamicPool if sys.argv[1] == "dynamic" else StaticPool)(ranks)
 for lengths in json.loads(sys.argv[2]):
@@ -315,8 +315,8 @@ plt.show()
 # %%
 def mean_luck(forked, run):
     """Return the mean luck of 8 episodes on each of 5 actors, with generators of their own or with copies of one."""
-    actors = [np.random.default_rng([run, 0 if forked else actor]) for actor in range(5)]
-    return np.mean([actor.standard_normal(8) for actor in actors])
+    actors = [np.random.default_rng([run, 0 if forked else act_function]) for act_function in range(5)]
+    return np.mean([act_function.standard_normal(8) for act_function in actors])
 
 
 def seeded_by_rank(ranks):
@@ -391,7 +391,7 @@ def thetas(hands, sort, critic):
         episodes = rollouts.play(
             plan.theta, plan.observation_filter, plan.iteration, lambda: next(requests, None), hands
         )
-        learner.learn(episodes.sorted() if sort else episodes, Timeline(Alone(), keep=False))
+        learner.learn(episodes.sorted() if sort else episodes, Timeline(SerialComm(), keep=False))
         history.append(learner.theta)
     return np.array(history)
 
@@ -499,9 +499,9 @@ plt.show()
 # the next segment goes on from there. Lanes belong to ranks for good, since an environment cannot travel; their total
 # must not depend on the number of ranks, or the bits would.
 #
-# ### Exercise 5: `lanes_of`
+# ### Exercise 5: `slots_of`
 
-# %% exercise="lanes_of"
+# %% exercise="slots_of"
 
 # %% [markdown]
 # Now 1,000 steps per update on HalfCheetah with 2 ranks, as one episode or as 16 lanes of 63 steps. **How many times

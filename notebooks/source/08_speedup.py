@@ -252,7 +252,7 @@ guess_spinning = 1.5
 PROGRAM = """
 import sys, time
 from mpi4py import MPI
-from minitrpo.parallel.ranks import connect
+from minitrpo.parallel.comm import connect
 
 ranks = connect()
 for wait in (ranks.barrier, MPI.COMM_WORLD.Barrier):
@@ -278,7 +278,7 @@ compare("slow-down of rank 0 by ranks that spin", guess_spinning, spinning / asl
 # ## What limits it? Turn Amdahl's law around
 #
 # Amdahl needs $s$. Alan Karp and Horace Flatt (1990) turned the law around: *given* the measured $S$ on $P$ ranks, which
-# serial share $e$ would explain exactly that? Solve $S = 1 / (e + (1 - e) / P)$ for $e$. Alone, $e$ is another way to say
+# serial share $e$ would explain exactly that? Solve $S = 1 / (e + (1 - e) / P)$ for $e$. SerialComm, $e$ is another way to say
 # $S$. As a *series* over $P$ it is a diagnosis:
 #
 # - $e$ stays the same: a serial part is the limit, as Amdahl has it. Make it smaller or share it.

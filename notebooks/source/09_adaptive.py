@@ -41,7 +41,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy.stats import norm
 
-from minitrpo.adaptive import Decision, Knobs, Number, Rule
+from minitrpo.adaptive import Decision, AdaptiveState, Number, AdaptiveConfig
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, launch, scripts, temporary_runs, train
 from minitrpo.parallel.pool import requests_for
@@ -58,7 +58,7 @@ from minitrpo.runs.plots import smooth
 # - if it did not, we are **stuck**: ask for more data (+ 300) and be more careful (- 0.0005).
 #
 # Both knobs have limits, 1,000 to 20,000 steps and 0.001 to 0.01. These constants are those of the author's
-# experiments; a `Rule` holds them: `window`, `margin`, `steps_by`, `kl_by`, `steps_limits`, `kl_limits`, and `mode`
+# experiments; a `AdaptiveConfig` holds them: `window`, `margin`, `steps_by`, `kl_by`, `steps_limits`, `kl_limits`, and `mode`
 # (below).
 #
 # The question is what "improved" means. At first it meant *not worse*: `recent >= before`. Then the post adds a
@@ -131,11 +131,11 @@ plt.show()
 
 # %% [markdown]
 # Now the controller. It is a **pure function**: (state, mean return, rule) goes in, (new state, decision or `None`)
-# comes out. The state is a `Knobs`: the two settings, the returns of the unfinished window, and `before` (`None` until
+# comes out. The state is a `AdaptiveState`: the two settings, the returns of the unfinished window, and `before` (`None` until
 # there is one). Nothing is remembered anywhere else, so an interrupted run resumes with the same decisions, and a
 # finished one can be replayed from its log. The first window has nothing to be compared with, and turns nothing.
 #
-# `replace(knobs, returns=...)` returns a copy of a `Knobs` with that field changed. A `Decision` holds `improved`,
+# `replace(knobs, returns=...)` returns a copy of a `AdaptiveState` with that field changed. A `Decision` holds `improved`,
 # `before`, `recent`, `threshold` (what had to be reached) and the two settings that follow; it prints itself.
 #
 # ### Exercise 4: `adapt`
@@ -146,9 +146,9 @@ plt.show()
 # Windows of 2 updates, levels -100, -104, -90, -88. Say which way the knobs go, then run:
 
 # %%
-knobs = Knobs(steps_per_update=5000, max_kl=0.005)
+state = AdaptiveState(steps_per_update=5000, max_kl=0.005)
 for mean_return in (-100, -100, -104, -104, -90, -90, -88, -88):
-    knobs, decision = mine.adapt(knobs, mean_return, Rule(window=2))
+    state, decision = mine.adapt(state, mean_return, AdaptiveConfig(window=2))
     if decision is not None:
         print(decision)
 
@@ -161,14 +161,14 @@ for mean_return in (-100, -100, -104, -104, -90, -90, -88, -88):
 
 
 # %%
-def simulate(level, rule, updates=400, seed=0):
+def simulate(level, config, updates=400, seed=0):
     """Return (measured return, steps/update, max-KL) per update, and {update: decision}."""
-    rng, knobs, rows, decisions = np.random.default_rng(seed), Knobs(5000, 0.005), [], {}
+    rng, state, rows, decisions = np.random.default_rng(seed), AdaptiveState(5000, 0.005), [], {}
     for u in range(updates):
-        episodes = requests_for(knobs.steps_per_update, 1000)
+        episodes = requests_for(state.steps_per_update, 1000)
         measured = level(u) + 30 / np.sqrt(episodes) * rng.standard_normal()
-        rows.append((measured, knobs.steps_per_update, knobs.max_kl))
-        knobs, decision = mine.adapt(knobs, measured, rule)
+        rows.append((measured, state.steps_per_update, state.max_kl))
+        state, decision = mine.adapt(state, measured, config)
         if decision is not None and decision.improved is not None:
             decisions[u] = decision
     return np.array(rows), decisions
@@ -176,7 +176,7 @@ def simulate(level, rule, updates=400, seed=0):
 
 def draw(axes, level, margin, color):
     """Draw one simulation into three axes: stream, steps/update with its decisions, max-KL."""
-    rows, decisions = simulate(level, Rule(margin=margin), seed=1)
+    rows, decisions = simulate(level, AdaptiveConfig(margin=margin), seed=1)
     label = f"margin {margin:g}"
     axes[0].plot(rows[:, 0], color=color, alpha=0.5, linewidth=0.7, label=label)
     axes[1].step(range(400), rows[:, 1], color=color, linewidth=2, label=label)
@@ -195,7 +195,7 @@ def draw(axes, level, margin, color):
 guess_undone = 0.5
 
 # %%
-_, decisions = simulate(lambda u: 100.0, Rule(margin=0.0), updates=budget(40_000, 10_000))
+_, decisions = simulate(lambda u: 100.0, AdaptiveConfig(margin=0.0), updates=budget(40_000, 10_000))
 verdicts = np.array([d.improved for d in decisions.values()])
 print(f"of {len(verdicts)} decisions {np.mean(verdicts):.0%} say improved")
 compare("share of decisions that undo the one before", guess_undone, np.mean(verdicts[1:] != verdicts[:-1]))
@@ -338,11 +338,11 @@ compare("fixed 1,000 / 0.01, last 5 updates", guess_third, np.mean(third["mean_r
 # pure, its decisions can be recomputed from the log of the run, with *your* function:
 
 # %%
-rule = Rule(window=window, kl_limits=(0.001, 0.02))  # train.py lets the KL rise to 0.02
-knobs, replayed = Knobs(2000, 0.005), []
+config = AdaptiveConfig(window=window, kl_limits=(0.001, 0.02))  # train.py lets the KL rise to 0.02
+state, replayed = AdaptiveState(2000, 0.005), []
 for mean_return in adapted["mean_return"]:
-    replayed.append(knobs.steps_per_update)
-    knobs, decision = mine.adapt(knobs, mean_return, rule)
+    replayed.append(state.steps_per_update)
+    state, decision = mine.adapt(state, mean_return, config)
     if decision is not None:
         print(decision)
 print("replayed steps/update equal the log:", np.array_equal(replayed, adapted["steps_per_update"]))
@@ -442,16 +442,16 @@ for env in ("Reacher-v5", "Swimmer-v5"):
 
 
 # %%
-def suspect(state: Knobs, value: float, rule: Rule):
+def suspect(state: AdaptiveState, value: float, config: AdaptiveConfig):
     collected = (*state.returns, value)
-    if len(collected) < rule.window:
+    if len(collected) < config.window:
         return replace(state, returns=collected), None
     total = sum(collected)
     last = -1e6 if state.before is None else state.before
-    good = mine.improved(total, last, rule.margin)
-    steps, kl = mine.turn(state.steps_per_update, state.max_kl, good, rule)
-    told = Decision(good, state.before, total, last + rule.margin * abs(last), steps, kl)
-    return Knobs(steps, kl, (), total), told
+    good = mine.improved(total, last, config.margin)
+    steps, kl = mine.turn(state.steps_per_update, state.max_kl, good, config)
+    told = Decision(good, state.before, total, last + config.margin * abs(last), steps, kl)
+    return AdaptiveState(steps, kl, (), total), told
 
 
 _ = hunt("adapt", suspect)

@@ -188,8 +188,8 @@ def episodes(last):
 def total_return_everywhere(x, discount, last):
     """The whole episode's return at every step."""
     y = np.zeros(len(x))
-    for piece in episodes(last):
-        y[piece] = np.sum(x[piece] * discount ** np.arange(len(x[piece])))
+    for fragment in episodes(last):
+        y[fragment] = np.sum(x[fragment] * discount ** np.arange(len(x[fragment])))
     return y
 
 
@@ -214,9 +214,9 @@ def forgets_the_last_reward(x, discount, last):
 def discounts_from_the_start(x, discount, last):
     """Discounts by the time since the episode began, not since t."""
     y = np.zeros(len(x))
-    for piece in episodes(last):
-        weighted = x[piece] * discount ** np.arange(len(x[piece]))
-        y[piece] = np.cumsum(weighted[::-1])[::-1]
+    for fragment in episodes(last):
+        weighted = x[fragment] * discount ** np.arange(len(x[fragment]))
+        y[fragment] = np.cumsum(weighted[::-1])[::-1]
     return y
 
 
@@ -272,8 +272,8 @@ def discounts_the_reward_of_now(x, discount, last):
 
 def undiscounted(x, discount, last):
     y = np.zeros(len(x))
-    for piece in episodes(last):
-        y[piece] = np.cumsum(x[piece][::-1])[::-1]
+    for fragment in episodes(last):
+        y[fragment] = np.cumsum(x[fragment][::-1])[::-1]
     return y
 
 

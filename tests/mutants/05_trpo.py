@@ -386,9 +386,9 @@ def piece_by_piece(values, final_values, last, terminated):
 def with_a_matrix(rewards, values, following, last, discount, gae_lambda):
     """The sum over k as a product with a triangular matrix, and targets from the lambda-return's own recursion."""
     n = len(rewards)
-    piece = np.cumsum(last) - last
+    fragment = np.cumsum(last) - last
     k = np.arange(n)
-    ahead = (k[None] >= k[:, None]) & (piece[None] == piece[:, None])
+    ahead = (k[None] >= k[:, None]) & (fragment[None] == fragment[:, None])
     weights = np.where(ahead, np.power(discount * gae_lambda, np.maximum(k[None] - k[:, None], 0)), 0.0)
     targets, behind = np.zeros(n), 0.0
     for t in reversed(range(n)):

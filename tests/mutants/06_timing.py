@@ -298,8 +298,8 @@ def empties_the_list(spans):
 
 def cut(spans, names, begin, end):
     """Return the pieces of the named spans inside the window, by start."""
-    pieces = [(max(s, begin), min(s + d, end)) for name, s, d in spans if name in names]
-    return sorted(piece for piece in pieces if piece[0] < piece[1])
+    fragments = [(max(s, begin), min(s + d, end)) for name, s, d in spans if name in names]
+    return sorted(fragment for fragment in fragments if fragment[0] < fragment[1])
 
 
 def sums_durations(spans, names, begin, end):
@@ -350,8 +350,8 @@ def only_whole_spans(spans, names, begin, end):
 
 def from_first_to_last(spans, names, begin, end):
     """The gaps count as well."""
-    pieces = cut(spans, names, begin, end)
-    return (max(b for _, b in pieces) - pieces[0][0]) / (end - begin) if pieces else 0.0
+    fragments = cut(spans, names, begin, end)
+    return (max(b for _, b in fragments) - fragments[0][0]) / (end - begin) if fragments else 0.0
 
 
 def any_phase(spans, names, begin, end):
@@ -465,9 +465,9 @@ def by_painting(spans):
 def by_painting_share(spans, names, begin, end):
     """Cut the window at every start and end, and add up the pieces that a named span covers."""
     inside = [(s, s + d) for name, s, d in spans if name in names]
-    ticks = sorted({begin, end, *(t for piece in inside for t in piece if begin < t < end)})
-    pieces = pairwise(ticks)
-    return sum(b - a for a, b in pieces if any(s <= a and b <= e for s, e in inside)) / (end - begin)
+    ticks = sorted({begin, end, *(t for fragment in inside for t in fragment if begin < t < end)})
+    fragments = pairwise(ticks)
+    return sum(b - a for a, b in fragments if any(s <= a and b <= e for s, e in inside)) / (end - begin)
 
 
 RIGHT = {

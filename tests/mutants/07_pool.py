@@ -59,7 +59,7 @@ def its_whole_share(requests, ranks, width):
 
 
 def fills_the_first_round(requests, ranks, width):
-    """16 and then 4, for 10 and 10: the last round leaves lanes idle while it costs as much."""
+    """16 and then 4, for 10 and 10: the last round leaves slots idle while it costs as much."""
     return max(1, min(-(-requests // ranks), width))
 
 
@@ -107,58 +107,58 @@ def none_when_there_are_none(requests, ranks, width):
     return -(-share // rounds)
 
 
-def loses_the_remainder(rank, ranks, lanes):
-    share = lanes // ranks
+def loses_the_remainder(rank, ranks, slots):
+    share = slots // ranks
     return range(rank * share, (rank + 1) * share)
 
 
-def the_last_takes_the_remainder(rank, ranks, lanes):
-    share = lanes // ranks
-    return range(rank * share, lanes if rank == ranks - 1 else (rank + 1) * share)
+def the_last_takes_the_remainder(rank, ranks, slots):
+    share = slots // ranks
+    return range(rank * share, slots if rank == ranks - 1 else (rank + 1) * share)
 
 
-def blocks_rounded_up(rank, ranks, lanes):
-    """16 lanes for 5 ranks in fours: the fifth rank has none."""
-    share = -(-lanes // ranks)
-    return range(min(rank * share, lanes), min((rank + 1) * share, lanes))
+def blocks_rounded_up(rank, ranks, slots):
+    """16 slots for 5 ranks in fours: the fifth rank has none."""
+    share = -(-slots // ranks)
+    return range(min(rank * share, slots), min((rank + 1) * share, slots))
 
 
-def blocks_past_the_end(rank, ranks, lanes):
-    share = -(-lanes // ranks)
+def blocks_past_the_end(rank, ranks, slots):
+    share = -(-slots // ranks)
     return range(rank * share, (rank + 1) * share)
 
 
-def like_dealing_cards(rank, ranks, lanes):
-    """A fair share, but gathered rank by rank the lanes are out of order."""
-    return range(rank, lanes, ranks)
+def like_dealing_cards(rank, ranks, slots):
+    """A fair share, but gathered rank by rank the slots are out of order."""
+    return range(rank, slots, ranks)
 
 
-def both_ends_included(rank, ranks, lanes):
-    return range(rank * lanes // ranks, min((rank + 1) * lanes // ranks + 1, lanes))
+def both_ends_included(rank, ranks, slots):
+    return range(rank * slots // ranks, min((rank + 1) * slots // ranks + 1, slots))
 
 
-def counts_from_one(rank, ranks, lanes):
-    return range(rank * lanes // ranks + 1, (rank + 1) * lanes // ranks + 1)
+def counts_from_one(rank, ranks, slots):
+    return range(rank * slots // ranks + 1, (rank + 1) * slots // ranks + 1)
 
 
-def everything_for_everyone(rank, ranks, lanes):
+def everything_for_everyone(rank, ranks, slots):
     """What every rank does that believes to be alone."""
-    return range(lanes)
+    return range(slots)
 
 
-def how_many_not_which(rank, ranks, lanes):
-    return (rank + 1) * lanes // ranks - rank * lanes // ranks
+def how_many_not_which(rank, ranks, slots):
+    return (rank + 1) * slots // ranks - rank * slots // ranks
 
 
-def equal_only_if_it_divides(rank, ranks, lanes):
+def equal_only_if_it_divides(rank, ranks, slots):
     """Rank 0 gets what is left over, all of it."""
-    share, rest = divmod(lanes, ranks)
+    share, rest = divmod(slots, ranks)
     first = 0 if rank == 0 else rest + rank * share
     return range(first, rest + (rank + 1) * share)
 
 
-def rank_zero_last(rank, ranks, lanes):
-    return range((ranks - 1 - rank) * lanes // ranks, (ranks - rank) * lanes // ranks)
+def rank_zero_last(rank, ranks, slots):
+    return range((ranks - 1 - rank) * slots // ranks, (ranks - rank) * slots // ranks)
 
 
 def just_added_up(seed, iteration, number):
@@ -336,7 +336,7 @@ WRONG = {
         one_at_a_time,
         none_when_there_are_none,
     ],
-    "lanes_of": [
+    "slots_of": [
         loses_the_remainder,
         the_last_takes_the_remainder,
         blocks_rounded_up,
@@ -389,7 +389,7 @@ WRONG = {
 
 
 def by_trial(requests, ranks, width):
-    """The smallest number in hand that needs no more rounds than all lanes would."""
+    """The smallest number in hand that needs no more rounds than all slots would."""
     share = (requests + ranks - 1) // ranks
 
     def rounds(hands):
@@ -401,8 +401,8 @@ def by_trial(requests, ranks, width):
     return hands
 
 
-def larger_shares_first(rank, ranks, lanes):
-    share, rest = divmod(lanes, ranks)
+def larger_shares_first(rank, ranks, slots):
+    share, rest = divmod(slots, ranks)
     first = rank * share + min(rank, rest)
     return list(range(first, first + share + (rank < rest)))
 
@@ -418,7 +418,7 @@ def nearest(steps, mean_length):
 RIGHT = {
     "requests_for": nearest,
     "at_once": by_trial,
-    "lanes_of": larger_shares_first,
+    "slots_of": larger_shares_first,
     "reset_seed": from_a_generator,
     "in_order": lambda numbers, starts: sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])),
 }

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from minitrpo.adaptive import Decision, Knobs
+from minitrpo.adaptive import Decision, AdaptiveState
 from minitrpo.adaptive import clip as right_clip
 from minitrpo.adaptive import improved as right_improved
 from minitrpo.adaptive import turn as right_turn
@@ -102,36 +102,36 @@ def turner(
     steps_modes=("steps", "both"),
     kl_modes=("kl", "both"),
     only=None,
-    steps_by=lambda rule, steps: rule.steps_by,
-    kl_by=lambda rule, kl: rule.kl_by,
+    steps_by=lambda config, steps: config.steps_by,
+    kl_by=lambda config, kl: config.kl_by,
     clipped=right_clip,
-    steps_limits=lambda rule: rule.steps_limits,
-    kl_limits=lambda rule: rule.kl_limits,
+    steps_limits=lambda config: config.steps_limits,
+    kl_limits=lambda config: config.kl_limits,
     order=lambda steps, kl: (steps, kl),
     number=lambda steps: steps,
 ):
     """Return a turn with one thing changed."""
 
-    def turn(steps, kl, better, rule):
+    def turn(steps, kl, better, config):
         if only is not None and better != only:
             return order(steps, kl)
         sign = 1 if better else -1
-        if rule.mode in steps_modes:
-            steps = number(clipped(steps, steps + steps_sign * sign * steps_by(rule, steps), steps_limits(rule)))
-        if rule.mode in kl_modes:
-            kl = clipped(kl, kl + kl_sign * sign * kl_by(rule, kl), kl_limits(rule))
+        if config.mode in steps_modes:
+            steps = number(clipped(steps, steps + steps_sign * sign * steps_by(config, steps), steps_limits(config)))
+        if config.mode in kl_modes:
+            kl = clipped(kl, kl + kl_sign * sign * kl_by(config, kl), kl_limits(config))
         return order(steps, kl)
 
     return turn
 
 
-def both_falls_through(steps, kl, better, rule):
+def both_falls_through(steps, kl, better, config):
     """With "both" only the first of the two branches is taken."""
     sign = 1 if better else -1
-    if rule.mode in ("steps", "both"):
-        return right_clip(steps, steps - sign * rule.steps_by, rule.steps_limits), kl
-    if rule.mode in ("kl", "both"):
-        return steps, right_clip(kl, kl + sign * rule.kl_by, rule.kl_limits)
+    if config.mode in ("steps", "both"):
+        return right_clip(steps, steps - sign * config.steps_by, config.steps_limits), kl
+    if config.mode in ("kl", "both"):
+        return steps, right_clip(kl, kl + sign * config.kl_by, config.kl_limits)
     return steps, kl
 
 
@@ -139,38 +139,38 @@ def both_falls_through(steps, kl, better, rule):
 
 
 def controller(
-    full=lambda returns, rule: len(returns) >= rule.window,
+    full=lambda returns, config: len(returns) >= config.window,
     missing=lambda before: before is None,
-    first=lambda knobs, recent, rule: (None, knobs.steps_per_update, knobs.max_kl),
+    first=lambda state, recent, config: (None, state.steps_per_update, state.max_kl),
     total=sum,
     compared=lambda recent, last: recent,
     better=right_improved,
-    following=lambda knobs, recent, better: recent,
+    following=lambda state, recent, better: recent,
     kept=lambda returns: (),
-    start=lambda knobs: knobs.returns,
+    start=lambda state: state.returns,
     used=lambda better: True,
     told=lambda old, new: new,
-    before_told=lambda knobs, recent: knobs.before,
+    before_told=lambda state, recent: state.before,
     threshold=lambda before, margin: before + margin * abs(before),
 ):
     """Return an adapt with one thing changed."""
 
-    def adapt(knobs, mean_return, rule):
-        returns = (*start(knobs), float(mean_return))
-        if not full(returns, rule):
-            return replace(knobs, returns=returns), None
+    def adapt(state, mean_return, config):
+        returns = (*start(state), float(mean_return))
+        if not full(returns, config):
+            return replace(state, returns=returns), None
         recent = total(returns)
-        old = (knobs.steps_per_update, knobs.max_kl)
-        if missing(knobs.before):
-            word, steps, kl = first(knobs, recent, rule)
+        old = (state.steps_per_update, state.max_kl)
+        if missing(state.before):
+            word, steps, kl = first(state, recent, config)
             decision = Decision(word, None, recent, None, steps, kl)
-            return Knobs(steps, kl, kept(returns), recent), decision
-        word = better(compared(recent, mean_return), knobs.before, rule.margin)
-        new = right_turn(*old, word, rule) if used(word) else old
+            return AdaptiveState(steps, kl, kept(returns), recent), decision
+        word = better(compared(recent, mean_return), state.before, config.margin)
+        new = right_turn(*old, word, config) if used(word) else old
         decision = Decision(
-            word, before_told(knobs, recent), recent, threshold(knobs.before, rule.margin), *told(old, new)
+            word, before_told(state, recent), recent, threshold(state.before, config.margin), *told(old, new)
         )
-        return Knobs(*new, kept(returns), following(knobs, recent, word)), decision
+        return AdaptiveState(*new, kept(returns), following(state, recent, word)), decision
 
     return adapt
 
@@ -178,31 +178,31 @@ def controller(
 remembered = []
 
 
-def remembers_outside_of_the_knobs(knobs, mean_return, rule):
+def remembers_outside_of_the_knobs(state, mean_return, config):
     """A list beside the function: two runs mix, and a resumed one has forgotten."""
     remembered.append(float(mean_return))
-    if len(remembered) < rule.window:
-        return replace(knobs, returns=tuple(remembered)), None
+    if len(remembered) < config.window:
+        return replace(state, returns=tuple(remembered)), None
     returns = tuple(remembered)
     remembered.clear()
-    return controller(start=lambda k: returns[:-1])(knobs, mean_return, rule)
+    return controller(start=lambda k: returns[:-1])(state, mean_return, config)
 
 
-def turns_at_every_update(knobs, mean_return, rule):
+def turns_at_every_update(state, mean_return, config):
     """Between two decisions the settings go on in the direction of the update before."""
-    new, decision = controller()(knobs, mean_return, rule)
-    if decision is None and knobs.before is not None and knobs.returns:
-        better = mean_return >= knobs.returns[-1]
-        steps, kl = right_turn(new.steps_per_update, new.max_kl, better, rule)
+    new, decision = controller()(state, mean_return, config)
+    if decision is None and state.before is not None and state.returns:
+        better = mean_return >= state.returns[-1]
+        steps, kl = right_turn(new.steps_per_update, new.max_kl, better, config)
         new = replace(new, steps_per_update=steps, max_kl=kl)
     return new, decision
 
 
-def forgets_the_update_that_closes_the_window(knobs, mean_return, rule):
-    if len(knobs.returns) < rule.window:
-        return replace(knobs, returns=(*knobs.returns, float(mean_return))), None
-    closed = replace(knobs, returns=knobs.returns[:-1])
-    return controller()(closed, knobs.returns[-1], rule)
+def forgets_the_update_that_closes_the_window(state, mean_return, config):
+    if len(state.returns) < config.window:
+        return replace(state, returns=(*state.returns, float(mean_return))), None
+    closed = replace(state, returns=state.returns[:-1])
+    return controller()(closed, state.returns[-1], config)
 
 
 WRONG = {
@@ -256,18 +256,18 @@ WRONG = {
         named("always_both", turner(steps_modes=("none", "steps", "kl", "both"), kl_modes=("steps", "kl", "both"))),
         named("both_is_no_mode", turner(steps_modes=("steps",), kl_modes=("kl",))),
         named("modes_exchanged", turner(steps_modes=("kl", "both"), kl_modes=("steps", "both"))),
-        named("three_hundred_always", turner(steps_by=lambda rule, steps: 300)),
-        named("the_papers_kl_step_always", turner(kl_by=lambda rule, kl: 0.0005)),
-        named("by_a_factor", turner(steps_by=lambda rule, steps: int(0.1 * steps), kl_by=lambda rule, kl: 0.1 * kl)),
+        named("three_hundred_always", turner(steps_by=lambda config, steps: 300)),
+        named("the_papers_kl_step_always", turner(kl_by=lambda config, kl: 0.0005)),
+        named("by_a_factor", turner(steps_by=lambda config, steps: int(0.1 * steps), kl_by=lambda config, kl: 0.1 * kl)),
         named("only_when_better", turner(only=True)),
         named("only_when_stuck", turner(only=False)),
         named("no_limits", turner(clipped=lambda old, new, limits: new)),
         named("pulled_in_by_a_jump", turner(clipped=plain_clip)),
         named("limit_asked_before_the_step", turner(clipped=asks_the_old_value)),
         named("refuses_the_last_step", turner(clipped=refuses_what_would_overshoot)),
-        named("limits_of_the_author", turner(steps_limits=lambda rule: (1000, 20_000))),
-        named("kl_limits_of_the_author", turner(kl_limits=lambda rule: (0.001, 0.01))),
-        named("no_limit_for_the_kl", turner(kl_limits=lambda rule: (0.0, 1.0))),
+        named("limits_of_the_author", turner(steps_limits=lambda config: (1000, 20_000))),
+        named("kl_limits_of_the_author", turner(kl_limits=lambda config: (0.001, 0.01))),
+        named("no_limit_for_the_kl", turner(kl_limits=lambda config: (0.0, 1.0))),
         named("kl_first", turner(order=lambda steps, kl: (kl, steps))),
         named("steps_as_floats", turner(number=float)),
         named("the_kl_alone", turner(order=lambda steps, kl: kl)),
@@ -275,21 +275,21 @@ WRONG = {
     "adapt": [
         named("window_slides", controller(kept=lambda returns: returns[1:])),
         named("keeps_the_old_returns", controller(kept=lambda returns: returns)),
-        named("window_one_too_long", controller(full=lambda returns, rule: len(returns) > rule.window)),
-        named("window_one_too_short", controller(full=lambda returns, rule: len(returns) >= max(rule.window - 1, 1))),
-        named("ten_updates_always", controller(full=lambda returns, rule: len(returns) >= 10)),
-        named("decides_at_every_update", controller(full=lambda returns, rule: True)),
+        named("window_one_too_long", controller(full=lambda returns, config: len(returns) > config.window)),
+        named("window_one_too_short", controller(full=lambda returns, config: len(returns) >= max(config.window - 1, 1))),
+        named("ten_updates_always", controller(full=lambda returns, config: len(returns) >= 10)),
+        named("decides_at_every_update", controller(full=lambda returns, config: True)),
         named("zero_is_no_window", controller(missing=lambda before: not before)),
         named(
             "first_window_counts_as_improving",
-            controller(first=lambda knobs, recent, rule: (True, *right_turn(*knobs_of(knobs), True, rule))),
+            controller(first=lambda state, recent, config: (True, *right_turn(*knobs_of(state), True, config))),
         ),
-        named("first_window_is_stuck", controller(first=lambda knobs, recent, rule: (False, *knobs_of(knobs)))),
-        named("compares_with_the_best", controller(following=lambda knobs, recent, better: max(knobs.before, recent))),
-        named("compares_with_the_first", controller(following=lambda knobs, recent, better: knobs.before)),
+        named("first_window_is_stuck", controller(first=lambda state, recent, config: (False, *knobs_of(state)))),
+        named("compares_with_the_best", controller(following=lambda state, recent, better: max(state.before, recent))),
+        named("compares_with_the_first", controller(following=lambda state, recent, better: state.before)),
         named(
             "moves_on_only_when_better",
-            controller(following=lambda knobs, recent, better: recent if better else knobs.before),
+            controller(following=lambda state, recent, better: recent if better else state.before),
         ),
         named("mean_for_the_sum", controller(total=lambda returns: float(np.mean(returns)))),
         named("last_update_for_the_window", controller(compared=lambda recent, last: last)),
@@ -298,7 +298,7 @@ WRONG = {
         named("turns_only_when_better", controller(used=lambda better: better)),
         named("never_turns", controller(used=lambda better: False)),
         named("decision_tells_the_old_settings", controller(told=lambda old, new: old)),
-        named("decision_tells_the_recent_as_before", controller(before_told=lambda knobs, recent: recent)),
+        named("decision_tells_the_recent_as_before", controller(before_told=lambda state, recent: recent)),
         named("threshold_with_the_wrong_sign", controller(threshold=lambda before, margin: before * (1 + margin))),
         remembers_outside_of_the_knobs,
         turns_at_every_update,
@@ -307,8 +307,8 @@ WRONG = {
 }
 
 
-def knobs_of(knobs):
-    return knobs.steps_per_update, knobs.max_kl
+def knobs_of(state):
+    return state.steps_per_update, state.max_kl
 
 
 def clip_case_by_case(old, new, limits):
@@ -319,36 +319,36 @@ def clip_case_by_case(old, new, limits):
     return old if old <= low else max(new, low)
 
 
-def turn_by_table(steps, kl, better, rule):
+def turn_by_table(steps, kl, better, config):
     """Both knobs in one loop."""
     direction = np.array([-1, 1]) * (1 if better else -1)
-    used = (rule.mode in ("steps", "both"), rule.mode in ("kl", "both"))
-    knobs = [
+    used = (config.mode in ("steps", "both"), config.mode in ("kl", "both"))
+    state = [
         clip_case_by_case(old, old + d * by, limits) if on else old
         for old, d, by, limits, on in zip(
             (steps, kl),
             direction,
-            (rule.steps_by, rule.kl_by),
-            (rule.steps_limits, rule.kl_limits),
+            (config.steps_by, config.kl_by),
+            (config.steps_limits, config.kl_limits),
             used,
             strict=True,
         )
     ]
-    return knobs[0], knobs[1]
+    return state[0], state[1]
 
 
-def adapt_step_by_step(knobs, mean_return, rule):
+def adapt_step_by_step(state, mean_return, config):
     """With numpy, a list, and the window asked for first."""
-    together = np.append(np.array(knobs.returns), mean_return)
-    if together.size != rule.window:
-        return Knobs(knobs.steps_per_update, knobs.max_kl, list(together), knobs.before), None
+    together = np.append(np.array(state.returns), mean_return)
+    if together.size != config.window:
+        return AdaptiveState(state.steps_per_update, state.max_kl, list(together), state.before), None
     s = np.sum(together)
-    steps, kl, answer, needed = knobs.steps_per_update, knobs.max_kl, None, None
-    if knobs.before is not None:
-        needed = knobs.before * (1 + rule.margin * np.sign(knobs.before))
+    steps, kl, answer, needed = state.steps_per_update, state.max_kl, None, None
+    if state.before is not None:
+        needed = state.before * (1 + config.margin * np.sign(state.before))
         answer = s >= needed
-        steps, kl = turn_by_table(steps, kl, answer, rule)
-    return Knobs(steps, kl, [], s), Decision(answer, knobs.before, s, needed, steps, kl)
+        steps, kl = turn_by_table(steps, kl, answer, config)
+    return AdaptiveState(steps, kl, [], s), Decision(answer, state.before, s, needed, steps, kl)
 
 
 RIGHT = {

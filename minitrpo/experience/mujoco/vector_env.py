@@ -1,6 +1,6 @@
-"""Batched MuJoCo: Gymnasium's own tasks, all lanes stepped by one call into C, with the bits of stepping each alone.
+"""Batched MuJoCo: Gymnasium's own tasks, all slots stepped by one call into C, with the bits of stepping each alone.
 
-What Gymnasium does in Python around every step of every copy is done once a tick, for all lanes, in numpy.
+What Gymnasium does in Python around every step of every copy is done once a tick, for all slots, in numpy.
 Source: `mujoco.batch` (MuJoCo 4); the tasks are in `mujoco_tasks`.
 """
 
@@ -15,8 +15,8 @@ from gymnasium.utils import seeding
 from mujoco.batch import Batch, SimulationError
 
 from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
-from minitrpo.experience.lanes import LaneFailed, check_finite
-from minitrpo.experience.mujoco_tasks import TASKS
+from minitrpo.experience.mujoco.tasks import TASKS
+from minitrpo.experience.vector_env import EnvironmentFailed, check_finite
 from minitrpo.policies import Array
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
@@ -32,17 +32,17 @@ def supports(env_id: str) -> bool:
     return own and not registered.kwargs and not registered.additional_wrappers
 
 
-class BatchedSimulators:
-    """Copies of one of Gymnasium's MuJoCo tasks, one per lane, stepped together by one thread."""
+class MujocoVectorEnv:
+    """Copies of one of Gymnasium's MuJoCo tasks, one per slot, stepped together by one thread."""
 
     def __init__(self, spec: EnvironmentSpec, width: int) -> None:
         self.spec = spec
         self.width = width
-        self.stepping = np.full(1, -1)  # all lanes are at work at once, in C
+        self.stepping = np.full(1, -1)  # all slots are at work at once, in C
         task = TASKS[spec.id]
         self.model = load_model(ASSETS / task.file)
         self.task = task(self.model)
-        # MuJoCo computes external forces only when asked after a step, which takes the lane's whole MjData
+        # MuJoCo computes external forces only when asked after a step, which takes the slot's whole MjData
         self._forces = "cfrc_ext" in task.reads
         self.batch = Batch(self.model, width, nthread=1, persistent=self._forces)
         self._fields = {name: self.batch.bind(name) for name in ("qpos", "qvel", *task.reads) if name != "cfrc_ext"}
@@ -53,28 +53,28 @@ class BatchedSimulators:
         self._all = SimpleNamespace(**self._fields)
         self._seconds = self.model.opt.timestep * task.frame_skip  # of one step
         self._limit = np.inf if spec.max_episode_steps is None else spec.max_episode_steps
-        self._steps = np.zeros(width, np.int64)  # of the episode in each lane
+        self._steps = np.zeros(width, np.int64)  # of the episode in each slot
 
-    def reset(self, lane: int, seed: int) -> Array:
-        """Begin an episode in a lane and return its first observation (D,)."""
-        one = np.array([lane], np.int32)
+    def reset(self, slot: int, seed: int) -> Array:
+        """Begin an episode in a slot and return its first observation (D,)."""
+        one = np.array([slot], np.int32)
         self.batch.reset(one, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
-        self.task.start(seeding.np_random(seed)[0], self._fields["qpos"][lane], self._fields["qvel"][lane])
+        self.task.start(seeding.np_random(seed)[0], self._fields["qpos"][slot], self._fields["qvel"][slot])
         try:
             self.batch.forward(one)
         except SimulationError as error:
             raise named(error) from error
-        self._steps[lane] = 0
+        self._steps[slot] = 0
         if self._forces:
-            self._fields["cfrc_ext"][lane] = 0
+            self._fields["cfrc_ext"][slot] = 0
         return self.task.observe(self._now(one))[0]
 
-    def step(self, lanes: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
-        """Step k ascending lanes with the policy's actions; return observations (k, D), rewards, terminated, truncated.
+    def step(self, slots: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
+        """Step k ascending slots with the policy's actions; return observations (k, D), rewards, terminated, truncated.
 
-        Raises LaneFailed for the first lane where MuJoCo fails or something is not finite.
+        Raises EnvironmentFailed for the first slot where MuJoCo fails or something is not finite.
         """
-        ids, rows = (None, ALL) if len(lanes) == self.width else (lanes, lanes)
+        ids, rows = (None, ALL) if len(slots) == self.width else (slots, slots)
         actions = self.spec.stretched(actions)
         self._ctrl[rows] = actions
         before = self.task.position(self._all)[rows].copy()
@@ -83,12 +83,12 @@ class BatchedSimulators:
         except SimulationError as error:
             raise named(error) from error
         if self._forces:
-            self._read_forces(lanes)
-        now = self._now(rows)
-        velocities = (self.task.position(now) - before) / self._seconds
-        observations = self.task.observe(now)
-        rewards, terminated = self.task.judge(now, actions, velocities)
-        check_finite(lanes, observations, rewards)
+            self._read_forces(slots)
+        state = self._now(rows)
+        velocities = (self.task.position(state) - before) / self._seconds
+        observations = self.task.observe(state)
+        rewards, terminated = self.task.reward_and_terminated(state, actions, velocities)
+        check_finite(slots, observations, rewards)
         self._steps[rows] += 1
         return observations, rewards, terminated, self._steps[rows] >= self._limit
 
@@ -96,17 +96,17 @@ class BatchedSimulators:
         """Nothing to close: the memory goes with the object."""
 
     def _now(self, rows: Any) -> SimpleNamespace:
-        """Return what the task reads of these lanes; for all lanes the arrays are views that the next step changes."""
+        """Return what the task reads of these slots; for all slots the arrays are views that the next step changes."""
         if rows is ALL:
             return self._all
         return SimpleNamespace(**{name: field.take(rows, axis=0) for name, field in self._fields.items()})
 
-    def _read_forces(self, lanes: Array) -> None:
+    def _read_forces(self, slots: Array) -> None:
         """Compute the external forces on all bodies at the last evaluation of the dynamics in the step."""
-        for lane in lanes.tolist():
-            self.batch.get_data(lane, self._data)
+        for slot in slots.tolist():
+            self.batch.get_data(slot, self._data)
             mujoco.mj_rnePostConstraint(self.model, self._data)
-            self._fields["cfrc_ext"][lane] = self._data.cfrc_ext
+            self._fields["cfrc_ext"][slot] = self._data.cfrc_ext
 
 
 def load_model(path: Path) -> Any:
@@ -115,6 +115,6 @@ def load_model(path: Path) -> Any:
         return mujoco.MjModel.from_xml_path(str(path))
 
 
-def named(error: SimulationError) -> LaneFailed:
-    """Return the failure of the first lane that MuJoCo complains of."""
-    return LaneFailed(int(error.ids[0]), f"MuJoCo failed: {error}")
+def named(error: SimulationError) -> EnvironmentFailed:
+    """Return the failure of the first slot that MuJoCo complains of."""
+    return EnvironmentFailed(int(error.ids[0]), f"MuJoCo failed: {error}")

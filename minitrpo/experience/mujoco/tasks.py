@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.experience.mujoco_runners import Ant, HalfCheetah, Hopper, Humanoid, Swimmer, Walker2d
-from minitrpo.experience.mujoco_task import Task, clipped, never, sum_of_squares
+from minitrpo.experience.mujoco.runners import Ant, HalfCheetah, Hopper, Humanoid, Swimmer, Walker2d
+from minitrpo.experience.mujoco.task import Task, clipped, never, sum_of_squares
 from minitrpo.policies import Array
 
 
@@ -30,19 +30,19 @@ class Reacher(Task):
         qvel += random.uniform(-0.005, 0.005, len(qvel))
         qvel[-2:] = 0
 
-    def observe(self, now: SimpleNamespace) -> Array:
+    def observe(self, state: SimpleNamespace) -> Array:
         """Return cos and sin of the two joints, the target, the joints' velocities, fingertip - target in the plane."""
-        joints, target = now.qpos[:, :2], now.qpos[:, 2:]
-        gap = self._gap(now)[:, :2]
-        return np.concatenate([np.cos(joints), np.sin(joints), target, now.qvel[:, :2], gap], axis=1)
+        joints, target = state.qpos[:, :2], state.qpos[:, 2:]
+        gap = self._gap(state)[:, :2]
+        return np.concatenate([np.cos(joints), np.sin(joints), target, state.qvel[:, :2], gap], axis=1)
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        gap = self._gap(now)
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+        gap = self._gap(state)
         distance = np.sqrt(np.vecdot(gap, gap))  # vecdot is BLAS's dot, as in np.linalg.norm; a plain sum is not
-        return -distance - sum_of_squares(actions), never(now)
+        return -distance - sum_of_squares(actions), never(state)
 
-    def _gap(self, now: SimpleNamespace) -> Array:
-        return now.xpos[:, self.fingertip] - now.xpos[:, self.target]
+    def _gap(self, state: SimpleNamespace) -> Array:
+        return state.xpos[:, self.fingertip] - state.xpos[:, self.target]
 
 
 class InvertedPendulum(Task):
@@ -51,11 +51,11 @@ class InvertedPendulum(Task):
     entry_point = "inverted_pendulum_v5:InvertedPendulumEnv"
     file, frame_skip, noise = "inverted_pendulum.xml", 2, 0.01
 
-    def observe(self, now: SimpleNamespace) -> Array:
-        return np.concatenate([now.qpos, now.qvel], axis=1)
+    def observe(self, state: SimpleNamespace) -> Array:
+        return np.concatenate([state.qpos, state.qvel], axis=1)
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        upright = np.abs(now.qpos[:, 1]) <= 0.2
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+        upright = np.abs(state.qpos[:, 1]) <= 0.2
         return upright.astype(np.float64), ~upright
 
 
@@ -70,17 +70,17 @@ class InvertedDoublePendulum(Task):
     normal_velocities = True
     reads = ("site_xpos", "qfrc_constraint")
 
-    def observe(self, now: SimpleNamespace) -> Array:
+    def observe(self, state: SimpleNamespace) -> Array:
         """Return the cart's x, sin and cos of the angles, the velocities and the cart's constraint force, clipped."""
-        cart, angles = now.qpos[:, :1], now.qpos[:, 1:]
-        moves = clipped(now.qvel, 10), clipped(now.qfrc_constraint[:, :1], 10)
+        cart, angles = state.qpos[:, :1], state.qpos[:, 1:]
+        moves = clipped(state.qvel, 10), clipped(state.qfrc_constraint[:, :1], 10)
         return np.concatenate([cart, np.sin(angles), np.cos(angles), *moves], axis=1)
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        x, y = now.site_xpos[:, 0, 0], now.site_xpos[:, 0, 2]
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+        x, y = state.site_xpos[:, 0, 0], state.site_xpos[:, 0, 2]
         fallen = y <= 1
         distance = 0.01 * squares(x) + squares(y - 2)
-        speed = 1e-3 * squares(now.qvel[:, 1]) + 5e-3 * squares(now.qvel[:, 2])
+        speed = 1e-3 * squares(state.qvel[:, 1]) + 5e-3 * squares(state.qvel[:, 2])
         return 10.0 * ~fallen - distance - speed, fallen
 
 

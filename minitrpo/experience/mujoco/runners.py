@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from minitrpo.experience.mujoco_task import Task, between, clipped, never, sum_of_squares
+from minitrpo.experience.mujoco.task import Task, between, clipped, never, sum_of_squares
 from minitrpo.policies import Array
 
 TORSO = 1  # the first body after the world
@@ -18,11 +18,11 @@ class Swimmer(Task):
     hidden = 2  # leading coordinates that the observation leaves out
     control_cost = 1e-4
 
-    def observe(self, now: SimpleNamespace) -> Array:
-        return np.concatenate([now.qpos[:, self.hidden :], now.qvel], axis=1)
+    def observe(self, state: SimpleNamespace) -> Array:
+        return np.concatenate([state.qpos[:, self.hidden :], state.qvel], axis=1)
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        return velocity - self.control_cost * sum_of_squares(actions), never(now)
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+        return velocity - self.control_cost * sum_of_squares(actions), never(state)
 
 
 class HalfCheetah(Swimmer):
@@ -42,18 +42,18 @@ class Hopper(Task):
 
     entry_point, file, frame_skip, noise = "hopper_v5:HopperEnv", "hopper.xml", 4, 0.005
 
-    def observe(self, now: SimpleNamespace) -> Array:
+    def observe(self, state: SimpleNamespace) -> Array:
         """Return all coordinates but x, and the velocities clipped to [-10, 10]."""
-        return np.concatenate([now.qpos[:, 1:], clipped(now.qvel, 10)], axis=1)
+        return np.concatenate([state.qpos[:, 1:], clipped(state.qvel, 10)], axis=1)
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        healthy = self.healthy(now)
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+        healthy = self.healthy(state)
         return velocity + healthy - 1e-3 * sum_of_squares(actions), ~healthy
 
-    def healthy(self, now: SimpleNamespace) -> Array:
-        """Return which lanes still stand (k,)."""
-        height, lean = now.qpos[:, 1], now.qpos[:, 2]
-        others = np.concatenate([now.qpos[:, 2:], now.qvel], axis=1)
+    def healthy(self, state: SimpleNamespace) -> Array:
+        """Return which slots still stand (k,)."""
+        height, lean = state.qpos[:, 1], state.qpos[:, 2]
+        others = np.concatenate([state.qpos[:, 2:], state.qvel], axis=1)
         return (np.abs(others) < 100).all(axis=1) & (height > 0.7) & (np.abs(lean) < 0.2)
 
 
@@ -62,8 +62,8 @@ class Walker2d(Hopper):
 
     entry_point, file, frame_skip, noise = "walker2d_v5:Walker2dEnv", "walker2d_v5.xml", 4, 0.005
 
-    def healthy(self, now: SimpleNamespace) -> Array:
-        return between(0.8, now.qpos[:, 1], 2) & (np.abs(now.qpos[:, 2]) < 1)
+    def healthy(self, state: SimpleNamespace) -> Array:
+        return between(0.8, state.qpos[:, 1], 2) & (np.abs(state.qpos[:, 2]) < 1)
 
 
 class Ant(Task):
@@ -76,23 +76,23 @@ class Ant(Task):
     normal_velocities = True
     reads = ("xpos", "cfrc_ext")
 
-    def position(self, now: SimpleNamespace) -> Array:
-        """Return x of the torso, which lags behind `now.qpos`."""
-        return now.xpos[:, TORSO, 0]
+    def position(self, state: SimpleNamespace) -> Array:
+        """Return x of the torso, which lags behind `state.qpos`."""
+        return state.xpos[:, TORSO, 0]
 
-    def observe(self, now: SimpleNamespace) -> Array:
+    def observe(self, state: SimpleNamespace) -> Array:
         """Return all coordinates but x and y, the velocities, and f of all bodies but the world."""
-        return np.concatenate([now.qpos[:, 2:], now.qvel, self._forces(now)[:, 6:]], axis=1)
+        return np.concatenate([state.qpos[:, 2:], state.qvel, self._forces(state)[:, 6:]], axis=1)
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        height = now.qpos[:, 2]
-        finite = np.isfinite(now.qpos).all(axis=1) & np.isfinite(now.qvel).all(axis=1)
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+        height = state.qpos[:, 2]
+        finite = np.isfinite(state.qpos).all(axis=1) & np.isfinite(state.qvel).all(axis=1)
         healthy = finite & (height >= 0.2) & (height <= 1.0)
-        costs = 0.5 * sum_of_squares(actions) + 5e-4 * sum_of_squares(self._forces(now))
+        costs = 0.5 * sum_of_squares(actions) + 5e-4 * sum_of_squares(self._forces(state))
         return velocity + healthy - costs, ~healthy
 
-    def _forces(self, now: SimpleNamespace) -> Array:
-        return clipped(now.cfrc_ext, 1).reshape(len(now.qpos), -1)
+    def _forces(self, state: SimpleNamespace) -> Array:
+        return clipped(state.cfrc_ext, 1).reshape(len(state.qpos), -1)
 
 
 class Humanoid(Task):
@@ -105,21 +105,21 @@ class Humanoid(Task):
     entry_point, file, frame_skip, noise = "humanoid_v5:HumanoidEnv", "humanoid.xml", 5, 0.01
     reads = ("ctrl", "xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext")
 
-    def position(self, now: SimpleNamespace) -> Array:
-        """Return x of the centre of mass, which lags behind `now.qpos`."""
+    def position(self, state: SimpleNamespace) -> Array:
+        """Return x of the centre of mass, which lags behind `state.qpos`."""
         mass = self.model.body_mass
-        return np.einsum("b,kbj->kj", mass, now.xipos)[:, 0] / mass.sum()
+        return np.einsum("b,kbj->kj", mass, state.xipos)[:, 0] / mass.sum()
 
-    def observe(self, now: SimpleNamespace) -> Array:
+    def observe(self, state: SimpleNamespace) -> Array:
         """Return coordinates but x and y, velocities, and of all bodies but the world inertia, velocity and force."""
-        k = len(now.qpos)
-        bodies = [field[:, 1:].reshape(k, -1) for field in (now.cinert, now.cvel, now.cfrc_ext)]
+        k = len(state.qpos)
+        bodies = [field[:, 1:].reshape(k, -1) for field in (state.cinert, state.cvel, state.cfrc_ext)]
         inertia, velocity, force = bodies
-        motors = now.qfrc_actuator[:, ROOT:]
-        return np.concatenate([now.qpos[:, 2:], now.qvel, inertia, velocity, motors, force], axis=1)
+        motors = state.qfrc_actuator[:, ROOT:]
+        return np.concatenate([state.qpos[:, 2:], state.qvel, inertia, velocity, motors, force], axis=1)
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
-        healthy = between(1, now.qpos[:, 2], 2)
-        force = sum_of_squares(now.cfrc_ext.reshape(len(now.qpos), -1))
-        costs = 0.1 * sum_of_squares(now.ctrl) + np.minimum(5e-7 * force, 10)
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+        healthy = between(1, state.qpos[:, 2], 2)
+        force = sum_of_squares(state.cfrc_ext.reshape(len(state.qpos), -1))
+        costs = 0.1 * sum_of_squares(state.ctrl) + np.minimum(5e-7 * force, 10)
         return 1.25 * velocity + 5.0 * healthy - costs, ~healthy

@@ -1,11 +1,11 @@
 """What a MuJoCo task of Gymnasium, version 5, is: how it starts, what it shows, what it pays, when it is over.
 
-The physics is MuJoCo's; a task is what is written around it, here for k lanes at once and with the same bits that
+The physics is MuJoCo's; a task is what is written around it, here for k slots at once and with the same bits that
 Gymnasium computes for one. For the bits, sums run over the last axis of contiguous rows, the control cost is summed
 in float32 as the actions are, and no formula is rearranged.
 
-A task reads `now`, the lanes of one tick: `now.qpos` (k, nq), `now.qvel` (k, nv), and the arrays it names in `reads`.
-After a step `now.qpos` and `now.qvel` are new, while all else still describes the last evaluation of the dynamics
+A task reads `state`, the slots of one tick: `state.qpos` (k, nq), `state.qvel` (k, nv) and the arrays it names in
+`reads`. After a step `state.qpos` and `state.qvel` are new, while all else still describes the last evaluation of the dynamics
 inside that step, as in MuJoCo itself.
 
 Source: Gymnasium's documentation and `gymnasium/envs/mujoco/*_v5.py`; the constants are theirs.
@@ -40,15 +40,15 @@ class Task:
         else:
             qvel += random.uniform(-self.noise, self.noise, len(qvel))
 
-    def position(self, now: SimpleNamespace) -> Array:
-        """Return where the lanes are, x (k,): its change over a step makes the velocity that a runner is paid for."""
-        return now.qpos[:, 0]
+    def position(self, state: SimpleNamespace) -> Array:
+        """Return where the slots are, x (k,): its change over a step makes the velocity that a runner is paid for."""
+        return state.qpos[:, 0]
 
-    def observe(self, now: SimpleNamespace) -> Array:
+    def observe(self, state: SimpleNamespace) -> Array:
         """Return the observations (k, D)."""
         raise NotImplementedError
 
-    def judge(self, now: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
+    def reward_and_terminated(self, state: SimpleNamespace, actions: Array, velocity: Array) -> tuple[Array, Array]:
         """Return rewards and terminated (k,) of a step: actions (k, A) in float32, mean x velocities (k,) in m/s."""
         raise NotImplementedError
 
@@ -63,9 +63,9 @@ def clipped(values: Array, most: float) -> Array:
     return np.maximum(np.minimum(values, most), -most)
 
 
-def never(now: SimpleNamespace) -> Array:
+def never(state: SimpleNamespace) -> Array:
     """Return terminated (k,) of a task that only the time limit ends."""
-    return np.zeros(len(now.qpos), bool)
+    return np.zeros(len(state.qpos), bool)
 
 
 def between(low: float, values: Array, high: float) -> Array:

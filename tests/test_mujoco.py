@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from minitrpo.experience.environments import describe, make
-from minitrpo.experience.lanes import LaneFailed
-from minitrpo.experience.mujoco_tasks import squares
+from minitrpo.experience.vector_env import EnvironmentFailed
+from minitrpo.experience.mujoco.tasks import squares
 
-batched = pytest.importorskip("minitrpo.experience.batched", reason="mujoco.batch came with MuJoCo 4")
-BatchedSimulators, supports = batched.BatchedSimulators, batched.supports
+batched = pytest.importorskip("minitrpo.experience.mujoco.vector_env", reason="mujoco.batch came with MuJoCo 4")
+MujocoVectorEnv, supports = batched.MujocoVectorEnv, batched.supports
 
 WIDTH = 4
 LIMITS = {  # short enough for random actions to meet the time limit as well as terminations
@@ -39,19 +39,19 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 class OneByOne:
-    """Gymnasium environments, one per lane, by `gymnasium.make` alone."""
+    """Gymnasium environments, one per slot, by `gymnasium.make` alone."""
 
     def __init__(self, spec, width):
         self.spec = spec
         self.envs = [make(spec.id, max_episode_steps=spec.max_episode_steps) for _ in range(width)]
 
-    def reset(self, lane, seed):
-        return self.envs[lane].reset(seed=seed)[0]
+    def reset(self, slot, seed):
+        return self.envs[slot].reset(seed=seed)[0]
 
-    def step(self, lanes, actions):
+    def step(self, slots, actions):
         low, high = self.spec.low, self.spec.high
         sent = np.clip((low + high) / 2 + (high - low) / 2 * actions, low, high).astype(np.float32)
-        results = [self.envs[lane].step(action)[:4] for lane, action in zip(lanes.tolist(), sent, strict=True)]
+        results = [self.envs[slot].step(action)[:4] for slot, action in zip(slots.tolist(), sent, strict=True)]
         return tuple(np.array(column) for column in zip(*results, strict=True))
 
 
@@ -60,8 +60,8 @@ def spec_of(env_id, limit=None):
 
 
 def some_lanes(rng, width):
-    lanes = np.flatnonzero(rng.random(width) < 0.7)
-    return lanes if len(lanes) and rng.random() < 0.7 else np.arange(width)
+    slots = np.flatnonzero(rng.random(width) < 0.7)
+    return slots if len(slots) and rng.random() < 0.7 else np.arange(width)
 
 
 def assert_same(ours, theirs):
@@ -72,51 +72,51 @@ def assert_same(ours, theirs):
 @pytest.mark.parametrize("env_id", LIMITS)
 def test_bits_equal_gymnasium(env_id):
     spec, rng = spec_of(env_id), np.random.default_rng(1)
-    ours, theirs = BatchedSimulators(spec, WIDTH), OneByOne(spec, WIDTH)
+    ours, theirs = MujocoVectorEnv(spec, WIDTH), OneByOne(spec, WIDTH)
     seen, scales = Counter(), np.zeros(WIDTH)
 
-    def begin(lane):
+    def begin(slot):
         seed = int(rng.integers(2**31))
-        scales[lane] = rng.choice(SCALES)
-        assert np.array_equal(ours.reset(lane, seed), theirs.reset(lane, seed))
+        scales[slot] = rng.choice(SCALES)
+        assert np.array_equal(ours.reset(slot, seed), theirs.reset(slot, seed))
 
-    for lane in range(WIDTH):
-        begin(lane)
+    for slot in range(WIDTH):
+        begin(slot)
     for _ in range(350):
-        lanes = some_lanes(rng, WIDTH)
-        actions = scales[lanes, None] * rng.standard_normal((len(lanes), spec.action_size))
-        result = ours.step(lanes, actions)
-        assert_same(result, theirs.step(lanes, actions))
+        slots = some_lanes(rng, WIDTH)
+        actions = scales[slots, None] * rng.standard_normal((len(slots), spec.action_size))
+        result = ours.step(slots, actions)
+        assert_same(result, theirs.step(slots, actions))
         _, _, terminated, truncated = result
-        seen.update(terminated=int(terminated.sum()), truncated=int(truncated.sum()), steps=len(lanes))
-        for lane in lanes[terminated | truncated].tolist():
-            begin(lane)
+        seen.update(terminated=int(terminated.sum()), truncated=int(truncated.sum()), steps=len(slots))
+        for slot in slots[terminated | truncated].tolist():
+            begin(slot)
     assert seen["truncated"] > 3
     assert seen["terminated"] > 3 or env_id in NEVER_TERMINATES
 
 
 def put(ours, theirs, rng):
-    """Put all lanes of both into the same states, wilder than a policy would meet."""
-    for lane, env in enumerate(theirs.envs):
-        ours.reset(lane, lane)
-        theirs.reset(lane, lane)
+    """Put all slots of both into the same states, wilder than a policy would meet."""
+    for slot, env in enumerate(theirs.envs):
+        ours.reset(slot, slot)
+        theirs.reset(slot, slot)
         env = env.unwrapped
         qpos = env.init_qpos + 10 ** rng.uniform(-3, -0.3) * rng.standard_normal(env.model.nq)
         qvel = 10 ** rng.uniform(-1, 2) * rng.standard_normal(env.model.nv)
         env.set_state(qpos, qvel)
-        ours.batch.qpos[lane], ours.batch.qvel[lane] = qpos, qvel
+        ours.batch.qpos[slot], ours.batch.qvel[slot] = qpos, qvel
     ours.batch.forward()
 
 
 @pytest.mark.parametrize("env_id", LIMITS)
 def test_bits_equal_gymnasium_from_wild_states(env_id):
     spec, rng, width = spec_of(env_id), np.random.default_rng(3), 24
-    ours, theirs, lanes = BatchedSimulators(spec, width), OneByOne(spec, width), np.arange(width)
+    ours, theirs, slots = MujocoVectorEnv(spec, width), OneByOne(spec, width), np.arange(width)
     for _ in range(20):
         put(ours, theirs, rng)
         for _ in range(4):
             actions = 2 * rng.standard_normal((width, spec.action_size))
-            assert_same(ours.step(lanes, actions), theirs.step(lanes, actions))
+            assert_same(ours.step(slots, actions), theirs.step(slots, actions))
 
 
 def test_squares_round_as_gymnasium_scalars_do():
@@ -124,17 +124,17 @@ def test_squares_round_as_gymnasium_scalars_do():
     assert np.array_equal(squares(values), [np.float64(value) ** 2 for value in values.tolist()])
 
 
-def play_alone(spec, width, lane, steps):
-    """Return all results of one lane's episode, with other episodes in the other lanes, some of them resting."""
-    simulators, mine, others = BatchedSimulators(spec, width), np.random.default_rng(2), np.random.default_rng(width)
-    results = [simulators.reset(lane, 5)]
-    for other in set(range(width)) - {lane}:
-        simulators.reset(other, 100 + other)
+def play_alone(spec, width, slot, steps):
+    """Return all results of one slot's episode, with other episodes in the other slots, some of them resting."""
+    envs, mine, others = MujocoVectorEnv(spec, width), np.random.default_rng(2), np.random.default_rng(width)
+    results = [envs.reset(slot, 5)]
+    for other in set(range(width)) - {slot}:
+        envs.reset(other, 100 + other)
     for _ in range(steps):
-        lanes = np.union1d(some_lanes(others, width), [lane])
-        actions = 2 * others.standard_normal((len(lanes), spec.action_size))
-        actions[lanes == lane] = mine.standard_normal(spec.action_size)
-        results += [column[lanes == lane] for column in simulators.step(lanes, actions)]
+        slots = np.union1d(some_lanes(others, width), [slot])
+        actions = 2 * others.standard_normal((len(slots), spec.action_size))
+        actions[slots == slot] = mine.standard_normal(spec.action_size)
+        results += [column[slots == slot] for column in envs.step(slots, actions)]
     return np.concatenate([np.ravel(result) for result in results])
 
 
@@ -154,19 +154,19 @@ def test_actions_are_stretched_to_the_bounds_and_clipped():
 
 
 def test_results_are_not_views_of_the_simulation():
-    spec, lanes = spec_of("InvertedPendulum-v5"), np.arange(WIDTH)
-    simulators = BatchedSimulators(spec, WIDTH)
-    first = [simulators.reset(lane, lane) for lane in lanes.tolist()]
-    result = simulators.step(lanes, np.ones((WIDTH, 1)))
+    spec, slots = spec_of("InvertedPendulum-v5"), np.arange(WIDTH)
+    envs = MujocoVectorEnv(spec, WIDTH)
+    first = [envs.reset(slot, slot) for slot in slots.tolist()]
+    result = envs.step(slots, np.ones((WIDTH, 1)))
     before = [array.copy() for array in (*first, *result)]
-    simulators.step(lanes, np.ones((WIDTH, 1)))
+    envs.step(slots, np.ones((WIDTH, 1)))
     assert all(np.array_equal(a, b) for a, b in zip(before, (*first, *result), strict=True))
 
 
 def steps_until_truncated(spec, most):
-    simulators, lanes = BatchedSimulators(spec, 1), np.arange(1)
-    simulators.reset(0, 0)
-    ends = (simulators.step(lanes, np.zeros((1, spec.action_size)))[3][0] for _ in range(most))
+    envs, slots = MujocoVectorEnv(spec, 1), np.arange(1)
+    envs.reset(0, 0)
+    ends = (envs.step(slots, np.zeros((1, spec.action_size)))[3][0] for _ in range(most))
     return next((step for step, truncated in enumerate(ends, 1) if truncated), None)
 
 
@@ -179,43 +179,43 @@ def test_time_limit_is_the_registered_one_or_none():
 @pytest.mark.parametrize("env_id", sorted(LIMITS.keys() - FREE_ACTIONS))
 def test_not_finite_names_the_lane(env_id):
     spec = spec_of(env_id)
-    simulators = BatchedSimulators(spec, WIDTH)
-    for lane in range(WIDTH):
-        simulators.reset(lane, lane)
+    envs = MujocoVectorEnv(spec, WIDTH)
+    for slot in range(WIDTH):
+        envs.reset(slot, slot)
     actions = np.zeros((2, spec.action_size))
     actions[1, 0] = np.nan
-    with pytest.raises(LaneFailed, match="not finite") as failure:
-        simulators.step(np.array([0, 2]), actions)
-    assert failure.value.lane == 2
+    with pytest.raises(EnvironmentFailed, match="not finite") as failure:
+        envs.step(np.array([0, 2]), actions)
+    assert failure.value.slot == 2
 
 
 @pytest.mark.parametrize("env_id", sorted(FREE_ACTIONS))
 def test_an_action_that_mujoco_ignores_is_ignored_as_in_gymnasium(env_id):
-    spec, lanes = spec_of(env_id), np.arange(2)
-    ours, theirs = BatchedSimulators(spec, 2), OneByOne(spec, 2)
-    for lane in range(2):
-        assert np.array_equal(ours.reset(lane, lane), theirs.reset(lane, lane))
+    spec, slots = spec_of(env_id), np.arange(2)
+    ours, theirs = MujocoVectorEnv(spec, 2), OneByOne(spec, 2)
+    for slot in range(2):
+        assert np.array_equal(ours.reset(slot, slot), theirs.reset(slot, slot))
     actions = np.array([[0.5], [np.nan]])
-    assert_same(ours.step(lanes, actions), theirs.step(lanes, actions))
+    assert_same(ours.step(slots, actions), theirs.step(slots, actions))
 
 
 def test_an_error_inside_mujoco_names_the_lane(monkeypatch):
-    simulators = BatchedSimulators(spec_of("Reacher-v5"), WIDTH)
+    envs = MujocoVectorEnv(spec_of("Reacher-v5"), WIDTH)
 
     def fail(ids, nstep):
         raise batched.SimulationError(np.array([2, 3]), "stack overflow", 4)
 
-    monkeypatch.setattr(simulators, "batch", SimpleNamespace(step=fail))
-    with pytest.raises(LaneFailed, match="stack overflow") as failure:
-        simulators.step(np.arange(WIDTH), np.zeros((WIDTH, 2)))
-    assert failure.value.lane == 2
+    monkeypatch.setattr(envs, "batch", SimpleNamespace(step=fail))
+    with pytest.raises(EnvironmentFailed, match="stack overflow") as failure:
+        envs.step(np.arange(WIDTH), np.zeros((WIDTH, 2)))
+    assert failure.value.slot == 2
 
 
 def test_loading_says_nothing(capfd):
     spec = spec_of("HalfCheetah-v5")
     if os.path.exists("MUJOCO_LOG.TXT"):
         os.remove("MUJOCO_LOG.TXT")
-    BatchedSimulators(spec, 1)
+    MujocoVectorEnv(spec, 1)
     assert capfd.readouterr() == ("", "")
     assert os.listdir() == []
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitrpo.parallel.pool import StaticPool, at_once, lanes_of, requests_for
-from minitrpo.parallel.ranks import Alone, connect
+from minitrpo.parallel.pool import StaticPool, concurrency, slots_of, requests_for
+from minitrpo.parallel.comm import SerialComm, connect
 
 PROGRAM = """
 import sys, numpy as np
 from minitrpo.errors import BadInput
 from minitrpo.parallel.pool import DynamicPool
-from minitrpo.parallel.ranks import connect, launched_rank, launched_size
+from minitrpo.parallel.comm import connect, launched_rank, launched_size
 from minitrpo.runs.launch import together
 
 ranks = connect()
@@ -65,15 +65,15 @@ def test_every_call_on_real_ranks(ranks):
 
 
 def test_alone_needs_no_mpi():
-    assert isinstance(connect(), Alone)
+    assert isinstance(connect(), SerialComm)
     rows = np.arange(6.0).reshape(3, 2)
-    assert Alone().gather_rows(rows) is rows
+    assert SerialComm().gather_rows(rows) is rows
 
 
 @pytest.mark.parametrize(("requests", "ranks"), [(10, 3), (2, 5), (0, 2), (7, 1)])
 def test_static_shares_cover_all_requests_once(requests, ranks):
     def share(rank):
-        some = Alone()
+        some = SerialComm()
         some.rank, some.size = rank, ranks
         return list(iter(StaticPool(some).draw_from(requests), None))
 
@@ -86,17 +86,17 @@ def test_static_shares_cover_all_requests_once(requests, ranks):
     ("requests", "ranks", "width"), [(20, 2, 8), (5, 8, 16), (100, 2, 16), (1, 1, 16), (33, 2, 16)]
 )
 def test_hands_hold_a_fair_share_in_the_fewest_rounds(requests, ranks, width):
-    hands = at_once(requests, ranks, width)
+    hands = concurrency(requests, ranks, width)
     share = -(-requests // ranks)
     assert 1 <= hands <= width
-    assert -(-share // hands) == -(-share // width)  # no more rounds than all lanes would need
-    assert hands * -(-share // width) - share < -(-share // width)  # and not a lane more than that takes
+    assert -(-share // hands) == -(-share // width)  # no more rounds than all slots would need
+    assert hands * -(-share // width) - share < -(-share // width)  # and not a slot more than that takes
 
 
-@pytest.mark.parametrize(("ranks", "lanes"), [(1, 16), (3, 16), (5, 6), (16, 16)])
-def test_lanes_are_shared_out_once(ranks, lanes):
-    owned = [list(lanes_of(rank, ranks, lanes)) for rank in range(ranks)]
-    assert [lane for part in owned for lane in part] == list(range(lanes))
+@pytest.mark.parametrize(("ranks", "slots"), [(1, 16), (3, 16), (5, 6), (16, 16)])
+def test_lanes_are_shared_out_once(ranks, slots):
+    owned = [list(slots_of(rank, ranks, slots)) for rank in range(ranks)]
+    assert [slot for part in owned for slot in part] == list(range(slots))
     assert min(map(len, owned)) >= 1
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from minitrpo.critics import LinearCritic, MLPCritic
-from minitrpo.parallel.ranks import Alone
-from minitrpo.parallel.sharing import TeamShares, shares_of
+from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.allreduce import TeamShares, shares_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.shares import WHOLE, added, blocks, mean_over_blocks
+from minitrpo.block_sums import WHOLE, added, blocks, mean_over_blocks
 from minitrpo.trpo import Batch, trpo_step
 
 QUICK = settings(max_examples=30, deadline=None)
@@ -31,7 +31,7 @@ class Rehearsal:
     def total(self, parts, count, like):
         gathered = []
         for rank in range(self.size):
-            member = Alone()
+            member = SerialComm()
             member.rank, member.size = rank, self.size
             member.all_gather = lambda mine, rows, like, rank=rank: self._keep(gathered, mine, rows[rank], like)
             TeamShares(member).total(parts, count, like)
@@ -71,7 +71,7 @@ def test_a_mean_over_blocks_is_the_mean(rows, seed):
 
 
 def test_one_rank_computes_the_whole():
-    assert shares_of(Alone()) is WHOLE
+    assert shares_of(SerialComm()) is WHOLE
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
@@ -119,8 +119,8 @@ def lesson(shares):
 PROGRAM = """
 import sys
 from threadpoolctl import threadpool_limits
-from minitrpo.parallel.ranks import connect
-from minitrpo.parallel.sharing import shares_of
+from minitrpo.parallel.comm import connect
+from minitrpo.parallel.allreduce import shares_of
 from tests_shares import lesson
 
 ranks = connect()

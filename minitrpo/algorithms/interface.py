@@ -1,0 +1,151 @@
+"""What an algorithm is: a class with plain methods, which the loops in `runs` call and know nothing else about.
+
+    Settings        a dataclass of `option`s: what it can be told beside what every run can be told
+    columns         the names of what `learn` adds to metrics.csv; `chart`, some of them to draw; `presets`
+    __init__        (settings, context): made alike on every rank
+    plan()          on the root: what to collect next -> Plan
+    digest(plan, episodes)    on every rank that has some: what travels to the root -> a dict of arrays, each with a
+                    row for every step or for every fragment of these episodes
+    learn(batch, rng)         on the root: the same dict with everybody's rows, in episode order -> a dict of `columns`
+    assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share
+    state(), restore(arrays)  a dict of arrays from which a run goes on, to the bit; `theta` is among them
+
+Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
+that depends on the rank or the clock; sums in the order in which rows arrive, which is that of the episodes.
+"""
+
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, is_dataclass
+from dataclasses import fields as fields_of
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array, Policy
+
+Arrays = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to collect next: episodes of the policy `theta`, about `steps` steps of them (None: as the run was told).
+
+    arrays: what `digest` needs beside theta; every rank gets them.
+    """
+
+    theta: Array
+    steps: int | None = None
+    arrays: Arrays = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named choice of settings: what it is for, its values, and what it adds for single environments."""
+
+    text: str
+    values: dict[str, Any] = field(default_factory=dict)
+    by_env: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a run gives an algorithm, the same on every rank but for `comm`'s rank."""
+
+    policy: Policy
+    seed: int
+    steps_per_update: int
+    comm: Comm = field(default_factory=SerialComm)  # the ranks that share the update: this one alone by default
+    timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
+    notes: list[str] = field(default_factory=list)
+
+    def generator(self, purpose: Purpose) -> np.random.Generator:
+        """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""
+        return generator(self.seed, 0, 0, purpose)
+
+    def span(self, name: str) -> AbstractContextManager[None]:
+        """Time the body of a `with` under this name, for the trace."""
+        return self.timeline.span(name)
+
+    def note(self, text: str) -> None:
+        """Say something about this update that must not be missed."""
+        self.notes.append(text)
+
+
+class Algorithm(Protocol):
+    """What the loops ask of an algorithm."""
+
+    Settings: ClassVar[Any]
+    columns: ClassVar[tuple[str, ...]]
+
+    def __init__(self, settings: Any, context: Context) -> None: ...
+    def plan(self) -> Plan: ...
+    def digest(self, plan: Plan, episodes: Episodes) -> Arrays: ...
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]: ...
+    def state(self) -> Arrays: ...
+    def restore(self, arrays: Arrays) -> None: ...
+
+
+METHODS = {
+    "__init__": ("self", "settings", "context"),
+    "plan": ("self",),
+    "digest": ("self", "plan", "episodes"),
+    "learn": ("self", "batch", "rng"),
+    "state": ("self",),
+    "restore": ("self", "arrays"),
+}
+MAY_HAVE = {"assist": ("self", "plan", "rng")}
+
+
+def defect(found: Any, taken: set[str]) -> str:
+    """Return why something cannot be an algorithm, in words that follow its name; "" if it can.
+
+    taken: settings and columns that every run has, which an algorithm cannot have, too.
+    """
+    if not inspect.isclass(found):
+        return f"is a {type(found).__name__}, not a class"
+    for name, parameters in {**METHODS, **MAY_HAVE}.items():
+        method = getattr(found, name, None)
+        if method is None and name in MAY_HAVE:
+            continue
+        if not callable(method):
+            return f"has no method {name}({', '.join(parameters)})"
+        if not _takes(method, len(parameters)):
+            return f"has {name}{inspect.signature(method)}; it must take ({', '.join(parameters)})"
+    return _defect_of_settings(getattr(found, "Settings", None), taken) or _defect_of_columns(found, taken)
+
+
+def _takes(method: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(method).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _defect_of_settings(settings: Any, taken: set[str]) -> str:
+    if not (inspect.isclass(settings) and is_dataclass(settings)):
+        return "has no dataclass called Settings; write `Settings = Settings` inside the class"
+    for f in fields_of(settings):
+        if not {"help", "choices", "above"} <= set(f.metadata) or type(f.default) not in (int, float, str):
+            return f"has Settings.{f.name}, which is not made by option(default, text), default an int, float or str"
+        if f.name in taken:
+            return f"has Settings.{f.name}, but every run has a setting of that name: choose another"
+    return ""
+
+
+def _defect_of_columns(found: Any, taken: set[str]) -> str:
+    columns = getattr(found, "columns", None)
+    if not isinstance(columns, tuple) or not all(isinstance(c, str) and c.isidentifier() for c in columns):
+        return f'has columns = {columns!r}; it must be a tuple of names, such as ("gradient_norm",)'
+    double = [c for c in columns if c in taken or columns.count(c) > 1]
+    if double:
+        return f"has a column {double[0]}, which metrics.csv has already: choose another name"
+    if not set(getattr(found, "chart", ())) <= set(columns):
+        return f"has chart = {found.chart!r}; only names of `columns` can be drawn"
+    return ""

@@ -1,0 +1,70 @@
+"""Settings that explain and check themselves: a dataclass field with its meaning, its source and its limits."""
+
+import math
+from dataclasses import field, fields
+from typing import Any
+
+from minitrpo.errors import BadInput
+
+
+def option(
+    default: Any,
+    text: str,
+    source: str = "",
+    choices: tuple[str, ...] = (),
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+) -> Any:
+    """Return a dataclass field for one setting: an int, float or str, by the type of its default.
+
+    text, source: what --help says of it. choices: the only texts allowed. Limits: value > above, >= least, <= most.
+    """
+    limits = {"above": above, "least": least, "most": most}
+    return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
+
+
+def flag(name: str) -> str:
+    """Return the command-line spelling of a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def check_options(settings: Any) -> None:
+    """Raise BadInput at the first setting outside its limits, then whatever the settings' own `check` raises."""
+    for f in fields(settings):
+        value: Any
+        value, limits = getattr(settings, f.name), f.metadata
+        if type(value) is not type(f.default) and not (isinstance(f.default, float) and type(value) is int):
+            raise BadInput(f"{flag(f.name)} must be {a_kind(f.default)}, not {value!r}")
+        if limits["choices"] and value not in limits["choices"]:
+            raise BadInput(f"{flag(f.name)} must be one of {', '.join(limits['choices'])}, not {value!r}")
+        if isinstance(value, int | float) and not _allowed(value, limits):
+            raise BadInput(f"{flag(f.name)} must {_stated(limits)}, not {value}")
+    if hasattr(settings, "check"):
+        settings.check()
+
+
+def a_kind(default: Any) -> str:
+    """Return what kind of value an option with this default takes."""
+    return {int: "an integer", float: "a number", str: "a text"}.get(type(default), f"a {type(default).__name__}")
+
+
+def _allowed(value: float, limits: Any) -> bool:
+    return (
+        math.isfinite(value)
+        and (limits["above"] is None or value > limits["above"])
+        and (limits["least"] is None or value >= limits["least"])
+        and (limits["most"] is None or value <= limits["most"])
+    )
+
+
+def _stated(limits: Any) -> str:
+    """Return what the limits allow, in words."""
+    above, least, most = limits["above"], limits["least"], limits["most"]
+    if most is not None:
+        low = f"({above:g}" if above is not None else f"[{least:g}" if least is not None else "(-inf"
+        return f"lie in {low}, {most:g}]"
+    if above is not None:
+        return "be positive" if above == 0 else f"be above {above:g}"
+    return "be finite" if least is None else f"be {least:g} or more"

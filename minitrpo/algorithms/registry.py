@@ -1,0 +1,47 @@
+"""The registry: the algorithms by name, and how a user's own is found. A new one is a module and a line here."""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from minitrpo.algorithms.interface import defect
+from minitrpo.errors import BadInput
+
+DEFAULT = "trpo"
+ALGORITHMS = {
+    "trpo": "minitrpo.algorithms.trpo:TRPO",
+}
+
+
+def load(name: str, taken: set[str]) -> Any:
+    """Return the class of an algorithm, by its name or as module:Class; BadInput if it is none, and why.
+
+    taken: settings and columns that every run has.
+    """
+    place = ALGORITHMS.get(name, name)
+    module, _, attribute = place.partition(":")
+    if not module or not attribute:
+        known = ", ".join(ALGORITHMS)
+        raise BadInput(f"unknown --algorithm {name!r}: there is {known}, or your own class as module:Class")
+    found = _imported(module, name)
+    if not hasattr(found, attribute):
+        raise BadInput(f"--algorithm {name}: the module {module} ({_file_of(found)}) has no {attribute}")
+    problem = defect(getattr(found, attribute), taken)
+    if problem:
+        raise BadInput(f"--algorithm {name}: {attribute} {problem}; see minitrpo/algorithms/interface.py")
+    return getattr(found, attribute)
+
+
+def _imported(module: str, name: str) -> Any:
+    if os.getcwd() not in sys.path:  # `mpiexec python script.py` looks beside the script, a user means "here"
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(module)
+    except Exception as error:  # a module of a user's fails in any way
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise BadInput(f"--algorithm {name}: cannot import {module}: {why}; python looks in {os.getcwd()}") from error
+
+
+def _file_of(module: Any) -> str:
+    return str(getattr(module, "__file__", "built in"))

@@ -1,0 +1,169 @@
+"""Trust Region Policy Optimization as an algorithm: lecture 05's update, its critic, lecture 09's adaptive rule."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.adaptive import AdaptiveState, adapt
+from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.trpo_settings import PRESETS, TRPOSettings
+from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
+from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.randomness import Purpose
+from minitrpo.parallel.allreduce import ordered_allreduce
+from minitrpo.policies import Array, Policy
+from minitrpo.returns import explained_variance, gae, next_values, standardise
+from minitrpo.trpo import Batch, Report, trpo_step
+
+CRITIC = "critic_"  # how the critic's arrays are called among others
+
+
+class TRPO:
+    """Policy and critic of one run, and the update that moves them."""
+
+    Settings = TRPOSettings
+    columns = (
+        *("max_kl", "kl", "surrogate_gain", "gain_ratio", "line_search_steps", "line_search"),
+        *("gradient_norm", "entropy", "explained_variance"),
+    )
+    chart = ("kl", "max_kl")
+    presets: ClassVar[dict[str, Preset]] = PRESETS
+
+    def __init__(self, settings: TRPOSettings, context: Context) -> None:
+        self.settings, self.policy, self.context = settings, context.policy, context
+        self.critic = make_critic(settings, context.policy)
+        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
+        self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
+        self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
+        self._divide_labour()
+
+    def _divide_labour(self) -> None:
+        """Say which ranks step the policy and which fit the critic.
+
+        What is a sum over all steps is shared among all. The perceptron critic has hundreds of small sums, one after
+        the other, and does not need the new policy: half of the ranks, at most one for each part of a minibatch, fit
+        it while the others step the policy.
+        """
+        comm = self.context.comm
+        critics = min(comm.size // 2, PARTS) if self.settings.critic == "mlp" else 0
+        steppers = comm.size - critics
+        self._reduction = ordered_allreduce(comm.split(int(comm.rank >= steppers)))
+        self._steps, self._fits = comm.rank < steppers, comm.rank >= steppers or critics == 0
+        self._critic_root = steppers % comm.size  # the first of those who fit
+
+    def plan(self) -> Plan:
+        """Return the policy, and how many steps of it the adaptive rule asks for."""
+        return Plan(self.theta, self.adaptive.steps_per_update)
+
+    def digest(self, plan: Plan, episodes: Episodes) -> Arrays:
+        """Return the samples: the root learns from all of them."""
+        return {
+            "observations": episodes.observations,
+            "actions": episodes.actions,
+            "rewards": episodes.rewards,
+            "timesteps": episodes.timesteps,
+            "last": episodes.last,
+            "terminated": episodes.terminated_steps,
+            "final_observations": episodes.final_observations,
+            "final_timesteps": (episodes.starts + episodes.lengths).astype(float),
+            "ended": episodes.ended,
+            "returns": episodes.returns,
+        }
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Take one update of policy and critic from everybody's samples, and adapt."""
+        with self.context.span("advantages"):
+            advantages, value_targets, explained = self._advantages(batch)
+        lesson = {name: batch[name] for name in ("observations", "actions", "timesteps")}
+        lesson |= {"advantages": advantages, "value_targets": value_targets, "max_kl": np.array(self.adaptive.max_kl)}
+        with self.context.span("share"):
+            self.context.comm.broadcast(lesson | {CRITIC + name: array for name, array in self.critic_state.items()})
+        max_kl = self.adaptive.max_kl
+        self.theta, report = self._step_policy(self.theta, lesson)
+        self.critic_state = self._fit_critic(lesson, self.critic_state, rng)
+        self._adapt(batch["returns"][batch["ended"]])
+        return row(report, max_kl, explained)
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
+        """Compute this rank's part of what the root leads."""
+        with self.context.span("idle"):
+            lesson = self.context.comm.broadcast({})
+        state = {name.removeprefix(CRITIC): lesson[name] for name in lesson if name.startswith(CRITIC)}
+        if self._steps:
+            self._step_policy(plan.theta, lesson)
+        self._fit_critic(lesson, state, rng)
+
+    def state(self) -> Arrays:
+        """Return policy, critic and the adaptive rule's memory."""
+        rule = self.adaptive
+        before = float("nan") if rule.before is None else rule.before
+        return {
+            "theta": self.theta,
+            "adaptive": np.array([rule.steps_per_update, rule.max_kl, before]),
+            "adaptive_returns": np.array(rule.returns),
+            **{CRITIC + name: array for name, array in self.critic_state.items()},
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned."""
+        self.theta = arrays["theta"]
+        steps, max_kl, before = arrays["adaptive"].tolist()
+        returns = tuple(arrays["adaptive_returns"].tolist())
+        self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
+        self.critic_state = {name: arrays[CRITIC + name] for name in self.critic_state}
+
+    def _advantages(self, batch: Arrays) -> tuple[Array, Array, float]:
+        """Return standardised advantages, value targets (N,), and how much of them the previous fit explains."""
+        last, s = batch["last"], self.settings
+        values = self.critic.predict(self.critic_state, batch["observations"], batch["timesteps"])
+        final_values = self.critic.predict(self.critic_state, batch["final_observations"], batch["final_timesteps"])
+        after = next_values(values, final_values, last, batch["terminated"])
+        advantages, value_targets = gae(batch["rewards"], values, after, last, s.discount, s.gae_lambda)
+        return standardise(advantages), value_targets, explained_variance(values, value_targets)
+
+    def _step_policy(self, theta: Array, lesson: Arrays) -> tuple[Array, Report]:
+        s = self.settings
+        batch = Batch(lesson["observations"], lesson["actions"], lesson["advantages"], self._reduction)
+        with self.context.span("policy"):
+            return trpo_step(
+                self.policy, theta, batch, float(lesson["max_kl"]), s.cg_iterations, s.cg_damping, s.fisher_fraction
+            )
+
+    def _fit_critic(self, lesson: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
+        """Return the critic's new state, fitted here or received from those who fit it."""
+        if self._fits:
+            observations, timesteps, targets = (lesson[n] for n in ("observations", "timesteps", "value_targets"))
+            with self.context.span("critic"):
+                state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
+        with self.context.span("share"):
+            return self.context.comm.broadcast(state, self._critic_root)
+
+    def _adapt(self, returns: Array) -> None:
+        if self.settings.adapt == "none" or len(returns) == 0:
+            return
+        self.adaptive, decision = adapt(self.adaptive, float(np.mean(returns)), self.settings.rule)
+        if decision is not None:
+            self.context.note(str(decision))
+
+
+def make_critic(settings: TRPOSettings, policy: Policy) -> Critic:
+    """Return the critic that the settings ask for, as wide as the policy."""
+    if settings.critic == "linear":
+        return LinearCritic(policy.observation_size)
+    s = settings
+    return MLPCritic(policy.observation_size, policy.hidden, s.critic_epochs, s.critic_minibatch, s.critic_step_size)
+
+
+def row(report: Report, max_kl: float, explained: float) -> dict[str, Any]:
+    """Return what the log says of an update."""
+    return {
+        "max_kl": max_kl,
+        "kl": report.kl,
+        "surrogate_gain": report.gain,
+        "gain_ratio": report.gain_ratio,
+        "line_search_steps": report.trials,
+        "line_search": report.reason,
+        "gradient_norm": report.gradient_norm,
+        "entropy": report.entropy,
+        "explained_variance": explained,
+    }

@@ -1,0 +1,77 @@
+"""Sums over blocks of rows, always in one order: the same bits whether one process adds them up or many share them.
+
+Floating-point sums depend on their order. So a batch is cut into blocks by its number of rows alone, and the blocks'
+parts are added from the first to the last, whoever computed them.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from minitrpo.perceptron import Array
+
+BLOCK = 1280  # rows whose activations stay in the cache of one core
+
+
+def blocks(rows: int, size: int = BLOCK) -> list[slice]:
+    """Return slices that cover `rows` rows in order, of about equal length, at most `size`; a function of these two."""
+    count = -(-rows // size)
+    stops = [(i + 1) * rows // count for i in range(count)]
+    return [slice(start, stop) for start, stop in pairwise([0, *stops])]
+
+
+class Reduction(Protocol):
+    """Who computes which parts of a sum, and how the parts are added."""
+
+    def own(self, count: int) -> slice: ...
+    def sum(self, parts: Array, count: int) -> Array: ...
+
+
+class Serial:
+    """One process computes all parts."""
+
+    def own(self, count: int) -> slice:
+        """Return which of `count` parts this process computes: all."""
+        return slice(0, count)
+
+    def sum(self, parts: Array, count: int) -> Array:
+        """Return the sum of all parts; parts: this process's own, (count, ...)."""
+        return ordered_sum(parts)
+
+
+SERIAL = Serial()
+
+
+def ordered_sum(parts: Array) -> Array:
+    """Return parts[0] + parts[1] + ... in this order, whatever numpy thinks of it."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+class Blocks:
+    """N rows cut into blocks, of which this process computes its own; means over all rows are over everybody's."""
+
+    def __init__(self, rows: int, reduction: Reduction = SERIAL) -> None:
+        self.rows, self.reduction = rows, reduction
+        cut = blocks(rows)
+        self.count, self.own = len(cut), cut[reduction.own(len(cut))]
+
+    def map(self, f: Callable[[slice], Any]) -> list[Any]:
+        """Return f(block) for each of this process's own blocks: what later means can take as it is."""
+        return [f(block) for block in self.own]
+
+    def mean(self, f: Callable[..., Array], size: int, *mapped: list[Any]) -> Array:
+        """Return the mean over all rows of f(block, ...), (size,), which is a mean over the rows of one block.
+
+        mapped: results of `map`; f gets the block's own of each.
+        """
+        weighted = [f(block, *own) * self.weight(block) for block, *own in zip(self.own, *mapped, strict=True)]
+        return self.reduction.sum(np.array(weighted, dtype=np.float64).reshape(-1, size), self.count)
+
+    def weight(self, block: slice) -> float:
+        """Return the share of all rows that lies in a block."""
+        return (block.stop - block.start) / self.rows

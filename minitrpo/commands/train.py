@@ -1,0 +1,60 @@
+"""Train a policy with any algorithm of the family, on as many ranks as mpiexec starts."""
+
+import sys
+
+from minitrpo.errors import BadInput
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.timing import write_chrome_trace
+from minitrpo.parallel.watchdog import Watchdog
+from minitrpo.runs.barrier import run_barrier
+from minitrpo.runs.command_line import Arguments, parse, refuse
+from minitrpo.runs.context import RunContext
+from minitrpo.runs.folder import sha256
+from minitrpo.runs.launch import launch
+from minitrpo.runs.plots import learning_curve
+from minitrpo.runs.provenance import command, program
+from minitrpo.runs.start import prepare
+
+
+def run(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> None:
+    """Do what every rank does: prepare, train, and let the root finish."""
+    context = prepare(arguments, comm)
+    path, settings = str(context.folder.path), context.settings
+    watchdog.describe(
+        env=settings.env,
+        seed=settings.seed,
+        run=path,
+        replay=command("replay", path),
+        resume=command("train", "--resume", path, ranks=comm.size),
+    )
+    if comm.rank == 0:
+        print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
+    timeline = run_barrier(context, comm, arguments.progress, watchdog.status, arguments.trace, arguments.oversubscribe)
+    spans = comm.gather_objects(timeline.spans)
+    if comm.rank == 0:
+        if arguments.trace:
+            write_chrome_trace(context.folder.path / "trace.json", spans)
+        finish(context)
+
+
+def finish(context: RunContext) -> None:
+    """Draw the learning curve and print where everything is; the hash of theta comes last."""
+    folder = context.folder
+    theta = folder.load_checkpoint()["theta"]
+    rows = folder.rows()
+    returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
+    result = f"last mean return {returns[-1]:.2f}" if returns else "no episode ended"
+    picture = learning_curve(folder, getattr(context.choice.algorithm, "chart", ()))
+    last = rows[-1]
+    print(f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, {result}; {picture}")
+    print(f"theta sha256: {sha256(theta)}", flush=True)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Read the command line and launch the run."""
+    name = program("train")
+    try:
+        arguments = parse(sys.argv[1:] if words is None else words, name)
+    except BadInput as error:
+        return refuse(name, error)
+    return launch(lambda comm, watchdog: run(arguments, comm, watchdog), name, arguments.stuck_after)

@@ -1,0 +1,54 @@
+"""What a rank is doing, in a few integers that its watchdog can read while the rank hangs."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from minitrpo.policies import Array
+
+IDLE = -1
+MAX_SLOTS = 1024  # of a rank; its watchdog has room for so many
+HEAD = 4  # numbers before those of the slots
+
+
+@dataclass(frozen=True)
+class RankStatus:
+    """What a rank is doing, in plain integers; a watchdog may hold the same memory. Episode number -1: slot idle."""
+
+    busy: Array  # (1,): 1 while environments are at work
+    heartbeat: Array  # (1,): lockstep ticks so far
+    stepping: Array  # (1,): the slot whose environment is at work, -1 if that is not known
+    iteration: Array  # (1,): the update for which episodes are being collected
+    keys: Array  # (W,): the first part of each episode's key: the iteration, or 0 where episodes outlast one
+    numbers: Array  # (W,): the second part, the episode number
+
+    @staticmethod
+    def size(width: int) -> int:
+        """Return how many int64 the status of a rank with this many slots takes."""
+        return HEAD + 2 * width
+
+    @classmethod
+    def on(cls, memory: Array) -> "RankStatus":
+        """Return a status of idle slots on a vector of int64."""
+        status = cls.reading(memory)
+        memory[:] = 0
+        status.stepping[:], status.numbers[:] = IDLE, IDLE
+        return status
+
+    @classmethod
+    def reading(cls, memory: Array) -> "RankStatus":
+        """Return the status that stands on a vector of int64."""
+        width = (len(memory) - HEAD) // 2
+        heads = [memory[i : i + 1] for i in range(HEAD)]
+        return cls(heads[0], heads[1], heads[2], heads[3], memory[HEAD : HEAD + width], memory[HEAD + width :])
+
+    def of(self, width: int) -> "RankStatus":
+        """Return the same status with `width` slots; it may have more."""
+        return replace(self, keys=self.keys[:width], numbers=self.numbers[:width])
+
+    def episodes(self) -> list[tuple[int, int]]:
+        """Return (key, number) of the episode whose environment is at work, or of all that are being played."""
+        playing = self.numbers != IDLE
+        if self.stepping[0] != IDLE:
+            playing = np.arange(len(self.numbers)) == self.stepping[0]
+        return list(zip(self.keys[playing].tolist(), self.numbers[playing].tolist(), strict=True))

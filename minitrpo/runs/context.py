@@ -1,0 +1,42 @@
+"""Where a run begins, the same on every rank: its settings, environment, folder and checkpoint; and its algorithm."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from minitrpo.algorithms.interface import Context
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array, Policy
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.settings import Choice, Settings
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Where a run begins; `checkpoint` is {} for a new one. Only the root writes."""
+
+    choice: Choice
+    spec: EnvironmentSpec
+    folder: RunFolder
+    checkpoint: dict[str, Array]
+
+    @property
+    def settings(self) -> Settings:
+        """Return what every run can be told."""
+        return self.choice.common
+
+
+def make_policy(settings: Settings, spec: EnvironmentSpec) -> Policy:
+    """Return the policy of a run."""
+    return spec.policy(settings.hidden_sizes, settings.initial_log_std)
+
+
+def make_algorithm(
+    choice: Choice, spec: EnvironmentSpec, comm: Comm | None = None, timeline: Timeline | None = None
+) -> tuple[Any, Context]:
+    """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default."""
+    s = choice.common
+    timeline = timeline or Timeline(SerialComm(), keep=False)
+    context = Context(make_policy(s, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
+    return choice.algorithm(choice.own, context), context

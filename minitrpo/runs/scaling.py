@@ -1,0 +1,51 @@
+"""The scaling experiment: training runs on several numbers of ranks, timed by turns. Serves lecture 08."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+
+from minitrpo.parallel.speedup import efficiency, karp_flatt, speedup, speedup_interval
+from minitrpo.policies import Array
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.jobs import mpiexec
+from minitrpo.runs.settings import SECONDS
+
+Key = TypeVar("Key")
+
+
+def by_turns(rounds: int, keys: Sequence[Key]) -> Iterator[tuple[int, Key]]:
+    """Yield (round, key): every round visits all keys, every other one backwards, so that a drift hits all alike."""
+    for number in range(1, rounds + 1):
+        for key in keys if number % 2 else reversed(keys):
+            yield number, key
+
+
+def timed_run(ranks: int, words: list[str], timeout: float = 3600.0) -> dict[str, Array]:
+    """Return steps and seconds per phase of every update, (updates,) each, of one training run; its folder goes.
+
+    words: arguments of train, without --out and --progress.
+    """
+    with TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        mpiexec(ranks, "train", "--out", run, "--progress", "none", *words, timeout=timeout)
+        columns = RunFolder(run).columns()
+    return {"steps": np.diff(columns["env_steps"], prepend=0.0), **{name: columns[name] for name in SECONDS}}
+
+
+def compared(alone: Array, together: Array, ranks: int) -> dict[str, Any]:
+    """Return what the seconds of the same work on one rank (n,) and on several (m,) say about speed.
+
+    On one rank the speed-up is 1 by definition and no serial fraction follows.
+    """
+    if ranks == 1:
+        return {"speedup": 1.0, "speedup_interval": (1.0, 1.0), "efficiency": 1.0, "karp_flatt": None}
+    factor = speedup(alone, together)
+    return {
+        "speedup": factor,
+        "speedup_interval": speedup_interval(alone, together),
+        "efficiency": efficiency(factor, ranks),
+        "karp_flatt": karp_flatt(factor, ranks),
+    }
