@@ -2,11 +2,12 @@
 PYTHON ?= python3.11
 NP ?= 2
 NAME ?= limit
+OWN = $(if $(filter limit,$(NAME)),mine,$(NAME))
 ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help train test lab notebooks check-exercise benchmark lint doctor lock clean
+.PHONY: help train test test-all lab own-algorithm notebooks check-exercise benchmark lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -15,11 +16,19 @@ help: ## say what each target does
 train: .venv/ready-core ## train ENV (Reacher-v5) on NP (2) ranks: NP=8 ENV=HalfCheetah-v5 make train
 	PATH="$(CURDIR)/$(BIN):$$PATH" mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
 
-test: .venv/ready-dev .venv/ready-course ## run all tests, as continuous integration does
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest $(ARGS)
+test: .venv/ready-dev .venv/ready-course ## run the tests, two at a time
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
+
+test-all: .venv/ready-dev .venv/ready-course ## run all tests, the slow ones too, as continuous integration does
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lab: .venv/ready-course ## open JupyterLab on the course
 	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+
+own-algorithm: ## start an algorithm of your own from an example: make own-algorithm NAME=mine
+	@if [ -e $(OWN).py ]; then echo "$(OWN).py exists: choose another NAME"; exit 2; fi
+	@cp mpi_scripts/own/reinforce.py $(OWN).py
+	@echo "$(OWN).py is yours. mpiexec -n 2 python mpi_scripts/train.py --algorithm $(OWN):Reinforce --env CartPole-v1"
 
 notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and executed solutions from notebooks/source
 	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/build.py $(ARGS)

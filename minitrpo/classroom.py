@@ -15,10 +15,17 @@ from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.physics import make_vector_env
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Rollouts
+from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array, Policy
+from minitrpo.runs.actor import make_collector
+from minitrpo.runs.barrier import Worker
+from minitrpo.runs.context import make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.jobs import JobFailed, mpiexec, mpiexec_code
+from minitrpo.runs.learner import Learner
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.runs.settings import chosen
 
 __all__ = [
     "BLUE",
@@ -33,6 +40,7 @@ __all__ = [
     "compare",
     "mpiexec",
     "mpiexec_code",
+    "one_process",
     "play",
     "recorded",
     "temporary_runs",
@@ -74,8 +82,9 @@ class Played:
 
 
 def recorded(name: str) -> Path:
-    """Return a file of notebooks/recorded/, whether the notebook lies beside that folder or in one beside it."""
-    for folder in (Path("recorded"), Path("../recorded"), Path("notebooks/recorded")):
+    """Return a file of notebooks/recorded/: near where the notebook runs, or in the clone this package is run from."""
+    clone = Path(__file__).parents[1] / "notebooks" / "recorded"
+    for folder in (Path("recorded"), Path("../recorded"), clone):
         if (folder / name).exists():
             return folder / name
     raise FileNotFoundError(f"no recorded/{name} near {Path.cwd()}: open the notebook where it lies, in notebooks/")
@@ -114,3 +123,22 @@ def train(ranks: int, *arguments: object, timeout: float = 150.0) -> RunFolder:
     folder = temporary_runs() / "run"
     mpiexec(ranks, "train", "--out", folder, "--progress", "none", *arguments, timeout=timeout)
     return RunFolder(folder)
+
+
+def one_process(**settings: object) -> tuple[Learner, Worker]:
+    """Return what `train` with these settings (env="Reacher-v5", ...) is made of, in this process, to be looked into.
+
+    The worker is what every rank has, the learner only rank 0; both hold the one algorithm. An iteration without
+    clocks, log and checkpoint, `runs/barrier.py` has it whole:
+
+        plan, request = learner.plan()
+        worker.collector.refill()
+        gathered, _ = worker.collect(plan, request, checkpoint=False)
+        learner.learn(gathered)
+    """
+    choice, comm = chosen(settings), SerialComm()
+    spec = describe(choice.common.env)
+    algorithm, context = make_algorithm(choice, spec)
+    collector = make_collector(choice.common, spec, context.policy, comm)
+    learner = Learner(choice.common, spec, algorithm, collector)
+    return learner, Worker(comm, collector, algorithm, Timeline(comm, keep=False))

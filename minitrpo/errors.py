@@ -1,10 +1,14 @@
-"""What can go wrong for a user, in two kinds: a request that cannot be met, and an episode that failed."""
+"""What can go wrong for a user: a request that cannot be met, an episode that failed, an algorithm's own mistake."""
 
 from dataclasses import dataclass
 
 
 class BadInput(ValueError):
     """A request that cannot be met: one line that says what was wrong, what is allowed and what to do. Exit code 2."""
+
+
+class AlgorithmFailed(RuntimeError):
+    """A user's algorithm returned what the loop cannot work with: one line that says what, and what is asked for."""
 
 
 @dataclass

@@ -121,7 +121,7 @@ class GaussianPolicy(Perceptron):
 
 @dataclass(frozen=True)
 class CategoricalPolicy(Perceptron):
-    """pi(a|s) = softmax(logits(s))[a]. dist_params are logits, K = A; actions are integers (N,), noise uniform, (N, 1)."""
+    """pi(a|s) = softmax(logits(s))[a]. dist_params: logits, K = A; actions: integers (N,); noise: uniform, (N, 1)."""
 
     noise_size: ClassVar[int] = 1
 

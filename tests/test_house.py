@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from minitrpo.algorithms.registry import ALGORITHMS, load
+
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "minitrpo").rglob("*.py"))
 SCRIPTS = sorted((ROOT / "mpi_scripts").glob("*.py"))
+LECTURES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
 TRPO_PATH = (
     *("policies", "returns", "policy_gradient", "natural_gradient"),
     *("conjugate_gradient", "line_search", "trpo", "adaptive"),
@@ -20,14 +23,15 @@ VISITORS = ("doctor", "classroom")  # in the root for their short names; they se
 # From the ground up; a file may import from its own floor and from those below. First match counts.
 FLOORS = (
     ("errors", "perceptron"),
-    ("policies", "shares"),
+    ("policies", "block_sums"),
     ("returns", "critics", "policy_gradient", "natural_gradient", "conjugate_gradient", "line_search", "adaptive"),
     ("trpo",),
-    ("parallel.counters", "parallel.ranks", "parallel.timing", "parallel.pool", "experience"),
+    ("experience",),
     ("parallel",),
-    ("systems",),
+    ("algorithms",),
     ("runs",),
-    ("checks", *VISITORS),
+    ("commands", "checks", *VISITORS),
+    ("__main__",),
     ("mpi_scripts",),
 )
 
@@ -96,7 +100,7 @@ def test_nothing_imports_in_a_circle():
 
 
 def mathematics():
-    return [file for file in FILES if file.parent.name == "minitrpo" and file.stem not in VISITORS]
+    return [file for file in FILES if file.parent.name == "minitrpo" and file.stem not in (*VISITORS, "__main__")]
 
 
 @pytest.mark.parametrize("file", mathematics(), ids=name_of)
@@ -119,13 +123,82 @@ def test_what_is_heavy_is_imported_where_it_is_used(file):
     ("module", "unwanted"),
     [
         ("minitrpo.trpo, minitrpo.critics, minitrpo.adaptive, minitrpo.returns", "gymnasium mujoco mpi4py matplotlib"),
-        ("minitrpo.runs.training", "matplotlib mpi4py jupyter IPython notebook ipywidgets imageio"),
+        ("minitrpo.runs.barrier", "matplotlib mpi4py jupyter IPython notebook ipywidgets imageio"),
     ],
 )
 def test_importing_brings_nothing_unasked(module, unwanted):
     code = f"import sys, {module}; print([name for name in {unwanted.split()} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+# --- a family of algorithms
+
+
+def names_of_algorithms():
+    """Return {name: words that stand for it}: what it is called on the command line, and its class."""
+    return {name: (name, place.partition(":")[2]) for name, place in ALGORITHMS.items()}
+
+
+def wings():
+    """Return the files that serve all algorithms alike: everything but the mathematics and the checks of exercises."""
+    inside = [f for f in FILES if f not in mathematics() and f.parent.name != "checks"]
+    return [*inside, *SCRIPTS]
+
+
+@pytest.mark.parametrize("file", [f for f in wings() if name_of(f) != "algorithms.registry"], ids=name_of)
+def test_no_file_but_the_registry_and_its_own_module_names_an_algorithm(file):
+    words = [
+        word
+        for name, both in names_of_algorithms().items()
+        for word in both
+        if not is_part_of(name_of(file).replace("_settings", ""), f"algorithms.{name}")
+    ]
+    found = re.findall(rf"\b({'|'.join(words)})\b", file.read_text()) if words else []
+    assert not found, f"{name_of(file)} names {found[0]}"
+
+
+def test_every_algorithm_is_a_module_and_a_line():
+    for name, place in ALGORITHMS.items():
+        assert place.startswith(f"minitrpo.algorithms.{name}:")
+        load(name, set())
+
+
+def test_the_loops_import_no_member_of_the_family():
+    members = {place.partition(":")[0] for place in ALGORITHMS.values()}
+    for file in wings():
+        own = f"minitrpo.{name_of(file)}"
+        assert own in members or not imports(file) & members, f"{file} imports a member of the family"
+
+
+def test_how_experience_is_requested_is_asked_in_one_place():
+    asking = [name_of(f) for f in FILES if re.search(r"\.requests\b *[=!]=", f.read_text())]
+    assert asking == ["runs.actor"]
+
+
+def test_a_script_is_two_lines():
+    for file in SCRIPTS:
+        code = [node for node in ast.parse(file.read_text()).body if not isinstance(node, ast.Expr)]
+        assert len(code) == 2, f"{file.name}: what it does belongs into minitrpo/commands"
+
+
+@pytest.mark.parametrize("file", LECTURES, ids=lambda file: file.stem)
+def test_a_lecture_needs_no_private_name(file):
+    assert not re.findall(r"from minitrpo[\w.]* import .*\b_\w+", file.read_text())
+
+
+# Words of this project's own that the field has a better one for; README says what a slot and a fragment are
+DIALECT = (
+    *("Lesson", "Improver", "TeamShares", "Alone", "MPIRanks", "Board", "LaneFailed", "LaneNoise", "LaneSnapshot"),
+    *("lane", "lanes", "at_once", "Knobs", "knob", "knobs", "OneVoice", "repositions", "thrice"),
+)
+
+
+@pytest.mark.parametrize("file", [*FILES, *SCRIPTS, *LECTURES, ROOT / "README.md"], ids=lambda file: file.stem)
+def test_the_words_are_the_fields_own(file):
+    found = re.findall(rf"\b({'|'.join(DIALECT)})\b", file.read_text())
+    exempt = {"--lanes"} if name_of(file) == "runs.command_line" else set()  # says what became of the option
+    assert not found or exempt, f"{file.name}: {sorted(set(found))}"
 
 
 # --- sizes
@@ -164,4 +237,7 @@ def test_the_trpo_path_is_short_and_readme_says_how_short():
         r"critics are (\d+)",
     )
     said = [int(found.group(1)) if (found := re.search(words, readme)) else None for words in told]
-    assert said == [total, *(lines(ROOT / "minitrpo" / f"{name}.py") for name in ("perceptron", "shares", "critics"))]
+    assert said == [
+        total,
+        *(lines(ROOT / "minitrpo" / f"{name}.py") for name in ("perceptron", "block_sums", "critics")),
+    ]

@@ -40,7 +40,7 @@ def check_options(settings: Any) -> None:
         if limits["choices"] and value not in limits["choices"]:
             raise BadInput(f"{flag(f.name)} must be one of {', '.join(limits['choices'])}, not {value!r}")
         if isinstance(value, int | float) and not _allowed(value, limits):
-            raise BadInput(f"{flag(f.name)} must {_stated(limits)}, not {value}")
+            raise BadInput(f"{flag(f.name)} must {_stated(limits, value)}, not {value}")
     if hasattr(settings, "check"):
         settings.check()
 
@@ -59,12 +59,14 @@ def _allowed(value: float, limits: Any) -> bool:
     )
 
 
-def _stated(limits: Any) -> str:
-    """Return what the limits allow, in words."""
+def _stated(limits: Any, value: float) -> str:
+    """Return what the limits allow that a value broke, in words."""
     above, least, most = limits["above"], limits["least"], limits["most"]
+    if not math.isfinite(value):
+        return "be a finite number"
     if most is not None:
         low = f"({above:g}" if above is not None else f"[{least:g}" if least is not None else "(-inf"
         return f"lie in {low}, {most:g}]"
     if above is not None:
         return "be positive" if above == 0 else f"be above {above:g}"
-    return "be finite" if least is None else f"be {least:g} or more"
+    return f"be {least:g} or more"

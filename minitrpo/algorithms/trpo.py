@@ -74,24 +74,24 @@ class TRPO:
         """Take one update of policy and critic from everybody's samples, and adapt."""
         with self.context.span("advantages"):
             advantages, value_targets, explained = self._advantages(batch)
-        lesson = {name: batch[name] for name in ("observations", "actions", "timesteps")}
-        lesson |= {"advantages": advantages, "value_targets": value_targets, "max_kl": np.array(self.adaptive.max_kl)}
+        samples = {name: batch[name] for name in ("observations", "actions", "timesteps")}
+        samples |= {"advantages": advantages, "value_targets": value_targets, "max_kl": np.array(self.adaptive.max_kl)}
         with self.context.span("share"):
-            self.context.comm.broadcast(lesson | {CRITIC + name: array for name, array in self.critic_state.items()})
+            self.context.comm.broadcast(samples | {CRITIC + name: array for name, array in self.critic_state.items()})
         max_kl = self.adaptive.max_kl
-        self.theta, report = self._step_policy(self.theta, lesson)
-        self.critic_state = self._fit_critic(lesson, self.critic_state, rng)
+        self.theta, report = self._step_policy(self.theta, samples)
+        self.critic_state = self._fit_critic(samples, self.critic_state, rng)
         self._adapt(batch["returns"][batch["ended"]])
         return row(report, max_kl, explained)
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Compute this rank's part of what the root leads."""
         with self.context.span("idle"):
-            lesson = self.context.comm.broadcast({})
-        state = {name.removeprefix(CRITIC): lesson[name] for name in lesson if name.startswith(CRITIC)}
+            samples = self.context.comm.broadcast({})
+        state = {name.removeprefix(CRITIC): samples[name] for name in samples if name.startswith(CRITIC)}
         if self._steps:
-            self._step_policy(plan.theta, lesson)
-        self._fit_critic(lesson, state, rng)
+            self._step_policy(plan.theta, samples)
+        self._fit_critic(samples, state, rng)
 
     def state(self) -> Arrays:
         """Return policy, critic and the adaptive rule's memory."""
@@ -121,18 +121,18 @@ class TRPO:
         advantages, value_targets = gae(batch["rewards"], values, after, last, s.discount, s.gae_lambda)
         return standardise(advantages), value_targets, explained_variance(values, value_targets)
 
-    def _step_policy(self, theta: Array, lesson: Arrays) -> tuple[Array, Report]:
+    def _step_policy(self, theta: Array, samples: Arrays) -> tuple[Array, Report]:
         s = self.settings
-        batch = Batch(lesson["observations"], lesson["actions"], lesson["advantages"], self._reduction)
+        batch = Batch(samples["observations"], samples["actions"], samples["advantages"], self._reduction)
         with self.context.span("policy"):
             return trpo_step(
-                self.policy, theta, batch, float(lesson["max_kl"]), s.cg_iterations, s.cg_damping, s.fisher_fraction
+                self.policy, theta, batch, float(samples["max_kl"]), s.cg_iterations, s.cg_damping, s.fisher_fraction
             )
 
-    def _fit_critic(self, lesson: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
+    def _fit_critic(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state, fitted here or received from those who fit it."""
         if self._fits:
-            observations, timesteps, targets = (lesson[n] for n in ("observations", "timesteps", "value_targets"))
+            observations, timesteps, targets = (samples[n] for n in ("observations", "timesteps", "value_targets"))
             with self.context.span("critic"):
                 state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
         with self.context.span("share"):

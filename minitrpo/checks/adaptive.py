@@ -48,7 +48,7 @@ COMPARISONS = (
     "improved",
     IMPROVED,
     "Draw before and the level to be reached on a number line, once for before = 100, once for before = -100.",
-    "The level to be reached is always above before. By how much? By a share of its size, whatever its sign.",
+    "The level to be reached is always above before. By how much? By a fraction of its size, whatever its sign.",
 )
 def improved(candidate: Candidate) -> None:
     """Check the comparison with a table by hand, and for units and monotony."""
@@ -59,9 +59,9 @@ def improved(candidate: Candidate) -> None:
     rng = np.random.default_rng(0)
     for before, margin in product(rng.normal(0.0, 50.0, 12), (0.0, 0.05, 0.3, 2.0)):
         needed = margin * abs(before)
-        for share in (-1.5, 0.5, 0.98, 1.02, 3.0):
-            recent = before + share * max(needed, 0.01)
-            expected = share > 1.0 if margin > 0 else share > 0
+        for times in (-1.5, 0.5, 0.98, 1.02, 3.0):
+            recent = before + times * max(needed, 0.01)
+            expected = times > 1.0 if margin > 0 else times > 0
             answers = [truth(candidate(unit * recent, unit * before, margin)) for unit in (1.0, 1e-3, 1e3)]
             case = f"recent {recent:.6g}, before {before:.6g}, margin {margin:g}"
             assert answers[0] == expected, f"For {case} it should be {expected}"
@@ -130,9 +130,10 @@ OTHER = AdaptiveConfig(mode="both", steps_by=170, kl_by=0.002, steps_limits=(900
 @exercise(
     "turn",
     TURN,
-    "Which way does each knob go when learning goes well? The two go opposite ways.",
-    "One sign for both: +1 if better, else -1. Steps change by -sign * rule.steps_by, the KL by +sign * rule.kl_by.",
-    "Each change belongs behind a question: is this knob in rule.mode? And each result goes through clip.",
+    "Which way does each setting go when learning goes well? The two go opposite ways.",
+    "One sign for both: +1 if better, else -1. Steps change by -sign * config.steps_by, the KL by "
+    "+sign * config.kl_by.",
+    "Ask before each change: does config.mode move this setting? And each result goes through clip.",
 )
 def turn(candidate: Candidate) -> None:
     """Check directions, modes, constants and limits of one decision."""
@@ -156,7 +157,7 @@ def _other_constants(candidate: Candidate) -> None:
     for steps, kl, better in product((1200, 3001, 5500), (0.004, 0.02), (True, False)):
         sign = 1 if better else -1
         got = pair(candidate(steps, kl, better, OTHER))
-        case = f"A rule with steps_by=170 and kl_by=0.002, from {steps} steps and max-KL {kl}, better = {better}: "
+        case = f"A config with steps_by=170 and kl_by=0.002, from {steps} steps and max-KL {kl}, better = {better}: "
         close(got[0], steps - 170 * sign, f"{case}steps/update should be {steps - 170 * sign}, not {got[0]}")
         symptom = f"{case}max-KL should be {kl + 0.002 * sign:.4g}, not {float(got[1]):.4g}"
         close(got[1], kl + 0.002 * sign, symptom, 1e-9)
@@ -164,12 +165,12 @@ def _other_constants(candidate: Candidate) -> None:
 
 def _limits_of_turning(candidate: Candidate) -> None:
     cases = (  # from where, better, to where, why
-        ((1100, 0.0099), True, (1000, 0.01), "a step over a limit of the default rule ends at the limit"),
-        ((1000, 0.01), True, (1000, 0.01), "at the limits it should stay"),
-        ((19_900, 0.0012), False, (20_000, 0.001), "a step over a limit of the default rule ends at the limit"),
+        ((1100, 0.0199), True, (1000, 0.02), "a step over a default limit ends at the limit"),
+        ((1000, 0.02), True, (1000, 0.02), "at the limits it should stay"),
+        ((19_900, 0.0012), False, (20_000, 0.001), "a step over a default limit ends at the limit"),
         ((20_000, 0.001), False, (20_000, 0.001), "at the limits it should stay"),
-        ((500, 0.02), False, (800, 0.0195), "a start outside the limits comes in step by step"),
-        ((500, 0.02), True, (500, 0.02), "a start outside the limits should not go further out"),
+        ((500, 0.03), False, (800, 0.0295), "a start outside the limits comes in step by step"),
+        ((500, 0.03), True, (500, 0.03), "a start outside the limits should not go further out"),
         ((25_000, 0.0002), True, (24_700, 0.0007), "a start outside the limits comes in step by step"),
     )
     for (steps, kl), better, (want, want_kl), why in cases:
@@ -178,10 +179,10 @@ def _limits_of_turning(candidate: Candidate) -> None:
         close(got, want, f"{case}: {want} steps/update, not {got}")
         close(got_kl, want_kl, f"{case}: max-KL {want_kl}, not {float(got_kl):.6g}", 1e-9)
     got, _ = pair(candidate(1000, 0.005, True, OTHER))
-    assert got == 900, f"the limits of steps/update should come from rule.steps_limits: 900, not {got}"
+    assert got == 900, f"the limits of steps/update should come from config.steps_limits: 900, not {got}"
     got, got_kl = pair(candidate(5_900, 0.001, False, OTHER))
-    assert got == 6_000, f"the limits of steps/update should come from rule.steps_limits: 6000, not {got}"
-    close(got_kl, 0.0005, "The limits of max-KL should come from rule.kl_limits: 0.0005", 1e-9)
+    assert got == 6_000, f"the limits of steps/update should come from config.steps_limits: 6000, not {got}"
+    close(got_kl, 0.0005, "The limits of max-KL should come from config.kl_limits: 0.0005", 1e-9)
 
 
 def pair(result: Any) -> tuple[Any, Any]:
@@ -199,22 +200,22 @@ THREE = AdaptiveConfig(window=3)
 @exercise(
     "adapt",
     ADAPT,
-    "Until rule.window returns are together, remember the new one and decide nothing: (replace(knobs, ...), None).",
+    "Until config.window returns are together, remember the new one and decide nothing: (replace(state, ...), None).",
     "When a window closes, its sum becomes the next `before`, and the collected returns are empty again.",
-    "The first window has no `before` (None, which is not the same as 0): the knobs stay, Decision.improved is None.",
+    "The first window has no `before` (None, which is not 0): both settings stay, and Decision.improved is None.",
 )
 def adapt(candidate: Candidate) -> None:
     """Check the controller on streams with a table by hand, and that its state is all in `AdaptiveState`."""
     _first_window(candidate)
     _by_hand(candidate)
     _any_stream(candidate)
-    _state_is_in_the_knobs(candidate)
+    _state_is_all_there_is(candidate)
 
 
 def follow(
     candidate: Candidate, state: AdaptiveState, returns: Sequence[float], config: AdaptiveConfig
 ) -> list[tuple[AdaptiveState, Any]]:
-    """Return (knobs, decision) after each update."""
+    """Return (state, decision) after each update."""
     trace = []
     for value in returns:
         state, decision = pair(candidate(state, value, config))
@@ -239,9 +240,9 @@ def _first_window(candidate: Candidate) -> None:
         )
         got = tuple(state.returns)
         assert len(got) == len(returns), (
-            f"After update {update} of windows of 3 the knobs should remember {len(returns)} return(s), not {len(got)}"
+            f"After update {update} of windows of 3 the state should remember {len(returns)} return(s), not {len(got)}"
         )
-        close(got, returns, f"After update {update} the knobs should remember the returns {returns}")
+        close(got, returns, f"After update {update} the state should remember the returns {returns}")
         assert update == 6 or (state.steps_per_update, state.max_kl) == (5000, 0.005), (
             f"after update {update} of windows of 3 no two windows have been compared, and the settings have changed"
         )
@@ -329,14 +330,14 @@ def _any_stream(candidate: Candidate) -> None:
             _settings(case, state, decision, steps, kl)
 
 
-def _state_is_in_the_knobs(candidate: Candidate) -> None:
+def _state_is_all_there_is(candidate: Candidate) -> None:
     config = AdaptiveConfig(window=2)
     up, down = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], [-1.0, -1.0, -2.0, -2.0, -3.0, -3.0]
     alone = [follow(candidate, START, stream, config)[-1][0] for stream in (up, down)]
     one, two = START, START
     for a, b in zip(up, down, strict=True):
         (one, _), (two, _) = pair(candidate(one, a, config)), pair(candidate(two, b, config))
-    symptom = "Two runs at once get in each other's way: everything that it remembers must be in the knobs"
+    symptom = "Two runs at once get in each other's way: everything that it remembers must be in the state"
     for together, single, steps in ((one, alone[0], 4400), (two, alone[1], 5600)):
         assert together.steps_per_update == single.steps_per_update == steps, symptom
         close(tuple(together.returns), tuple(single.returns), symptom)

@@ -10,13 +10,11 @@ from minitrpo.line_search import LineSearch
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.policy_gradient import policy_gradient
 
-Judge = Callable[[Array], tuple[float, float]]
-
 
 @exercise(
     "surrogate",
     "minitrpo.policy_gradient:surrogate",
-    "log_prob of the new rows and old_log_prob are logarithms: how do you get the ratio of the probabilities?",
+    "log_prob of the new dist_params and old_log_prob are logarithms: how do you get the ratio of the probabilities?",
     "ratio = exp(new log prob - old log prob), one number a step; then the mean over steps of ratio * advantage.",
 )
 def surrogate(candidate: Candidate) -> None:
@@ -29,29 +27,29 @@ def surrogate(candidate: Candidate) -> None:
 
 def _ratios_by_hand(candidate: Candidate) -> None:
     coin = CategoricalPolicy(1, 2)
-    rows, old_log_prob = np.log([[0.5, 0.5], [0.5, 0.5]]), np.log([0.25, 0.5])
-    value = candidate(coin, rows, old_log_prob, np.array([0, 1]), np.array([3.0, -1.0]))
+    dist_params, old_log_prob = np.log([[0.5, 0.5], [0.5, 0.5]]), np.log([0.25, 0.5])
+    value = candidate(coin, dist_params, old_log_prob, np.array([0, 1]), np.array([3.0, -1.0]))
     close(
         value,
         2.5,
         "Two steps: probabilities 1/4 -> 1/2 and 1/2 -> 1/2, advantages 3 and -1. "
         "The ratios are 2 and 1, so L = (2 * 3 - 1 * 1) / 2 = 2.5",
     )
-    one = candidate(coin, rows[:1], np.log([0.05]), np.array([0]), np.array([-2.0]))
+    one = candidate(coin, dist_params[:1], np.log([0.05]), np.array([0]), np.array([-2.0]))
     close(one, -20.0, "One step, probability 0.05 -> 0.5, advantage -2: L = -20, however large the ratio")
 
 
 def _equal_policies(candidate: Candidate) -> None:
-    for policy, rows, actions in _examples():
-        advantages = np.linspace(-1.0, 4.0, len(rows))
-        value = candidate(policy, rows, policy.log_prob(rows, actions), actions, advantages)
+    for policy, dist_params, actions in _examples():
+        advantages = np.linspace(-1.0, 4.0, len(dist_params))
+        value = candidate(policy, dist_params, policy.log_prob(dist_params, actions), actions, advantages)
         close(value, advantages.mean(), "For the old policy itself all ratios are 1 and L is the mean advantage")
-    zero = candidate(policy, rows, policy.log_prob(rows, actions) - 1.0, actions, 0.0 * advantages)
+    zero = candidate(policy, dist_params, policy.log_prob(dist_params, actions) - 1.0, actions, 0.0 * advantages)
     close(zero, 0.0, "When all advantages are 0, L should be 0")
 
 
 def _examples() -> list[tuple[Policy, Array, Array]]:
-    """Return policies with rows and actions: one action and three, discrete ones, one step and many."""
+    """Return policies with dist_params and actions: one action and three, discrete ones, one step and many."""
     rng = np.random.default_rng(4)
     return [
         (GaussianPolicy(3, 1), rng.standard_normal((1, 2)), rng.standard_normal((1, 1))),
@@ -82,8 +80,8 @@ def _slope_is_the_policy_gradient(candidate: Candidate) -> None:
     old_log_prob = policy.log_prob(policy.distribution(theta, states), actions)
 
     def along_the_ray(t: float) -> float:
-        rows = policy.distribution(theta + t * along, states)
-        return float(candidate(policy, rows, old_log_prob, actions, advantages))
+        dist_params = policy.distribution(theta + t * along, states)
+        return float(candidate(policy, dist_params, old_log_prob, actions, advantages))
 
     slope = (along_the_ray(1e-5) - along_the_ray(-1e-5)) / 2e-5
     g = policy_gradient(policy, theta, states, actions, advantages)
@@ -121,7 +119,7 @@ def step_scale(candidate: Candidate) -> None:
     "minitrpo.line_search:backtracking",
     "Trial k = 0, 1, ... is theta + shrink**k * full_step. Which conditions must all hold? Return as soon as they do.",
     "Test for finite numbers first: every comparison with nan is False, and that can let it through or not.",
-    "Behind the loop no trial has passed: return the old theta, with the last trial's reason and ratio, gain 0, KL 0.",
+    "After the loop no trial has passed: return the old theta, with the last trial's reason and ratio, gain 0, KL 0.",
 )
 def backtracking(candidate: Candidate) -> None:
     """Check the search on rays whose answers are known: which trial, what it costs, what it reports and restores."""
@@ -135,7 +133,7 @@ def backtracking(candidate: Candidate) -> None:
 
 
 class Ray:
-    """A judge with gain(f) and kl(f) at theta + f * step, which remembers the fractions it was asked for."""
+    """An `evaluate` with gain(f) and kl(f) at theta + f * step, which remembers the fractions it was asked for."""
 
     def __init__(self, gain: Callable[[float], float], kl: Callable[[float], float], size: int = 3) -> None:
         rng = np.random.default_rng(size)

@@ -79,7 +79,7 @@ def score(candidate: Candidate) -> None:
         candidate(coin, np.zeros(4), np.array([3.0]), np.int64(1)),
         [-1.5, 1.5, -0.5, 0.5],
         "For a fair coin as policy (all of theta 0), s = 3 and action 1 the slopes are -1.5, 1.5 (weights), "
-        "-0.5, 0.5 (biases): the other action has its share in it",
+        "-0.5, 0.5 (biases): the other action has its part in it",
     )
     rng = np.random.default_rng(1)
     for policy in (GaussianPolicy(3, 2, (4,)), GaussianPolicy(2, 1, ()), CategoricalPolicy(3, 4, (5,)), coin):

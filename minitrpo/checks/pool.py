@@ -52,8 +52,8 @@ def requests_for(candidate: Candidate) -> None:
 
 
 @exercise(
-    "at_once",
-    "minitrpo.parallel.pool:at_once",
+    "concurrency",
+    "minitrpo.parallel.pool:concurrency",
     "20 requests for 1 rank of 16 slots take two rounds in any case. With how few in hand do two rounds suffice?",
     "Three divisions, each rounded up: share per rank, rounds per share, episodes per round.",
     "`-(-a // b)` is a / b rounded up, without leaving the integers.",
@@ -68,22 +68,22 @@ def concurrency(candidate: Candidate) -> None:
         fewest = next(h for h in range(1, width + 1) if share <= h * -(-share // width))
         assert got == fewest, (
             f"{requests} requests, {ranks} rank(s), {width} slots each: {fewest} in hand, not {got}. "
-            + wrong_hands(share, width, got)
+            + wrong_concurrency(share, width, got)
         )
     assert whole(candidate(0, 3, 16), "A number is a whole number") == 1, "With nothing to play the answer should be 1"
 
 
-def wrong_hands(share: int, width: int, hands: int) -> str:
+def wrong_concurrency(share: int, width: int, got: int) -> str:
     """Return what goes wrong when a rank has so many episodes in hand."""
     fewest_rounds = -(-share // width)
-    if hands < 1:
+    if got < 1:
         return "A rank with nothing in hand never plays"
-    if hands > width:
+    if got > width:
         return f"A rank has {width} slots"
-    if hands > share:
+    if got > share:
         return f"A rank's fair share, rounded up, is {share}: it would take what the others should play"
-    if hands * fewest_rounds < share:
-        return f"A share of {share} then takes {-(-share // hands)} rounds; {fewest_rounds} would do"
+    if got * fewest_rounds < share:
+        return f"A share of {share} then takes {-(-share // got)} rounds; {fewest_rounds} would do"
     return f"A share of {share} can be played in {fewest_rounds} round(s) with fewer at a time"
 
 
@@ -95,20 +95,20 @@ def wrong_hands(share: int, width: int, hands: int) -> str:
 )
 def slots_of(candidate: Candidate) -> None:
     """Check that shares cover all slots once, in rank order, and are as equal as they can be."""
-    for ranks, slots in ((2, 16), (1, 1), (1, 16), (3, 16), (5, 16), (16, 16), (7, 20), (5, 6), (6, 100), (3, 2)):
-        answers = [candidate(rank, ranks, slots) for rank in range(ranks)]
+    for ranks, num_envs in ((2, 16), (1, 1), (1, 16), (3, 16), (5, 16), (16, 16), (7, 20), (5, 6), (6, 100), (3, 2)):
+        answers = [candidate(rank, ranks, num_envs) for rank in range(ranks)]
         assert not any(a is None for a in answers), "it returned None: is there a return statement?"
         assert all(hasattr(a, "__iter__") for a in answers), f"it returned {answers[0]!r}, not slots, as a range"
         shares = [[whole(slot, "A slot is a whole number") for slot in answer] for answer in answers]
-        what = f"{slots} slots among {ranks} ranks were shared out as {', '.join(map(shown, shares))}"
+        what = f"{num_envs} slots among {ranks} ranks were shared out as {', '.join(map(shown, shares))}"
         everything = [slot for share in shares for slot in share]
-        missing = sorted(set(range(slots)) - set(everything))
+        missing = sorted(set(range(num_envs)) - set(everything))
         assert not missing, f"{what}: nobody has slot {missing[0]}"
-        assert set(everything) == set(range(slots)), f"{what}: there is no slot {max(everything)}; they count from 0"
-        assert len(everything) == slots, f"{what}: some slots have two owners and would be played twice"
+        assert set(everything) == set(range(num_envs)), f"{what}: there is no slot {max(everything)}; they count from 0"
+        assert len(everything) == num_envs, f"{what}: some slots have two owners and would be played twice"
         sizes = sorted(map(len, shares))
         assert sizes[-1] - sizes[0] <= 1, f"{what}: shares of {sizes[0]} and of {sizes[-1]}; the larger sets the pace"
-        assert everything == list(range(slots)), f"{what}: gathered rank by rank, the slots are out of order"
+        assert everything == list(range(num_envs)), f"{what}: gathered rank by rank, the slots are out of order"
 
 
 def shown(slots: list[int]) -> str:
@@ -193,8 +193,8 @@ def in_order(candidate: Candidate) -> None:
     _order(candidate, [(7, 0), (2, 0), (5, 0)], "For numbers (7, 2, 5) the order is (1, 2, 0)")
     by_hand = "For numbers (3, 1, 3, 1) and starts (0, 40, 20, 0) the order is (3, 1, 0, 2)"
     _order(candidate, [(3, 0), (1, 40), (3, 20), (1, 0)], by_hand)
-    _order(candidate, [(4, 9)], "A single piece stays where it is: (0,)")
-    _order(candidate, [], "Without pieces there are no positions")
+    _order(candidate, [(4, 9)], "A single fragment stays where it is: (0,)")
+    _order(candidate, [], "Without fragments there are no positions")
     rng = np.random.default_rng(0)
     for count, highest, longest in ((12, 4, 1000), (30, 100, 10), (50, 6, 6_000_000), (40, 10**9, 6_000_000)):
         pairs = sorted(set(zip(*(rng.integers(0, most, count).tolist() for most in (highest, longest)), strict=True)))
@@ -209,11 +209,11 @@ def _order(candidate: Candidate, pairs: list[tuple[int, int]], symptom: str) -> 
     positions = candidate(numbers, starts)
     assert positions is not None, "it returned None: is there a return statement?"
     got = np.asarray(positions)
-    assert got.ndim == 1, f"it returned an array of shape {got.shape}, not one position per piece. {symptom}"
+    assert got.ndim == 1, f"it returned an array of shape {got.shape}, not one position per fragment. {symptom}"
     assert got.dtype.kind in "iu" or not got.size, f"it returned {got.dtype}; positions are integers. {symptom}"
     few = str(got.tolist()) if got.size <= 8 else f"{got[:8].tolist()}..."
     expected = sorted(range(len(pairs)), key=pairs.__getitem__)
     assert sorted(got) == sorted(expected), f"it returned {few}, not each of 0 .. {len(pairs) - 1} once. {symptom}"
     if got.tolist() == np.argsort(expected).tolist() != expected:
-        raise AssertionError(f"it returned {few}: where each piece goes, not which piece comes next. {symptom}")
+        raise AssertionError(f"it returned {few}: where each fragment goes, not which fragment comes next. {symptom}")
     assert got.tolist() == expected, f"it returned {few}. {symptom}"

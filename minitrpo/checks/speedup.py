@@ -8,14 +8,14 @@ from minitrpo.checks.register import Candidate, close, exercise
 from minitrpo.policies import Array
 
 HERE = "minitrpo.parallel.speedup"
-SHARES = (0.0, 0.01, 0.073, 0.25, 0.5, 0.9, 1.0)
+FRACTIONS = (0.0, 0.01, 0.073, 0.25, 0.5, 0.9, 1.0)
 
 
 @exercise(
     "amdahl",
     f"{HERE}:amdahl",
     "Call the time on one rank 1. How much of it is serial, how much is left, and what do P ranks make of the rest?",
-    "The time on P ranks is the serial share plus the remaining share divided by P.",
+    "The time on P ranks is the serial fraction plus the remaining fraction divided by P.",
     "The speed-up is 1 divided by that time.",
 )
 def amdahl(candidate: Candidate) -> None:
@@ -27,9 +27,9 @@ def amdahl(candidate: Candidate) -> None:
     )
     close(candidate(0.0, 8), 8.0, "Without a serial part, 8 ranks should be 8 times as fast")
     close(candidate(1.0, 8), 1.0, "A job that is all serial should get no faster")
-    for share in SHARES:
-        close(candidate(share, 1), 1.0, "On one rank the speed-up is 1, whatever the share")
-    close(candidate(0.073, 10**9), 1 / 0.073, "However many ranks, the speed-up ends near 1 / serial share", 1e-6)
+    for fraction in FRACTIONS:
+        close(candidate(fraction, 1), 1.0, "On one rank the speed-up is 1, whatever the serial fraction")
+    close(candidate(0.073, 10**9), 1 / 0.073, "However many ranks, the speed-up ends near 1 / serial fraction", 1e-6)
     rng = np.random.default_rng(0)
     for _ in range(20):
         serial_s, parallel_s, ranks = rng.uniform(0.1, 5), rng.uniform(0.1, 50), int(rng.integers(2, 200))
@@ -39,17 +39,17 @@ def amdahl(candidate: Candidate) -> None:
             total / (serial_s + parallel_s / ranks),
             f"{serial_s:.2f} s serial and {parallel_s:.2f} s shared by {ranks} ranks: wrong speed-up",
         )
-    _many_ranks_at_once(candidate, lambda share, ranks: 1 / (share + (1 - share) / ranks))
+    _many_ranks_at_once(candidate, lambda fraction, ranks: 1 / (fraction + (1 - fraction) / ranks))
 
 
 @exercise(
     "gustafson",
     f"{HERE}:gustafson",
-    "The time on P ranks is 1 now. In the serial share of it one rank works, in the rest all P do.",
-    "So the work done is the serial share, once, plus the rest, P times; one rank would need that long.",
+    "The time on P ranks is 1 now. In the serial fraction of it one rank works, in the rest all P do.",
+    "So the work done is the serial fraction, once, plus the rest, P times; one rank would need that long.",
 )
 def gustafson(candidate: Candidate) -> None:
-    """Check Gustafson's law: by hand, at its ends, against Amdahl's law told with its own share, with arrays."""
+    """Check Gustafson's law: by hand, at its ends, against Amdahl's law with its own fraction, with arrays."""
     close(
         candidate(0.25, 4),
         3.25,
@@ -57,27 +57,27 @@ def gustafson(candidate: Candidate) -> None:
     )
     close(candidate(0.0, 8), 8.0, "If all ranks work all the time, 8 ranks do 8 times the work")
     close(candidate(1.0, 8), 1.0, "If one works and the others watch, it is the work of one")
-    for share in SHARES:
-        close(candidate(share, 1), 1.0, "On one rank the work is 1, whatever the share")
+    for fraction in FRACTIONS:
+        close(candidate(fraction, 1), 1.0, "On one rank the work is 1, whatever the serial fraction")
     rng = np.random.default_rng(1)
     for _ in range(20):
         serial_s, each_s, ranks = rng.uniform(0.1, 5), rng.uniform(0.1, 50), int(rng.integers(2, 200))
-        share_on_all = serial_s / (serial_s + each_s)
+        fraction_on_all = serial_s / (serial_s + each_s)
         close(
-            candidate(share_on_all, ranks),
+            candidate(fraction_on_all, ranks),
             (serial_s + ranks * each_s) / (serial_s + each_s),
             f"{ranks} ranks with {each_s:.2f} s each, then {serial_s:.2f} s on one of them: one rank alone would do "
             "all the pieces one after the other",
         )
-    _many_ranks_at_once(candidate, lambda share, ranks: share + (1 - share) * ranks)
+    _many_ranks_at_once(candidate, lambda fraction, ranks: fraction + (1 - fraction) * ranks)
 
 
 def _many_ranks_at_once(candidate: Candidate, law: Any) -> None:
     for ranks in (np.array([1, 2, 4, 8]), np.array([3.0]), np.array([[2, 5], [16, 64]])):
-        for share in SHARES:
+        for fraction in FRACTIONS:
             close(
-                candidate(share, ranks),
-                law(share, ranks),
+                candidate(fraction, ranks),
+                law(fraction, ranks),
                 f"For an array of ranks of shape {ranks.shape} it should return as many speed-ups",
             )
 
@@ -90,26 +90,28 @@ def _many_ranks_at_once(candidate: Candidate, law: Any) -> None:
     "Ask for ranks that are too few first: np.any(np.asarray(ranks) <= 1) serves for a number and for an array.",
 )
 def karp_flatt(candidate: Candidate) -> None:
-    """Check the share: by hand, recovered from planted ones, faster than ideal, slower than serial, refusals."""
-    close(candidate(2.0, 3), 0.25, "Twice as fast on 3 ranks is what a serial share of 1/4 gives")
-    close(candidate(8.0, 8), 0.0, "The ideal speed-up leaves no serial share")
-    close(candidate(1.0, 8), 1.0, "No speed-up at all is what a serial share of 1 gives")
+    """Check the fraction: by hand, recovered from planted ones, faster than ideal, slower than serial, refusals."""
+    close(candidate(2.0, 3), 0.25, "Twice as fast on 3 ranks is what a serial fraction of 1/4 gives")
+    close(candidate(8.0, 8), 0.0, "The ideal speed-up leaves no serial fraction")
+    close(candidate(1.0, 8), 1.0, "No speed-up at all is what a serial fraction of 1 gives")
     for ranks in (2, 3, 8, 1000):
-        for share in SHARES:
+        for fraction in FRACTIONS:
             close(
-                candidate(1 / (share + (1 - share) / ranks), ranks),
-                share,
-                f"A serial share of {share} was planted in the speed-up on {ranks} ranks, and should be found again",
+                candidate(1 / (fraction + (1 - fraction) / ranks), ranks),
+                fraction,
+                f"A serial fraction of {fraction} was planted in the speed-up on {ranks} ranks, and should come back",
                 1e-7,
             )
-    close(candidate(4.0, 2), -0.5, "Faster than ideal (4 times on 2 ranks) should show, as a negative share")
-    close(candidate(0.5, 4), 7 / 3, "Slower than one rank (half as fast on 4) should show, as a share above 1")
+    close(candidate(4.0, 2), -0.5, "Faster than ideal (4 times on 2 ranks) should show, as a negative fraction")
+    close(candidate(0.5, 4), 7 / 3, "Slower than one rank (half as fast on 4) should show, as a fraction above 1")
     several, measured = np.array([2, 3, 4, 8]), np.array([1.9, 2.8, 3.2, 3.4])
     one_by_one = (several - measured) / (measured * (several - 1))
-    close(candidate(measured, several), one_by_one, "Arrays should give one share for each number of ranks")
+    close(candidate(measured, several), one_by_one, "Arrays should give one fraction for each number of ranks")
     close(candidate(measured[:1], several[:1]), one_by_one[:1], "An array of one entry should give one of one entry")
     for speedups, too_few in ((1.0, 1), (np.array([1.0, 1.9]), np.array([1, 2])), (np.ones(1), np.ones(1))):
-        _refused(candidate, "With 1 rank among the ranks there is no share to find (0 divided by 0)", speedups, too_few)
+        _refused(
+            candidate, "With 1 rank among the ranks there is no fraction to find (0 divided by 0)", speedups, too_few
+        )
 
 
 def _refused(candidate: Candidate, why: str, *arguments: Any) -> None:
@@ -194,7 +196,9 @@ def _width(candidate: Candidate) -> None:
         assert high - low < 2 * 1.1, (
             f"at {said} it is too wide: {(high - low) / 2:.2f} times the width it should have. {advice}"
         )
-        assert abs(high + low) < 0.25, f"at {said} it lies to one side: the same share should be cut off at both ends"
+        assert abs(high + low) < 0.25, (
+            f"at {said} it lies to one side: the same fraction should be cut off at both ends"
+        )
 
 
 def _few_numbers(candidate: Candidate) -> None:

@@ -37,8 +37,8 @@ TOTALS: list[tuple[str, list[Span], dict[str, float]]] = [
     ("a wait of 0 s between two phases", BLINK, {"collect": 1.0, "wait": 0.0, "update": 2.0}),
 ]
 
-# what it is, spans, names, window, share by hand
-SHARES: list[tuple[str, list[Span], Any, tuple[float, float], float]] = [
+# what it is, spans, names, window, fraction by hand
+FRACTIONS: list[tuple[str, list[Span], Any, tuple[float, float], float]] = [
     ("2 s and 3 s of collect in 10 s", APART, COLLECT, (0.0, 10.0), 0.5),
     ("5 s of collect and 1 s of wait in 8 s", APART, ("collect", "wait"), (0.0, 8.0), 0.75),
     ("a name that only begins like a phase", APART, {"collector"}, (0.0, 10.0), 0.0),
@@ -69,9 +69,9 @@ class Clock:
 @exercise(
     "timed",
     "minitrpo.parallel.timing:timed",
-    "What stands before `yield` happens when the `with` block begins, what stands behind it when the block has ended.",
+    "What stands before `yield` happens when the `with` block begins, what stands after it when the block has ended.",
     "The duration is what the clock says at the end, less what it said at the start; record takes one tuple.",
-    "If the body fails, the error comes out of the `yield`: what stands behind it is only reached inside a `finally`.",
+    "If the body fails, the error comes out of the `yield`: what stands after it is only reached inside a `finally`.",
 )
 def timed(candidate: Candidate) -> None:
     """Check the stopwatch with a clock moved by hand, then with the real one."""
@@ -193,16 +193,16 @@ def _totals(candidate: Candidate, case: str, spans: list[Span], expected: dict[s
 
 
 @exercise(
-    "busy_share",
-    "minitrpo.parallel.timing:busy_share",
+    "busy_fraction",
+    "minitrpo.parallel.timing:busy_fraction",
     "Keep the spans whose name was asked for and cut each to the window. The rest is: how long is their union?",
     "Sort by start and walk through them. Only what lies beyond the latest end you have seen so far is new.",
     "The latest end so far is a maximum: a short span inside a long one must not pull it back.",
 )
-def busy_share(candidate: Candidate) -> None:
+def busy_fraction(candidate: Candidate) -> None:
     """Check the length of a union of intervals: by hand, at the window's edges, against a row of seconds."""
-    for case, spans, names, window, expected in SHARES:
-        _share(candidate, case, spans, names, window, expected)
+    for case, spans, names, window, expected in FRACTIONS:
+        _fraction(candidate, case, spans, names, window, expected)
     rng = np.random.default_rng(1)
     for depth, end in ((1, 30), (3, 60), (4, 100), (5, 200)):
         for names in ({"collect"}, ("policy", "critic"), ["filter", "collect", "policy", "critic"]):
@@ -212,10 +212,10 @@ def busy_share(candidate: Candidate) -> None:
             for name, start, duration in spans:
                 running[int(start) : int(start + duration)] |= name in names
             case = f"{len(spans)} spans, nested up to {depth} deep"
-            _share(candidate, case, spans, names, (first, last), float(running[first:last].mean()))
+            _fraction(candidate, case, spans, names, (first, last), float(running[first:last].mean()))
 
 
-def _share(
+def _fraction(
     candidate: Candidate, case: str, spans: list[Span], names: Any, window: tuple[float, float], expected: float
 ) -> None:
     given = list(spans)

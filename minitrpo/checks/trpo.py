@@ -1,4 +1,4 @@
-"""Checks of lecture 05: values behind a step, advantages, the critic's mark, and the whole update."""
+"""Checks of lecture 05: values after a step, advantages, the critic's mark, and the whole update."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,16 +12,16 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.trpo import Batch
 
-REPORTED = ("theta", "accepted", "reason", "trials", "gain", "kl", "gain_ratio", "gradient_norm", "entropy")
-SHAPES = ((1,), (6,), (3, 1, 4), (1, 1, 1, 2), (5, 2, 7, 3), (2, 8))  # lengths of the pieces of a batch
+REPORTED = ("accepted", "reason", "trials", "gain", "kl", "gain_ratio", "gradient_norm", "entropy")
+SHAPES = ((1,), (6,), (3, 1, 4), (1, 1, 1, 2), (5, 2, 7, 3), (2, 8))  # lengths of the fragments of a batch
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Pieces of several episodes, one after the other, with arbitrary numbers on them."""
+class Fragments:
+    """Fragments of several episodes, one after the other, with arbitrary numbers on them."""
 
     lengths: tuple[int, ...]
-    ended: tuple[bool, ...]  # piece by piece: terminated, or cut
+    ended: tuple[bool, ...]  # fragment by fragment: terminated, or cut
     rewards: Array
     values: Array
     final_values: Array
@@ -35,14 +35,14 @@ class Pieces:
 
     @property
     def terminated(self) -> Array:
-        """Return the mask of steps behind which the task is over."""
+        """Return the mask of steps after which the task is over."""
         mask = np.zeros(len(self.values), bool)
         mask[(np.cumsum(self.lengths) - 1)[np.array(self.ended)]] = True
         return mask
 
     @property
-    def following(self) -> Array:
-        """Return the value behind each step, piece by piece."""
+    def next_values(self) -> Array:
+        """Return the value after each step, fragment by fragment."""
         parts: list[Array] = []
         start = 0
         for length, ended, final in zip(self.lengths, self.ended, self.final_values, strict=True):
@@ -54,18 +54,18 @@ class Pieces:
         stops = [
             f"{n} steps, {'terminated' if end else 'cut'}" for n, end in zip(self.lengths, self.ended, strict=True)
         ]
-        return f"pieces of {'; '.join(stops)}"
+        return f"fragments of {'; '.join(stops)}"
 
 
-def fragments(lengths: tuple[int, ...], ended: tuple[bool, ...], seed: int) -> Pieces:
-    """Return pieces with random rewards and values of both signs."""
+def fragments(lengths: tuple[int, ...], ended: tuple[bool, ...], seed: int) -> Fragments:
+    """Return fragments with random rewards and values of both signs."""
     rng = np.random.default_rng(seed)
     n = sum(lengths)
-    return Pieces(lengths, ended, *(rng.standard_normal(size) * 3 for size in (n, n, len(lengths))))
+    return Fragments(lengths, ended, *(rng.standard_normal(size) * 3 for size in (n, n, len(lengths))))
 
 
-def batches() -> list[Pieces]:
-    """Return pieces of many shapes: all cut, all terminated, and both by turns."""
+def batches() -> list[Fragments]:
+    """Return fragments of many shapes: all cut, all terminated, and both by turns."""
     made = []
     for seed, lengths in enumerate(SHAPES):
         e = len(lengths)
@@ -85,30 +85,30 @@ def pair(result: Any, what: str) -> tuple[Any, Any]:
 @exercise(
     "next_values",
     "minitrpo.returns:next_values",
-    "Inside a piece the value of the next state is the next entry of `values`: a shift by one.",
-    "The shift is wrong at every last step. Behind those lie the `final_values`, one per piece, in order.",
-    "Some of the pieces were not cut but over: there the value behind is 0, whatever `final_values` says.",
+    "Inside a fragment the value of the next state is the next entry of `values`: a shift by one.",
+    "The shift is wrong at every last step. After those come the `final_values`, one per fragment, in order.",
+    "Some of the fragments were not cut but over: there the next value is 0, whatever `final_values` says.",
 )
 def next_values(candidate: Candidate) -> None:
     """Check the shift, the cuts and the ends, on batches of every shape."""
     values, finals = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([70.0, 80.0])
     last, none = np.array([False, False, True, False, True]), np.zeros(5, bool)
     got = candidate(values, finals, last, none)
-    close(got, [2.0, 3.0, 70.0, 5.0, 80.0], _at(got, [2, 3, 70, 5, 80], "Both pieces were cut, none is over"))
+    close(got, [2.0, 3.0, 70.0, 5.0, 80.0], _at(got, [2, 3, 70, 5, 80], "Both fragments were cut, none is over"))
     over = np.array([False, False, True, False, False])
     got = candidate(values, finals, last, over)
-    close(got, [2.0, 3.0, 0.0, 5.0, 80.0], _at(got, [2, 3, 0, 5, 80], "The first piece is over, the second was cut"))
+    close(got, [2.0, 3.0, 0.0, 5.0, 80.0], _at(got, [2, 3, 0, 5, 80], "The first fragment is over, the second was cut"))
     for p in batches():
-        finals = np.where(np.array(p.ended), 1e6, p.final_values)  # behind an end this number means nothing
+        finals = np.where(np.array(p.ended), 1e6, p.final_values)  # after an end this number means nothing
         got = candidate(p.values, finals, p.last, p.terminated)
-        close(got, p.following, f"With {p}: where does the value of the next state come from?")
+        close(got, p.next_values, f"With {p}: where does the value of the next state come from?")
 
 
 def _at(got: Any, expected: list[int], case: str) -> str:
-    """Return what to say of five steps, three and two, with values 1 ... 5 and 70, 80 behind the two pieces."""
+    """Return what to say of five steps, three and two, with values 1 ... 5 and 70, 80 after the two fragments."""
     shown = np.array2string(np.asarray(got, dtype=float), precision=3) if np.shape(got) == (5,) else "something else"
     return (
-        f"{case}: for values (1, 2, 3 | 4, 5) and values 70 and 80 behind the two pieces "
+        f"{case}: for values (1, 2, 3 | 4, 5) and values 70 and 80 after the two fragments "
         f"the next values are {expected}, not {shown}"
     )
 
@@ -117,7 +117,7 @@ def _at(got: Any, expected: list[int], case: str) -> str:
     "gae",
     "minitrpo.returns:gae",
     "First the TD errors of all steps at once: three arrays and a discount, no loop.",
-    "A_t = delta_t + (discount * lambda) * A_{t+1} is a discounted sum of TD errors; it starts afresh behind `last`.",
+    "A_t = delta_t + (discount * lambda) * A_{t+1} is a discounted sum of TD errors; it starts afresh after `last`.",
     "The target is what the critic should have said: its prediction plus the advantage.",
 )
 def gae(candidate: Candidate) -> None:
@@ -125,7 +125,7 @@ def gae(candidate: Candidate) -> None:
     _gae_by_hand(candidate)
     for p in batches():
         for discount, lam in ((0.99, 0.97), (0.5, 0.5), (1.0, 0.9), (0.9, 1.0), (0.8, 0.0), (0.0, 0.7), (1.0, 1.0)):
-            result = candidate(p.rewards, p.values, p.following, p.last, discount, lam)
+            result = candidate(p.rewards, p.values, p.next_values, p.last, discount, lam)
             advantages, targets = pair(result, "advantages and value targets")
             symptom = f"With {p}, discount {discount}, lambda {lam}: "
             close(advantages, _slow_gae(p, discount, lam), symptom + "the advantages are wrong" + _where(lam))
@@ -134,24 +134,24 @@ def gae(candidate: Candidate) -> None:
 
 
 def _gae_by_hand(candidate: Candidate) -> None:
-    rewards, values, following = np.array([1.0, 2.0, 3.0]), np.array([4.0, 2.0, 1.0]), np.array([2.0, 1.0, 6.0])
+    rewards, values, after = np.array([1.0, 2.0, 3.0]), np.array([4.0, 2.0, 1.0]), np.array([2.0, 1.0, 6.0])
     last = np.array([False, False, True])
-    advantages, targets = pair(candidate(rewards, values, following, last, 0.5, 0.0), "advantages and value targets")
-    case = "For rewards (1, 2, 3), V = (4, 2, 1), V behind = (2, 1, 6), discount 0.5 and "
+    advantages, targets = pair(candidate(rewards, values, after, last, 0.5, 0.0), "advantages and value targets")
+    case = "For rewards (1, 2, 3), V = (4, 2, 1), next values = (2, 1, 6), discount 0.5 and "
     close(advantages, [-2.0, 0.5, 5.0], case + "lambda 0 the advantages are the TD errors, (-2, 0.5, 5)")
     close(targets, [2.0, 2.5, 6.0], case + "lambda 0 the targets are (2, 2.5, 6)")
-    advantages, targets = candidate(rewards, values, following, last, 0.5, 1.0)
+    advantages, targets = candidate(rewards, values, after, last, 0.5, 1.0)
     close(advantages, [-1.125 + 0.625, 3.0, 5.0], case + "lambda 1 the advantages are (-0.5, 3, 5)")
     close(targets, [3.5, 5.0, 6.0], case + "lambda 1 the targets are the returns, bootstrapped at the cut: (3.5, 5, 6)")
 
 
-def _slow_gae(p: Pieces, discount: float, lam: float) -> Array:
-    """Return the advantages by their definition, a sum over the rest of the piece."""
+def _slow_gae(p: Fragments, discount: float, lam: float) -> Array:
+    """Return the advantages by their definition, a sum over the rest of the fragment."""
     advantages = np.zeros(len(p.values))
     stops = np.repeat(np.cumsum(p.lengths), p.lengths)
     for t, stop in enumerate(stops):
         for k in range(t, stop):
-            delta = p.rewards[k] + discount * p.following[k] - p.values[k]
+            delta = p.rewards[k] + discount * p.next_values[k] - p.values[k]
             advantages[t] += (discount * lam) ** (k - t) * delta
     return advantages
 
@@ -162,12 +162,12 @@ def _where(lam: float) -> str:
 
 def _nothing_leaks(candidate: Candidate) -> None:
     p = fragments((4, 3, 5), (False, True, False), 7)
-    before = candidate(p.rewards, p.values, p.following, p.last, 0.9, 0.9)[0]
-    rewards = p.rewards + np.where(np.arange(12) >= 4, 100.0, 0.0)  # of the second and third piece alone
-    after = candidate(rewards, p.values, p.following, p.last, 0.9, 0.9)[0]
+    before = candidate(p.rewards, p.values, p.next_values, p.last, 0.9, 0.9)[0]
+    rewards = p.rewards + np.where(np.arange(12) >= 4, 100.0, 0.0)  # of the second and third fragment alone
+    after = candidate(rewards, p.values, p.next_values, p.last, 0.9, 0.9)[0]
     moved = np.max(np.abs(np.asarray(after - before)[:4]))
     assert moved < 1e-8, f"rewards of the next episode moved advantages of this one by {moved:.3g}: a border leaks"
-    doubled = candidate(2 * p.rewards, 2 * p.values, 2 * p.following, p.last, 0.9, 0.9)[0]
+    doubled = candidate(2 * p.rewards, 2 * p.values, 2 * p.next_values, p.last, 0.9, 0.9)[0]
     close(doubled, 2 * before, "Twice the rewards and values should give twice the advantages: leave them unscaled")
 
 
@@ -189,8 +189,8 @@ def explained_variance(candidate: Candidate) -> None:
         (targets / 2, 0.75, "Predictions of half the targets explain 1 - (1/2)^2 = 0.75"),
         (2 * targets, 0.0, "Predictions of twice the targets explain 1 - 1^2 = 0"),
     ):
-        share = number(candidate(predicted, targets))
-        assert abs(share - expected) < 1e-9, f"{symptom}, not {share:.4g}"
+        explained = number(candidate(predicted, targets))
+        assert abs(explained - expected) < 1e-9, f"{symptom}, not {explained:.4g}"
     rng = np.random.default_rng(0)
     for n, scale, offset in ((2, 1.0, 0.0), (7, 10.0, -50.0), (200, 0.01, 3.0)):
         targets = offset + scale * rng.standard_normal(n)
@@ -198,9 +198,9 @@ def explained_variance(candidate: Candidate) -> None:
         errors, around = targets - predicted, targets - targets.mean()
         expected = 1.0 - np.sum((errors - errors.mean()) ** 2) / np.sum(around**2)
         close(candidate(predicted, targets), expected, f"On {n} random targets of scale {scale}", 1e-6)
-    share = number(candidate(np.array([1.0, 2.0, 4.0]), np.zeros(3)))
-    assert not share > 0, (
-        f"where all targets are equal there is nothing to explain, and it says {share:.3g}: return nan"
+    explained = number(candidate(np.array([1.0, 2.0, 4.0]), np.zeros(3)))
+    assert not explained > 0, (
+        f"where all targets are equal there is nothing to explain, and it says {explained:.3g}: return nan"
     )
 
 
@@ -223,8 +223,8 @@ def sampled(policy: Policy, seed: int, n: int, offset: float = 0.3) -> tuple[Arr
     theta = policy.initialise(rng)
     theta = theta + 0.3 * rng.standard_normal(len(theta))
     observations = rng.standard_normal((n, policy.observation_size))
-    rows = policy.distribution(theta, observations)
-    actions = policy.sample(rows, policy.draw_noise(rng, n))
+    dist_params = policy.distribution(theta, observations)
+    actions = policy.sample(dist_params, policy.draw_noise(rng, n))
     return theta, Batch(observations, actions, rng.standard_normal(n) + offset)
 
 
@@ -275,10 +275,10 @@ class Oracle:
 
     def gain_and_kl(self, theta: Array) -> tuple[float, float]:
         """Return how much the surrogate gained from the old theta to this one, and how far the policy moved."""
-        rows = self.policy.distribution(theta, self.batch.observations)
-        old, new = (self.policy.log_prob(r, self.batch.actions) for r in (self.old, rows))
+        moved = self.policy.distribution(theta, self.batch.observations)
+        old, new = (self.policy.log_prob(dist_params, self.batch.actions) for dist_params in (self.old, moved))
         gain = float(np.mean((np.exp(new - old) - 1.0) * self.batch.advantages))
-        return gain, float(mean_kl(self.policy, self.old, rows))
+        return gain, float(mean_kl(self.policy, self.old, moved))
 
     def promised(self, fraction: float) -> bool:
         """Return whether this fraction of the full step keeps the limit and gains."""
@@ -294,10 +294,10 @@ class Oracle:
 @exercise(
     "trpo_step",
     "minitrpo.trpo:trpo_step",
-    "policy_gradient has all it needs in the batch; fisher_vector_product gives what conjugate_gradient asks for.",
+    "surrogate_gradient gives g; damped_fisher gives the function of v that conjugate_gradient asks for.",
     "x'(F + damping I)x is x @ (g - residual): give it to step_scale, and multiply x by what comes back.",
-    "backtracking wants the function of _objective, theta, the full step, the gain expected of it (g @ full_step) "
-    "and max_kl; its answer has theta and, by vars(), all that Report needs but two.",
+    "backtracking wants the function of objective, theta, the full step, the gain expected of it (g @ full_step) "
+    "and max_kl. Its answer has the new theta, and all that Report needs but two.",
 )
 def trpo_step(candidate: Candidate) -> None:
     """Check direction, length, limits, restoring and report against dense matrices."""
@@ -321,7 +321,6 @@ def step(candidate: Candidate, policy: Policy, theta: Array, batch: Batch, s: Se
     assert np.all(np.isfinite(np.asarray(new, dtype=float))), "the new theta holds numbers that are not finite"
     missing = [name for name in REPORTED if not hasattr(report, name)]
     assert not missing, f"the second thing it returns should be a Report; it has no {', '.join(missing)}"
-    close(report.theta, new, "report.theta is not the theta it returned")
     return np.asarray(new), report
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts, UnfinishedEpisode
+from minitrpo.experience.lockstep import UnfinishedEpisode
+from minitrpo.experience.rollouts import Rollouts
 from minitrpo.policies import Array
 
 Draw = Callable[[], int | None]

@@ -1,5 +1,7 @@
 """What a rollout keeps per environment slot: the random numbers to come, and the steps that have been taken."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from minitrpo.policies import Array, Policy
@@ -57,3 +59,12 @@ class StepBuffer:
         """Return copies of a slot's observations (t, D), actions (t, A) or (t,) and rewards (t,) since a tick."""
         observations, actions, rewards = (a[tick : self.ticks, slot].copy() for a in self._arrays)
         return observations, actions, rewards
+
+
+@dataclass(frozen=True)
+class UnfinishedEpisode:
+    """An episode cut by a segment's end: its number, its last observation, and the actions that lead there."""
+
+    number: int
+    actions: Array  # (t, A) or (t,): all actions so far
+    observation: Array  # (D,)

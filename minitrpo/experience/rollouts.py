@@ -7,7 +7,6 @@ episode's numbers therefore do not depend on the episodes played beside it.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,22 +14,13 @@ from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes, concatenate, empty
 from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.lockstep import ActionNoise, StepBuffer
+from minitrpo.experience.lockstep import ActionNoise, StepBuffer, UnfinishedEpisode
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.status import IDLE, RankStatus
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
 from minitrpo.policies import ActFunction, Array, Policy
 
 ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows
-
-
-@dataclass(frozen=True)
-class UnfinishedEpisode:
-    """An episode cut by a segment's end: its number, its last observation, and the actions that lead there."""
-
-    number: int
-    actions: Array  # (t, A) or (t,): all actions so far
-    observation: Array  # (D,)
 
 
 class Rollouts:

@@ -22,41 +22,41 @@ def speedup(serial_s: ArrayLike, parallel_s: ArrayLike) -> float:
 
 
 def efficiency(speedup: Number, ranks: Number) -> Number:
-    """Return the share of the ranks' time that bought speed: 1 is ideal."""
+    """Return the fraction of the ranks' time that bought speed: 1 is ideal."""
     return speedup / ranks
 
 
-def amdahl(serial_share: float, ranks: Number) -> Number:
+def amdahl(serial_fraction: float, ranks: Number) -> Number:
     """Return the speed-up of a fixed job on `ranks` ranks of which one part does not get faster (Amdahl's law).
 
-    serial_share: that part's share of the time on ONE rank, 0 to 1. ranks: a number, or an array of them.
+    serial_fraction: the fraction of the time on ONE rank that this part takes, 0 to 1. ranks: a number, or an array.
     """
     # 1. with a time of 1 on one rank, how long does the job take on `ranks`?
     # 2. how many times less is that?
-    return 1 / (serial_share + (1 - serial_share) / ranks)
+    return 1 / (serial_fraction + (1 - serial_fraction) / ranks)
 
 
-def gustafson(serial_share: float, ranks: Number) -> Number:
+def gustafson(serial_fraction: float, ranks: Number) -> Number:
     """Return how much more work per second `ranks` ranks do when the job grows with them (Gustafson's law).
 
-    serial_share: the share of the time ON ALL THE RANKS, 0 to 1, in which one works and the others wait; the same for
-    every number of ranks only if that part does not grow with the job. ranks: a number, or an array of them.
+    serial_fraction: the fraction of the time ON ALL THE RANKS, 0 to 1, in which one works and the others wait; the
+    same for every number of ranks only if that part does not grow with the job. ranks: a number, or an array of them.
     """
     # 1. in a time of 1 on `ranks`, how much is done?
     # 2. that is also the time one rank would take for it
-    return serial_share + (1 - serial_share) * ranks
+    return serial_fraction + (1 - serial_fraction) * ranks
 
 
 def karp_flatt(speedup: Number, ranks: Number) -> Number:
-    """Return the serial share with which Amdahl's law would give exactly the measured speed-up.
+    """Return the serial fraction with which Amdahl's law would give exactly the measured speed-up.
 
     Constant in `ranks`: a serial part is the limit. Growing: something gets worse with ranks. Negative: faster than
-    ideal. speedup, ranks: numbers, or arrays of them. Raises ValueError for 1 rank, which says nothing about a share.
+    ideal. speedup, ranks: numbers, or arrays of them. Raises ValueError for 1 rank, which says nothing about it.
     """
     # 1. every number of ranks must be above 1
     if np.any(np.asarray(ranks) <= 1):
-        raise ValueError("the Karp-Flatt share needs at least 2 ranks")
-    # 2. Amdahl's law, solved for the share
+        raise ValueError("the Karp-Flatt serial fraction needs at least 2 ranks")
+    # 2. Amdahl's law, solved for the fraction
     return (1 / speedup - 1 / ranks) / (1 - 1 / ranks)
 
 
@@ -64,7 +64,7 @@ def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000
     """Return (low, high), between which the median of the measurements lies with this confidence: a bootstrap.
 
     What might have been measured instead is imitated by drawing from what was measured; of the medians of such draws
-    the middle share `confidence` lies between low and high. The same seed gives the same interval.
+    the middle fraction `confidence` lies between low and high. The same seed gives the same interval.
     samples: (n,), n at least 2; ValueError for fewer. scipy.stats.bootstrap(method="percentile") does the same.
     """
     # 1. one measurement has no spread
@@ -75,7 +75,7 @@ def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000
     draws = np.random.default_rng(seed).choice(measured, (resamples, measured.size))
     # 3. the median of each
     medians = np.median(draws, axis=1)
-    # 4. cut off the same share at both ends
+    # 4. cut off the same fraction at both ends
     low, high = np.quantile(medians, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 

@@ -52,8 +52,8 @@ def seconds_per_phase(spans: Iterable[Span]) -> dict[str, float]:
     return dict(own)
 
 
-def busy_share(spans: Iterable[Span], names: Collection[str], begin: float, end: float) -> float:
-    """Return the share of the window from begin to end during which at least one of the named phases was running.
+def busy_fraction(spans: Iterable[Span], names: Collection[str], begin: float, end: float) -> float:
+    """Return the fraction of the window from begin to end during which at least one of the named phases was running.
 
     spans: in any order; they may overlap, lie in each other and stick out of the window. An instant counts once.
     """
@@ -64,15 +64,15 @@ def busy_share(spans: Iterable[Span], names: Collection[str], begin: float, end:
     for start, stop in asked:
         busy += max(0.0, min(stop, end) - max(start, reached))
         reached = max(reached, stop)
-    # 3. as a share of the window
+    # 3. as a fraction of the window
     return busy / (end - begin)
 
 
 class Timeline:
     """What one rank did when. Clocks of all ranks start together, at a barrier."""
 
-    def __init__(self, ranks: Comm, keep: bool) -> None:
-        ranks.barrier()
+    def __init__(self, comm: Comm, keep: bool) -> None:
+        comm.barrier()
         self._origin = time.perf_counter()
         self._keep = keep
         self._seconds: defaultdict[str, float] = defaultdict(float)

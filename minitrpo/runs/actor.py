@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.experience.collectors import Collector, EpisodeCollector, Request, SegmentCollector
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes, in_order, rows_of
@@ -71,11 +71,21 @@ def digested(algorithm: Any, plan: Any, request: Request, episodes: Episodes) ->
     own = {name: getattr(episodes, name) for name in PER_FRAGMENT}
     own |= {"mean": np.array([mean for mean, _ in raw]), "squares": np.array([squares for _, squares in raw])}
     digest = algorithm.digest(plan, episodes.filtered(request.observation_filter))
+    if not isinstance(digest, dict):
+        raise AlgorithmFailed(f"digest() must return a dict of arrays, not {type(digest).__name__}")
+    return checked(digest) | {OWN + name: array for name, array in own.items()}
+
+
+def checked(digest: dict[str, Any]) -> Arrays:
+    """Return a digest as arrays; AlgorithmFailed if one cannot travel."""
     arrays = {name: np.asarray(array) for name, array in digest.items()}
     for name, array in arrays.items():
-        if array.dtype == object or array.ndim == 0:
-            raise TypeError(f"digest() returned {name!r} of shape {array.shape}, {array.dtype}; it must have rows")
-    return arrays | {OWN + name: array for name, array in own.items()}
+        if array.dtype.kind not in "biufc" or array.ndim == 0:
+            raise AlgorithmFailed(
+                f"digest() returned {name!r}, {array.dtype} of shape {array.shape}; it must be an array of numbers "
+                "with a row for each step or for each fragment"
+            )
+    return arrays
 
 
 def in_episode_order(parts: list[Arrays]) -> Gathered:
@@ -84,21 +94,26 @@ def in_episode_order(parts: list[Arrays]) -> Gathered:
     own = {name: np.concatenate([part[OWN + name] for part in parts]) for name in (*PER_FRAGMENT, "mean", "squares")}
     order = in_order(own["numbers"], own["starts"])
     rows = rows_of(order, own["lengths"])
+    batch = {}
+    for name in sorted({name for part in parts for name in part if not name.startswith(OWN)}):
+        per_step = _per_step(name, parts)
+        batch[name] = np.concatenate([part[name] for part in parts])[rows if per_step else order]
+    return Gathered(batch, {name: array[order] for name, array in own.items()})
+
+
+def _per_step(name: str, parts: list[Arrays]) -> bool:
+    """Return whether an array has a row for each step, not for each fragment; where both fit there is no difference."""
     steps = [int(part[OWN + "lengths"].sum()) for part in parts]
     fragments = [len(part[OWN + "lengths"]) for part in parts]
-    batch = {}
-    for name in parts[0]:
-        if name.startswith(OWN):
-            continue
-        sent = [part[name] for part in parts]
-        sizes = [len(array) for array in sent]
-        if sizes not in (steps, fragments):
-            raise ValueError(
-                f"digest() returned {name!r} with {sizes[0]} rows, for {steps[0]} steps in {fragments[0]} fragments: "
-                "it must have one row for each step or for each fragment"
-            )
-        batch[name] = np.concatenate(sent)[rows if sizes == steps else order]
-    return Gathered(batch, {name: array[order] for name, array in own.items()})
+    rows = [len(part.get(name, ())) for part in parts]
+    shapes = {part[name].shape[1:] for part in parts if name in part}
+    if rows not in (steps, fragments) or len(shapes) > 1:
+        r = next((i for i in range(len(parts)) if rows[i] not in (steps[i], fragments[i])), 0)
+        raise AlgorithmFailed(
+            f"digest() returned {name!r} with {rows[r]} rows of shapes {shapes} for {steps[r]} steps in {fragments[r]} "
+            "fragments: it must have one row for each step or for each fragment, all of one shape"
+        )
+    return rows == steps
 
 
 def gather(comm: Comm, own: Arrays) -> Gathered | None:

@@ -94,8 +94,8 @@ def presets(algorithm: Any) -> dict[str, Preset]:
     return {"default": Preset("the defaults below"), **getattr(algorithm, "presets", {})}
 
 
-def job_parser() -> RootParser:
-    """Return a parser of what every run can be told; it knows no algorithm."""
+def job_parser(defaults: dict[str, Any] | None = None) -> RootParser:
+    """Return a parser of what every run can be told; `defaults`: those that an algorithm changes."""
     parser = RootParser(add_help=False, allow_abbrev=False)
     group = parser.add_argument_group("the job")
     group.add_argument("--out", metavar="DIR", help="run folder to create (default: runs/ENV-seedS, numbered)")
@@ -111,31 +111,33 @@ def job_parser() -> RootParser:
     group.add_argument(
         "--stuck-after", type=float, default=30.0, metavar="S", help="end the job if an environment stands still (30 s)"
     )
-    add_options(parser.add_argument_group("the run"), Settings)
+    add_options(parser.add_argument_group("the run"), Settings, defaults or {})
     return parser
 
 
 def train_parser(algorithm: Any, name: str, program: str) -> RootParser:
     """Return the command line of `train` for one algorithm."""
+    choices = presets(algorithm)
+    defaults = {**choices["default"].values, "algorithm": name}
     parser = RootParser(
         prog=program,
         allow_abbrev=False,
-        parents=[job_parser()],
+        parents=[job_parser(defaults)],
         description="Train a policy. Alone, or on 8 ranks: mpiexec -n 8 python mpi_scripts/train.py --env ID",
         epilog="A run with the same settings and seed gives the same policy, to the bit, on any number of ranks.",
     )
     group = parser.add_argument_group(f"the algorithm {name}")
-    choices = presets(algorithm)
-    told = "; ".join(f"{key}: {preset.text}" for key, preset in choices.items())
-    group.add_argument("--preset", choices=sorted(choices), default="default", help=told.replace("%", "%%"))
-    add_options(group, algorithm.Settings)
+    text = "; ".join(f"{key}: {preset.text}" for key, preset in choices.items())
+    group.add_argument("--preset", choices=sorted(choices), default="default", help=text.replace("%", "%%"))
+    add_options(group, algorithm.Settings, defaults)
     return parser
 
 
-def add_options(group: Any, settings: Any) -> None:
-    """Add an option for every field of a dataclass of settings."""
+def add_options(group: Any, settings: Any, defaults: dict[str, Any]) -> None:
+    """Add an option for every field of a dataclass of settings; `defaults`: those that differ from the fields'."""
     for f in fields(settings):
-        notes = [f"default: {f.default}"] + ([f"source: {f.metadata['source']}"] if f.metadata["source"] else [])
+        default, source = defaults.get(f.name, f.default), f.metadata["source"]
+        notes = [f"default: {default}"] + ([f"source: {source}"] if source and default == f.default else [])
         group.add_argument(
             flag(f.name),
             type=whole if isinstance(f.default, int) else type(f.default),

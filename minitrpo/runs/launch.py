@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from minitrpo.errors import BadInput, EpisodeFailed
+from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
 from minitrpo.parallel.comm import Comm, connect, launched_rank
 from minitrpo.parallel.watchdog import Watchdog
 
@@ -79,8 +79,8 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
 
 
 def explain(error: BaseException) -> str:
-    """Return what to print of a failure: one line for an episode, the whole traceback for a bug of ours."""
-    if isinstance(error, EpisodeFailed):
+    """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
+    if isinstance(error, EpisodeFailed | AlgorithmFailed):
         return f"stopped: {error}"
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()
 

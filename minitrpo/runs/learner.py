@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.interface import Plan
+from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.collectors import UNFINISHED, Collector, Request
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.filters import ObservationFilter
@@ -45,9 +46,9 @@ class Learner:
         self.iteration += 1
         self.env_steps += gathered.steps
         columns = self.algorithm.learn(gathered.batch, update_rng(self.settings.seed, self.iteration))
-        missing = set(self.algorithm.columns) ^ set(columns or ())
-        if missing:
-            raise ValueError(f"learn() must return exactly its columns {self.algorithm.columns}: see {sorted(missing)}")
+        if not isinstance(columns, dict) or set(columns) != set(self.algorithm.columns):
+            result = sorted(columns) if isinstance(columns, dict) else type(columns).__name__
+            raise AlgorithmFailed(f"learn() must return a dict of its columns {self.algorithm.columns}, not {result}")
         own = gathered.fragments
         for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
             self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them

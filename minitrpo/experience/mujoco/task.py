@@ -5,8 +5,8 @@ Gymnasium computes for one. For the bits, sums run over the last axis of contigu
 in float32 as the actions are, and no formula is rearranged.
 
 A task reads `state`, the slots of one tick: `state.qpos` (k, nq), `state.qvel` (k, nv) and the arrays it names in
-`reads`. After a step `state.qpos` and `state.qvel` are new, while all else still describes the last evaluation of the dynamics
-inside that step, as in MuJoCo itself.
+`reads`. After a step `state.qpos` and `state.qvel` are new, while all else still describes the last evaluation of the
+dynamics inside that step, as in MuJoCo itself.
 
 Source: Gymnasium's documentation and `gymnasium/envs/mujoco/*_v5.py`; the constants are theirs.
 """

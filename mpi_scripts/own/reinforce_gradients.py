@@ -1,0 +1,55 @@
+"""REINFORCE with gradients travelling instead of samples: only digest() and learn() differ from reinforce.py.
+
+mpiexec -n 2 python mpi_scripts/train.py --algorithm reinforce_gradients:Reinforce --env CartPole-v1
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minitrpo.algorithms import Plan, Preset, Purpose, option
+from minitrpo.policy_gradient import policy_gradient
+from minitrpo.returns import discounted_sums
+
+
+@dataclass(frozen=True)
+class Settings:  # --help shows them, their limits are checked
+    step_size: float = option(0.05, "how far an update moves theta, the gradient's length being 1", above=0)
+    discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
+
+
+class Reinforce:
+    """Monte-Carlo policy gradient with the batch's mean as baseline (Williams 1992), in steps of one length."""
+
+    Settings = Settings
+    columns = ("gradient_norm",)  # what learn() adds to metrics.csv
+    presets = {"default": Preset("many small updates", {"steps_per_update": 2_000})}  # optional
+
+    def __init__(self, settings, context):  # the same on every rank
+        self.settings, self.policy = settings, context.policy
+        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
+
+    def plan(self):  # on the root: what to play next
+        return Plan(self.theta)
+
+    def digest(self, plan, episodes):  # on every rank: two sums of gradients for each fragment; see learn()
+        rows = []
+        for e in episodes.fragments():
+            returns = discounted_sums(e.rewards, self.settings.discount, e.last)
+            weights = (returns, np.ones(e.steps))
+            u, v = (policy_gradient(self.policy, plan.theta, e.observations, e.actions, w) for w in weights)
+            rows.append(np.concatenate([e.steps * u, e.steps * v, [returns.sum(), e.steps]]))
+        return {"gradients": np.array(rows)}
+
+    def learn(self, batch, rng):  # on the root: the gradient is linear in the baseline, which nobody knew before
+        u, v, (returns, steps) = np.split(batch["gradients"].sum(axis=0), [len(self.theta), 2 * len(self.theta)])
+        g = (u - returns / steps * v) / steps
+        norm = np.linalg.norm(g)
+        self.theta = self.theta + self.settings.step_size * g / (norm + 1e-8)
+        return {"gradient_norm": norm}
+
+    def state(self):  # what a checkpoint holds: a dict of arrays, theta among them
+        return {"theta": self.theta}
+
+    def restore(self, arrays):
+        self.theta = arrays["theta"]
