@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitrpo.checks import check, names
-from minitrpo.classroom import JobFailed, budget, compare, launch, launch_code, play, train
+from minitrpo.classroom import JobFailed, budget, compare, mpiexec, mpiexec_code, play, recorded, train
 
 HELLO = "from mpi4py import MPI; c = MPI.COMM_WORLD; t = c.allreduce(1); c.rank or print('ranks', t, c.size)"
 
@@ -29,20 +29,20 @@ def test_compare_prints_guess_and_measurement(capsys):
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_piece_of_code_runs_on_ranks_that_see_each_other(ranks):
-    assert launch_code(ranks, HELLO) == f"ranks {ranks} {ranks}\n"
+    assert mpiexec_code(ranks, HELLO) == f"ranks {ranks} {ranks}\n"
     assert "mpi4py" not in sys.modules, "the process that launches never starts MPI"
 
 
 def test_a_failing_rank_is_shown():
     with pytest.raises(JobFailed, match="the second rank is ill"):
-        launch_code(
+        mpiexec_code(
             2, "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 1: raise SystemExit('the second rank is ill')"
         )
 
 
 def test_a_job_that_does_not_end_is_ended():
     with pytest.raises(JobFailed, match="no end after 2 s"):
-        launch_code(2, "import time; time.sleep(1000)", timeout=2)
+        mpiexec_code(2, "import time; time.sleep(1000)", timeout=2)
 
 
 def test_ranks_of_a_foreign_launcher_are_noticed(monkeypatch, tmp_path):
@@ -50,15 +50,26 @@ def test_ranks_of_a_foreign_launcher_are_noticed(monkeypatch, tmp_path):
     fake = tmp_path / "mpiexec"
     fake.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     fake.chmod(0o755)
-    monkeypatch.setattr("minitrpo.classroom.mpiexec", lambda: str(fake))
+    monkeypatch.setattr("minitrpo.runs.jobs.launcher", lambda: str(fake))
     with pytest.raises(JobFailed, match="2 ranks were started and this one sees 1"):
-        launch(2, "train.py", "--env", "CartPole-v1", "--out", tmp_path / "run")
+        mpiexec(2, "train", "--env", "CartPole-v1", "--out", tmp_path / "run")
 
 
 def test_train_returns_the_run_folder():
     folder = train(2, "--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500)
     assert folder.columns()["ranks"].tolist()[-1] == 2
-    assert folder.load_checkpoint()["counters"][1] >= 1000
+    assert folder.load_checkpoint()["run_counters"][1] >= 1000
+
+
+def test_a_recorded_file_is_found_near_the_notebook_or_in_the_clone(monkeypatch, tmp_path):
+    for folder in (tmp_path / "recorded", tmp_path / "solutions"):
+        folder.mkdir()
+    monkeypatch.chdir(tmp_path / "solutions")
+    assert recorded("05_seeds.csv").read_text().startswith("env,seed,")
+    (tmp_path / "recorded" / "05_seeds.csv").write_text("here")
+    assert recorded("05_seeds.csv").read_text() == "here"
+    with pytest.raises(FileNotFoundError, match=r"no recorded/no_such\.csv"):
+        recorded("no_such.csv")
 
 
 def test_a_wrong_setting_is_shown_as_the_script_says_it():

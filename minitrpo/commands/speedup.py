@@ -131,7 +131,7 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 
 def draw(lines: list[dict[str, Any]], title: str, path: Path) -> None:
-    """Draw time per phase, speed-up, efficiency and Karp-Flatt share against ranks."""
+    """Draw time per phase, speed-up, efficiency and Karp-Flatt fraction against ranks."""
     from matplotlib import pyplot as plt
 
     plt.switch_backend("Agg")
@@ -163,7 +163,7 @@ def draw(lines: list[dict[str, Any]], title: str, path: Path) -> None:
 
 
 def new_folder(args: Any) -> Path:
-    """Return a new folder for the results; BadInput if --out holds something or cannot be parser."""
+    """Return a new folder for the results; BadInput if --out holds something or cannot be made."""
     name = f"speedup-{args.env.rpartition(':')[2].replace('/', '-')}{'-weak' if args.weak else ''}"
     free = (Path("runs") / f"{name}-{number:02d}" for number in range(1, 10_000))
     path = Path(args.out) if args.out else next(path for path in free if not path.exists())

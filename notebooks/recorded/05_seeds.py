@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.start import provenance
+from minitrpo.runs.provenance import provenance
 
 HERE = Path(__file__).parent
 TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"

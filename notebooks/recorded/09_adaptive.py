@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.start import provenance
+from minitrpo.runs.provenance import provenance
 
 HERE = Path(__file__).parent
 TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"

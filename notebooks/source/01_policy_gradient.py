@@ -58,9 +58,9 @@ env = make("CartPole-v1")
 observation, _ = env.reset(seed=0)
 print("position m, speed m/s, angle rad, turning rad/s | action: 0 left, 1 right | reward")
 for action in (1, 1, 0):
-    following, reward, terminated, truncated, _ = env.step(action)
+    next_observation, reward, terminated, truncated, _ = env.step(action)
     print(np.round(observation, 2), "|", action, "|", reward)
-    observation = following
+    observation = next_observation
 env.close()
 
 # %% [markdown]
@@ -302,10 +302,10 @@ plt.show()
 # the past: those terms have expectation 0 (the mean score, for the second time) and only add noise. Leave them out, and the
 # weight of step $t$ is its **reward-to-go** $\sum_{k \ge t} r_k$.
 #
-# One more knob. Far rewards say little about this action, so they get smaller weights: $\sum_{k \ge t} \gamma^{k-t} r_k$, with
-# a **discount** $\gamma$ such as 0.99. That trades a little bias for less noise; with $\gamma = 1$ all count alike.
+# One more setting. Far rewards say little about this action, so they get smaller weights: $\sum_{k \ge t} \gamma^{k-t} r_k$,
+# with a **discount** $\gamma$ such as 0.99. That trades a little bias for less noise; with $\gamma = 1$ all count alike.
 #
-# Episodes lie one behind the other in flat arrays, and a mask `last` marks the last step of each. With
+# Episodes lie one after the other in flat arrays, and a mask `last` marks the last step of each. With
 # $y_t = x_t + \gamma \, y_{t+1}$, one walk from the end to the beginning is enough. At a border, start afresh.
 #
 # ### Exercise 3: `discounted_sums`
@@ -479,11 +479,11 @@ print(f"CartPole with its policy runs {0.02 * batch.episodes.steps / seconds[0]:
 # mean of their means is something else as soon as their shares differ, as when a fast worker plays more episodes:
 
 # %%
-pieces = batch.episodes.slices()
-cuts = (np.array([0.1, 0.3, 0.6]) * len(pieces)).astype(int)
+slices = batch.episodes.slices()  # of each episode
+cuts = (np.array([0.1, 0.3, 0.6]) * len(slices)).astype(int)
 sums, counts = [], []
-for share in np.split(np.arange(len(pieces)), cuts):
-    i = np.arange(pieces[share[0]].start, pieces[share[-1]].stop)
+for share in np.split(np.arange(len(slices)), cuts):
+    i = np.arange(slices[share[0]].start, slices[share[-1]].stop)
     observations, actions = batch.episodes.observations[i], batch.actions[i]
     sums.append(len(i) * mine.policy_gradient(policy, played.theta, observations, actions, advantages[i]))
     counts.append(len(i))

@@ -28,18 +28,18 @@
 # *About 60 minutes to teach, under a minute to run. You need: derivatives in several variables, lecture 01.*
 
 # %%
-import inspect
 import time
 from collections.abc import Callable
 
 import autograd.numpy as np
 import ipywidgets
-from autograd import grad, hessian, make_hvp
+from autograd import grad, hessian, jacobian, make_hvp
+from autograd.differential_operators import make_ggnvp
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play
-from minitrpo.natural_gradient import _block_product, blocks, mean_kl
+from minitrpo.natural_gradient import mean_kl
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy, log_softmax
 from minitrpo.policy_gradient import policy_gradient, score
 
@@ -147,8 +147,8 @@ t = np.linspace(-0.1, 0.1, 41)
 frozen = [kl_from_old(theta + x * d) for x in t]
 moving = []
 for x in t:
-    rows = policy.distribution(theta + x * d, states)
-    moving.append(mean_kl(policy, rows, rows))
+    dist_params = policy.distribution(theta + x * d, states)
+    moving.append(mean_kl(policy, dist_params, dist_params))
 
 figure, axis = plt.subplots(figsize=(7, 3.6))
 axis.plot(t, frozen, "o", color=BLUE, markersize=4, label="KL, old policy kept as it was")
@@ -366,43 +366,53 @@ plt.show()
 # ## $F v$ without $F$
 #
 # A policy for HalfCheetah has 5,708 parameters, so $F$ has 33 million entries. Lecture 03 will solve $F x = g$ from products
-# $F v$ alone. So how do we multiply by a matrix that is never written down? Follow the policy: the parameters give rows of
-# numbers (mean and `log_std` in every state), and the rows give the KL.
+# $F v$ alone. So how do we multiply by a matrix that is never written down? Follow the policy: $\theta$ gives the
+# distribution parameters $y$ (mean and `log_std` in every state), and these give the KL.
 #
-# $$\theta \;\xrightarrow{\;f\;}\; \text{rows} \;\xrightarrow{\;h\;}\; \mathrm{KL}, \qquad F v = J^\top \big( H\, (J v) \big)$$
+# $$\theta \;\xrightarrow{\;f\;}\; y \;\xrightarrow{\;h\;}\; \mathrm{KL}, \qquad F v = J^\top \big( H\, (J v) \big)$$
 #
 # with $J$ the derivatives of $f$ and $H$ the second derivatives of $h$, which are simple: $1/\sigma^2$ for a mean and 2 for
-# a `log_std`. In words: push $v$ forwards through the network (how do the rows change?), weigh it by $H$ (how many nats is
-# that?), pull it backwards (what does that say about the parameters?). The chain rule has another term, the slope of $h$
+# a `log_std`. In words: push $v$ forwards through the network (how does $y$ change?), weigh it by $H$ (how many nats is
+# that?), pull it backwards (what does that say about $\theta$?). The chain rule has another term, the slope of $h$
 # times the second derivatives of the network; but that slope is 0 at the old policy. *The vanishing gradient that worried
 # us is what makes this exact.*
+#
+# autograd's `make_ggnvp` ("generalised Gauss-Newton vector product") does exactly this. In small, with an $f$ and an $h$
+# of no meaning, beside the same product by matrices:
+
 
 # %%
-print(inspect.getsource(_block_product))
-print("blocks(5000) =", blocks(5000))
-v = np.random.default_rng(3).standard_normal(len(theta))
-by_passes = _block_product(policy, theta, states)(v) / len(states)
-print(f"largest entry of F v {np.max(np.abs(F @ v)):.3g}, largest difference {np.max(np.abs(by_passes - F @ v)):.1e}")
+def f(x):
+    """Two parameters give three numbers."""
+    return np.array([x[0] ** 2, x[0] * x[1], 3.0 * x[1]])
+
+
+def h(y):
+    """Three numbers give one."""
+    return np.sum(y**4) / 12
+
+
+x, v = np.array([1.0, 2.0]), np.array([0.5, -1.0])
+J, H = jacobian(f)(x), hessian(h)(f(x))
+print("J' H J v by matrices:", J.T @ (H @ (J @ v)), " make_ggnvp(f, h)(x)(v):", make_ggnvp(f, h)(x)(v))
 
 # %% [markdown]
-# `make_ggnvp` ("generalised Gauss-Newton vector product") is autograd's function for exactly this: given $f$, $h$ and
-# $\theta$ it runs the network once, records every operation on **tapes**, and returns a function that replays the tapes
-# for each new $v$. (For the two passes through the network, $J v$ and $J^\top u$, the tapes call code written by hand in
-# `minitrpo/perceptron.py`: nearly twice as fast, and tested against autograd's own.) `_block_product` returns the product
-# for the *sum* of the KL over some rows; it agrees with the dense $F$. Long batches are cut into `blocks`, whose tapes fit
-# into the processor's cache and replay faster there.
+# `make_ggnvp(f, h)(x)` runs $f$ and $h$ once, records every operation on **tapes**, and returns a function that replays the
+# tapes for each new $v$. (For the two passes through the network, $J v$ and $J^\top u$, the tapes call code written by hand
+# in `minitrpo/perceptron.py`: nearly twice as fast, and tested against autograd's own.)
 #
-# Your turn: put the blocks together into the *mean* over all states, without ever writing $F$ down. And add **damping**:
-# return $(F + \lambda I)\, v$. Some directions in $\theta$ hardly change the policy, and $F^{-1}$ would send us very far along
-# them; a little $\lambda$ says that parameters are not free after all (more in lecture 03).
+# Your turn, with the policy and the KL: return the function of $v$ that gives the product with the *mean* $F$ over all
+# states, without ever writing $F$ down. And add **damping**: return $(F + \lambda I)\, v$. Some directions in $\theta$
+# hardly change the policy, and $F^{-1}$ would send us very far along them; a little $\lambda$ says that parameters are not
+# free after all (more in lecture 03).
 #
 # ### Exercise 3: `fisher_vector_product`
 
 # %% exercise="fisher_vector_product"
 
 # %% [markdown]
-# What does it cost? The natural unit is one policy gradient on the same states. And for the small policy above we can
-# afford to write all of $F$ down:
+# Does it agree with the dense $F$ of the small policy above? And what does it cost? The natural unit is one policy
+# gradient on the same states:
 
 
 # %%
@@ -423,6 +433,8 @@ one_product = milliseconds(by_product, runner.theta)
 one_gradient = milliseconds(policy_gradient, runner.policy, runner.theta, seen, runner.actions, np.ones(len(seen)))
 print(f"{P:,} parameters: F v {one_product:.0f} ms, {one_product / one_gradient:.1f} gradients")
 by_product = mine.fisher_vector_product(policy, theta, states, 0.0)
+dense_v, difference = F @ theta, by_product(theta) - F @ theta
+print(f"largest entry of F v {np.max(np.abs(dense_v)):.3g}, largest difference {np.max(np.abs(difference)):.1e}")
 small, dense = milliseconds(by_product, theta), milliseconds(hessian(kl_from_old), theta, repeats=1)
 print(f"{len(theta)} parameters: F v {small:.1f} ms, all of F {dense:.0f} ms")
 

@@ -76,7 +76,8 @@ print(f"old policy {rewards.mean():.2f}; new policy, from the old one's presses 
 #
 # ### Exercise 1: `surrogate`
 #
-# A policy's `log_prob(rows, actions)` gives $\log \pi(a_i|s_i)$ for rows of distribution parameters, as in lecture 01.
+# A policy's `log_prob(dist_params, actions)` gives $\log \pi(a_i|s_i)$, as in lecture 01; `dist_params` are the distribution
+# parameters that its network gives in each state.
 
 # %% exercise="surrogate"
 
@@ -104,9 +105,9 @@ def natural_direction(played, scale=1.0):
     old_log_prob = policy.log_prob(old, played.actions)
 
     def evaluate(new):
-        rows = policy.distribution(new, states)
-        value = mine.surrogate(policy, rows, old_log_prob, played.actions, advantages)
-        return value - advantages.mean(), mean_kl(policy, old, rows)
+        dist_params = policy.distribution(new, states)
+        value = mine.surrogate(policy, dist_params, old_log_prob, played.actions, advantages)
+        return value - advantages.mean(), mean_kl(policy, old, dist_params)
 
     return g, x, x @ (g - residual), evaluate
 
@@ -329,15 +330,15 @@ def three_ends(limit, updates):
 
 
 # %% [markdown]
-# `three_ends` trains with backtracking and asks at each update where the other two would have ended. In what share of the
-# updates, in per cent, would the full step have broken a limit of 0.1?
+# `three_ends` trains with backtracking and asks at each update where the other two would have ended. In how many per cent
+# of the updates would the full step have broken a limit of 0.1?
 
 # %% prediction="yes"
-guess_share = 20
+guess_percent = 20
 
 # %%
 ends = {limit: three_ends(limit, budget(16, 2)) for limit in (0.01, 0.1)}
-compare("updates whose full step breaks the limit of 0.1", guess_share, 100 * np.mean(ends[0.1][:, 0] > 1), "%")
+compare("updates whose full step breaks the limit of 0.1", guess_percent, 100 * np.mean(ends[0.1][:, 0] > 1), "%")
 for limit, (full, _, _) in ((limit, kls.max(axis=0)) for limit, kls in ends.items()):
     print(f"limit {limit}: the worst full step has a KL of {full:.2f} x the limit")
 
@@ -441,7 +442,7 @@ plt.show()
 # Frans's post of 2016 asks the question with whole runs on Reacher, an arm of two joints that has to touch a target: does it
 # learn faster with a larger `max_kl`? Left, below, are numbers from the author's own logs (repository kvfrans/parallel-trpo,
 # `results/vs_fixed`, Reacher-v1, 20,000 steps per update, run 1). On the right are runs of our own, short ones: Reacher-v5,
-# 2,000 steps per update, and limits up to 0.1. `train` runs `mpi_scripts/train.py` on two ranks.
+# 2,000 steps per update, and limits up to 0.1. `train` runs `mpiexec -n 2 python -m minitrpo train`.
 
 # %%
 updates = [0, 10, 20, 50, 100]

@@ -38,17 +38,15 @@ from matplotlib import pyplot as plt
 from scipy.stats import bootstrap
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, scripts, train
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, recorded, train
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.line_search import backtracking, step_scale
-from minitrpo.natural_gradient import every_kth, fisher_vector_product
 from minitrpo.policies import Array, Policy
-from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import discounted_sums, standardise
 from minitrpo.runs.video import film
-from minitrpo.trpo import Batch, Report, _fisher, _gradient, _objective
+from minitrpo.trpo import Batch, Report, damped_fisher, objective, surrogate_gradient
 
 # %% [markdown]
 # ## A value for every state
@@ -69,8 +67,8 @@ from minitrpo.trpo import Batch, Report, _fisher, _gradient, _objective
 
 # %%
 def walks(number, limit, rng, start=None):
-    """Return places, rewards, masks `last` and `terminated` of all steps, and the place behind each walk."""
-    places, rewards, last, terminated, behind = [], [], [], [], []
+    """Return places, rewards, masks `last` and `terminated` of all steps, and the place after each walk."""
+    places, rewards, last, terminated, final_places = [], [], [], [], []
     for coins in rng.choice((-1, 1), size=(number, limit)).tolist():
         place = start or int(rng.integers(1, 10))
         for step, coin in enumerate(coins, start=1):
@@ -80,14 +78,14 @@ def walks(number, limit, rng, start=None):
             terminated.append(place in (0, 10))
             last.append(place in (0, 10) or step == limit)
             if last[-1]:
-                behind.append(place)
+                final_places.append(place)
                 break
-    return tuple(np.array(x) for x in (places, rewards, last, terminated, behind))
+    return tuple(np.array(x) for x in (places, rewards, last, terminated, final_places))
 
 
 truth = np.arange(11) / 10
 truth[[0, 10]] = 0.0  # outside, nothing more will be paid
-places, rewards, last, terminated, behind = walks(budget(3000, 1000), 20, np.random.default_rng(0))
+places, rewards, last, terminated, final_places = walks(budget(3000, 1000), 20, np.random.default_rng(0))
 print(f"{last.sum()} walks of at most 20 steps, {len(places)} steps; {terminated.sum()} walks left the corridor")
 
 # %% [markdown]
@@ -102,8 +100,9 @@ print(f"{last.sum()} walks of at most 20 steps, {len(places)} steps; {terminated
 #
 # ### Exercise 1: `next_values`
 #
-# Steps of all walks lie one after the other in flat arrays; `last` marks the last step of each piece, `terminated` those
-# behind which the task is over. Return the value of the *next* state for every step.
+# Steps of all walks lie one after the other in flat arrays; `last` marks the last step of each **fragment** (an unbroken
+# run of steps of one episode; here a walk), `terminated` those after which the task is over. Return the value of the
+# *next* state for every step.
 
 # %% exercise="next_values"
 
@@ -123,10 +122,10 @@ visits = np.bincount(places, minlength=11)
 
 
 def learned_values(over):
-    """Return the table of values that explains itself, where `over` marks the steps with nothing behind them."""
+    """Return the table of values that explains itself, where `over` marks the steps with nothing after them."""
     table = np.zeros(11)
     for _ in range(300):
-        targets = rewards + mine.next_values(table[places], table[behind], last, over)
+        targets = rewards + mine.next_values(table[places], table[final_places], last, over)
         table = np.bincount(places, targets, minlength=11) / np.maximum(visits, 1)
     return table[1:10]
 
@@ -164,7 +163,8 @@ plt.show()
 #
 # ### Exercise 2: `gae`
 #
-# `following` is what `next_values` returned. You wrote the backward sum in lecture 01: `discounted_sums` is at hand.
+# `next_values` is what your function of that name returned. You wrote the backward sum in lecture 01: `discounted_sums` is
+# at hand.
 
 # %% exercise="gae"
 
@@ -179,7 +179,7 @@ plt.show()
 guess_ignorant = 0.1
 
 # %%
-places, rewards, last, terminated, behind = walks(budget(3000, 400), 1000, np.random.default_rng(1), start=5)
+places, rewards, last, terminated, final_places = walks(budget(3000, 400), 1000, np.random.default_rng(1), start=5)
 first = np.append(0, np.flatnonzero(last)[:-1] + 1)
 direction = np.where(places[first + 1] > 5, 1, -1)  # of the first step
 
@@ -187,8 +187,8 @@ direction = np.where(places[first + 1] > 5, 1, -1)  # of the first step
 def first_advantages(quality, lam):
     """Return A of each walk's first step (left: minus A), for a critic between ignorant (0) and perfect (1)."""
     table = np.where(truth > 0, 0.5 + quality * (truth - 0.5), 0.0)
-    following = mine.next_values(table[places], table[behind], last, terminated)
-    return direction * mine.gae(rewards, table[places], following, last, 1.0, lam)[0][first]
+    after = mine.next_values(table[places], table[final_places], last, terminated)
+    return direction * mine.gae(rewards, table[places], after, last, 1.0, lam)[0][first]
 
 
 ignorant, whole_story = first_advantages(quality=0.0, lam=0.0), first_advantages(quality=0.0, lam=1.0)
@@ -241,7 +241,7 @@ _ = ipywidgets.interact(best_lambdas, quality=ipywidgets.FloatSlider(min=0, max=
 #
 # ## Is the critic any good?
 #
-# Which share of the targets' variance do its predictions explain?
+# Which fraction of the targets' variance do its predictions explain?
 #
 # $$1 - \frac{\operatorname{Var}(\text{target} - \text{predicted})}{\operatorname{Var}(\text{target})}$$
 #
@@ -256,7 +256,7 @@ _ = ipywidgets.interact(best_lambdas, quality=ipywidgets.FloatSlider(min=0, max=
 # A real task. **Reacher**: an arm of two links on a table must bring its tip to a dot; 50 steps, and the reward is minus the
 # distance to the dot, minus the effort. We play ten episodes with a fresh policy, take the discounted sums of rewards as
 # targets (with $V = 0$ and $\lambda = 1$ that is what `gae` does), and fit a perceptron to them, long and hard. It explains a
-# good share of *those* targets. And of a second batch, played by the same policy?
+# good part of *those* targets. And of a second batch, played by the same policy?
 
 # %% prediction="yes"
 guess_fresh = 0.6
@@ -264,21 +264,21 @@ guess_fresh = 0.6
 
 # %%
 def reacher_batch(seed):
-    """Return observations, times and discounted sums of rewards of ten episodes of a fresh policy."""
+    """Return observations, timesteps and discounted sums of rewards of ten episodes of a fresh policy."""
     episodes = play("Reacher-v5", steps=500, seed=seed).episodes
     zeros = np.zeros(episodes.steps)
     _, targets = mine.gae(episodes.rewards, zeros, zeros, episodes.last, 0.99, 1.0)
-    return episodes.observations, episodes.times, targets
+    return episodes.observations, episodes.timesteps, targets
 
 
 own, fresh, rng = reacher_batch(seed=0), reacher_batch(seed=1), np.random.default_rng(0)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.3), sharex=True, sharey=True)
 for critic, color in ((MLPCritic(observation_size=10, epochs=100), BLUE), (LinearCritic(observation_size=10), ORANGE)):
     state = critic.fit(critic.initialise(rng), *own, rng)
-    shares = [mine.explained_variance(critic.predict(state, *batch[:2]), batch[2]) for batch in (own, fresh)]
-    print(f"{type(critic).__name__}: explained on its own batch {shares[0]:.2f}, on a fresh one {shares[1]:.2f}")
+    explained = [mine.explained_variance(critic.predict(state, *batch[:2]), batch[2]) for batch in (own, fresh)]
+    print(f"{type(critic).__name__}: explained on its own batch {explained[0]:.2f}, on a fresh one {explained[1]:.2f}")
     if isinstance(critic, MLPCritic):
-        compare("perceptron, fresh batch", guess_fresh, shares[1])
+        compare("perceptron, fresh batch", guess_fresh, explained[1])
     for axis, batch in zip(axes, (own, fresh)):
         axis.plot(batch[2][::4], critic.predict(state, *batch[:2])[::4], ".", color=color, label=type(critic).__name__)
 for axis, name in zip(axes, ("the batch they were fitted to", "a fresh batch")):
@@ -314,14 +314,19 @@ plt.show()
 #
 # ### Exercise 4: `trpo_step`
 #
-# Direction and length. A `Batch` has `observations`, `actions` and `advantages`. All you need is imported: `policy_gradient`,
-# `every_kth` (a share of the states is enough for $F$), `fisher_vector_product`, `conjugate_gradient`, `step_scale`,
-# `backtracking`. And `_objective(policy, theta, batch)`, which returns two things: the function
-# `theta -> (surrogate gain, mean KL)` for `backtracking`, and the old policy's mean entropy (how spread out its actions
-# are). Return the new theta and `Report(**vars(search), gradient_norm=..., entropy=...)`: what the search found, the length
-# of $g$, and that entropy. `_gradient` and `_fisher`, which the package uses, call `policy_gradient` and
-# `fisher_vector_product` block by block, so that several ranks can share the blocks; you may call them on the whole batch.
-# From lecture 03: with damping or without, $x^\top A\, x = x^\top (g - \text{residual})$.
+# Direction and length. A `Batch` has `observations`, `actions` and `advantages`. All you need is imported:
+# `conjugate_gradient`, `step_scale`, `backtracking`, and three helpers that put earlier lectures to work on a batch:
+#
+# - `surrogate_gradient(policy, theta, batch)` is $g$: `policy_gradient`;
+# - `damped_fisher(policy, theta, batch, damping, fraction)` is the function $v \mapsto (F + \lambda_\text{damping} I)\, v$:
+#   `fisher_vector_product` over a fraction of the states, picked by `every_kth`;
+# - `objective(policy, theta, batch)` returns two things: the function `theta -> (surrogate gain, mean KL)` for
+#   `backtracking`, and the old policy's mean entropy (how spread out its actions are).
+#
+# All three cut the batch into blocks of rows and take the mean over the blocks: a block fits into the processor's cache,
+# and several ranks can share the blocks. Return the new theta and a `Report`: of the search `accepted`, `reason`, `trials`,
+# `gain`, `kl` and `gain_ratio`, then the length of $g$, then that entropy. From lecture 03: with damping or without,
+# $x^\top A\, x = x^\top (g - \text{residual})$.
 
 # %% exercise="trpo_step"
 
@@ -341,13 +346,13 @@ def learn(seed, updates, steps=2000, max_kl=0.05):
     for update in range(updates):
         played = play("InvertedPendulum-v5", steps, theta, seed=100 * seed + update)
         e = played.episodes
-        values = critic.predict(state, e.observations, e.times)
+        values = critic.predict(state, e.observations, e.timesteps)
         final_values = critic.predict(state, e.final_observations, (e.starts + e.lengths).astype(float))
-        following = mine.next_values(values, final_values, e.last, e.terminated_steps)
-        advantages, targets = mine.gae(e.rewards, values, following, e.last, 0.99, 0.97)
+        after = mine.next_values(values, final_values, e.last, e.terminated_steps)
+        advantages, targets = mine.gae(e.rewards, values, after, e.last, 0.99, 0.97)
         batch = Batch(e.observations, played.actions, standardise(advantages))
         theta, _ = mine.trpo_step(played.policy, played.theta, batch, max_kl)
-        state = critic.fit(state, e.observations, e.times, targets, rng)
+        state = critic.fit(state, e.observations, e.timesteps, targets, rng)
         log.append((e.returns.mean(), mine.explained_variance(values, targets)))
     return np.array(log)
 
@@ -388,13 +393,13 @@ plt.show()
 
 
 # %%
-def suspect(rewards, values, following, last, discount, gae_lambda):
+def suspect(rewards, values, next_values, last, discount, gae_lambda):
     T = len(rewards)
     adv = np.zeros(T)
     lastgaelam = 0.0
     for t in reversed(range(T)):
         nonterminal = 1.0 - last[t + 1] if t + 1 < T else 0.0
-        error = rewards[t] + discount * following[t] - values[t]
+        error = rewards[t] + discount * next_values[t] - values[t]
         lastgaelam = error + discount * gae_lambda * nonterminal * lastgaelam
         adv[t] = lastgaelam
     return adv, adv + values
@@ -416,9 +421,8 @@ _ = hunt("gae", suspect)
 # 1,000 steps an episode. It has to look far ahead: its discount is 0.9999.
 
 # %%
-recorded = scripts().parent / "notebooks" / "recorded"
-table = np.genfromtxt(recorded / "05_seeds.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
-about = json.loads((recorded / "05_seeds.json").read_text())
+table = np.genfromtxt(recorded("05_seeds.csv"), delimiter=",", names=True, dtype=None, encoding="utf-8")
+about = json.loads(recorded("05_seeds.json").read_text())
 print(f"{about['command']}: {about['date'][:10]}, {about['machine']}, {about['cores']} cores, one process a run")
 print("as in:", about["runs"][-1])
 
@@ -519,8 +523,8 @@ for when, runs in (("150,000", half), ("300,000", end)):
 # %% [markdown]
 # All of it is luck. Henderson et al. (2018) split ten runs of TRPO on HalfCheetah into two groups of five and got two curves
 # that look like two algorithms. So draw an interval. But is a 95 % interval from *five* seeds what it says? Imagine
-# normally distributed results; take five, compute the interval as above; repeat. In what share of these experiments does
-# the interval contain the true mean?
+# normally distributed results; take five, compute the interval as above; repeat. In what fraction of these experiments
+# does the interval contain the true mean?
 
 # %% prediction="yes"
 guess_coverage = 0.95
@@ -528,7 +532,7 @@ guess_coverage = 0.95
 # %%
 worlds = np.random.default_rng(2).standard_normal((5, budget(1000, 300)))  # a column is an experiment; true mean 0
 low, high = mean_interval(worlds, resamples=1000)
-compare("share of '95 %' intervals that contain the truth", guess_coverage, np.mean((low <= 0) & (high >= 0)))
+compare("fraction of '95 %' intervals that contain the truth", guess_coverage, np.mean((low <= 0) & (high >= 0)))
 
 # %% [markdown]
 # Five numbers say little about the tails they come from, and the bootstrap believes them. So: at least five seeds;

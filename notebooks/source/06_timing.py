@@ -23,7 +23,7 @@
 # |---|---|---|
 # | `timed` | `minitrpo/parallel/timing.py` | - |
 # | `seconds_per_phase` | `minitrpo/parallel/timing.py` | section 4: "the biggest bottleneck"; the first figure of Frans's post |
-# | `busy_share` | `minitrpo/parallel/timing.py` | - |
+# | `busy_fraction` | `minitrpo/parallel/timing.py` | - |
 # | `read_chrome_trace` | `minitrpo/parallel/timing.py`; `train.py --trace` writes | - |
 #
 # *About 45 minutes to teach, under two minutes to run. You need: lecture 05 (what one update of TRPO does).*
@@ -43,58 +43,53 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, train
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, one_process, train
 from minitrpo.experience.environments import describe, make
-from minitrpo.parallel.comm import SerialComm
-from minitrpo.parallel.timing import Span, Timeline, read_chrome_trace
-from minitrpo.runs.collecting import Collector
-from minitrpo.runs.learner import Learner
-from minitrpo.runs.settings import Settings
+from minitrpo.parallel.timing import Span, read_chrome_trace
 
 # %% [markdown]
 # ## One iteration, taken apart
 #
-# Lecture 05 trained policies with `mpi_scripts/train.py`. Its loop has two halves. A **collector** plays episodes with
-# the current policy until it has about as many steps as were asked for. A **learner** turns them into a better policy.
-# Here are the two as objects, for Reacher (a two-jointed arm; an episode is 50 steps) and the 20,000 steps per update
-# of Frans's post. `SerialComm()` means: one process, nobody to share the work with.
+# Lecture 05 trained policies with `mpi_scripts/train.py`. Its loop has two halves. A **worker** collects: it plays
+# episodes with the current policy until it has about as many steps as were asked for. A **learner** turns them into a
+# better policy, by an algorithm that it holds, here TRPO. Here are the two as objects, for Reacher (a two-jointed arm;
+# an episode is 50 steps) and the 20,000 steps per update of Frans's post. `one_process` means: one of each, and nobody
+# to share the work with.
 
 # %%
 STEPS = budget(20_000, 1_000)
-settings = Settings(env="Reacher-v5", steps_per_update=STEPS, physics="gymnasium")
-spec = describe(settings.env)
-collector = Collector(settings, spec, SerialComm())
-learner = Learner(settings, spec)
+learner, worker = one_process(env="Reacher-v5", steps_per_update=STEPS, physics="gymnasium")
 
 # %% [markdown]
 # A stopwatch is two looks at a clock, and a difference. We do the whole iteration twice and keep the second: the first
 # one also pays for things that happen only once (memory is claimed, caches are filled). Such a **warm-up** is thrown
 # away in every serious measurement.
 #
-# Frans's numbers per update: 17.9 s collecting, 1.4 s learning, on one process. What share goes into collecting on
-# *your* machine, with the same number of steps? Type it in percent.
+# Frans's numbers per update: 17.9 s collecting, 1.4 s learning, on one process. What fraction goes into collecting on
+# *your* machine, with the same number of steps? Type it in per cent.
 
 # %% prediction="yes"
-guess_share = 85
+guess_fraction = 85
 
 # %%
 for _ in range(2):
-    collector.pool.refill()  # the requests for episodes; lecture 07
+    plan, request = learner.plan()
+    worker.collector.refill()  # with requests for episodes; lecture 07
     begun = time.perf_counter()
-    episodes = collector.collect(learner.plan())
+    gathered, _ = worker.collect(plan, request, checkpoint=False)
     between = time.perf_counter()
-    learner.learn(episodes, Timeline(SerialComm(), keep=False))
+    learner.learn(gathered)
     collect_s, update_s = between - begun, time.perf_counter() - between
-print(f"{episodes.steps:,} steps: {collect_s:.2f} s collecting, {update_s:.2f} s learning")
-compare("share of collecting", guess_share, 100 * collect_s / (collect_s + update_s), "%")
+print(f"{gathered.steps:,} steps: {collect_s:.2f} s collecting, {update_s:.2f} s learning")
+compare("fraction of collecting", guess_fraction, 100 * collect_s / (collect_s + update_s), "%")
 print(f"{os.cpu_count()} cores; on average {os.getloadavg()[0]:.1f} programs wanted one in the last minute")
 
 # %% [markdown]
 # (The last line is part of the measurement. When more programs want to run than there are cores, your clock shows their
-# work, too: then close them, or trust the shares more than the seconds.)
+# work, too: then close them, or trust the fractions more than the seconds.)
 #
-# If the share differs from his, the section "2016 and today" asks why. First the instrument: with a third and a fourth
-# phase, a cell like the one above is more stopwatch than program.
+# If the fraction differs from his, the section "2016 and today" asks why. First the instrument: with a third and a
+# fourth phase, a cell like the one above is more stopwatch than program.
 #
 # ## A stopwatch that stays out of the way
 #
@@ -118,7 +113,7 @@ for clock in (time.time, time.perf_counter, time.process_time):
 #
 # ```python
 # with timed(spans.append, "collect"):
-#     episodes = collector.collect(plan)
+#     episodes = collector.collect(request)
 # ```
 #
 # Python does something when a `with` block begins and something when it ends, *however* it ends. What it does is said
@@ -156,15 +151,15 @@ for clock in (time.time, time.perf_counter, time.process_time):
 # itself costs.
 
 # %%
-env = make("Reacher-v5")
-policy, theta, rng = learner.policy, learner.theta, np.random.default_rng(0)
+spec, env = describe("Reacher-v5"), make("Reacher-v5")
+policy, theta, rng = learner.algorithm.policy, learner.algorithm.theta, np.random.default_rng(0)
 spans = []
 for step in range(budget(3000, 500)):
     if step % 50 == 0:
         observation, _ = env.reset(seed=step)
     with mine.timed(spans.append, "policy"):
-        row = policy.distribution(theta, observation[None])
-        action = policy.sample(row, policy.draw_noise(rng, 1))
+        dist_params = policy.distribution(theta, observation[None])
+        action = policy.sample(dist_params, policy.draw_noise(rng, 1))
     with mine.timed(spans.append, "environment"):
         observation, *_ = env.step(spec.stretched(action)[0])
     with mine.timed(spans.append, "nothing"):
@@ -185,13 +180,14 @@ print(f"Reacher runs {1e6 * env.unwrapped.dt / micro['environment']:.0f} times f
 # the stopwatch: round a *phase* it is free, round a *step* it can be noticed, round a multiplication it would measure
 # itself.
 #
-# Both parts of a step count. So `Collector` plays 16 episodes in lockstep: one matrix product serves 16 observations.
+# Both parts of a step count. So a worker plays up to 16 episodes in lockstep: one matrix product serves 16
+# observations.
 #
 # ## A run that writes down its spans
 #
 # The package's training loop is full of these stopwatches; its option `--trace` writes every span to a file. In a
-# notebook, `train(ranks, options)` runs `mpiexec -n ranks python mpi_scripts/train.py options` and returns the folder
-# that the run leaves.
+# notebook, `train(ranks, options)` runs `mpiexec -n ranks python -m minitrpo train options`, which is the same program
+# as `mpi_scripts/train.py`, and returns the folder that the run leaves.
 
 # %%
 ONE = ("--steps-per-update", STEPS, "--total-steps", budget(3, 2) * STEPS, "--trace")
@@ -204,11 +200,11 @@ for name, begins, lasts in spans[:10]:
 # | phase | what happens in it |
 # |---|---|
 # | broadcast | rank 0 sends the policy to all **ranks** (so MPI calls the processes of a job) |
-# | collect | every rank plays episodes |
+# | collect | every rank plays episodes, and prepares what is to travel: its steps, and the mean and variance of each episode's observations, for the filter |
 # | wait | who is done waits for the others |
-# | gather | the steps of all ranks go to rank 0 |
-# | update | rank 0 learns. Inside: **advantages**, **policy** (gradient, conjugate gradient, line search), **critic** (fitting the value function), **filter** (statistics of the observations) |
-# | checkpoint | rank 0 saves everything |
+# | gather | what was prepared goes to rank 0, which puts it in the order of the episodes' numbers |
+# | update | rank 0 learns. Inside: **advantages**, **policy** (gradient, conjugate gradient, line search), **critic** (fitting the value function), and **broadcast**, nearly nothing here (sending samples to other ranks if those learn, too; lecture 08) |
+# | checkpoint | rank 0 writes the log, and saves everything |
 # | idle | ranks other than 0 wait for the next broadcast |
 #
 # Now add up the durations by name, as a hasty person would:
@@ -221,8 +217,8 @@ whole = max(begins + lasts for _, begins, lasts in spans)
 print(f"all phases together: {sum(hasty.values()):.2f} s. The whole run: {whole:.2f} s")
 
 # %% [markdown]
-# More seconds than there were! Policy and critic are in the sum twice, as themselves and as parts of `update`. In
-# shares of *that*, collecting comes out too small. Each instant should count once: for the **innermost** span it lies
+# More seconds than there were! Policy and critic are in the sum twice, as themselves and as parts of `update`. As a
+# fraction of *that*, collecting comes out too small. Each instant should count once: for the **innermost** span it lies
 # in. `update` then keeps what none of its parts took.
 #
 # The list helps: a span is recorded when it ends, so all that happened inside a span stands *before* it. Spans on one
@@ -282,8 +278,8 @@ others = {
 for label, (name, physics, critic) in budget(others, {}).items():
     bills[label] = per_update(train(1, "--env", name, "--physics", physics, "--critic", critic, *ONE))
 for label, bill in bills.items():
-    share = bill["collect"] / sum(bill.values())
-    print(f"{label:30} {sum(bill.values()):5.2f} s per update, {100 * share:3.0f} % collecting")
+    fraction = bill["collect"] / sum(bill.values())
+    print(f"{label:30} {sum(bill.values()):5.2f} s per update, {100 * fraction:3.0f} % collecting")
 
 # %%
 frans_collect = np.array([17.93, 9.47, 6.44, 5.57, 5.12, 5.12, 5.16, 5.21])  # medians, 1 to 8 threads on 5 cores
@@ -302,7 +298,7 @@ for label, bar in bars.items():
             axis.barh(label, seconds * unit, left=edge * unit, color=color)
 left.invert_yaxis()
 left.set(xlabel=f"seconds per update (2016: 20,000 steps; today: {STEPS:,})")
-right.set(xlabel="share of the iteration (%)", xlim=(0, 100))
+right.set(xlabel="per cent of the iteration", xlim=(0, 100))
 swatches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in (BLUE, GREEN, PURPLE, GREY, ORANGE)]
 names = ("collect", "policy", "critic", "all the rest", "learner of 2016 (not split)")
 figure.legend(swatches, names, loc="upper center", ncols=5)
@@ -317,8 +313,8 @@ plt.show()
 #
 # ## Amdahl's law: how much can it bring?
 #
-# Say a share $c$ of an iteration is collecting. $P$ ranks divide that part by $P$ at best; the rest stays as it is. So
-# the **speed-up**, old time over new time, is at most
+# Say a fraction $c$ of an iteration is collecting. $P$ ranks divide that part by $P$ at best; the rest stays as it is.
+# So the **speed-up**, old time over new time, is at most
 #
 # $$S(P) = \frac{1}{(1 - c) + c / P} \;\le\; \frac{1}{1 - c}.$$
 #
@@ -331,20 +327,20 @@ guess_limit = 4
 
 # %%
 def amdahl(collecting, ranks):
-    """Return the best speed-up if only this share of the time is divided among the ranks."""
+    """Return the best speed-up if only this fraction of the time is divided among the ranks."""
     return 1 / (1 - collecting + collecting / ranks)
 
 
-shares = {label: bill["collect"] / sum(bill.values()) for label, bill in bills.items()}
-compare("the largest possible speed-up on Reacher", guess_limit, amdahl(shares["Reacher"], np.inf))
+fractions = {label: bill["collect"] / sum(bill.values()) for label, bill in bills.items()}
+compare("the largest possible speed-up on Reacher", guess_limit, amdahl(fractions["Reacher"], np.inf))
 
 # %%
 frans = frans_collect + frans_learn
 ranks = np.geomspace(1, 64, 100)
 figure, axis = plt.subplots(figsize=(8, 4.2))
-curves = {"Frans 2016: Reacher": frans_collect[0] / frans[0], **shares}
-for (label, share), color in zip(curves.items(), (ORANGE, BLUE, GREEN, RED)):  # the four of Reacher
-    axis.plot(ranks, amdahl(share, ranks), color=color, label=f"{label}: at most {amdahl(share, np.inf):.1f}")
+curves = {"Frans 2016: Reacher": frans_collect[0] / frans[0], **fractions}
+for (label, fraction), color in zip(curves.items(), (ORANGE, BLUE, GREEN, RED)):  # the four of Reacher
+    axis.plot(ranks, amdahl(fraction, ranks), color=color, label=f"{label}: at most {amdahl(fraction, np.inf):.1f}")
 axis.plot(range(1, 9), frans[0] / frans, "o", color=ORANGE, label="Frans 2016, measured (5 cores)")
 axis.set_xscale("log", base=2)
 axis.set(xlabel="ranks P", ylabel="speed-up of an iteration", ylim=(0, 13))
@@ -376,18 +372,18 @@ _ = ipywidgets.interact(iteration, P=(1, 64), learner_faster=(1.0, 10.0, 0.5))
 # %% [markdown]
 # ## Who waits for whom?
 #
-# A speed-up below the ceiling means that somebody waits. To see who, measure on every rank the share of the time in
-# which it does useful work. For a set of phases and a window of time: in which share of the window is *at least one* of
-# the phases running? Phases may lie in each other, so adding up durations fails once more, and a span that sticks out
-# of the window counts with the part inside. What you want is the length of a **union of intervals**.
+# A speed-up below the ceiling means that somebody waits. To see who, measure on every rank the fraction of the time in
+# which it does useful work. For a set of phases and a window of time: in which fraction of the window is *at least one*
+# of the phases running? Phases may lie in each other, so adding up durations fails once more, and a span that sticks
+# out of the window counts with the part inside. What you want is the length of a **union of intervals**.
 #
-# ### Exercise 3: `busy_share`
+# ### Exercise 3: `busy_fraction`
 
-# %% exercise="busy_share"
+# %% exercise="busy_fraction"
 
 # %% [markdown]
 # Now several ranks. They draw their episodes from a pool (lecture 07); then rank 0 learns, and the others have nothing
-# to do. In percent: what share of an iteration does the *last* rank spend collecting?
+# to do. In per cent: what fraction of an iteration does the *last* rank spend collecting?
 
 # %% prediction="yes"
 guess_busy = 30
@@ -405,12 +401,12 @@ def last_iteration(trace):
 
 
 largest = traces[counts[-1]]
-busy = mine.busy_share(largest[-1], {"collect"}, *last_iteration(largest))
+busy = mine.busy_fraction(largest[-1], {"collect"}, *last_iteration(largest))
 compare(f"with {counts[-1]} ranks the last one is collecting", guess_busy, 100 * busy, "% of the time")
 
 working = {"broadcast", "collect", "gather", "update", "checkpoint"}
 for n, trace in traces.items():
-    at_work = [mine.busy_share(rank, working, *last_iteration(trace)) for rank in trace]
+    at_work = [mine.busy_fraction(rank, working, *last_iteration(trace)) for rank in trace]
     print(f"{n} ranks: rank 0 works {100 * at_work[0]:.0f} % of the time, the rest {100 * np.mean(at_work[1:]):.0f} %")
 
 # %%
@@ -442,7 +438,7 @@ plt.show()
 # A picture of all ranks over time is called a **Gantt chart**: a row is a rank, time runs to the right. This one is the
 # diagram "single vs multiple actors" of Frans's post, drawn by a real run. (Grey is what is left of the update beside
 # policy and critic.) Blue gets shorter as ranks join, as long as there are cores for them. Green and purple do not, and
-# all ranks but one are idle meanwhile. (Comm that share a core take turns, and the wall clock shows all of them
+# all ranks but one are idle meanwhile. (Ranks that share a core take turns, and the wall clock shows all of them
 # "collecting" all the time; only `process_time` would tell.) The file `trace.json` of a run can be explored with the
 # mouse at ui.perfetto.dev.
 #
@@ -455,9 +451,9 @@ plt.show()
 # %%
 spans, profiler = [], cProfile.Profile()
 with mine.timed(spans.append, "watched"), profiler:
-    learner.learn(episodes, Timeline(SerialComm(), keep=False))
+    learner.learn(gathered)
 with mine.timed(spans.append, "unwatched"):
-    learner.learn(episodes, Timeline(SerialComm(), keep=False))
+    learner.learn(gathered)
 for name, _, lasts in spans:
     print(f"{name:9} update: {lasts:.2f} s")
 
@@ -477,16 +473,17 @@ plt.show()
 
 # %% [markdown]
 # How to read it: what lies in `perceptron.py` is the network and its two derivatives, on behalf of the policy
-# (`product`, `transposed_product`, some of `activations`) or of the critic; what lies in `critics.py` works on the value
-# function, minibatch after minibatch; `tracer.py`, `core.py` and `numpy_vjps.py` are autograd, which records operations
-# and plays them back. Operators such as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their time is
-# booked on the function in which they stand. And a profiler is
-# a thumb on the scales: compare "watched" with "unwatched". Use it to find *where*, and a stopwatch to find *how long*.
+# (`product`, and a few of the calls of `activations` and `transposed_product`) or of the critic (the hundreds of other
+# calls of these two, minibatch after minibatch); what lies in `critics.py` is the rest of the critic's work;
+# `tracer.py`, `core.py` and `numpy_vjps.py` are autograd, which records operations and plays them back. Operators such
+# as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their time is booked on the function in which
+# they stand. And a profiler is a thumb on the scales: compare "watched" with "unwatched". Use it to find *where*, and a
+# stopwatch to find *how long*.
 #
 # ## Bug hunt
 #
-# A `busy_share` as you may find it in a tool that draws traces. It cuts, it sorts, it walks, and it is right for phases
-# that follow each other. `hunt` tells the symptom; find the line, mend it in the cell, run it again.
+# A `busy_fraction` as you may find it in a tool that draws traces. It cuts, it sorts, it walks, and it is right for
+# phases that follow each other. `hunt` tells the symptom; find the line, mend it in the cell, run it again.
 
 
 # %%
@@ -501,13 +498,13 @@ def suspect(spans, names, begin, end):
     return total / (end - begin)
 
 
-_ = hunt("busy_share", suspect)
+_ = hunt("busy_fraction", suspect)
 
 # %% [markdown] solution="only"
 # **The bug**: `seen_until = last` compares with the last span only. A short span inside a long one pulls the mark back,
-# and what follows is counted again: shares above 1. It must be `seen_until = max(seen_until, last)`. Issue 11026 of the
-# browser Servo suspects the same thought in the code that removes idle time from its traces: each span is compared with
-# the last one, which goes wrong once a phase encompasses others. No test with phases in a row can find it.
+# and what follows is counted again: fractions above 1. It must be `seen_until = max(seen_until, last)`. Issue 11026 of
+# the browser Servo suspects the same thought in the code that removes idle time from its traces: each span is compared
+# with the last one, which goes wrong once a phase encompasses others. No test with phases in a row can find it.
 
 # %% [markdown]
 # ## What was claimed, and what we saw
@@ -517,7 +514,7 @@ _ = hunt("busy_share", suspect)
 #   has another shape, and faster physics changes it once more.
 # - *The same paper*: additional cores are better used for actors than for the learner, since the learner has to wait
 #   for all the data anyway. The advice follows from their 93 %. The reason given for it does not support it: waiting is
-#   mutual, as your Gantt chart shows. Where the learner's share is large, Amdahl's law sends you to the learner.
+#   mutual, as your Gantt chart shows. Where the learner's fraction is large, Amdahl's law sends you to the learner.
 # - *Frans's post*: with 5 threads collecting still takes the majority. Yes: 5.1 s against 1.4 s, 78 %. It also foresaw
 #   that the learner would be next.
 # - *The Berkeley lecture*: MuJoCo runs up to 10,000 times faster than the real world. Compare with the factor your

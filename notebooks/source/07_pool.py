@@ -22,7 +22,7 @@
 # | in this notebook | in the package | in the paper |
 # |---|---|---|
 # | `requests_for` | `minitrpo/parallel/pool.py` | Frans & Hafner 2016, section 5: the number of episodes |
-# | the two pools, `at_once` | `minitrpo/parallel/pool.py` | section 5 and algorithm 1: the distributed pool |
+# | the two pools, `concurrency` | `minitrpo/parallel/pool.py` | section 5 and algorithm 1: the distributed pool |
 # | `reset_seed`, `in_order` | `minitrpo/experience/randomness.py`, `episodes.py` | (assumed) |
 # | `slots_of` | `minitrpo/parallel/pool.py` | (not there: segments for episodes) |
 #
@@ -30,23 +30,19 @@
 
 # %%
 import json
+from dataclasses import replace
 
 import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, launch_code, play, train
-from minitrpo.experience.environments import describe
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.classroom import budget, compare, mpiexec_code, one_process, play, train
 from minitrpo.experience.randomness import Purpose
-from minitrpo.experience.rollouts import Rollouts
-from minitrpo.experience.physics import simulators
-from minitrpo.parallel.comm import SerialComm
-from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
-from minitrpo.runs.learner import Learner
-from minitrpo.runs.settings import Settings
-from minitrpo.runs.training import sha256
+from minitrpo.runs.actor import digested, in_episode_order
+from minitrpo.runs.folder import sha256
 
 # %% [markdown]
 # ## One program, several processes
@@ -56,7 +52,7 @@ from minitrpo.runs.training import sha256
 # data*, SPMD); what they do differently follows from their number. No rank sees another's memory. They talk by
 # messages, most conveniently by **collective** calls, which all make together. Rank 0, the **root**, will learn.
 #
-# `launch_code` writes a program to a file, runs `mpiexec` on it, and returns what was printed. The notebook's own
+# `mpiexec_code` writes a program to a file, runs `mpiexec` on it, and returns what was printed. The notebook's own
 # process never joins MPI: a kernel that did could not be restarted safely.
 
 # %%
@@ -67,7 +63,7 @@ task = comm.bcast("Reacher" if comm.rank == 0 else None)
 lines = comm.gather(f"rank {comm.rank} of {comm.size} will play {task}")
 if comm.rank == 0: print(*lines, sep="\\n")
 """
-print(launch_code(4, HELLO))
+print(mpiexec_code(4, HELLO))
 
 # %% [markdown]
 # Three calls carry all of parallel TRPO: **broadcast** (the root's policy to everyone), **gather** (everyone's
@@ -91,12 +87,13 @@ for counts in ([6, 6], [2, 2]):
     comm.Gatherv([steps, counts[comm.rank]], [batch, counts])
     if comm.rank == 0: print(batch, "\\n")
 """
-print(launch_code(2, COUNTS))
+print(mpiexec_code(2, COUNTS))
 
 # %% [markdown]
 # No error: two thirds of the data are missing, and what arrived stands in the wrong rows. With `np.empty` for our
-# `np.full(nan)` the gaps would hold old memory, which may well look like numbers. `gather_rows` in
-# `minitrpo/parallel/ranks.py` multiplies by the width of a row, once, for everyone.
+# `np.full(nan)` the gaps would hold old memory, which may well look like numbers. `MPIComm.gather` in
+# `minitrpo/parallel/comm.py` leaves nobody a count to get wrong: it packs a rank's arrays into one row of bytes,
+# gathers first how many bytes each rank sends, and then, with `Gatherv`, the bytes.
 #
 # What is the trouble worth? A batch of 20,000 steps of HalfCheetah has about 24 numbers a step. **How many times as
 # long** does `gather` take as `Gatherv`?
@@ -127,7 +124,7 @@ for name, way in ways.items():
     ways[name] = float(np.median(seconds))
 if comm.rank == 0: print(json.dumps(ways))
 """
-seconds = json.loads(launch_code(2, TRAVEL))
+seconds = json.loads(mpiexec_code(2, TRAVEL))
 compare("20,000 steps from 2 ranks, gather : Gatherv", guess_ratio, seconds["gather"] / seconds["Gatherv"])
 print(", ".join(f"{name} {1e3 * s:.3f} ms" for name, s in seconds.items()))
 
@@ -195,8 +192,8 @@ print(
 # All the pool has to be is one number that counts up, and gives each value to exactly one rank. It lives in the memory
 # of rank 0. With **one-sided** communication others reach into that memory themselves: `Fetch_and_op` returns the old
 # value and adds 1, as one indivisible act, while rank 0's program plays on. (Not every MPI library keeps this promise
-# when rank 0 is busy; MPICH on one machine does.) `WindowCounter` in `minitrpo/parallel/ranks.py` is those few calls;
-# mpi4py brings a `Counter` of its own. Its classic mistake:
+# when rank 0 is busy; MPICH on one machine does.) `WindowCounter` in `minitrpo/parallel/counters.py` is those few
+# calls; mpi4py brings a `Counter` of its own. Its classic mistake:
 
 # %%
 COUNTER = """
@@ -211,7 +208,7 @@ for name, counter in (("Counter()", Counter()), ("Counter(comm=comm)", Counter(c
     if comm.rank == 0: print(f"{name}: 12 requests, {len(played)} played, {len(set(played))} of them different")
     counter.free()
 """
-print(launch_code(3, COUNTER))
+print(mpiexec_code(3, COUNTER))
 
 # %% [markdown]
 # Without a communicator `Counter()` belongs to one process alone (`COMM_SELF`), so every rank plays every episode. It
@@ -225,26 +222,26 @@ NAPS = """
 import json, sys, time
 from minitrpo.parallel.pool import DynamicPool, StaticPool
 from minitrpo.parallel.comm import connect
-ranks = connect()
-pool = (DynamicPool if sys.argv[1] == "dynamic" else StaticPool)(ranks)
+comm = connect()
+pool = (DynamicPool if sys.argv[1] == "dynamic" else StaticPool)(comm)
 for lengths in json.loads(sys.argv[2]):
     pool.refill()
-    ranks.barrier()
+    comm.barrier()
     origin, spans, draw = time.perf_counter(), [], pool.draw_from(len(lengths))
     while (number := draw()) is not None:
         start = time.perf_counter() - origin
         time.sleep(2e-3 * lengths[number])
         spans.append((number, start, time.perf_counter() - origin))
-    everything = ranks.gather_objects(spans)
-    if ranks.rank == 0: print(json.dumps(everything))
-ranks.close()
+    everything = comm.gather_objects(spans)
+    if comm.rank == 0: print(json.dumps(everything))
+comm.close()
 """
 
 
 def nap(ranks, pool, batches):
     """Return, for each batch of lengths, what each rank did: (episode, start, stop) in seconds."""
     batches = [[int(length) for length in batch] for batch in batches]
-    return [json.loads(line) for line in launch_code(ranks, NAPS, pool, json.dumps(batches)).splitlines()]
+    return [json.loads(line) for line in mpiexec_code(ranks, NAPS, pool, json.dumps(batches)).splitlines()]
 
 
 # %%
@@ -272,16 +269,16 @@ plt.show()
 
 # %%
 def show_waiting(ranks=4):
-    shares = [waiting(lengths, ranks, pool) for pool in ("static", "dynamic")]
-    print(f"48 episodes on {ranks} ranks: static {shares[0]:.0f} % waiting, dynamic {shares[1]:.0f} %")
+    static, dynamic = (waiting(lengths, ranks, pool) for pool in ("static", "dynamic"))
+    print(f"48 episodes on {ranks} ranks: static {static:.0f} % waiting, dynamic {dynamic:.0f} %")
 
 
 _ = ipywidgets.interact(show_waiting, ranks=ipywidgets.IntSlider(min=1, max=32, value=4))
 
 figure, axis = plt.subplots(figsize=(7, 3.2))
 for pool, color, mark in (("static", RED, "s"), ("dynamic", BLUE, "o")):
-    shares = [waiting(lengths, ranks, pool) for ranks in range(1, 33)]
-    axis.plot(range(1, 33), shares, mark + "-", color=color, markersize=4, label=f"{pool} pool")
+    percentages = [waiting(lengths, ranks, pool) for ranks in range(1, 33)]
+    axis.plot(range(1, 33), percentages, mark + "-", color=color, markersize=4, label=f"{pool} pool")
 axis.set(xlabel="ranks for 48 episodes of CartPole", ylabel="time spent waiting (%)", ylim=(0, 100))
 axis.legend()
 axis.grid(alpha=0.3)
@@ -290,14 +287,15 @@ plt.show()
 # %% [markdown]
 # With few episodes per rank the longest of them sets the time, whoever plays it.
 #
-# One refinement. Our rank plays up to 16 episodes in lockstep, in numbered **lanes**: each tick takes one step in all
-# of them, so that one matrix product gives all actions. Should a free rank fill all its lanes? With 16 requests and 2
-# ranks the first would empty the pool, and the second look on. Better hold as many as finish a fair share in as few
-# **rounds** (lanes filled once are one round) as all lanes would, and not one more.
+# One refinement. Our rank plays up to 16 episodes in lockstep, in numbered **environment slots**: each tick takes one
+# step in all of them, so that one matrix product gives all actions. Should a free rank fill all its slots? With 16
+# requests and 2 ranks the first would empty the pool, and the second look on. Better hold as many as finish a fair
+# share in as few **rounds** (slots filled once are one round) as all slots would, and not one more: that is its
+# **concurrency**.
 #
-# ### Exercise 2: `at_once`
+# ### Exercise 2: `concurrency`
 
-# %% exercise="at_once"
+# %% exercise="concurrency"
 
 # %% [markdown]
 # ## The same numbers, whoever plays
@@ -315,8 +313,8 @@ plt.show()
 # %%
 def mean_luck(forked, run):
     """Return the mean luck of 8 episodes on each of 5 actors, with generators of their own or with copies of one."""
-    actors = [np.random.default_rng([run, 0 if forked else act_function]) for act_function in range(5)]
-    return np.mean([act_function.standard_normal(8) for act_function in actors])
+    actors = [np.random.default_rng([run, 0 if forked else actor]) for actor in range(5)]
+    return np.mean([actor.standard_normal(8) for actor in actors])
 
 
 def seeded_by_rank(ranks):
@@ -373,26 +371,27 @@ print("a small network's answer to one state is not quite that among 16 rows, if
 # others. So `Rollouts` always multiplies a multiple of 16 rows, in use or not.
 #
 # Does the last digit matter? Let us train CartPole twice on the *same* episodes, which a rank finishes in one order
-# when it plays 16 side by side, and in another when it plays 4. `Learner` and `Rollouts` are what `train.py` runs: the
-# root's update and a rank's episodes.
+# when it has 16 slots, and in another when it has 4. Learner and worker are those of lecture 06. What travels to the
+# root is a **digest** of the episodes, for TRPO all their steps; the root sorts it by episode number. To see the order
+# of arrival instead, we number the episodes anew, as they came.
 
 
 # %%
-def thetas(hands, sort, critic):
+def thetas(slots, sort, critic):
     """Return theta after each update on CartPole, with the episodes as they come or sorted by number."""
-    settings = Settings(env="CartPole-v1", steps_per_update=500, critic=critic)
-    spec = describe(settings.env)
-    learner = Learner(settings, spec)
-    rollouts = Rollouts(spec, learner.policy, simulators(spec, 16), settings.seed)
+    options = {"env": "CartPole-v1", "steps_per_update": 500, "critic": critic, "envs_per_rank": slots}
+    options["fisher_fraction"] = 1.0  # a fraction would be other states in another order, which is more than rounding
+    learner, worker = one_process(**options)
     history = []
     for _ in range(budget(20, 4)):
-        plan = learner.plan()
-        requests = iter(range(plan.amount))
-        episodes = rollouts.play(
-            plan.theta, plan.observation_filter, plan.iteration, lambda: next(requests, None), hands
-        )
-        learner.learn(episodes.sorted() if sort else episodes, Timeline(SerialComm(), keep=False))
-        history.append(learner.theta)
+        plan, request = learner.plan()
+        worker.collector.refill()
+        episodes = worker.collector.collect(request)
+        if not sort:
+            episodes = replace(episodes, numbers=np.arange(len(episodes.numbers)))
+        digest = digested(worker.algorithm, plan, request, episodes)
+        learner.learn(in_episode_order([digest]))
+        history.append(learner.algorithm.theta)
     return np.array(history)
 
 
@@ -419,8 +418,9 @@ plt.show()
 # %% [markdown]
 # The first update has one episode, and so one order. Then rounding, enlarged by conjugate gradient, drifts upwards;
 # and where the critic draws minibatches by position, other minibatches give another policy within a few updates.
-# Sorted, nothing differs. So the root sorts before it computes. A piece of experience is known by its episode's number
-# and, if an episode comes in several pieces, by the step at which the piece starts.
+# Sorted, nothing differs. So the root sorts before it computes. A **fragment** of experience, steps of one episode
+# without a gap, is known by the episode's number and, if the episode comes in several fragments, by the step at which
+# the fragment starts.
 #
 # ### Exercise 4: `in_order`
 
@@ -450,8 +450,8 @@ begin = sorted(start for rank, name, start, _ in spans if (rank, name) == (0, "c
 figure, axis = plt.subplots(figsize=(9, 2.6))
 for name, color in colors.items():
     shown = [(rank, start - begin, duration) for rank, which, start, duration in spans if which == name]
-    lanes, lefts, widths = zip(*shown)
-    axis.barh(lanes, widths, left=lefts, color=color, label=name)
+    ranks, lefts, widths = zip(*shown)
+    axis.barh(ranks, widths, left=lefts, color=color, label=name)
 axis.set(xlabel="seconds", ylabel="rank", yticks=(0, 1), xlim=(0, max(s[2] + s[3] for s in spans) - begin))
 axis.invert_yaxis()
 axis.legend(ncols=6, loc="upper center", bbox_to_anchor=(0.5, 1.25), frameon=False)
@@ -466,7 +466,7 @@ plt.show()
 #
 # The post goes on to take *fewer steps per update*. Episodes of HalfCheetah last 1,000 steps, so 1,000 steps per
 # update are one request. Below: five real ranks (asleep again) with 1 to 20 equal episodes; and Frans's own logs
-# (`kvfrans/parallel-trpo`, HalfCheetah, 5 actors: 0.77 s for one episode, 4.53 s for 20,000 steps), as the share of
+# (`kvfrans/parallel-trpo`, HalfCheetah, 5 actors: 0.77 s for one episode, 4.53 s for 20,000 steps), in per cent of
 # five times the speed of his single process (15.45 s for 20,000 steps).
 
 # %%
@@ -475,13 +475,13 @@ busy = []
 for spans_of_ranks in nap(5, "dynamic", [[20] * n for n in requests]):
     spans = [span for spans in spans_of_ranks for span in spans]
     busy.append(sum(stop - start for _, start, stop in spans) / 5 / max(stop for _, _, stop in spans))
-recorded = [15.45 / 20 / 0.77 / 5, 15.45 / 4.53 / 5]
+in_2016 = [15.45 / 20 / 0.77 / 5, 15.45 / 4.53 / 5]
 grid = np.arange(1, 21)
 
 figure, axis = plt.subplots(figsize=(7, 3.6))
 axis.plot(grid, 100 * grid / (5 * np.ceil(grid / 5)), color=GREY, label="n / (5 x rounds)")
 axis.plot(requests, 100 * np.array(busy), "o", color=BLUE, label="five ranks, live")
-axis.plot([1, 20], 100 * np.array(recorded), "*", color=RED, markersize=14, label="Frans's logs, 2016")
+axis.plot([1, 20], 100 * np.array(in_2016), "*", color=RED, markersize=14, label="Frans's logs, 2016")
 axis.set(
     xlabel="episodes requested per update", ylabel="five ranks' time in use (%)", ylim=(0, 105), xticks=range(0, 21, 5)
 )
@@ -494,18 +494,19 @@ plt.show()
 # (lecture 09), undoes the parallelism of the paper, and no pool can help. `train.py` prints a note when ranks have
 # nothing to do.
 #
-# What helps are smaller requests. A **segment** is a fixed number of steps of a numbered lane: the lane's episode is
+# What helps are smaller requests. A **segment** is a fixed number of steps of a numbered slot: the slot's episode is
 # cut where the segment ends, the critic's value stands in for the rest (lecture 05: truncated is not terminated), and
-# the next segment goes on from there. Lanes belong to ranks for good, since an environment cannot travel; their total
-# must not depend on the number of ranks, or the bits would.
+# the next segment goes on from there. Slots belong to ranks for good, since an environment cannot travel; their total
+# must not depend on the number of ranks, or the bits would: with `--requests segments`, `--num-envs` is for the whole
+# job, where `--envs-per-rank` says how many slots a rank has for whole episodes.
 #
 # ### Exercise 5: `slots_of`
 
 # %% exercise="slots_of"
 
 # %% [markdown]
-# Now 1,000 steps per update on HalfCheetah with 2 ranks, as one episode or as 16 lanes of 63 steps. **How many times
-# as fast** is collecting by segments?
+# Now 1,000 steps per update on HalfCheetah with 2 ranks, as one episode or as 63 steps in each of 16 slots. **How many
+# times as fast** is collecting by segments?
 
 # %% prediction="yes"
 guess_faster = 2
@@ -520,7 +521,7 @@ for kind in ("episodes", "segments"):
 compare("segments against one episode", guess_faster, collecting["episodes"] / collecting["segments"], "x")
 
 # %% [markdown]
-# More than the two ranks account for: sixteen lanes in lockstep also share one matrix product, where a lone episode
+# More than the two ranks account for: sixteen slots in lockstep also share one matrix product, where a lone episode
 # pays for its own at every step. The price: segments are another algorithm, which relies on the critic where whole
 # episodes rely on what happened, and so has another `theta`; again the same on any number of ranks.
 #

@@ -24,7 +24,7 @@
 # | `interval` | `minitrpo/parallel/speedup.py` | "multiple trials", section 6 |
 # | `amdahl`, `gustafson` | `minitrpo/parallel/speedup.py` | "diminishing returns", section 6 |
 # | `karp_flatt` | `minitrpo/parallel/speedup.py` | "hardware limitations", section 6: a guess, here a test |
-# | `measure` | `mpi_scripts/speedup.py`, for the long version | figure 2 |
+# | `measure` | `minitrpo/commands/speedup.py`, for the long version | figure 2 |
 #
 # *About 60 minutes to teach, a minute and a half to run. You need: medians, lectures 06 and 07. Close your other
 # programs: they would be in the numbers.*
@@ -40,7 +40,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import curve_fit
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, launch_code, scripts, train
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.classroom import budget, compare, mpiexec_code, recorded, train
 from minitrpo.parallel.speedup import Number, cores, efficiency, speedup, speedup_interval
 
 RANKS = budget((1, 2, 4), (1, 2))
@@ -52,7 +53,7 @@ print(f"{cores()} cores here; runs on {RANKS} ranks, {STEPS:,} steps per update"
 # ## One number, and what is wrong with it
 #
 # Let $T_P$ be the seconds that one update takes on $P$ ranks. The **speed-up** is $S = T_1 / T_P$; the **efficiency**
-# is $S / P$, the share of the hired cores that you got something for. $S = P$ is called ideal.
+# is $S / P$, the fraction of the hired cores that you got something for. $S = P$ is called ideal.
 #
 # We take the task of Frans & Hafner's figure 2: Reacher, 20,000 steps per update, learning as they did (`--preset
 # paper`). The first update of a run is left out: it pays for memory, caches and imports (a **warm-up**). How many times
@@ -85,9 +86,9 @@ rounds = [one_round(RANKS)]
 compare("speed-up on 2 ranks, one run each", guess_two, round_speedup(rounds[0]))
 
 # %% [markdown]
-# One run each. Would you bet on the second digit? Measure again, and change the order: if the machine slowly gets warmer
-# or busier, going always from 1 to 4 would charge that to the 4. Rounds that visit all cases, to and fro, are called
-# **interleaved**.
+# One run each. Would you bet on the second digit? Measure again, and change the order: if the machine slowly gets
+# warmer or busier, going always from 1 to 4 would charge that to the 4. Rounds that visit all cases, to and fro, are
+# called **interleaved**.
 
 # %%
 for order in budget((RANKS[::-1], RANKS), (RANKS[::-1],)):
@@ -164,8 +165,8 @@ for phase, name in (("rollout_s", "collecting alone"), ("iteration_s", "the whol
 #
 # ## The part that does not get faster
 #
-# Call the time on one rank 1, and let $s$ be the **serial share**, the part that stays with one rank whatever you do: for
-# us, the learner's. $P$ ranks divide the rest. Gene Amdahl (1967) asked what can be gained at most.
+# Call the time on one rank 1, and let $s$ be the **serial fraction**, the part that stays with one rank whatever you
+# do: for us, the learner's. $P$ ranks divide the rest. Gene Amdahl (1967) asked what can be gained at most.
 #
 # ### Exercise 2: `amdahl`
 
@@ -181,14 +182,14 @@ guess_limit = 8
 
 # %%
 collect, learn = np.median(seconds(1, "rollout_s")), np.median(seconds(1, "update_s"))
-share = learn / np.median(seconds(1))
-print(f"on one rank: collecting {collect:.3f} s, learning {learn:.3f} s, serial share {share:.2f}")
-compare("the most that any number of ranks can give", guess_limit, mine.amdahl(share, 1e9))
+fraction = learn / np.median(seconds(1))
+print(f"on one rank: collecting {collect:.3f} s, learning {learn:.3f} s, serial fraction {fraction:.2f}")
+compare("the most that any number of ranks can give", guess_limit, mine.amdahl(fraction, 1e9))
 
 many = np.linspace(1, RANKS[-1], 100)
 figure, axis = plt.subplots(figsize=(7.5, 4.2))
 axis.plot(many, many, "--", color=GREY, label="ideal")
-axis.plot(many, mine.amdahl(share, many), color=ORANGE, label=f"Amdahl's law, serial share {share:.2f}")
+axis.plot(many, mine.amdahl(fraction, many), color=ORANGE, label=f"Amdahl's law, serial fraction {fraction:.2f}")
 for phase, color, name in (("rollout_s", GREEN, "collecting alone"), ("iteration_s", BLUE, "the whole update")):
     s = np.array([speedup(seconds(1, phase), seconds(ranks, phase)) for ranks in RANKS])
     ends = [(1, 1), *(speedup_interval(seconds(1, phase), seconds(ranks, phase)) for ranks in RANKS[1:])]
@@ -210,26 +211,26 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# Amdahl's law is a bound: it forgets waiting, gathering and crowding. Where the whole update lies *above* its curve, look
-# for a reason (noise in the share, or a cache that fits now), and do not celebrate.
+# Amdahl's law is a bound: it forgets waiting, gathering and crowding. Where the whole update lies *above* its curve,
+# look for a reason (noise in the fraction, or a cache that fits now), and do not celebrate.
 #
-# Drag the share (with a running kernel; the picture below is the same without one).
+# Drag the fraction (with a running kernel; the picture below is the same without one).
 
 
 # %%
-def show_limit(share=0.07):
-    reached = [f"{ranks} ranks {mine.amdahl(share, ranks):.1f}" for ranks in (2, 8, 64, 1000)]
-    print(f"serial share {share:.2f}: {', '.join(reached)}; never more than {1 / share:.1f}")
+def show_limit(fraction=0.07):
+    reached = [f"{ranks} ranks {mine.amdahl(fraction, ranks):.1f}" for ranks in (2, 8, 64, 1000)]
+    print(f"serial fraction {fraction:.2f}: {', '.join(reached)}; never more than {1 / fraction:.1f}")
 
 
-_ = ipywidgets.interact(show_limit, share=ipywidgets.FloatSlider(min=0.01, max=0.9, step=0.01, value=0.07))
+_ = ipywidgets.interact(show_limit, fraction=ipywidgets.FloatSlider(min=0.01, max=0.9, step=0.01, value=0.07))
 
 # %%
 ranks = np.geomspace(1, 1000, 100)
 figure, axis = plt.subplots(figsize=(7.5, 3.4))
 axis.loglog(ranks, ranks, "--", color=GREY, label="ideal")
 for s, color, style in ((0.01, GREEN, "-"), (0.073, BLUE, "-."), (0.3, ORANGE, ":"), (0.6, RED, "-")):
-    axis.loglog(ranks, mine.amdahl(s, ranks), style, color=color, linewidth=2, label=f"serial share {s}")
+    axis.loglog(ranks, mine.amdahl(s, ranks), style, color=color, linewidth=2, label=f"serial fraction {s}")
 axis.set(xlabel="ranks", ylabel="speed-up (Amdahl)", ylim=(0.9, 200))
 axis.legend(loc="upper left")
 axis.grid(alpha=0.3, which="both")
@@ -239,11 +240,11 @@ plt.show()
 # ## More ranks than cores
 #
 # Eight ranks on 2 cores are **oversubscribed**: the cores take turns. Eight workers with two shovels do not dig eight
-# times as fast as one. But need they be *slower*? They must not be, and often are, for a reason that is easy to miss: many
-# MPI calls wait by asking "is it there yet?" as fast as they can. That is called **spinning**; it saves microseconds when
-# there is a core to burn, and steals the learner's core when there is not. Below, rank 0 computes while 7 others wait for
-# it, once asleep (as this package waits) and once in MPI's own `Barrier`. How many times longer does rank 0 need when the
-# others spin?
+# times as fast as one. But need they be *slower*? They must not be, and often are, for a reason that is easy to miss:
+# many MPI calls wait by asking "is it there yet?" as fast as they can. That is called **spinning**; it saves
+# microseconds when there is a core to burn, and steals the learner's core when there is not. Below, rank 0 computes
+# while 7 others wait for it, once asleep (as this package waits) and once in MPI's own `Barrier`. How many times longer
+# does rank 0 need when the others spin?
 
 # %% prediction="yes"
 guess_spinning = 1.5
@@ -254,32 +255,32 @@ import sys, time
 from mpi4py import MPI
 from minitrpo.parallel.comm import connect
 
-ranks = connect()
-for wait in (ranks.barrier, MPI.COMM_WORLD.Barrier):
-    ranks.barrier()
+comm = connect()
+for wait in (comm.barrier, MPI.COMM_WORLD.Barrier):
+    comm.barrier()
     start = time.perf_counter()
-    if ranks.rank == 0:
+    if comm.rank == 0:
         sum(range(int(sys.argv[1])))  # one works ...
     wait()  # ... and the others wait for it
-    if ranks.rank == 0:
+    if comm.rank == 0:
         print(time.perf_counter() - start)
 """
-asleep, spinning = map(float, launch_code(budget(8, 4), PROGRAM, budget(40_000_000, 4_000_000)).split())
+asleep, spinning = map(float, mpiexec_code(budget(8, 4), PROGRAM, budget(40_000_000, 4_000_000)).split())
 print(f"the others asleep: {asleep:.2f} s; spinning: {spinning:.2f} s")
 compare("slow-down of rank 0 by ranks that spin", guess_spinning, spinning / asleep, "times")
 
 # %% [markdown]
 # On a machine with more cores than ranks you see 1, and the trap stays hidden until somebody runs your program on a
 # laptop. With fewer cores it is a learner that looks slow although nothing is wrong with it. So: sleep, and mark every
-# oversubscribed point in a figure as what it is. It says nothing about a machine with more cores. `train.py` goes one step
-# further: ranks that have no core of their own leave the episodes to those that have one, who play more of them in lockstep,
-# which is cheaper. `--oversubscribe` makes all of them work; the policy is the same to the bit.
+# oversubscribed point in a figure as what it is. It says nothing about a machine with more cores. `train.py` goes one
+# step further: ranks that have no core of their own leave the episodes to those that have one, who play more of them in
+# lockstep, which is cheaper. `--oversubscribe` makes all of them work; the policy is the same to the bit.
 #
 # ## What limits it? Turn Amdahl's law around
 #
-# Amdahl needs $s$. Alan Karp and Horace Flatt (1990) turned the law around: *given* the measured $S$ on $P$ ranks, which
-# serial share $e$ would explain exactly that? Solve $S = 1 / (e + (1 - e) / P)$ for $e$. SerialComm, $e$ is another way to say
-# $S$. As a *series* over $P$ it is a diagnosis:
+# Amdahl needs $s$. Alan Karp and Horace Flatt (1990) turned the law around: *given* the measured $S$ on $P$ ranks,
+# which serial fraction $e$ would explain exactly that? Solve $S = 1 / (e + (1 - e) / P)$ for $e$. Alone, $e$ is another
+# way to say $S$. As a *series* over $P$ it is a diagnosis:
 #
 # - $e$ stays the same: a serial part is the limit, as Amdahl has it. Make it smaller or share it.
 # - $e$ grows with $P$: something gets worse with every rank, such as messages, queueing, or cores that are not there.
@@ -289,31 +290,30 @@ compare("slow-down of rank 0 by ranks that spin", guess_spinning, spinning / asl
 # %% exercise="karp_flatt"
 
 # %% [markdown]
-# Now the seed of it all. Frans & Hafner's figure 2 (left) shows the seconds for 20,000 steps of Reacher against the number
-# of threads (processes, really), and Frans's post of 2016 shows it again. Here are the medians of the author's own logs, in
-# his repository kvfrans/parallel-trpo under `results/speedup`, 186 to 543 updates each; and beside it our recorded run of
-# `mpi_scripts/speedup.py` (the long version of what you measured above).
+# Now the seed of it all. Frans & Hafner's figure 2 (left) shows the seconds for 20,000 steps of Reacher against the
+# number of threads (processes, really), and Frans's post of 2016 shows it again. Here are the medians of the author's
+# own logs, in his repository kvfrans/parallel-trpo under `results/speedup`, 186 to 543 updates each; and beside it our
+# recorded run of `python -m minitrpo speedup` (the long version of what you measured above).
 
 # %%
 threads = np.arange(1, 9)
 rollout = np.array([17.93, 9.47, 6.44, 5.57, 5.12, 5.12, 5.16, 5.21])  # s, 20,000 steps of Reacher-v1
 learning = np.array([1.41, 1.40, 1.40, 1.43, 1.45, 1.42, 1.41, 1.47])  # s, one update
 
-folder = scripts().parent / "notebooks" / "recorded"
-about = json.loads((folder / "08_speedup.json").read_text())
-with (folder / "08_speedup.csv").open() as file:
+about = json.loads(recorded("08_speedup.json").read_text())
+with recorded("08_speedup.csv").open() as file:
     rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
     rows = [row | {"rollout_s": row["collect_s"] + row["wait_s"]} for row in rows]
 our_ranks = np.array(sorted({int(row["ranks"]) for row in rows}))
 our_cores = about["provenance"]["usable_cores"]
 
 
-def recorded(phase):
+def recorded_medians(phase):
     """Return the recorded median seconds of a phase for each number of ranks."""
     return np.array([np.median([row[phase] for row in rows if row["ranks"] == ranks]) for ranks in our_ranks])
 
 
-ours, our_learning = recorded("rollout_s"), recorded("update_s")
+ours, our_learning = recorded_medians("rollout_s"), recorded_medians("update_s")
 print(f"recorded {about['provenance']['date'][:10]}, {our_cores} cores, {about['provenance']['machine']}")
 print(
     f"{len(rows)} updates on {our_ranks.tolist()} ranks; load average before: {about['provenance']['load_before'][0]:.1f}"
@@ -342,15 +342,16 @@ plt.show()
 # plausible guess; nobody checked. You have the tool. First, for the collecting, $e$:
 
 # %%
-his_shares = mine.karp_flatt(rollout[0] / rollout[1:], threads[1:])
-our_shares = mine.karp_flatt(ours[0] / ours[1:], our_ranks[1:])
-print("author, 2 to 8 threads:", his_shares.round(3))
-print(f"ours, {our_ranks[1:].tolist()} ranks:", our_shares.round(3))
+his_fractions = mine.karp_flatt(rollout[0] / rollout[1:], threads[1:])
+our_fractions = mine.karp_flatt(ours[0] / ours[1:], our_ranks[1:])
+print("author, 2 to 8 threads:", his_fractions.round(3))
+print(f"ours, {our_ranks[1:].tolist()} ranks:", our_fractions.round(3))
 
 # %% [markdown]
 # From 3 threads on it rises without a break, so it is *not* a fixed serial part. What else? Fit three stories with two
-# constants each to the eight numbers: a serial part, $a / P + b$; a **ceiling**, $a / \min(P, c)$, where no more than $c$
-# threads' worth of work is ever done at once; and a **cost per thread**, $a / P + b P$, for starting, messages and locks.
+# constants each to the eight numbers: a serial part, $a / P + b$; a **ceiling**, $a / \min(P, c)$, where no more than
+# $c$ threads' worth of work is ever done at once; and a **cost per thread**, $a / P + b P$, for starting, messages and
+# locks.
 
 # %%
 stories = {
@@ -371,12 +372,12 @@ left.plot(threads, rollout, "o", color=BLUE, markersize=8, label="author's media
 for (name, story), color, style in zip(stories.items(), (RED, GREEN, ORANGE), (":", "-", "--")):
     left.plot(many, story(many, *fits[name]), style, color=color, linewidth=2, label=name)
 left.set(xlabel="threads", ylabel="seconds for 20,000 steps", ylim=(0, None), title="Three stories for one figure")
-right.plot(threads[1:], his_shares, "o-", color=BLUE, label="author: threads on a CPU said to have 5 cores")
-right.plot(our_ranks[1:], our_shares, "s--", color=ORANGE, label=f"ours: ranks on {our_cores} cores")
+right.plot(threads[1:], his_fractions, "o-", color=BLUE, label="author: threads on a CPU said to have 5 cores")
+right.plot(our_ranks[1:], our_fractions, "s--", color=ORANGE, label=f"ours: ranks on {our_cores} cores")
 right.axhline(0, color=GREY, linewidth=1)
-right.set(xlabel="threads or ranks", ylabel="Karp-Flatt share e of collecting", title="Turned around")
+right.set(xlabel="threads or ranks", ylabel="Karp-Flatt fraction e of collecting", title="Turned around")
 left.legend()
-right.set_ylim(top=1.4 * max(our_shares.max(), his_shares.max()))  # room for the legend
+right.set_ylim(top=1.4 * max(our_fractions.max(), his_fractions.max()))  # room for the legend
 right.legend(loc="upper left")
 for axis in (left, right):
     axis.grid(alpha=0.3)
@@ -384,13 +385,14 @@ plt.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The serial part is out, by a wide margin. But the other two fit about equally well: **eight numbers cannot tell a ceiling
-# from a cost per thread.** A better fit would not settle it either; an experiment does, in which the two stories part.
-# Change the amount of work: a cost per thread stays, a ceiling shrinks with the work.
+# The serial part is out, by a wide margin. But the other two fit about equally well: **eight numbers cannot tell a
+# ceiling from a cost per thread.** A better fit would not settle it either; an experiment does, in which the two
+# stories part. Change the amount of work: a cost per thread stays, a ceiling shrinks with the work.
 #
-# The author's logs happen to hold that experiment. His code guesses 1,000 steps for an episode's length before it has seen
-# one, so the *first* update of every run collects only 20 episodes of 49 steps, a twentieth of the later ones. If it is a
-# cost per thread, then 8 threads still pay it eight times. How many seconds did the first update of 8 threads take?
+# The author's logs happen to hold that experiment. His code guesses 1,000 steps for an episode's length before it has
+# seen one, so the *first* update of every run collects only 20 episodes of 49 steps, a twentieth of the later ones. If
+# it is a cost per thread, then 8 threads still pay it eight times. How many seconds did the first update of 8 threads
+# take?
 
 # %% prediction="yes"
 guess_first = 3.0
@@ -408,20 +410,20 @@ print("speed-up of the later updates:", (rollout[0] / rollout).round(2))
 # %% [markdown]
 # The same flat top, with a twentieth of the work (one update each, so believe the shape and not the digits). A cost for
 # each thread is out; a ceiling on the *rate* is left: all threads together never did more than about $c$ threads' work.
-# And our own run is the control: there we *know* where the cores end. On an idle machine $e$ is small up to there and turns
-# up behind it, as his does. (If the load printed above was far from 0, other work took part, and it is a muddle.) The guess
-# of 2016 stands.
+# And our own run is the control: there we *know* where the cores end. On an idle machine $e$ is small up to there and
+# turns up behind it, as his does. (If the load printed above was far from 0, other work took part, and it is a muddle.)
+# The guess of 2016 stands.
 #
-# One thing does not: a ceiling of $c \approx 3.6$ on "a 5 core CPU" (paper and post). A note beside the logs speaks of "a 4
-# core macbook pro". Fewer cores than said, clocks that drop when all cores work, one memory for all: the figure cannot
-# tell. It would have taken one more line in the paper.
+# One thing does not: a ceiling of $c \approx 3.6$ on "a 5 core CPU" (paper and post). A note beside the logs speaks of
+# "a 4 core macbook pro". Fewer cores than said, clocks that drop when all cores work, one memory for all: the figure
+# cannot tell. It would have taken one more line in the paper.
 #
 # ## A job that grows with the ranks
 #
-# So far the job was fixed: **strong scaling**. John Gustafson (1988) objected that nobody buys a thousand cores to do the
-# old job in a thousandth of the time; one does a bigger job. Give every rank the *same* work and let the job grow: **weak
-# scaling**. The question becomes: how much more work per second? Let $s$ be the share of the time on *all* the ranks in
-# which one works and the others wait.
+# So far the job was fixed: **strong scaling**. John Gustafson (1988) objected that nobody buys a thousand cores to do
+# the old job in a thousandth of the time; one does a bigger job. Give every rank the *same* work and let the job grow:
+# **weak scaling**. The question becomes: how much more work per second? Let $s$ be the fraction of the time on *all*
+# the ranks in which one works and the others wait.
 #
 # ### Exercise 4: `gustafson`
 
@@ -429,15 +431,16 @@ print("speed-up of the later updates:", (rollout[0] / rollout).round(2))
 
 # %% [markdown]
 # Gustafson is the optimist: his curve has no ceiling. We give every rank the same number of steps; our largest job is
-# just the one measured above. Gustafson with the share of one rank promises the number printed below. What will we measure?
+# just the one measured above. Gustafson with the serial fraction of one rank promises the number printed below. What
+# will we measure?
 
 # %%
 largest, per_rank = RANKS[-1], STEPS // RANKS[-1]
 weak = {ranks: measure(ranks, per_rank * ranks)[0] for ranks in RANKS[:-1]}
 weak[largest] = {phase: seconds(largest, phase) for phase in (*PHASES, "iteration_s")}
-small_share = np.median(weak[1]["update_s"]) / np.median(weak[1]["iteration_s"])
-print(f"serial share {small_share:.2f} with {per_rank:,} steps on one rank; Gustafson promises", end=" ")
-print(f"{mine.gustafson(small_share, largest):.2f} times the work per second on {largest} ranks")
+small_fraction = np.median(weak[1]["update_s"]) / np.median(weak[1]["iteration_s"])
+print(f"serial fraction {small_fraction:.2f} with {per_rank:,} steps on one rank; Gustafson promises", end=" ")
+print(f"{mine.gustafson(small_fraction, largest):.2f} times the work per second on {largest} ranks")
 
 # %% prediction="yes"
 guess_weak = 2.2
@@ -458,8 +461,8 @@ left.set(xlabel="ranks (steps per update)", ylabel="median seconds per update, r
 left.legend(ncols=4, loc="upper left")
 many = np.linspace(1, largest, 50)
 right.plot(many, many, "--", color=GREY, label="ideal")
-right.plot(many, mine.gustafson(small_share, many), color=GREEN, label="Gustafson, with the share of one rank")
-right.plot(many, mine.amdahl(small_share, many), color=ORANGE, label="Amdahl, with the share of one rank")
+right.plot(many, mine.gustafson(small_fraction, many), color=GREEN, label="Gustafson, with the fraction of one rank")
+right.plot(many, mine.amdahl(small_fraction, many), color=ORANGE, label="Amdahl, with the fraction of one rank")
 right.plot(RANKS, rates, "o", color=BLUE, markersize=8, label="measured")
 right.set(xlabel="ranks", ylabel="steps per second, relative to 1 rank", xticks=RANKS, ylim=(0, None))
 right.legend(loc="upper left")
@@ -470,16 +473,17 @@ plt.show()
 # %% [markdown]
 # Look at the green blocks: the learner gets $P$ times the steps and needs about $P$ times as long. Gustafson's promise
 # holds for a serial part that does *not* grow with the job. Ours does, so growing the job gains no more than Amdahl
-# allows. (Given the share as it is on all $P$ ranks, the law is right again, but then it has to be measured there and
-# promises nothing.) If you want both, share the learner.
+# allows. (Given the fraction as it is on all $P$ ranks, the law is right again, but then it has to be measured there
+# and promises nothing.) If you want both, share the learner.
 #
 # ## Actors, or learners?
 #
 # The paper concludes that more cores are best spent on actors. What if the ranks learn, too? The gradient, each
-# Fisher-vector product, the line search and the critic's fit are sums over the batch. `--learner sharded` cuts the batch
-# into blocks whose number depends on nothing but its length; every rank computes some blocks, and all ranks add *all* parts
-# in one order. (Why not add up each rank's own share first? Then the order of the sum, and with it the last bits, would
-# depend on the number of ranks.) How many times faster than on 1 rank is the whole update on 2 that share the learning?
+# Fisher-vector product, the line search and the critic's fit are sums over the batch. `--learner sharded` cuts the
+# batch into blocks whose number depends on nothing but its length; every rank computes some blocks, and all ranks add
+# *all* parts in one order. (Why not add up each rank's own share first? Then the order of the sum, and with it the last
+# bits, would depend on the number of ranks.) How many times faster than on 1 rank is the whole update on 2 that share
+# the learning?
 
 # %% prediction="yes"
 guess_sharded = 1.5
@@ -502,14 +506,15 @@ for name, collecting, learning_s in (
 # %% [markdown]
 # So the paper's sentence was right when collecting cost thirteen times as much as learning, and stops being right as
 # collecting gets cheaper or ranks get more. What sharing really gains lies below the last two lines, which forget that
-# ranks must exchange parts: for a product with 5,000 states a rank computes milliseconds and exchanges microseconds, but
-# a minibatch of the perceptron critic (`--critic mlp`; the paper's is linear) is computed in a fraction of a millisecond.
-# So with that critic half of the ranks fit it *while* the other half step the policy: neither needs the other's result.
+# ranks must exchange parts: for a product with 5,000 states a rank computes milliseconds and exchanges microseconds,
+# but a minibatch of the perceptron critic (`--critic mlp`; the paper's is linear) is computed in a fraction of a
+# millisecond. So with that critic half of the ranks fit it *while* the other half step the policy: neither needs the
+# other's result.
 #
 # ## Bug hunt
 #
-# A colleague's bootstrap gives wonderfully narrow intervals, and every speed-up of his is "highly significant". It runs, it
-# is seeded, low comes before high, the median is inside. One line is wrong.
+# A colleague's bootstrap gives wonderfully narrow intervals, and every speed-up of his is "highly significant". It
+# runs, it is seeded, low comes before high, the median is inside. One line is wrong.
 
 
 # %%
@@ -527,23 +532,25 @@ def suspect(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000,
 _ = hunt("interval", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: `axis=0` takes the median *down* the columns, over 2,000 draws of one number, instead of along each row, over
-# one imitated experiment. There are only as many medians as measurements, and each of them hardly moves: with 2,000
-# numbers each, they measure how sure one would be after 2,000 measurements. It should be `axis=1`.
+# **The bug**: `axis=0` takes the median *down* the columns, over 2,000 draws of one number, instead of along each row,
+# over one imitated experiment. There are only as many medians as measurements, and each of them hardly moves: with
+# 2,000 numbers each, they measure how sure one would be after 2,000 measurements. It should be `axis=1`.
 
 # %% [markdown]
 # ## What one must report
 #
 # Enough for a stranger to disagree with you:
 #
-# 1. **what** was timed (collecting, or all of it), in seconds and not only as a ratio: a slow base makes every speed-up fine;
+# 1. **what** was timed (collecting, or all of it), in seconds and not only as a ratio: a slow base makes every speed-up
+#    fine;
 # 2. the **base case**: ours is the same program on one rank, which does not even start MPI;
-# 3. the **median** of how many updates from how many interleaved runs, what was left out as warm-up, and an **interval**;
+# 3. the **median** of how many updates from how many interleaved runs, what was left out as warm-up, and an
+#    **interval**;
 # 4. the **machine**, its cores, what else ran on it; which points were oversubscribed;
-# 5. strong or weak, and the serial share that bounds it.
+# 5. strong or weak, and the serial fraction that bounds it.
 
 # %%
-total = recorded("iteration_s")
+total = recorded_medians("iteration_s")
 timed = [np.array([row["iteration_s"] for row in rows if row["ranks"] == ranks]) for ranks in our_ranks]
 for i, ranks in enumerate(our_ranks[1:], 1):
     low, high = speedup_interval(timed[0], timed[i])
@@ -552,19 +559,19 @@ for i, ranks in enumerate(our_ranks[1:], 1):
     print(f"95 % {low:.2f} to {high:.2f}, Amdahl's bound {mine.amdahl(our_learning[0] / total[0], ranks):.2f}{note}")
 
 # %% [markdown]
-# Your own, in a minute or two: `python mpi_scripts/speedup.py --ranks 1,2,4` writes the table, the figure and all of the
+# Your own, in a minute or two: `python -m minitrpo speedup --ranks 1,2,4` writes the table, the figure and all of the
 # above; `--weak` grows the job.
 #
 # ## What was claimed, and what we saw
 #
-# - *The post*: two threads cut the time by 50 %, three by 66 %, four and more flatten. The logs say 47 %, 64 %, 69 %: true,
-#   of **collecting**. The whole update went from 19.3 s to 6.5 s, 3.0 times as fast, with 5 or 8 threads alike.
-# - *The paper*: a hardware limit is the likely reason. It is; you excluded a serial part (by Karp-Flatt and a fit) and a cost
-#   per thread (by his first updates). The number of cores named does not fit.
-# - *The paper*: "additional cores are best suited to parallelize the actors rather than the learners". With a serial share of
-#   0.07, yes. With the share that you measured today, the bound is the one you compared with your prediction: collecting
-#   became so cheap that the learner is the bottleneck.
-# - *Neither* gives an interval or a number of trials for the figure, and neither compares the learned policies of different
-#   thread counts. Ours are equal to the bit, so that the seconds are all there is to compare.
+# - *The post*: two threads cut the time by 50 %, three by 66 %, four and more flatten. The logs say 47 %, 64 %, 69 %:
+#   true, of **collecting**. The whole update went from 19.3 s to 6.5 s, 3.0 times as fast, with 5 or 8 threads alike.
+# - *The paper*: a hardware limit is the likely reason. It is; you excluded a serial part (by Karp-Flatt and a fit) and
+#   a cost per thread (by his first updates). The number of cores named does not fit.
+# - *The paper*: "additional cores are best suited to parallelize the actors rather than the learners". With a serial
+#   fraction of 0.07, yes. With the one that you measured today, the bound is the one you compared with your prediction:
+#   collecting became so cheap that the learner is the bottleneck.
+# - *Neither* gives an interval or a number of trials for the figure, and neither compares the learned policies of
+#   different thread counts. Ours are equal to the bit, so that the seconds are all there is to compare.
 #
 # **Next**: lecture 09 asks how many steps an update needs in the first place.

@@ -18,8 +18,8 @@
 # A TRPO run has two settings that nobody knows beforehand. **steps/update** is how many environment steps are collected
 # before each update: few are cheap, and give a noisy gradient. **max-KL** is how far an update may move the policy (the
 # $\delta$ of lecture 04): much is fast, and trusts that gradient further. The best pair differs from task to task.
-# Frans's post of 2016 lets the run itself turn these two knobs. A rule that turns knobs by what it measures is a
-# **controller**; this lecture builds his, and asks what it is worth.
+# Frans's post of 2016 lets the run itself adapt these two settings. A rule that changes settings by what it measures is
+# a **controller**; this lecture builds his, and asks what it is worth.
 #
 # | in this notebook | in the package | in Frans's post of 2016 |
 # |---|---|---|
@@ -41,9 +41,10 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy.stats import norm
 
-from minitrpo.adaptive import Decision, AdaptiveState, Number, AdaptiveConfig
+from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision, Number
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, launch, scripts, temporary_runs, train
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, RED
+from minitrpo.classroom import budget, compare, mpiexec, recorded, temporary_runs, train
 from minitrpo.parallel.pool import requests_for
 from minitrpo.runs.plots import smooth
 
@@ -57,9 +58,9 @@ from minitrpo.runs.plots import smooth
 # - if it **improved**: what we do works. Save steps (steps/update - 300) and go further (max-KL + 0.0005);
 # - if it did not, we are **stuck**: ask for more data (+ 300) and be more careful (- 0.0005).
 #
-# Both knobs have limits, 1,000 to 20,000 steps and 0.001 to 0.01. These constants are those of the author's
-# experiments; a `AdaptiveConfig` holds them: `window`, `margin`, `steps_by`, `kl_by`, `steps_limits`, `kl_limits`, and `mode`
-# (below).
+# Both settings have limits, 1,000 to 20,000 steps and 0.001 to 0.02. These constants are those of the author's
+# experiments, but for the last: his code stops at 0.01. An `AdaptiveConfig` holds them: `window`, `margin`, `steps_by`,
+# `kl_by`, `steps_limits`, `kl_limits`, and `mode` (below).
 #
 # The question is what "improved" means. At first it meant *not worse*: `recent >= before`. Then the post adds a
 # **margin**: recent must exceed before by at least 5 % of its size. Mind the word *size*. Reacher's returns run from
@@ -110,14 +111,14 @@ plt.show()
 # margin's first commit, b0c9358 of 27 November 2016, says "stuck" when `recent < last * 1.1`; a commit later that day
 # puts `abs` and 5 % in.
 #
-# The right rule is not beyond reproach either: a share of $|\text{before}|$ depends on where zero is, an accident of
+# The right rule is not beyond reproach either: a fraction of $|\text{before}|$ depends on where zero is, an accident of
 # how a task counts rewards. Add 1,000 to every return, and hardly anything is an improvement of 5 % any more.
 #
-# ## Turning the knobs
+# ## Moving the settings
 #
-# `turn` carries out one decision. Steps and KL move in *opposite* directions, by `rule.steps_by` and `rule.kl_by`;
-# `rule.mode` is `"steps"`, `"kl"`, `"both"` or `"none"` and says which may move. First a helper for the limits, with
-# one subtlety. A person may start at 500 steps/update although the rule's lower limit is 1,000. A plain clip would yank
+# `turn` carries out one decision. Steps and KL move in *opposite* directions, by `config.steps_by` and `config.kl_by`;
+# `config.mode` is `"steps"`, `"kl"`, `"both"` or `"none"` and says which may move. First a helper for the limits, with
+# one subtlety. A person may start at 500 steps/update although the lower limit is 1,000. A plain clip would yank
 # it to 1,000 at the first decision. Ours lets a start outside come in notch by notch, and never go further out.
 #
 # ### Exercise 2: `clip`
@@ -130,20 +131,22 @@ plt.show()
 # %% exercise="turn"
 
 # %% [markdown]
-# Now the controller. It is a **pure function**: (state, mean return, rule) goes in, (new state, decision or `None`)
-# comes out. The state is a `AdaptiveState`: the two settings, the returns of the unfinished window, and `before` (`None` until
-# there is one). Nothing is remembered anywhere else, so an interrupted run resumes with the same decisions, and a
-# finished one can be replayed from its log. The first window has nothing to be compared with, and turns nothing.
+# Now the controller. It is a **pure function**: (state, mean return, config) goes in, (new state, decision or `None`)
+# comes out. The state is an `AdaptiveState`: the two settings, the returns of the unfinished window, and `before`
+# (`None` until there is one). Nothing is remembered anywhere else, so an interrupted run resumes with the same
+# decisions, and a finished one can be replayed from its log. The first window has nothing to be compared with, and
+# moves nothing.
 #
-# `replace(knobs, returns=...)` returns a copy of a `AdaptiveState` with that field changed. A `Decision` holds `improved`,
-# `before`, `recent`, `threshold` (what had to be reached) and the two settings that follow; it prints itself.
+# `replace(state, returns=...)` returns a copy of an `AdaptiveState` with that field changed. A `Decision` holds
+# `improved`, `before`, `recent`, `threshold` (what had to be reached) and the two settings that follow; it prints
+# itself.
 #
 # ### Exercise 4: `adapt`
 
 # %% exercise="adapt"
 
 # %% [markdown]
-# Windows of 2 updates, levels -100, -104, -90, -88. Say which way the knobs go, then run:
+# Windows of 2 updates, levels -100, -104, -90, -88. Say which way the settings go, then run:
 
 # %%
 state = AdaptiveState(steps_per_update=5000, max_kl=0.005)
@@ -188,8 +191,8 @@ def draw(axes, level, margin, color):
 
 # %% [markdown]
 # Start with a **flat** stream: 100, for ever; nothing is learned. Without a margin, half of all decisions will say
-# "improved". But in which order? What share of the decisions *undoes the one before it* (up after down, or down after
-# up)?
+# "improved". But in which order? What fraction of the decisions *undoes the one before it* (up after down, or down
+# after up)?
 
 # %% prediction="yes"
 guess_undone = 0.5
@@ -198,7 +201,7 @@ guess_undone = 0.5
 _, decisions = simulate(lambda u: 100.0, AdaptiveConfig(margin=0.0), updates=budget(40_000, 10_000))
 verdicts = np.array([d.improved for d in decisions.values()])
 print(f"of {len(verdicts)} decisions {np.mean(verdicts):.0%} say improved")
-compare("share of decisions that undo the one before", guess_undone, np.mean(verdicts[1:] != verdicts[:-1]))
+compare("fraction of decisions that undo the one before", guess_undone, np.mean(verdicts[1:] != verdicts[:-1]))
 
 # %% [markdown]
 # Two thirds, not half: two neighbouring decisions share a window, and a lucky one looks like an improvement when it
@@ -215,7 +218,7 @@ for column, (name, level) in enumerate(streams.items()):
     axes[0, column].plot([level(u) for u in range(400)], color=GREY, linewidth=2, label="true level")
     axes[0, column].set(title=name, ylabel="mean return", ylim=(0, 1.25 * level(399) + 50))
     axes[1, column].set(ylabel="steps/update", ylim=(0, 16_000))
-    axes[2, column].set(ylabel="max-KL (nats)", xlabel="update", ylim=(0, 0.011))
+    axes[2, column].set(ylabel="max-KL (nats)", xlabel="update", ylim=(0, 0.022))
 for axis in axes.flat:
     axis.grid(alpha=0.3)
 axes[0, 1].legend(loc="upper left", fontsize=7)
@@ -250,11 +253,11 @@ print(f"decisions from 1,000 to 20,000 steps/update: {(20_000 - 1_000) / 300:.0f
 #
 # ## How much noise can a margin stand?
 #
-# Let returns truly change by a share $c$ from one window to the next, and let the mean return of one update scatter by
-# a share $s$ of its level. The sums of two windows of $w$ updates then differ by $c$, give or take $s\sqrt{2/w}$, and
-# the chance to exceed a margin $m$ is $\Phi\big((c - m) / (s \sqrt{2 / w})\big)$, with the normal distribution function
-# $\Phi$. Move the margin and the number of episodes per update (each scatters by 30 %); the pictures below need no
-# kernel.
+# Let returns truly change by a fraction $c$ from one window to the next, and let the mean return of one update scatter
+# by a fraction $s$ of its level. The sums of two windows of $w$ updates then differ by $c$, give or take $s\sqrt{2/w}$,
+# and the chance to exceed a margin $m$ is $\Phi\big((c - m) / (s \sqrt{2 / w})\big)$, with the normal distribution
+# function $\Phi$. Move the margin and the number of episodes per update (each scatters by 30 %); the pictures below
+# need no kernel.
 
 
 # %%
@@ -291,8 +294,8 @@ plt.show()
 
 # %% [markdown]
 # A margin shifts the curve; only episodes and longer windows make it steeper. With one episode per update (1,000
-# steps/update on Swimmer) a policy that has *lost* 10 % is still called improved in a good share of cases. That is the
-# trap the post describes: good luck shrinks the batch, and the small batch makes every later decision more of a
+# steps/update on Swimmer) a policy that has *lost* 10 % is still called improved in a good part of all cases. That is
+# the trap the post describes: good luck shrinks the batch, and the small batch makes every later decision more of a
 # lottery.
 #
 # ## What a small batch does to the parallel machine
@@ -306,7 +309,7 @@ for length, name in ((50, "Reacher"), (1000, "Swimmer, HalfCheetah")):
     print(f"{name}: episodes for each steps/update {wanted}")
 
 small = ("--env", "Swimmer-v5", "--steps-per-update", 1000, "--total-steps", 2000)
-printed = launch(4, "train.py", *small, "--progress", "none", "--out", temporary_runs() / "run")
+printed = mpiexec(4, "train", *small, "--progress", "none", "--out", temporary_runs() / "run")
 print("\n".join(line for line in printed.splitlines() if line.startswith("note")))
 
 # %% [markdown]
@@ -315,9 +318,9 @@ print("\n".join(line for line in printed.splitlines() if line.startswith("note")
 #
 # ## A real run
 #
-# Live, three runs of Reacher with one seed. The first keeps 2,000 steps/update and max-KL 0.005. The second starts there
-# and adapts both (margin 0.05, windows of 5 updates, as the run is short). The third is fixed at 1,000 and 0.01, about
-# where the second is heading. Where is its mean return after 50,000 steps, if the second's is near -20?
+# Live, three runs of Reacher with one seed. The first keeps 2,000 steps/update and max-KL 0.005. The second starts
+# there and adapts both (margin 0.05, windows of 5 updates, as the run is short). The third is fixed at 1,000 and 0.01,
+# about where the second is heading. Where is its mean return after 50,000 steps, if the second's is near -20?
 
 # %% prediction="yes"
 guess_third = -20
@@ -338,11 +341,10 @@ compare("fixed 1,000 / 0.01, last 5 updates", guess_third, np.mean(third["mean_r
 # pure, its decisions can be recomputed from the log of the run, with *your* function:
 
 # %%
-config = AdaptiveConfig(window=window, kl_limits=(0.001, 0.02))  # train.py lets the KL rise to 0.02
 state, replayed = AdaptiveState(2000, 0.005), []
 for mean_return in adapted["mean_return"]:
     replayed.append(state.steps_per_update)
-    state, decision = mine.adapt(state, mean_return, config)
+    state, decision = mine.adapt(state, mean_return, AdaptiveConfig(window=window))
     if decision is not None:
         print(decision)
 print("replayed steps/update equal the log:", np.array_equal(replayed, adapted["steps_per_update"]))
@@ -351,15 +353,14 @@ print("replayed steps/update equal the log:", np.array_equal(replayed, adapted["
 # ## Five seeds, four ways
 #
 # One seed is an anecdote. Recorded: Reacher-v5 (100,000 steps) and Swimmer-v5 (150,000 steps, discount 0.9999), five
-# seeds each, all from 2,000 steps/update. Two ways adapt both knobs from max-KL 0.005, with and without the margin. Two
-# are fixed: at that start, and at the TRPO paper's max-KL of 0.01.
+# seeds each, all from 2,000 steps/update. Two ways adapt both settings from max-KL 0.005, with and without the margin.
+# Two are fixed: at that start, and at the TRPO paper's max-KL of 0.01.
 
 # %%
-recorded = scripts().parent / "notebooks" / "recorded"
-about = json.loads((recorded / "09_adaptive.json").read_text())["provenance"]
+about = json.loads(recorded("09_adaptive.json").read_text())["provenance"]
 print(f"recorded {about['date'][:10]} on {about['machine']}: {about['command']}")
 runs = {}
-for row in csv.DictReader((recorded / "09_adaptive.csv").read_text().splitlines()):
+for row in csv.DictReader(recorded("09_adaptive.csv").read_text().splitlines()):
     numbers = [float(row[name]) for name in ("env_steps", "mean_return", "steps_per_update", "max_kl")]
     runs.setdefault((row["env"], row["arm"], int(row["seed"])), []).append(numbers)
 runs = {key: np.array(rows).T for key, rows in runs.items()}
@@ -430,8 +431,8 @@ for env in ("Reacher-v5", "Swimmer-v5"):
 #
 # **Swimmer**: none of the differences can be told from luck. Seeds of one setting lie 70 to 180 apart; leave out one
 # seed, and the adaptive runs' mean gain is a loss. From this scatter it would take some 40 seeds to establish a gain of
-# 15. What the margin does change is the knobs: without it all five runs end at one episode per update; with it most ask
-# for more, at a smaller KL.
+# 15. What the margin does change is the settings: without it all five runs end at one episode per update; with it most
+# ask for more, at a smaller KL.
 #
 # (Five values make a bootstrap interval too narrow, by about a third: take a near miss for a miss.)
 #
@@ -457,7 +458,7 @@ def suspect(state: AdaptiveState, value: float, config: AdaptiveConfig):
 _ = hunt("adapt", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: `last = -1e6`. The first window always "improves", so the knobs are turned before anything has been
+# **The bug**: `last = -1e6`. The first window always "improves", so the settings are moved before anything has been
 # compared: one notch towards smaller batches and larger steps, on no evidence. And the number that everything beats is
 # a guess about the task. The cure is to say what is meant: where `state.before` is `None`, keep the settings and report
 # `improved = None`.
@@ -465,9 +466,9 @@ _ = hunt("adapt", suspect)
 # %% [markdown]
 # ## What was claimed, and what we saw
 #
-# The post: adapting both knobs with a 5 % margin is "consistently near the top". Its repository holds two runs of each
-# setting; below, their mean return over the last tenth of a common number of steps (kvfrans/parallel-trpo, `results/`).
-# The post's figures show run 1; run 2 was committed three weeks later.
+# The post: adapting both settings with a 5 % margin is "consistently near the top". Its repository holds two runs of
+# each setting; below, their mean return over the last tenth of a common number of steps (kvfrans/parallel-trpo,
+# `results/`). The post's figures show run 1; run 2 was committed three weeks later.
 #
 # | setting (steps/update, max-KL) | Reacher | Swimmer | HalfCheetah |
 # |---|---|---|---|

@@ -188,8 +188,8 @@ def episodes(last):
 def total_return_everywhere(x, discount, last):
     """The whole episode's return at every step."""
     y = np.zeros(len(x))
-    for fragment in episodes(last):
-        y[fragment] = np.sum(x[fragment] * discount ** np.arange(len(x[fragment])))
+    for steps in episodes(last):
+        y[steps] = np.sum(x[steps] * discount ** np.arange(len(x[steps])))
     return y
 
 
@@ -214,9 +214,9 @@ def forgets_the_last_reward(x, discount, last):
 def discounts_from_the_start(x, discount, last):
     """Discounts by the time since the episode began, not since t."""
     y = np.zeros(len(x))
-    for fragment in episodes(last):
-        weighted = x[fragment] * discount ** np.arange(len(x[fragment]))
-        y[fragment] = np.cumsum(weighted[::-1])[::-1]
+    for steps in episodes(last):
+        weighted = x[steps] * discount ** np.arange(len(x[steps]))
+        y[steps] = np.cumsum(weighted[::-1])[::-1]
     return y
 
 
@@ -224,14 +224,14 @@ def one_step_off_the_border(x, discount, last):
     """Starts afresh one step early, as stable-baselines' issue 385 found in a GAE."""
     y, total = np.zeros(len(x)), 0.0
     for t in reversed(range(len(x))):
-        following_is_last = t + 1 < len(x) and last[t + 1]
-        total = x[t] if following_is_last else x[t] + discount * total
+        next_is_last = t + 1 < len(x) and last[t + 1]
+        total = x[t] if next_is_last else x[t] + discount * total
         y[t] = total
     return y
 
 
 def stops_after_the_border(x, discount, last):
-    """Starts afresh behind the first step of the next episode: one reward leaks."""
+    """Starts afresh after the first step of the next episode: one reward leaks."""
     y, total = np.zeros(len(x)), 0.0
     for t in reversed(range(len(x))):
         total = x[t] + discount * total
@@ -272,8 +272,8 @@ def discounts_the_reward_of_now(x, discount, last):
 
 def undiscounted(x, discount, last):
     y = np.zeros(len(x))
-    for fragment in episodes(last):
-        y[fragment] = np.cumsum(x[fragment][::-1])[::-1]
+    for steps in episodes(last):
+        y[steps] = np.cumsum(x[steps][::-1])[::-1]
     return y
 
 

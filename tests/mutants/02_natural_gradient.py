@@ -2,11 +2,11 @@
 
 import autograd.numpy as np
 import numpy
-from autograd import grad, hessian, make_hvp, make_jvp, make_vjp
+from autograd import grad, hessian, make_jvp, make_vjp
 from autograd.differential_operators import make_ggnvp
 from scipy import special
 
-from minitrpo.natural_gradient import _block_product, blocks, mean_kl
+from minitrpo.natural_gradient import mean_kl
 from minitrpo.policies import CategoricalPolicy, log_softmax
 
 
@@ -116,20 +116,29 @@ def summed_over_the_batch(old, new):
     return np.sum(np.exp(a) * (a - b), axis=0)
 
 
+def summed_kl(policy, old):
+    return lambda new: np.sum(policy.kl(old, new))
+
+
 def fisher(
-    block=_block_product,
+    distance=summed_kl,
     finish=lambda total, n, damping, v, theta: total / n + damping * v,
-    cut=blocks,
+    states=lambda observations: observations,
+    along=lambda v: v,
+    where=lambda theta, v: theta,
 ):
     """Return a Fisher-vector product with one thing changed."""
 
     def fisher_vector_product(policy, theta, observations, damping):
-        parts = [(rows, block(policy, theta, observations[rows])) for rows in cut(len(observations))]
+        seen = states(observations)
+
+        def outputs(theta):
+            return policy.distribution(theta, seen)
+
+        maker = make_ggnvp(outputs, distance(policy, outputs(theta)))
 
         def product(v):
-            total = np.zeros_like(v)
-            for _, part in parts:
-                total = total + part(v)
+            total = maker(where(theta, v))(along(v)) * (len(observations) / len(seen))
             return finish(total, len(observations), damping, v, theta)
 
         return product
@@ -137,68 +146,36 @@ def fisher(
     return fisher_vector_product
 
 
-def both_policies_move(policy, theta, observations):
-    def kl(theta):
-        rows = policy.distribution(theta, observations)
-        return np.sum(policy.kl(rows, rows))
-
-    return make_hvp(kl)(theta)[0]
-
-
-def without_the_hessian(policy, theta, observations):
-    """J'J v: distance between rows of numbers, not between distributions."""
-    return make_ggnvp(lambda theta: policy.distribution(theta, observations), lambda rows: 0.5 * np.sum(rows**2))(theta)
-
-
-def squared_gradient_of_the_kl(policy, theta, observations):
+def squared_gradient_of_the_kl(policy, theta, observations, damping):
+    """Squares the slope of the KL, which is 0 at the old policy."""
     old = policy.distribution(theta, observations)
-    g = grad(lambda theta: np.sum(policy.kl(old, policy.distribution(theta, observations))))(theta)
-    return lambda v: g * (g @ v)
+    product = make_ggnvp(lambda theta: policy.kl(old, policy.distribution(theta, observations)))(theta)
+    return lambda v: product(v) / len(observations) + damping * v
 
 
-def only_the_mean_state(policy, theta, observations):
-    n = len(observations)
-    product = _block_product(policy, theta, np.mean(observations, axis=0, keepdims=True))
-    return lambda v: n * product(v)
+def log_prob_of_the_mode(policy, old):
+    """The curvature of one action's log probability for that of the KL: none along log_std."""
+    return lambda new: -np.sum(policy.log_prob(new, policy.mode(old)))
 
 
-def mean_within_each_block(policy, theta, observations):
-    product = _block_product(policy, theta, observations)
-    return lambda v: product(v) / len(observations)
-
-
-def mean_of_block_means(policy, theta, observations, damping):
-    parts = [mean_within_each_block(policy, theta, observations[rows]) for rows in blocks(len(observations))]
-    return lambda v: sum(part(v) for part in parts) / len(parts) + damping * v
-
-
-def damping_in_every_block(policy, theta, observations, damping):
-    parts = [(rows, _block_product(policy, theta, observations[rows])) for rows in blocks(len(observations))]
-    n = len(observations)
-    return lambda v: sum(part(v) / n + damping * v for _, part in parts)
-
-
-def total_kept_between_calls(policy, theta, observations, damping):
-    products = [_block_product(policy, theta, observations[rows]) for rows in blocks(len(observations))]
-    total = np.zeros_like(theta)
+def one_array_for_all_answers(policy, theta, observations, damping):
+    right = fisher()(policy, theta, observations, damping)
+    answer = numpy.zeros_like(theta)
 
     def product(v):
-        nonlocal total
-        for part in products:
-            total = total + part(v) / len(observations)
-        return total + damping * v
+        answer[:] = right(v)
+        return answer
 
     return product
 
 
-def one_array_for_all_answers(policy, theta, observations, damping):
-    products = [_block_product(policy, theta, observations[rows]) for rows in blocks(len(observations))]
-    total = numpy.zeros_like(theta)
+def adds_to_its_last_answer(policy, theta, observations, damping):
+    right = fisher()(policy, theta, observations, damping)
+    total = np.zeros_like(theta)
 
     def product(v):
-        total[:] = damping * v
-        for part in products:
-            total[:] += part(v) / len(observations)
+        nonlocal total
+        total = total + right(v)
         return total
 
     return product
@@ -228,11 +205,6 @@ def whole_matrix(policy, theta, observations, damping):
     old = policy.distribution(theta, observations)
     f = hessian(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))(theta)
     return lambda v: f @ v + damping * v
-
-
-def cut_without_the_rest(rows):
-    """Only whole blocks of 512 rows, if there is one."""
-    return [slice(start, start + 512) for start in range(0, rows - 511, 512)] or blocks(rows)
 
 
 def into_v(total, n, damping, v, theta):
@@ -309,23 +281,26 @@ WRONG = {
     "fisher_vector_product": [
         named("damping_times_theta", fisher(finish=lambda total, n, damping, v, theta: total / n + damping * theta)),
         named("sum_over_states", fisher(finish=lambda total, n, damping, v, theta: total + damping * v)),
-        named("all_divided_by_the_rows", fisher(finish=lambda total, n, damping, v, theta: (total + damping * v) / n)),
+        named(
+            "all_divided_by_the_states", fisher(finish=lambda total, n, damping, v, theta: (total + damping * v) / n)
+        ),
         named("damping_forgotten", fisher(finish=lambda total, n, damping, v, theta: total / n)),
         named("damping_multiplies_f", fisher(finish=lambda total, n, damping, v, theta: (1 + damping) * total / n)),
         named("damping_not_along_v", fisher(finish=lambda total, n, damping, v, theta: total / n + damping)),
-        named("divided_by_a_block", fisher(finish=lambda t, n, damping, v, theta: t / min(n, 1024) + damping * v)),
+        named("divided_by_the_parameters", fisher(finish=lambda t, n, damping, v, theta: t / len(theta) + damping * v)),
+        named("divided_twice", fisher(finish=lambda total, n, damping, v, theta: total / n / n + damping * v)),
         named("written_into_v", fisher(finish=into_v)),
-        named("both_policies_move", fisher(block=both_policies_move)),
-        named("without_the_hessian", fisher(block=without_the_hessian)),
-        named("squared_gradient_of_the_kl", fisher(block=squared_gradient_of_the_kl)),
-        named("only_the_mean_state", fisher(block=only_the_mean_state)),
-        named("divided_twice", fisher(block=mean_within_each_block)),
-        named("first_block_only", fisher(cut=lambda rows: blocks(rows)[:1])),
-        named("last_rows_dropped", fisher(cut=cut_without_the_rest)),
-        named("all_rows_in_every_block", fisher(cut=lambda rows: [slice(0, rows)] * len(blocks(rows)))),
-        mean_of_block_means,
-        damping_in_every_block,
-        total_kept_between_calls,
+        named("both_policies_move", fisher(distance=lambda policy, old: lambda new: np.sum(policy.kl(new, new)))),
+        named("without_the_hessian", fisher(distance=lambda policy, old: lambda new: 0.5 * np.sum(new**2))),
+        named("sign_turned", fisher(distance=lambda policy, old: lambda new: -np.sum(policy.kl(old, new)))),
+        named("one_number_means_the_first", fisher(distance=lambda policy, old: lambda new: policy.kl(old, new)[0])),
+        named("log_prob_of_the_mode", fisher(distance=log_prob_of_the_mode)),
+        named("only_the_mean_state", fisher(states=lambda o: np.mean(o, axis=0, keepdims=True))),
+        named("last_state_dropped", fisher(states=lambda o: o[:-1] if len(o) > 1 else o)),
+        named("linearised_at_v", fisher(where=lambda theta, v: v)),
+        named("along_v_of_length_one", fisher(along=lambda v: v / (np.linalg.norm(v) + 1e-12))),
+        squared_gradient_of_the_kl,
+        adds_to_its_last_answer,
         one_array_for_all_answers,
         returns_the_value,
         log_std_left_out,
@@ -365,11 +340,11 @@ def categorical_through_scipy(old_logits, logits):
 
 
 def double_gradient(policy, theta, observations, damping):
-    """Jacobian forwards, Hessian of the KL in the rows, Jacobian backwards, all states at once."""
+    """Jacobian forwards, Hessian of the KL in the distribution parameters, Jacobian backwards."""
     old = policy.distribution(theta, observations)
     forwards = make_jvp(lambda theta: policy.distribution(theta, observations))(theta)
     backwards, _ = make_vjp(lambda theta: policy.distribution(theta, observations))(theta)
-    curved = make_jvp(grad(lambda rows: np.mean(policy.kl(old, rows))))(old)
+    curved = make_jvp(grad(lambda new: np.mean(policy.kl(old, new))))(old)
 
     def product(v):
         return backwards(curved(forwards(v)[1])[1]) + damping * v

@@ -139,37 +139,37 @@ def accepts_in_the_end(theta, candidate, reason, trials, gain, kl, ratio):
     return LineSearch(candidate, True, "accepted", trials, gain, kl, ratio)
 
 
-def log_ratio(policy, rows, old_log_prob, actions, advantages):
-    return np.mean((policy.log_prob(rows, actions) - old_log_prob) * advantages)
+def log_ratio(policy, dist_params, old_log_prob, actions, advantages):
+    return np.mean((policy.log_prob(dist_params, actions) - old_log_prob) * advantages)
 
 
-def ratio(policy, rows, old_log_prob, actions):
-    return np.exp(policy.log_prob(rows, actions) - old_log_prob)
+def ratio(policy, dist_params, old_log_prob, actions):
+    return np.exp(policy.log_prob(dist_params, actions) - old_log_prob)
 
 
-def clipped(policy, rows, old_log_prob, actions, advantages):
-    r = ratio(policy, rows, old_log_prob, actions)
+def clipped(policy, dist_params, old_log_prob, actions, advantages):
+    r = ratio(policy, dist_params, old_log_prob, actions)
     return np.mean(np.minimum(r * advantages, np.clip(r, 0.8, 1.2) * advantages))
 
 
-def self_normalised(policy, rows, old_log_prob, actions, advantages):
-    r = ratio(policy, rows, old_log_prob, actions)
+def self_normalised(policy, dist_params, old_log_prob, actions, advantages):
+    r = ratio(policy, dist_params, old_log_prob, actions)
     return np.sum(r * advantages) / np.sum(r)
 
 
-def standardises_again(policy, rows, old_log_prob, actions, advantages):
+def standardises_again(policy, dist_params, old_log_prob, actions, advantages):
     a = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-    return np.mean(ratio(policy, rows, old_log_prob, actions) * a)
+    return np.mean(ratio(policy, dist_params, old_log_prob, actions) * a)
 
 
-def every_step_with_every_ratio(policy, rows, old_log_prob, actions, advantages):
+def every_step_with_every_ratio(policy, dist_params, old_log_prob, actions, advantages):
     """A column of ratios times a row of advantages: (N, N) by broadcasting, then a mean."""
-    return np.mean(ratio(policy, rows, old_log_prob, actions)[:, None] * advantages)
+    return np.mean(ratio(policy, dist_params, old_log_prob, actions)[:, None] * advantages)
 
 
-def probability_of_the_mode(policy, rows, old_log_prob, actions, advantages):
+def probability_of_the_mode(policy, dist_params, old_log_prob, actions, advantages):
     """Judges the action that the new policy likes best, not the one that was taken."""
-    return np.mean(ratio(policy, rows, old_log_prob, policy.mode(rows)) * advantages)
+    return np.mean(ratio(policy, dist_params, old_log_prob, policy.mode(dist_params)) * advantages)
 
 
 WRONG = {
@@ -259,9 +259,9 @@ WRONG = {
 }
 
 
-def with_a_loop(policy, rows, old_log_prob, actions, advantages):
+def with_a_loop(policy, dist_params, old_log_prob, actions, advantages):
     """The surrogate as a dot product of weights and advantages."""
-    log_ratios = policy.log_prob(rows, actions) - old_log_prob
+    log_ratios = policy.log_prob(dist_params, actions) - old_log_prob
     return np.exp(log_ratios).dot(advantages) / advantages.size
 
 

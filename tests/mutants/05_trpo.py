@@ -1,5 +1,6 @@
 """Wrong answers to the exercises of lecture 05, and right ones written in another style."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import autograd.numpy as anp
@@ -23,76 +24,76 @@ def named(name, function):
 
 
 def one_done_flag(values, final_values, last, terminated):
-    """Cut or over, the value behind is 0."""
+    """Cut or over, the next value is 0."""
     return np.where(last, 0.0, np.append(values[1:], 0.0))
 
 
 def bootstraps_after_the_end(values, final_values, last, terminated):
-    """Over or cut, the value behind is that of the final observation."""
-    following = np.append(values[1:], 0.0)
-    following[last] = final_values
-    return following
+    """Over or cut, the next value is that of the final observation."""
+    after = np.append(values[1:], 0.0)
+    after[last] = final_values
+    return after
 
 
 def the_other_way_round(values, final_values, last, terminated):
     """0 where it was cut, bootstrapped where it was over."""
-    following = np.append(values[1:], 0.0)
-    following[last] = final_values
-    following[last & ~terminated] = 0.0
-    return following
+    after = np.append(values[1:], 0.0)
+    after[last] = final_values
+    after[last & ~terminated] = 0.0
+    return after
 
 
 def value_of_the_last_seen_state(values, final_values, last, terminated):
     """At a cut the last state's own value stands in for the next one's."""
-    following = np.append(values[1:], 0.0)
-    following[last] = values[last]
-    following[terminated] = 0.0
-    return following
+    after = np.append(values[1:], 0.0)
+    after[last] = values[last]
+    after[terminated] = 0.0
+    return after
 
 
 def leaks_into_the_next_episode(values, final_values, last, terminated):
-    """At a cut the first state of the next piece follows; only the very last step is bootstrapped."""
-    following = np.append(values[1:], final_values[-1])
-    following[terminated] = 0.0
-    return following
+    """At a cut the first state of the next fragment follows; only the very last step is bootstrapped."""
+    after = np.append(values[1:], final_values[-1])
+    after[terminated] = 0.0
+    return after
 
 
 def rolls_around(values, final_values, last, terminated):
-    """Nothing but a shift and the ends: behind a cut comes whatever stands next."""
+    """Nothing but a shift and the ends: after a cut comes whatever stands next."""
     return np.where(terminated, 0.0, np.roll(values, -1))
 
 
 def shifts_the_wrong_way(values, final_values, last, terminated):
     """The value of the state before."""
-    following = np.roll(values, 1)
-    following[last] = final_values
-    following[terminated] = 0.0
-    return following
+    after = np.roll(values, 1)
+    after[last] = final_values
+    after[terminated] = 0.0
+    return after
 
 
-def final_values_of_cut_pieces_only(values, final_values, last, terminated):
-    """Takes the first k final values for the k pieces that were cut."""
-    following = np.append(values[1:], 0.0)
+def final_values_of_cut_fragments_only(values, final_values, last, terminated):
+    """Takes the first k final values for the k fragments that were cut."""
+    after = np.append(values[1:], 0.0)
     cut = last & ~terminated
-    following[cut] = final_values[: cut.sum()]
-    following[terminated] = 0.0
-    return following
+    after[cut] = final_values[: cut.sum()]
+    after[terminated] = 0.0
+    return after
 
 
 def final_values_backwards(values, final_values, last, terminated):
-    """Pieces in the wrong order."""
-    following = np.append(values[1:], 0.0)
-    following[last] = final_values[::-1]
-    following[terminated] = 0.0
-    return following
+    """Fragments in the wrong order."""
+    after = np.append(values[1:], 0.0)
+    after[last] = final_values[::-1]
+    after[terminated] = 0.0
+    return after
 
 
 def nan_for_nothing(values, final_values, last, terminated):
     """Marks an end with NaN, as some logs do."""
-    following = np.append(values[1:], 0.0)
-    following[last] = final_values
-    following[terminated] = np.nan
-    return following
+    after = np.append(values[1:], 0.0)
+    after[last] = final_values
+    after[terminated] = np.nan
+    return after
 
 
 # --- gae
@@ -107,14 +108,14 @@ def estimator(
 ):
     """Return a GAE with one thing changed."""
 
-    def gae(rewards, values, following, last, discount, gae_lambda):
-        deltas = delta(rewards, values, following, discount)
+    def gae(rewards, values, next_values, last, discount, gae_lambda):
+        deltas = delta(rewards, values, next_values, discount)
         advantages, running, going_on = np.zeros(len(deltas)), 0.0, keep(last)
         for t in reversed(range(len(deltas))):
             running = deltas[t] + fade(discount, gae_lambda) * going_on[t] * running
             advantages[t] = running
         advantages = after(advantages)
-        return advantages, targets(advantages, rewards, values, following, last, discount)
+        return advantages, targets(advantages, rewards, values, next_values, last, discount)
 
     return gae
 
@@ -124,27 +125,27 @@ def first_of_the_next(last):
     return np.append(1.0 - last[1:], 0.0)
 
 
-def from_values_shifted(rewards, values, following, last, discount, gae_lambda):
-    """Takes values[t + 1] for the value behind, at borders, too."""
-    deltas = rewards + discount * np.append(values[1:], following[-1]) - values
+def from_values_shifted(rewards, values, next_values, last, discount, gae_lambda):
+    """Takes values[t + 1] for the value of the next state, at borders, too."""
+    deltas = rewards + discount * np.append(values[1:], next_values[-1]) - values
     advantages = discounted_sums(deltas, discount * gae_lambda, last)
     return advantages, advantages + values
 
 
-def advantages_alone(rewards, values, following, last, discount, gae_lambda):
+def advantages_alone(rewards, values, next_values, last, discount, gae_lambda):
     """Forgets the targets."""
-    return discounted_sums(rewards + discount * following - values, discount * gae_lambda, last)
+    return discounted_sums(rewards + discount * next_values - values, discount * gae_lambda, last)
 
 
-def targets_first(rewards, values, following, last, discount, gae_lambda):
+def targets_first(rewards, values, next_values, last, discount, gae_lambda):
     """Both numbers are right, in the wrong order."""
-    advantages = discounted_sums(rewards + discount * following - values, discount * gae_lambda, last)
+    advantages = discounted_sums(rewards + discount * next_values - values, discount * gae_lambda, last)
     return advantages + values, advantages
 
 
-def lambda_return_weights(rewards, values, following, last, discount, gae_lambda):
-    """Mixes n-step advantages by (1 - lambda) lambda^n and drops the tail of the mixture at the end of the piece."""
-    deltas = rewards + discount * following - values
+def lambda_return_weights(rewards, values, next_values, last, discount, gae_lambda):
+    """Mixes n-step advantages by (1 - lambda) lambda^n and drops the tail of the mixture at the end of the fragment."""
+    deltas = rewards + discount * next_values - values
     advantages, start = np.zeros(len(deltas)), 0
     for stop in np.flatnonzero(last) + 1:
         for t in range(start, stop):
@@ -220,8 +221,8 @@ def updater(
 
         found = search(evaluate, theta, step, float(g @ step), max_kl, g, x)
         entropy = float(np.mean(policy.entropy(policy.distribution(entropy_of(theta, found), o))))
-        report = Report(**vars(found), gradient_norm=norm(g), entropy=entropy)
-        return returns(found.theta, report)
+        what = {name: value for name, value in vars(found).items() if name != "theta"}
+        return returns(found.theta, Report(**what, gradient_norm=norm(g), entropy=entropy))
 
     return trpo_step
 
@@ -239,7 +240,7 @@ def without_search(evaluate, theta, step, expected, max_kl, g, x):
 
 
 def keeps_the_last_trial(evaluate, theta, step, expected, max_kl, g, x):
-    """A search that fails leaves its last candidate behind."""
+    """A search that fails ends at its last candidate."""
     found = backtracking(evaluate, theta, step, expected, max_kl)
     return found if found.accepted else LineSearch(**{**vars(found), "theta": theta + 0.7**11 * step})
 
@@ -285,7 +286,7 @@ WRONG = {
         leaks_into_the_next_episode,
         rolls_around,
         shifts_the_wrong_way,
-        final_values_of_cut_pieces_only,
+        final_values_of_cut_fragments_only,
         final_values_backwards,
         nan_for_nothing,
     ],
@@ -295,8 +296,8 @@ WRONG = {
         named("fades_by_lambda_alone", estimator(fade=lambda discount, lam: lam)),
         named("fades_by_the_discount_alone", estimator(fade=lambda discount, lam: discount)),
         named("discounts_twice", estimator(fade=lambda discount, lam: discount**2 * lam)),
-        named("value_behind_undiscounted", estimator(delta=lambda r, v, f, discount: r + f - v)),
-        named("without_the_value_behind", estimator(delta=lambda r, v, f, discount: r - v)),
+        named("next_value_undiscounted", estimator(delta=lambda r, v, f, discount: r + f - v)),
+        named("without_the_next_value", estimator(delta=lambda r, v, f, discount: r - v)),
         named("wrong_sign", estimator(delta=lambda r, v, f, discount: v - r - discount * f)),
         named("normalised_inside", estimator(after=lambda a: (a - a.mean()) / (a.std() + 1e-8))),
         named("one_step_targets", estimator(targets=lambda a, r, v, f, last, discount: r + discount * f)),
@@ -306,14 +307,14 @@ WRONG = {
         ),
         named("targets_are_advantages", estimator(targets=lambda a, r, v, f, last, discount: a.copy())),
         named("targets_less_values", estimator(targets=lambda a, r, v, f, last, discount: a - v)),
-        named("targets_with_the_value_behind", estimator(targets=lambda a, r, v, f, last, discount: a + f)),
+        named("targets_with_the_next_value", estimator(targets=lambda a, r, v, f, last, discount: a + f)),
         from_values_shifted,
         advantages_alone,
         targets_first,
         lambda_return_weights,
     ],
     "explained_variance": [
-        named("unexplained_share", mark(lambda p, t: np.var(t - p) / np.var(t))),
+        named("unexplained_fraction", mark(lambda p, t: np.var(t - p) / np.var(t))),
         named("offset_not_forgiven", mark(lambda p, t: 1 - np.mean((t - p) ** 2) / np.var(t))),
         named("around_zero", mark(lambda p, t: 1 - np.var(t - p) / np.mean(t**2))),
         named("variance_of_the_predictions", mark(lambda p, t: np.var(p) / np.var(t))),
@@ -354,7 +355,7 @@ WRONG = {
         named("all_states_for_the_fisher", updater(fisher_rows=lambda o, fraction: o)),
         named("first_states_for_the_fisher", updater(fisher_rows=lambda o, fraction: o[: int(len(o) * fraction)])),
         named(
-            "gradient_from_a_share_of_the_states",
+            "gradient_from_a_fraction_of_the_states",
             updater(gradient_rows=lambda b, f: every_kth(np.arange(len(b.advantages)), f)),
         ),
         named("kl_the_other_way_round", updater(kl=kl_of_new_and_old)),
@@ -364,6 +365,10 @@ WRONG = {
         named("squared_norm_of_the_gradient", updater(norm=lambda g: float(g @ g))),
         named("returns_theta_alone", updater(returns=lambda theta, report: theta)),
         named("report_first", updater(returns=lambda theta, report: (report, theta))),
+        named(
+            "gain_and_kl_exchanged",
+            updater(returns=lambda t, report: (t, replace(report, gain=report.kl, kl=report.gain))),
+        ),
         named("twenty_iterations_by_default", updater(defaults=(20, 0.1, 1.0))),
         named("little_damping_by_default", updater(defaults=(10, 0.001, 1.0))),
         named("a_tenth_of_the_states_by_default", updater(defaults=(10, 0.1, 0.1))),
@@ -374,7 +379,7 @@ WRONG = {
 # --- right answers in another style
 
 
-def piece_by_piece(values, final_values, last, terminated):
+def fragment_by_fragment(values, final_values, last, terminated):
     """Split, shift and glue."""
     stops = np.flatnonzero(last) + 1
     parts = []
@@ -383,18 +388,18 @@ def piece_by_piece(values, final_values, last, terminated):
     return np.concatenate(parts)
 
 
-def with_a_matrix(rewards, values, following, last, discount, gae_lambda):
+def with_a_matrix(rewards, values, next_values, last, discount, gae_lambda):
     """The sum over k as a product with a triangular matrix, and targets from the lambda-return's own recursion."""
     n = len(rewards)
     fragment = np.cumsum(last) - last
     k = np.arange(n)
     ahead = (k[None] >= k[:, None]) & (fragment[None] == fragment[:, None])
     weights = np.where(ahead, np.power(discount * gae_lambda, np.maximum(k[None] - k[:, None], 0)), 0.0)
-    targets, behind = np.zeros(n), 0.0
+    targets, later = np.zeros(n), 0.0
     for t in reversed(range(n)):
-        further = following[t] if last[t] else (1 - gae_lambda) * following[t] + gae_lambda * behind
-        behind = targets[t] = rewards[t] + discount * further
-    return weights @ (rewards + discount * following - values), targets
+        further = next_values[t] if last[t] else (1 - gae_lambda) * next_values[t] + gae_lambda * later
+        later = targets[t] = rewards[t] + discount * further
+    return weights @ (rewards + discount * next_values - values), targets
 
 
 def by_sums(predicted, targets):
@@ -421,17 +426,15 @@ def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1,
     g = np.asarray(grad(surrogate)(theta))
     seen = every_kth(np.arange(len(o)), fisher_fraction)
     matrix = hessian(lambda t: divergence(t, seen))(theta) + cg_damping * np.eye(len(theta))
-    report = SimpleNamespace(
-        theta=theta, accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0
-    )
+    new, report = theta, SimpleNamespace(accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0)
     report.gradient_norm, report.entropy = float(np.sqrt(g @ g)), float(np.mean(policy.entropy(old)))
     x, r, d = np.zeros_like(g), g, g
     for _ in range(cg_iterations):
         if not r @ r > 1e-10 * (g @ g):
             break
         alpha = (r @ r) / (d @ matrix @ d)
-        x, new = x + alpha * d, r - alpha * matrix @ d
-        r, d = new, new + (new @ new) / (r @ r) * d
+        x, rest = x + alpha * d, r - alpha * matrix @ d
+        r, d = rest, rest + (rest @ rest) / (r @ r) * d
     length = x @ matrix @ x
     if not length > 0 or max_kl == 0:
         return theta.copy(), report
@@ -443,14 +446,14 @@ def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1,
         gain, kl = float(surrogate(theta + moved) - start), float(divergence(theta + moved))
         report.reason = "KL too large" if kl > max_kl else "no improvement"
         if gain > 0 and kl <= max_kl:
-            report.theta, report.accepted, report.reason = theta + moved, True, "accepted"
+            new, report.accepted, report.reason = theta + moved, True, "accepted"
             report.gain, report.kl, report.gain_ratio = gain, kl, gain / (g @ moved)
             break
-    return report.theta, report
+    return new, report
 
 
 RIGHT = {
-    "next_values": piece_by_piece,
+    "next_values": fragment_by_fragment,
     "gae": with_a_matrix,
     "explained_variance": by_sums,
     "trpo_step": step_by_step,

@@ -265,7 +265,7 @@ def mean_for_sum(spans):
     return {name: seconds / counts[name] for name, seconds in by_painting(spans).items()}
 
 
-def shares_for_seconds(spans):
+def fractions_for_seconds(spans):
     own = by_painting(spans)
     whole = sum(own.values()) or 1.0
     return {name: seconds / whole for name, seconds in own.items()}
@@ -293,13 +293,13 @@ def empties_the_list(spans):
     return dict(own)
 
 
-# --- busy_share
+# --- busy_fraction
 
 
 def cut(spans, names, begin, end):
     """Return the pieces of the named spans inside the window, by start."""
-    fragments = [(max(s, begin), min(s + d, end)) for name, s, d in spans if name in names]
-    return sorted(fragment for fragment in fragments if fragment[0] < fragment[1])
+    pieces = [(max(s, begin), min(s + d, end)) for name, s, d in spans if name in names]
+    return sorted(piece for piece in pieces if piece[0] < piece[1])
 
 
 def sums_durations(spans, names, begin, end):
@@ -339,46 +339,46 @@ def knows_no_window(spans, names, begin, end):
     """A span outside of the window counts in full."""
     first = min([begin, *(s for _, s, _ in spans)])
     last = max([end, *(s + d for _, s, d in spans)])
-    return by_painting_share(spans, names, first, last) * (last - first) / (end - begin)
+    return by_painting_fraction(spans, names, first, last) * (last - first) / (end - begin)
 
 
 def only_whole_spans(spans, names, begin, end):
     """A span that sticks out of the window is left out."""
     whole = [span for span in spans if begin <= span[1] and span[1] + span[2] <= end]
-    return by_painting_share(whole, names, begin, end)
+    return by_painting_fraction(whole, names, begin, end)
 
 
 def from_first_to_last(spans, names, begin, end):
     """The gaps count as well."""
-    fragments = cut(spans, names, begin, end)
-    return (max(b for _, b in fragments) - fragments[0][0]) / (end - begin) if fragments else 0.0
+    pieces = cut(spans, names, begin, end)
+    return (max(b for _, b in pieces) - pieces[0][0]) / (end - begin) if pieces else 0.0
 
 
 def any_phase(spans, names, begin, end):
-    return by_painting_share(spans, {name for name, _, _ in spans}, begin, end)
+    return by_painting_fraction(spans, {name for name, _, _ in spans}, begin, end)
 
 
 def of_the_end_of_the_window(spans, names, begin, end):
-    return by_painting_share(spans, names, begin, end) * (end - begin) / end
+    return by_painting_fraction(spans, names, begin, end) * (end - begin) / end
 
 
 def of_what_was_measured(spans, names, begin, end):
-    """A share of the phases, not of the window: unmeasured seconds vanish."""
-    whole = by_painting_share(spans, {name for name, _, _ in spans}, begin, end)
-    return by_painting_share(spans, names, begin, end) / whole if whole else 0.0
+    """A fraction of the phases, not of the window: unmeasured seconds vanish."""
+    whole = by_painting_fraction(spans, {name for name, _, _ in spans}, begin, end)
+    return by_painting_fraction(spans, names, begin, end) / whole if whole else 0.0
 
 
 def percent(spans, names, begin, end):
-    return 100.0 * by_painting_share(spans, names, begin, end)
+    return 100.0 * by_painting_fraction(spans, names, begin, end)
 
 
-def idle_share(spans, names, begin, end):
-    return 1.0 - by_painting_share(spans, names, begin, end)
+def idle_fraction(spans, names, begin, end):
+    return 1.0 - by_painting_fraction(spans, names, begin, end)
 
 
 def names_that_begin_alike(spans, names, begin, end):
     asked = [span for span in spans if any(name.startswith(span[0]) for name in names)]
-    return by_painting_share(asked, {name for name, _, _ in asked}, begin, end)
+    return by_painting_fraction(asked, {name for name, _, _ in asked}, begin, end)
 
 
 WRONG = {
@@ -412,12 +412,12 @@ WRONG = {
         drops_phases_without_time,
         knows_only_the_update,
         mean_for_sum,
-        shares_for_seconds,
+        fractions_for_seconds,
         third_number_taken_for_the_end,
         the_rest_is_a_phase,
         empties_the_list,
     ],
-    "busy_share": [
+    "busy_fraction": [
         sums_durations,
         compares_with_the_last_span_only,
         takes_the_order_for_sorted,
@@ -429,7 +429,7 @@ WRONG = {
         of_the_end_of_the_window,
         of_what_was_measured,
         percent,
-        idle_share,
+        idle_fraction,
         names_that_begin_alike,
     ],
 }
@@ -462,16 +462,16 @@ def by_painting(spans):
     return own
 
 
-def by_painting_share(spans, names, begin, end):
+def by_painting_fraction(spans, names, begin, end):
     """Cut the window at every start and end, and add up the pieces that a named span covers."""
     inside = [(s, s + d) for name, s, d in spans if name in names]
-    ticks = sorted({begin, end, *(t for fragment in inside for t in fragment if begin < t < end)})
-    fragments = pairwise(ticks)
-    return sum(b - a for a, b in fragments if any(s <= a and b <= e for s, e in inside)) / (end - begin)
+    ticks = sorted({begin, end, *(t for piece in inside for t in piece if begin < t < end)})
+    pieces = pairwise(ticks)
+    return sum(b - a for a, b in pieces if any(s <= a and b <= e for s, e in inside)) / (end - begin)
 
 
 RIGHT = {
     "timed": Stopwatch,
     "seconds_per_phase": by_painting,
-    "busy_share": by_painting_share,
+    "busy_fraction": by_painting_fraction,
 }

@@ -45,7 +45,7 @@ def upside_down(steps, mean_length):
     return max(1, round(mean_length / steps))
 
 
-def takes_all_its_lanes(requests, ranks, width):
+def takes_all_its_slots(requests, ranks, width):
     return width
 
 
@@ -107,58 +107,58 @@ def none_when_there_are_none(requests, ranks, width):
     return -(-share // rounds)
 
 
-def loses_the_remainder(rank, ranks, slots):
-    share = slots // ranks
+def loses_the_remainder(rank, ranks, num_envs):
+    share = num_envs // ranks
     return range(rank * share, (rank + 1) * share)
 
 
-def the_last_takes_the_remainder(rank, ranks, slots):
-    share = slots // ranks
-    return range(rank * share, slots if rank == ranks - 1 else (rank + 1) * share)
+def the_last_takes_the_remainder(rank, ranks, num_envs):
+    share = num_envs // ranks
+    return range(rank * share, num_envs if rank == ranks - 1 else (rank + 1) * share)
 
 
-def blocks_rounded_up(rank, ranks, slots):
+def blocks_rounded_up(rank, ranks, num_envs):
     """16 slots for 5 ranks in fours: the fifth rank has none."""
-    share = -(-slots // ranks)
-    return range(min(rank * share, slots), min((rank + 1) * share, slots))
+    share = -(-num_envs // ranks)
+    return range(min(rank * share, num_envs), min((rank + 1) * share, num_envs))
 
 
-def blocks_past_the_end(rank, ranks, slots):
-    share = -(-slots // ranks)
+def blocks_past_the_end(rank, ranks, num_envs):
+    share = -(-num_envs // ranks)
     return range(rank * share, (rank + 1) * share)
 
 
-def like_dealing_cards(rank, ranks, slots):
+def like_dealing_cards(rank, ranks, num_envs):
     """A fair share, but gathered rank by rank the slots are out of order."""
-    return range(rank, slots, ranks)
+    return range(rank, num_envs, ranks)
 
 
-def both_ends_included(rank, ranks, slots):
-    return range(rank * slots // ranks, min((rank + 1) * slots // ranks + 1, slots))
+def both_ends_included(rank, ranks, num_envs):
+    return range(rank * num_envs // ranks, min((rank + 1) * num_envs // ranks + 1, num_envs))
 
 
-def counts_from_one(rank, ranks, slots):
-    return range(rank * slots // ranks + 1, (rank + 1) * slots // ranks + 1)
+def counts_from_one(rank, ranks, num_envs):
+    return range(rank * num_envs // ranks + 1, (rank + 1) * num_envs // ranks + 1)
 
 
-def everything_for_everyone(rank, ranks, slots):
+def everything_for_everyone(rank, ranks, num_envs):
     """What every rank does that believes to be alone."""
-    return range(slots)
+    return range(num_envs)
 
 
-def how_many_not_which(rank, ranks, slots):
-    return (rank + 1) * slots // ranks - rank * slots // ranks
+def how_many_not_which(rank, ranks, num_envs):
+    return (rank + 1) * num_envs // ranks - rank * num_envs // ranks
 
 
-def equal_only_if_it_divides(rank, ranks, slots):
+def equal_only_if_it_divides(rank, ranks, num_envs):
     """Rank 0 gets what is left over, all of it."""
-    share, rest = divmod(slots, ranks)
+    share, rest = divmod(num_envs, ranks)
     first = 0 if rank == 0 else rest + rank * share
     return range(first, rest + (rank + 1) * share)
 
 
-def rank_zero_last(rank, ranks, slots):
-    return range((ranks - 1 - rank) * slots // ranks, (ranks - rank) * slots // ranks)
+def rank_zero_last(rank, ranks, num_envs):
+    return range((ranks - 1 - rank) * num_envs // ranks, (ranks - rank) * num_envs // ranks)
 
 
 def just_added_up(seed, iteration, number):
@@ -322,8 +322,8 @@ WRONG = {
         at_least_two,
         upside_down,
     ],
-    "at_once": [
-        takes_all_its_lanes,
+    "concurrency": [
+        takes_all_its_slots,
         takes_what_there_is,
         its_whole_share,
         fills_the_first_round,
@@ -392,17 +392,17 @@ def by_trial(requests, ranks, width):
     """The smallest number in hand that needs no more rounds than all slots would."""
     share = (requests + ranks - 1) // ranks
 
-    def rounds(hands):
-        return len(range(0, share, hands))
+    def rounds(concurrency):
+        return len(range(0, share, concurrency))
 
-    hands = width
-    while hands > 1 and rounds(hands - 1) == rounds(width):
-        hands -= 1
-    return hands
+    fewest = width
+    while fewest > 1 and rounds(fewest - 1) == rounds(width):
+        fewest -= 1
+    return fewest
 
 
-def larger_shares_first(rank, ranks, slots):
-    share, rest = divmod(slots, ranks)
+def larger_shares_first(rank, ranks, num_envs):
+    share, rest = divmod(num_envs, ranks)
     first = rank * share + min(rank, rest)
     return list(range(first, first + share + (rank < rest)))
 
@@ -417,7 +417,7 @@ def nearest(steps, mean_length):
 
 RIGHT = {
     "requests_for": nearest,
-    "at_once": by_trial,
+    "concurrency": by_trial,
     "slots_of": larger_shares_first,
     "reset_seed": from_a_generator,
     "in_order": lambda numbers, starts: sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])),

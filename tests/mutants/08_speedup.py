@@ -10,8 +10,8 @@ def named(name, function):
     return function
 
 
-def shares(formula, least=2):
-    """Return a Karp-Flatt share with this formula that refuses fewer ranks than `least`."""
+def fractions(formula, least=2):
+    """Return a Karp-Flatt fraction with this formula that refuses fewer ranks than `least`."""
 
     def karp_flatt(speedup, ranks):
         if np.any(np.asarray(ranks) < least):
@@ -78,51 +78,63 @@ def sorts_the_measurements_in_place(samples, confidence=0.95, resamples=2000, se
 
 WRONG = {
     "amdahl": [
-        named("gustafsons_law", lambda serial_share, ranks: serial_share + (1 - serial_share) * ranks),
-        named("share_of_the_parallel_part", lambda serial_share, ranks: 1 / (1 - serial_share + serial_share / ranks)),
-        named("time_and_not_speed", lambda serial_share, ranks: serial_share + (1 - serial_share) / ranks),
-        named("forgets_the_serial_part", lambda serial_share, ranks: ranks / (1 - serial_share)),
-        named("parallel_part_not_shortened", lambda serial_share, ranks: 1 / (serial_share + 1 / ranks)),
-        named("whole_ranks_only", lambda serial_share, ranks: 1 // (serial_share + (1 - serial_share) / ranks)),
+        named("gustafsons_law", lambda serial_fraction, ranks: serial_fraction + (1 - serial_fraction) * ranks),
         named(
-            "average_of_the_speeds", lambda serial_share, ranks: 1 / (1 / (serial_share + (1 - serial_share) * ranks))
+            "fraction_of_the_parallel_part",
+            lambda serial_fraction, ranks: 1 / (1 - serial_fraction + serial_fraction / ranks),
         ),
-        named("limit_for_many_ranks", lambda serial_share, ranks: 1 / serial_share + 0 * ranks),
-        named("one_rank_too_few", lambda serial_share, ranks: 1 / (serial_share + (1 - serial_share) / (ranks + 1))),
-        named("share_in_percent", lambda serial_share, ranks: 100 / (serial_share + (100 - serial_share) / ranks)),
+        named("time_and_not_speed", lambda serial_fraction, ranks: serial_fraction + (1 - serial_fraction) / ranks),
+        named("forgets_the_serial_part", lambda serial_fraction, ranks: ranks / (1 - serial_fraction)),
+        named("parallel_part_not_shortened", lambda serial_fraction, ranks: 1 / (serial_fraction + 1 / ranks)),
+        named(
+            "whole_ranks_only", lambda serial_fraction, ranks: 1 // (serial_fraction + (1 - serial_fraction) / ranks)
+        ),
+        named(
+            "average_of_the_speeds",
+            lambda serial_fraction, ranks: 1 / (1 / (serial_fraction + (1 - serial_fraction) * ranks)),
+        ),
+        named("limit_for_many_ranks", lambda serial_fraction, ranks: 1 / serial_fraction + 0 * ranks),
+        named(
+            "one_rank_too_few",
+            lambda serial_fraction, ranks: 1 / (serial_fraction + (1 - serial_fraction) / (ranks + 1)),
+        ),
+        named(
+            "fraction_in_percent",
+            lambda serial_fraction, ranks: 100 / (serial_fraction + (100 - serial_fraction) / ranks),
+        ),
         named("first_rank_of_an_array", lambda s, ranks: 1 / (s + (1 - s) / float(np.ravel(ranks)[0]))),
     ],
     "gustafson": [
-        named("amdahls_law", lambda serial_share, ranks: 1 / (serial_share + (1 - serial_share) / ranks)),
-        named("shares_swapped", lambda serial_share, ranks: (1 - serial_share) + serial_share * ranks),
-        named("forgets_the_serial_part", lambda serial_share, ranks: (1 - serial_share) * ranks),
-        named("loses_the_serial_share_of_every_rank", lambda serial_share, ranks: ranks - serial_share),
-        named("ideal", lambda serial_share, ranks: ranks + 0 * serial_share),
-        named("parallel_part_divided", lambda serial_share, ranks: serial_share + (1 - serial_share) / ranks),
-        named("sign_of_the_loss", lambda serial_share, ranks: ranks + serial_share * (ranks - 1)),
-        named("efficiency", lambda serial_share, ranks: serial_share / ranks + 1 - serial_share),
+        named("amdahls_law", lambda serial_fraction, ranks: 1 / (serial_fraction + (1 - serial_fraction) / ranks)),
+        named("fractions_swapped", lambda serial_fraction, ranks: (1 - serial_fraction) + serial_fraction * ranks),
+        named("forgets_the_serial_part", lambda serial_fraction, ranks: (1 - serial_fraction) * ranks),
+        named("loses_the_serial_fraction_of_every_rank", lambda serial_fraction, ranks: ranks - serial_fraction),
+        named("ideal", lambda serial_fraction, ranks: ranks + 0 * serial_fraction),
+        named("parallel_part_divided", lambda serial_fraction, ranks: serial_fraction + (1 - serial_fraction) / ranks),
+        named("sign_of_the_loss", lambda serial_fraction, ranks: ranks + serial_fraction * (ranks - 1)),
+        named("efficiency", lambda serial_fraction, ranks: serial_fraction / ranks + 1 - serial_fraction),
         named(
-            "share_as_measured_on_one_rank",
-            lambda serial_share, ranks: ranks / (serial_share * ranks + 1 - serial_share),
+            "fraction_as_measured_on_one_rank",
+            lambda serial_fraction, ranks: ranks / (serial_fraction * ranks + 1 - serial_fraction),
         ),
     ],
     "karp_flatt": [
-        named("forgets_what_ranks_explain", shares(lambda speedup, ranks: 1 / speedup / (1 - 1 / ranks))),
-        named("not_normalised", shares(lambda speedup, ranks: 1 / speedup - 1 / ranks)),
-        named("lost_efficiency", shares(lambda speedup, ranks: 1 - speedup / ranks)),
-        named("sign_of_the_denominator", shares(lambda speedup, ranks: (1 / speedup - 1 / ranks) / (1 / ranks - 1))),
-        named("ratio_without_the_speedup", shares(lambda speedup, ranks: (ranks - speedup) / (ranks - 1))),
-        named("denominator_of_ranks", shares(lambda speedup, ranks: (1 / speedup - 1 / ranks) / (1 - ranks))),
+        named("forgets_what_ranks_explain", fractions(lambda speedup, ranks: 1 / speedup / (1 - 1 / ranks))),
+        named("not_normalised", fractions(lambda speedup, ranks: 1 / speedup - 1 / ranks)),
+        named("lost_efficiency", fractions(lambda speedup, ranks: 1 - speedup / ranks)),
+        named("sign_of_the_denominator", fractions(lambda speedup, ranks: (1 / speedup - 1 / ranks) / (1 / ranks - 1))),
+        named("ratio_without_the_speedup", fractions(lambda speedup, ranks: (ranks - speedup) / (ranks - 1))),
+        named("denominator_of_ranks", fractions(lambda speedup, ranks: (1 / speedup - 1 / ranks) / (1 - ranks))),
         named(
             "never_negative",
-            shares(lambda speedup, ranks: np.maximum((1 / speedup - 1 / ranks) / (1 - 1 / ranks), 0.0)),
+            fractions(lambda speedup, ranks: np.maximum((1 / speedup - 1 / ranks) / (1 - 1 / ranks), 0.0)),
         ),
         named(
             "never_above_one",
-            shares(lambda speedup, ranks: np.minimum((1 / speedup - 1 / ranks) / (1 - 1 / ranks), 1.0)),
+            fractions(lambda speedup, ranks: np.minimum((1 / speedup - 1 / ranks) / (1 - 1 / ranks), 1.0)),
         ),
-        named("size_without_sign", shares(lambda speedup, ranks: abs((1 / speedup - 1 / ranks) / (1 - 1 / ranks)))),
-        named("times_the_ranks", shares(lambda speedup, ranks: (ranks - speedup) / (ranks - 1) * ranks / speedup)),
+        named("size_without_sign", fractions(lambda speedup, ranks: abs((1 / speedup - 1 / ranks) / (1 - 1 / ranks)))),
+        named("times_the_ranks", fractions(lambda speedup, ranks: (ranks - speedup) / (ranks - 1) * ranks / speedup)),
         named(
             "one_rank_is_all_serial",
             lambda speedup, ranks: (
@@ -132,12 +144,12 @@ WRONG = {
         named(
             "refuses_only_if_all_are_one_rank",
             lambda speedup, ranks: (
-                shares(lambda s, p: (1 / s - 1 / p) / (1 - 1 / p), 0)(speedup, ranks)
+                fractions(lambda s, p: (1 / s - 1 / p) / (1 - 1 / p), 0)(speedup, ranks)
                 if np.any(np.asarray(ranks) > 1)
-                else shares(None)(speedup, ranks)
+                else fractions(None)(speedup, ranks)
             ),
         ),
-        named("in_percent", shares(lambda speedup, ranks: 100 * (1 / speedup - 1 / ranks) / (1 - 1 / ranks))),
+        named("in_percent", fractions(lambda speedup, ranks: 100 * (1 / speedup - 1 / ranks) / (1 - 1 / ranks))),
     ],
     "interval": [
         named("medians_along_the_wrong_axis", bootstrap(statistic=lambda draws: np.median(draws, axis=0))),
@@ -212,7 +224,7 @@ def by_hand(samples, confidence=0.95, resamples=2000, seed=0):
     return medians[math.floor(tail * (resamples - 1))], medians[math.ceil((1 - tail) * (resamples - 1))]
 
 
-def share_by_cases(speedup, ranks):
+def fraction_by_cases(speedup, ranks):
     s, p = np.asarray(speedup, float), np.asarray(ranks, float)
     if (p < 2).any():
         raise ValueError("at least two ranks")
@@ -220,8 +232,8 @@ def share_by_cases(speedup, ranks):
 
 
 RIGHT = {
-    "amdahl": lambda serial_share, ranks: np.asarray(ranks) / (1 + serial_share * (np.asarray(ranks) - 1)),
-    "gustafson": lambda serial_share, ranks: ranks - serial_share * (ranks - 1),
-    "karp_flatt": share_by_cases,
+    "amdahl": lambda serial_fraction, ranks: np.asarray(ranks) / (1 + serial_fraction * (np.asarray(ranks) - 1)),
+    "gustafson": lambda serial_fraction, ranks: ranks - serial_fraction * (ranks - 1),
+    "karp_flatt": fraction_by_cases,
     "interval": by_hand,
 }

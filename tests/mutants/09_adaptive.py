@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from minitrpo.adaptive import Decision, AdaptiveState
+from minitrpo.adaptive import AdaptiveState, Decision
 from minitrpo.adaptive import clip as right_clip
 from minitrpo.adaptive import improved as right_improved
 from minitrpo.adaptive import turn as right_turn
@@ -145,7 +145,7 @@ def controller(
     total=sum,
     compared=lambda recent, last: recent,
     better=right_improved,
-    following=lambda state, recent, better: recent,
+    next_before=lambda state, recent, better: recent,
     kept=lambda returns: (),
     start=lambda state: state.returns,
     used=lambda better: True,
@@ -170,7 +170,7 @@ def controller(
         decision = Decision(
             word, before_told(state, recent), recent, threshold(state.before, config.margin), *told(old, new)
         )
-        return AdaptiveState(*new, kept(returns), following(state, recent, word)), decision
+        return AdaptiveState(*new, kept(returns), next_before(state, recent, word)), decision
 
     return adapt
 
@@ -178,14 +178,14 @@ def controller(
 remembered = []
 
 
-def remembers_outside_of_the_knobs(state, mean_return, config):
+def remembers_outside_of_the_state(state, mean_return, config):
     """A list beside the function: two runs mix, and a resumed one has forgotten."""
     remembered.append(float(mean_return))
     if len(remembered) < config.window:
         return replace(state, returns=tuple(remembered)), None
     returns = tuple(remembered)
     remembered.clear()
-    return controller(start=lambda k: returns[:-1])(state, mean_return, config)
+    return controller(start=lambda state: returns[:-1])(state, mean_return, config)
 
 
 def turns_at_every_update(state, mean_return, config):
@@ -258,7 +258,9 @@ WRONG = {
         named("modes_exchanged", turner(steps_modes=("kl", "both"), kl_modes=("steps", "both"))),
         named("three_hundred_always", turner(steps_by=lambda config, steps: 300)),
         named("the_papers_kl_step_always", turner(kl_by=lambda config, kl: 0.0005)),
-        named("by_a_factor", turner(steps_by=lambda config, steps: int(0.1 * steps), kl_by=lambda config, kl: 0.1 * kl)),
+        named(
+            "by_a_factor", turner(steps_by=lambda config, steps: int(0.1 * steps), kl_by=lambda config, kl: 0.1 * kl)
+        ),
         named("only_when_better", turner(only=True)),
         named("only_when_stuck", turner(only=False)),
         named("no_limits", turner(clipped=lambda old, new, limits: new)),
@@ -276,20 +278,24 @@ WRONG = {
         named("window_slides", controller(kept=lambda returns: returns[1:])),
         named("keeps_the_old_returns", controller(kept=lambda returns: returns)),
         named("window_one_too_long", controller(full=lambda returns, config: len(returns) > config.window)),
-        named("window_one_too_short", controller(full=lambda returns, config: len(returns) >= max(config.window - 1, 1))),
+        named(
+            "window_one_too_short", controller(full=lambda returns, config: len(returns) >= max(config.window - 1, 1))
+        ),
         named("ten_updates_always", controller(full=lambda returns, config: len(returns) >= 10)),
         named("decides_at_every_update", controller(full=lambda returns, config: True)),
         named("zero_is_no_window", controller(missing=lambda before: not before)),
         named(
             "first_window_counts_as_improving",
-            controller(first=lambda state, recent, config: (True, *right_turn(*knobs_of(state), True, config))),
+            controller(first=lambda state, recent, config: (True, *right_turn(*settings_of(state), True, config))),
         ),
-        named("first_window_is_stuck", controller(first=lambda state, recent, config: (False, *knobs_of(state)))),
-        named("compares_with_the_best", controller(following=lambda state, recent, better: max(state.before, recent))),
-        named("compares_with_the_first", controller(following=lambda state, recent, better: state.before)),
+        named("first_window_is_stuck", controller(first=lambda state, recent, config: (False, *settings_of(state)))),
+        named(
+            "compares_with_the_best", controller(next_before=lambda state, recent, better: max(state.before, recent))
+        ),
+        named("compares_with_the_first", controller(next_before=lambda state, recent, better: state.before)),
         named(
             "moves_on_only_when_better",
-            controller(following=lambda state, recent, better: recent if better else state.before),
+            controller(next_before=lambda state, recent, better: recent if better else state.before),
         ),
         named("mean_for_the_sum", controller(total=lambda returns: float(np.mean(returns)))),
         named("last_update_for_the_window", controller(compared=lambda recent, last: last)),
@@ -300,14 +306,14 @@ WRONG = {
         named("decision_tells_the_old_settings", controller(told=lambda old, new: old)),
         named("decision_tells_the_recent_as_before", controller(before_told=lambda state, recent: recent)),
         named("threshold_with_the_wrong_sign", controller(threshold=lambda before, margin: before * (1 + margin))),
-        remembers_outside_of_the_knobs,
+        remembers_outside_of_the_state,
         turns_at_every_update,
         forgets_the_update_that_closes_the_window,
     ],
 }
 
 
-def knobs_of(state):
+def settings_of(state):
     return state.steps_per_update, state.max_kl
 
 
@@ -320,10 +326,10 @@ def clip_case_by_case(old, new, limits):
 
 
 def turn_by_table(steps, kl, better, config):
-    """Both knobs in one loop."""
+    """Both settings in one loop."""
     direction = np.array([-1, 1]) * (1 if better else -1)
     used = (config.mode in ("steps", "both"), config.mode in ("kl", "both"))
-    state = [
+    new = [
         clip_case_by_case(old, old + d * by, limits) if on else old
         for old, d, by, limits, on in zip(
             (steps, kl),
@@ -334,7 +340,7 @@ def turn_by_table(steps, kl, better, config):
             strict=True,
         )
     ]
-    return state[0], state[1]
+    return new[0], new[1]
 
 
 def adapt_step_by_step(state, mean_return, config):
