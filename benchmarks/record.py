@@ -1,72 +1,50 @@
-"""What every result says about its making: command, versions, machine, date."""
+"""Results on disk: each with what made it, written whole or not at all, and read again in older forms, too."""
 
 import json
-import os
-import platform
-import sys
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from minitrpo.parallel import speedup
 from minitrpo.parallel.speedup import cores
-from minitrpo.runs.start import processor
+from minitrpo.runs.files import write_atomically
+from minitrpo.runs.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("minitrpo", "numpy", "autograd", "gymnasium", "mujoco", "mpi4py", "mpich")
 
 
-def provenance(packages: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return where and with what a result was made; `packages` are named beside our own dependencies."""
-    return {
-        "command": "python -m " + " ".join([module_name(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{cores()} cores, {processor()}",
-        "python": platform.python_version(),
-        "versions": {name: found for name in (*PACKAGES, *packages) if (found := installed(name))},
-    }
+def origin(packages: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return what made a result, and the cores that it could use; `packages` are named beside our own dependencies."""
+    return provenance(packages=packages) | {"usable_cores": cores()}
 
 
-def module_name() -> str:
-    """Return the name under which this program was started with `python -m`."""
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return spec.name if spec else Path(sys.argv[0]).stem
-
-
-def installed(package: str) -> str | None:
-    """Return the version of a package, None if it is not there."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def median(values: Any) -> float:
-    """Return the median, with four digits."""
-    return rounded(np.median(values))
-
-
-def interval(values: Any) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the median, with four digits."""
-    low, high = speedup.interval(np.asarray(values, dtype=float))
-    return rounded(low), rounded(high)
-
-
-def rounded(number: Any) -> float:
-    """Return a number with four digits, all that a measurement deserves."""
-    return float(f"{float(number):.4g}")
+def machine_of(result: dict[str, Any]) -> str:
+    """Return the machine of a result as "2 cores, AMD EPYC", as older results have it."""
+    made_by = result["provenance"]
+    if "usable_cores" not in made_by:
+        return str(made_by["machine"])
+    _, _, processor = made_by["machine"].partition(", ")
+    return f"{made_by['usable_cores']} cores, {processor}"
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write `content` whole or not at all, a line per key."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
-    partial.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    os.replace(partial, path)
+    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return a result.
+
+    Those of minitrpo 0.1.0 are brought up to date: they called environment slots lanes, and of separate runs that word
+    stands in the learner's place.
+    """
+    result: dict[str, Any] = json.loads(path.read_text())
+    for line in result.get("lines", ()):
+        if "lanes" in result["settings"]:
+            line["envs"] = line.pop("lanes", result["settings"]["lanes"])
+        if "learner" in line and "separate" not in line:
+            line["separate"] = line["learner"] == "separate"
+    return result
 
 
 def thinned(points: list[tuple[int, float]], most: int = 100) -> list[tuple[int, float]]:

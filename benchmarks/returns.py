@@ -6,7 +6,6 @@ A run that is recorded in results/returns is not run again, so that an interrupt
 score of a run is the mean return of its last 100 training episodes, actions sampled, in the environment's own rewards.
 """
 
-import argparse
 import itertools
 import os
 import subprocess
@@ -14,15 +13,18 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.record import RESULTS, provenance, thinned, write_json
-from minitrpo.classroom import launch
+from benchmarks.options import make_parser, names
+from benchmarks.record import RESULTS, origin, thinned, write_json
 from minitrpo.parallel.speedup import cores
 from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.jobs import flags, mpiexec
+from minitrpo.runs.provenance import command
 
+OURS, THEIRS = "minitrpo", "sb3-contrib"
 LAST = 100  # episodes that a score is the mean of
 STEPS = {
     "HalfCheetah-v5": 1_000_000,
@@ -37,13 +39,19 @@ STEPS = {
     "Humanoid-v5": 1_000_000,
 }
 FEW_SEEDS = ("Ant-v5", "Humanoid-v5")  # slow physics: two seeds
-Run = tuple[str, str, int]  # system, environment, seed
 
 
-def path_of(run: Run) -> Path:
-    """Return where a run is recorded."""
-    system, env, seed = run
-    return RESULTS / "returns" / f"{system}_{env}_{seed}.json"
+class Run(NamedTuple):
+    """A training run of a system on an environment."""
+
+    system: str
+    env: str
+    seed: int
+
+    @property
+    def path(self) -> Path:
+        """Return where the run is recorded."""
+        return RESULTS / "returns" / f"{self.system}_{self.env}_{self.seed}.json"
 
 
 def curve_of(columns: dict[str, Any]) -> list[tuple[int, float]]:
@@ -61,62 +69,54 @@ def curve_of(columns: dict[str, Any]) -> list[tuple[int, float]]:
 
 def ours(run: Run) -> None:
     """Train on one rank, as the number of ranks does not matter to the result, and record the curve."""
-    _, env, seed = run
+    words = flags({"env": run.env, "seed": run.seed, "preset": "tuned", "total_steps": STEPS[run.env]})
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        words = ["--env", env, "--seed", str(seed), "--preset", "tuned", "--total-steps", str(STEPS[env])]
-        said = launch(1, "train.py", *words, "--progress", "none", "--stuck-after", 3600, "--out", out, timeout=7200)
+        unseen = flags({"progress": "none", "stuck_after": 3600, "out": out})  # what does not touch the result
+        output = mpiexec(1, "train", *words, *unseen, timeout=7200)
         columns = RunFolder(out).columns()
         settings = RunFolder(out).read_config()["settings"]
     result = {
-        "system": "minitrpo",
-        "env": env,
-        "seed": seed,
+        **run._asdict(),
         "settings": settings,
-        "theta_sha256": said.split()[-1],
-        "provenance": provenance() | {"command": " ".join(["python mpi_scripts/train.py", *words])},
+        "theta_sha256": output.split()[-1],
+        "provenance": origin() | {"command": command("train", *words)},
         "curve": thinned(curve_of(columns)),
     }
-    write_json(path_of(run), result)
+    write_json(run.path, result)
 
 
 def theirs(run: Run) -> None:
     """Train sb3-contrib in a process of its own."""
-    _, env, seed = run
-    words = ("--env", env, "--total-steps", str(STEPS[env]), "--seed", str(seed), "--out", str(path_of(run)))
+    words = flags({"env": run.env, "total_steps": STEPS[run.env], "seed": run.seed, "out": run.path})
     subprocess.run(
         [sys.executable, "-m", "benchmarks.sb3", *words], check=True, capture_output=True, cwd=RESULTS.parent.parent
     )
 
 
-SYSTEMS = {"minitrpo": ours, "sb3-contrib": theirs}
+SYSTEMS = {OURS: ours, THEIRS: theirs}
 
 
-def do(run: Run) -> None:
+def record(run: Run) -> None:
     """Run what is not recorded yet."""
-    if not path_of(run).exists():
-        SYSTEMS[run[0]](run)
-        print(path_of(run).name, flush=True)
+    if not run.path.exists():
+        SYSTEMS[run.system](run)
+        print(run.path.name, flush=True)
 
 
 def main() -> None:
     """Run all that is missing, one run per core."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--system", default=",".join(SYSTEMS), help="with commas")
-    parser.add_argument("--env", default=",".join(STEPS), help="ids with commas")
+    parser = make_parser(__doc__)
+    parser.add_argument("--system", type=names, default=",".join(SYSTEMS), help="with commas")
+    parser.add_argument("--env", type=names, default=",".join(STEPS), help="ids with commas")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=cores(), help="runs side by side (default: a run per core)")
-    arguments = parser.parse_args()
+    args = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1"}
-    runs = [
-        (system, env, seed)
-        for seed, system, env in itertools.product(
-            range(arguments.seeds), arguments.system.split(","), arguments.env.split(",")
-        )
-        if seed < 2 or env not in FEW_SEEDS
-    ]
-    with ThreadPoolExecutor(arguments.jobs) as workers:
-        list(workers.map(do, runs))
+    combinations = itertools.product(range(args.seeds), args.system, args.env)
+    runs = [Run(system, env, seed) for seed, system, env in combinations if seed < 2 or env not in FEW_SEEDS]
+    with ThreadPoolExecutor(args.jobs) as workers:
+        list(workers.map(record, runs))
 
 
 if __name__ == "__main__":

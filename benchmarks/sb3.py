@@ -4,7 +4,6 @@ Settings: rl-baselines3-zoo, hyperparams/trpo.yml. Its MuJoCo entries name v4 en
 its shared MuJoCo entry for the two that it does not name (Reacher, InvertedDoublePendulum).
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import torch
 from sb3_contrib import TRPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
-from benchmarks.record import provenance, thinned, write_json
+from benchmarks.options import make_parser
+from benchmarks.record import origin, thinned, write_json
 from minitrpo.experience.environments import without_mujoco_warnings
 
 MUJOCO = {
@@ -64,38 +64,39 @@ class Curve(BaseCallback):
             self.points.append((self.num_timesteps, mean))
 
 
-def make_model(env_id: str, seed: int, settings: dict[str, Any]) -> TRPO:
+def make_model(
+    env_id: str, seed: int, settings: dict[str, Any], envs: int = ENVIRONMENTS, kind: type[VecEnv] = DummyVecEnv
+) -> TRPO:
     """Return sb3-contrib's TRPO on `env_id`, with observations and rewards normalised as rl-zoo does."""
     with without_mujoco_warnings():
-        envs = make_vec_env(env_id, n_envs=ENVIRONMENTS, seed=seed)
+        vector = make_vec_env(env_id, n_envs=envs, seed=seed, vec_env_cls=kind)
     if env_id not in NOT_NORMALISED:
-        envs = VecNormalize(envs, gamma=settings["gamma"])
-    return TRPO("MlpPolicy", envs, seed=seed, device="cpu", **settings)
+        vector = VecNormalize(vector, gamma=settings["gamma"])
+    return TRPO("MlpPolicy", vector, seed=seed, device="cpu", **settings)
 
 
 def main() -> None:
     """Train once and write the curve."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--env", required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--total-steps", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    settings = ZOO.get(arguments.env, MUJOCO)
-    model, curve = make_model(arguments.env, arguments.seed, settings), Curve()
-    limit = gymnasium.spec(arguments.env).max_episode_steps
-    model.learn(arguments.total_steps, callback=curve)
+    settings = ZOO.get(args.env, MUJOCO)
+    model, curve = make_model(args.env, args.seed, settings), Curve()
+    model.learn(args.total_steps, callback=curve)
     result = {
         "system": "sb3-contrib",
-        "env": arguments.env,
-        "seed": arguments.seed,
+        "env": args.env,
+        "seed": args.seed,
         "settings": settings,
-        "episode_limit": limit,
-        "provenance": provenance(("torch", "stable-baselines3", "sb3-contrib")),
+        "episode_limit": gymnasium.spec(args.env).max_episode_steps,
+        "provenance": origin(("torch", "stable-baselines3", "sb3-contrib")),
         "curve": thinned(curve.points),
     }
-    write_json(arguments.out, result)
+    write_json(args.out, result)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The benchmarks: what they compare is the same work, what they say is what was recorded."""
 
-import argparse
 import json
 import re
+import shutil
+import subprocess
 import sys
 import threading
 from dataclasses import asdict
@@ -10,39 +11,66 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import report, scaling  # noqa: E402
-from benchmarks.limit import OpenLoop, Scribe  # noqa: E402
-from benchmarks.record import RESULTS, interval, median, provenance, thinned, write_json  # noqa: E402
+from benchmarks import pictures, record, report, scaling, tables  # noqa: E402
+from benchmarks.limit import Case, OpenLoop, RecordingVectorEnv, Step, summary  # noqa: E402
+from benchmarks.published import PUBLISHED  # noqa: E402
+from benchmarks.record import RESULTS, machine_of, origin, read_json, thinned, write_json  # noqa: E402
 from benchmarks.returns import FEW_SEEDS, STEPS, curve_of  # noqa: E402
+from benchmarks.scaling import Experiment  # noqa: E402
+from benchmarks.summaries import interval, iqm, iqm_interval, median  # noqa: E402
+from benchmarks.systems import SYSTEMS  # noqa: E402
+from benchmarks.workload import timed  # noqa: E402
 from minitrpo.experience.environments import describe  # noqa: E402
 from minitrpo.experience.filters import ObservationFilter  # noqa: E402
 from minitrpo.experience.rollouts import Rollouts  # noqa: E402
 from minitrpo.runs.command_line import parse  # noqa: E402
+from minitrpo.runs.settings import SECONDS  # noqa: E402
 
 RUNS = sorted((RESULTS / "returns").glob("*.json"))
+OURS = [path for path in RUNS if path.stem.startswith("minitrpo")]
+MEASUREMENTS = sorted([*RESULTS.glob("*.json"), *(RESULTS / "other").glob("*.json")])
+RENAMED = {  # settings of runs recorded by minitrpo 0.1.0; all of them asked for segments
+    "lanes": "num_envs",
+    "min_steps": "adapt_min_steps",
+    "max_steps": "adapt_max_steps",
+    "min_kl": "adapt_min_kl",
+    "kl_ceiling": "adapt_max_kl",
+}
 
 
 @pytest.mark.parametrize("env", ["Reacher-v5", "Hopper-v5"])
 def test_open_loop_physics_ends_where_the_rollouts_did(env):
     spec = describe(env)
-    scribe = Scribe(spec, 4)
+    envs = RecordingVectorEnv(spec, 4)
     policy, numbers = spec.policy((8,)), iter(range(9))
-    rollouts = Rollouts(spec, policy, scribe, run_seed=1)
+    rollouts = Rollouts(spec, policy, envs, run_seed=1)
     theta = policy.initialise(np.random.default_rng(0))
-    steps = rollouts.play(
-        theta, ObservationFilter.identity(spec.observation_size), 1, lambda: next(numbers, None), 4
-    ).steps
-    assert steps == sum(len(slots) for _, slots, numbers in scribe.asked if numbers.ndim == 2)
-    bare = OpenLoop(scribe.model, 4, scribe.task.frame_skip, scribe.asked)
+    frozen = ObservationFilter.identity(spec.observation_size)
+    steps = rollouts.play(theta, frozen, 1, lambda: next(numbers, None), 4).steps
+    assert steps == sum(len(call.slots) for call in envs.calls if isinstance(call, Step))
+    bare = OpenLoop(envs.model, 4, envs.task.frame_skip, envs.calls)
     bare.run()
     qpos, qvel, _ = bare.fields
-    assert np.array_equal(qpos, scribe._fields["qpos"])
-    assert np.array_equal(qvel, scribe._fields["qvel"])
+    assert np.array_equal(qpos, envs._fields["qpos"])
+    assert np.array_equal(qvel, envs._fields["qvel"])
     assert np.any(qpos)
+
+
+def test_a_case_plays_enough_steps_and_measures_both_ways_round():
+    spec = describe("Reacher-v5")
+    theta = spec.policy((64, 64)).initialise(np.random.default_rng(0))
+    learned = {"theta": theta, "run_filter": ObservationFilter.identity(spec.observation_size).to_vector()}
+    case = Case("Reacher-v5", learned, envs=3, steps=400)
+    assert (case.episodes, case.steps) == (9, 450)  # threes of 50 steps each, until there are 400
+    rates = [case.measure(bare_first=bare_first) for bare_first in (True, False)]
+    assert np.all(np.array(rates) > 0)
+    line = summary(case, [(100.0, 50.0), (100.0, 70.0)])
+    assert (line["envs"], line["limit"], line["ours"], line["ratio"]) == (3, 100.0, 60.0, 0.6)
 
 
 def test_a_curve_is_the_mean_of_the_last_100_episodes():
@@ -71,10 +99,10 @@ def test_a_thinned_curve_is_short_and_keeps_its_end(n):
 
 def test_the_interquartile_mean_is_the_mean_of_the_middle_half():
     scores = np.array([9000.0, 1.0, 4.0, 3.0, -80.0, 2.0, 5.0, 6.0])
-    assert report.iqm(scores) == pytest.approx(np.mean([2.0, 3.0, 4.0, 5.0]))
-    low, high = report.iqm_interval(scores)
+    assert iqm(scores) == pytest.approx(np.mean([2.0, 3.0, 4.0, 5.0]))
+    low, high = iqm_interval(scores)
     assert low < 3.5 < high
-    assert np.isnan(report.iqm_interval(np.ones(1))).all()
+    assert np.isnan(iqm_interval(np.ones(1))).all()
 
 
 def test_medians_and_intervals_have_four_digits():
@@ -85,19 +113,58 @@ def test_medians_and_intervals_have_four_digits():
 
 
 def test_results_are_written_whole_and_read_again(tmp_path):
-    content = {"provenance": provenance(("scipy", "no-such-package")), "lines": [{"a": 1.5}]}
+    content = {"provenance": origin(("pytest", "no-such-package")), "lines": [{"a": 1.5}]}
     write_json(tmp_path / "new" / "x.json", content)
     assert json.loads((tmp_path / "new" / "x.json").read_text()) == content
-    assert "scipy" in content["provenance"]["versions"]
+    assert "pytest" in content["provenance"]["versions"]
     assert "no-such-package" not in content["provenance"]["versions"]
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["x.json"]
 
 
-def test_the_readme_says_what_was_recorded(monkeypatch, tmp_path):
-    monkeypatch.setattr(report, "save", lambda figure, name: report.plt.close(figure))
+def test_results_of_before_are_read_as_those_of_today(tmp_path):
+    old = {
+        "provenance": {"machine": "2 cores, AMD EPYC"},
+        "settings": {"lanes": "16,32"},
+        "lines": [{"lanes": 32, "learner": "separate"}, {"learner": "root"}],
+    }
+    write_json(tmp_path / "old.json", old)
+    result = read_json(tmp_path / "old.json")
+    assert result["lines"][0] == {"envs": 32, "learner": "separate", "separate": True}
+    assert not result["lines"][1]["separate"]
+    today = {"provenance": {"machine": "Linux x86_64, AMD EPYC", "cores": 64, "usable_cores": 2}}
+    assert machine_of(result) == machine_of(today) == "2 cores, AMD EPYC"
+
+
+@pytest.mark.parametrize("path", MEASUREMENTS, ids=lambda path: path.stem)
+def test_every_measurement_can_be_reported(path):
+    kind, result = path.stem.partition("_")[0], read_json(path)
+    text = getattr(tables, kind)(result)
+    assert f"{machine_of(result)}; {result['provenance']['date'][:10]}" in text
+    assert len(text.splitlines()) >= 4 + len(result["lines"])
+    plt.close(getattr(pictures, kind)(result))
+
+
+def test_a_new_measurement_can_be_reported():
+    lines = [scaling.line(Experiment("E", "root", "dynamic", n), np.ones((3, 5)), np.ones((3, 5))) for n in (1, 2)]
+    result = json.loads(json.dumps({"provenance": origin(), "cores": 2, "settings": {}, "lines": lines}))
+    assert f"; {machine_of(result)}; 20" in tables.scaling(result)
+    assert "| E, root, dynamic | 2 |" in tables.scaling(result)
+
+
+def test_the_readme_says_what_was_recorded():
     text = report.README.read_text()
     assert report.filled(text) == text, "python -m benchmarks.report has not been run since the last result"
-    assert all((report.README.parent / picture).exists() for picture in re.findall(r"\]\((results/\w+\.png)\)", text))
+    names = re.findall(r"\]\((results/[\w/]+\.\w+)\)", text)
+    assert names
+    assert all((report.README.parent / name).exists() for name in names)
+
+
+def test_a_picture_is_drawn_for_every_benchmark(monkeypatch, tmp_path):
+    for module in (record, report):
+        monkeypatch.setattr(module, "RESULTS", tmp_path)
+    shutil.copytree(RESULTS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.png"))
+    report.draw()
+    assert {path.name for path in tmp_path.glob("*.png")} == {f"{name}.png" for name in report.REPORTS}
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
@@ -110,70 +177,78 @@ def test_a_recorded_run_is_complete_and_says_what_made_it(path):
     assert f"--seed {recorded['seed']}" in recorded["provenance"]["command"]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in RUNS if path.stem.startswith("minitrpo")], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
 def test_the_command_of_a_recorded_run_still_means_what_it_meant(path):
     recorded = json.loads(path.read_text())
-    words = recorded["provenance"]["command"].split()[2:]  # without: python mpi_scripts/train.py
-    assert asdict(parse(words).settings()) == recorded["settings"]
+    command, settings = recorded["provenance"]["command"], recorded["settings"]
+    words = command[command.index(" --") :].split()
+    today = parse(words).choice().flat()
+    assert settings["requests"] == "segments"
+    renamed = {RENAMED.get(name, name): value for name, value in settings.items()}
+    assert renamed == {name: today[name] for name in renamed}
 
 
 def test_a_run_is_timed_without_its_first_update():
-    times = scaling.run(("Pendulum-v1", "root", "dynamic", 1), argparse.Namespace(steps=200, updates=3))
-    assert times.shape == (2, len(scaling.PHASES))
+    times = scaling.run(Experiment("Pendulum-v1", "root", "dynamic", 1), steps=200, updates=3)
+    assert times.shape == (2, len(SECONDS))
     assert np.all(times[:, -1] >= times[:, :-1].sum(axis=1))
 
 
 def test_separate_runs_that_do_not_slow_each_other_down_count_as_twice_as_fast(monkeypatch):
-    both_are_here, launched = threading.Barrier(2, timeout=30), []
+    both_are_here, started = threading.Barrier(2, timeout=30), []
 
-    def launch(ranks, *words, timeout):
-        launched.append(ranks)
+    def timed_run(ranks, words):
+        started.append(ranks)
         both_are_here.wait()
+        return dict(zip(SECONDS, np.outer([4.0, 1.0, 1.0, 2.0, 8.0], np.ones(5)), strict=True))
 
-    columns = dict(zip(scaling.PHASES, np.outer([4.0, 1.0, 1.0, 2.0, 8.0], np.ones(5)), strict=True))
-    monkeypatch.setattr(scaling, "launch", launch)
-    monkeypatch.setattr(scaling.RunFolder, "columns", lambda folder: columns)
-    key = ("Reacher-v5", scaling.SEPARATE, "dynamic", 2)
-    times = scaling.run(key, argparse.Namespace(steps=200, updates=5))
-    assert launched == [1, 1]
+    monkeypatch.setattr(scaling, "timed_run", timed_run)
+    experiment = Experiment("Reacher-v5", "root", "dynamic", 2, separate=True)
+    times = scaling.run(experiment, steps=200, updates=5)
+    assert started == [1, 1]
     assert times.tolist() == [[2.0, 0.5, 0.5, 1.0, 4.0]] * 8
-    row = scaling.line(key, times, 2 * times)
+    row = scaling.line(experiment, times, 2 * times)
     assert (row["speedup"], row["collect_speedup"], row["efficiency"]) == (2.0, 2.0, 1.0)
 
 
-def test_the_table_of_scaling_names_separate_runs(monkeypatch):
-    pictures = []
-    monkeypatch.setattr(report, "save", lambda figure, name: pictures.append(figure))
-    found = report.load("scaling")
-    rows = [x for x in found["lines"] if x["learner"] == scaling.SEPARATE]
-    text = report.scaling(found)
+def test_every_experiment_is_compared_with_one_rank_of_the_same(monkeypatch):
+    monkeypatch.setattr(scaling, "cores", lambda: 4)
+    planned = scaling.experiments(["A", "B"], ["root", "sharded"], ["dynamic"], [8, 2])
+    assert {(e.ranks, e.separate) for e in planned} == {(1, False), (2, False), (8, False), (4, True)}
+    assert len(planned) == len(set(planned)) == len({e.name for e in planned}) == 2 * (2 * 3 + 1)
+    for experiment in planned:
+        assert experiment.alone in planned
+        assert (experiment.alone == experiment) == (experiment.ranks == 1)
+
+
+def test_the_table_and_the_picture_of_scaling_name_separate_runs():
+    result = read_json(RESULTS / "scaling.json")
+    rows = [x for x in result["lines"] if x["separate"]]
+    text, figure = tables.scaling(result), pictures.scaling(result)
     assert rows
     for row in rows:
         assert f"| {row['env']}, separate runs | {row['ranks']} |" in text
-    for axis in pictures[0].axes:
+    for axis in figure.axes:
         assert f"{rows[0]['ranks']} separate runs" in axis.get_legend_handles_labels()[1]
-    report.plt.close(pictures[0])
+    plt.close(figure)
 
 
 def test_updates_of_the_same_work_are_put_together_and_no_others():
     seconds = {("root", 1): 8.0, ("root", 2): 99.0, ("root", 4): 4.0, ("sharded", 4): 2.0, ("sharded", 8): 2.0}
-    seconds |= {(scaling.SEPARATE, 4): 99.0}
-    found = {"cores": 4, "lines": []}
-    for (learner, ranks), s in seconds.items():
-        found["lines"].append({"env": "Reacher-v5", "learner": learner, "pool": "dynamic", "ranks": ranks})
-        found[f"Reacher-v5, {learner}, dynamic, {ranks}"] = [[s / 2, 0, 0, s / 2, s]] * 3
-    rows = report.same_work([found, found]).splitlines()[2:]
+    times = {Experiment("Reacher-v5", learner, "dynamic", ranks): s for (learner, ranks), s in seconds.items()}
+    times[Experiment("Reacher-v5", "root", "dynamic", 4, separate=True)] = 99.0
+    result = {"cores": 4, "lines": [asdict(experiment) for experiment in times]}
+    result |= {experiment.name: [[s / 2, 0, 0, s / 2, s]] * 3 for experiment, s in times.items()}
+    rows = tables.same_work([result, result]).splitlines()[2:]
     root = "| Reacher-v5, root, 4 ranks or more | {} | {} | 2.00 | 2.00 to 2.00 | 2.00 | 2.00 to 2.00 |"
     assert rows == [
         root.format(2, 6),
         "| Reacher-v5, sharded, 4 ranks or more | 2 | 12 | 4.00 | 4.00 to 4.00 | 4.00 | 4.00 to 4.00 |",
     ]
     # a day when the machine was quicker and the root learner was not measured on 4 ranks
-    lines = [x for x in found["lines"] if (x["learner"], x["ranks"]) != ("root", 4)]
-    quicker = {name: (np.array(x) / 3).tolist() for name, x in found.items() if name.startswith("Reacher")}
-    rows = report.same_work([found, *[quicker | {"cores": 4, "lines": lines}] * 2]).splitlines()[2:]
+    lines = [x for x in result["lines"] if (x["learner"], x["ranks"]) != ("root", 4)]
+    quicker = {name: (np.array(x) / 3).tolist() for name, x in result.items() if name.startswith("Reacher")}
+    rows = tables.same_work([result, *[quicker | {"cores": 4, "lines": lines}] * 2]).splitlines()[2:]
     assert rows[0] == root.format(1, 3)
     assert rows[1].startswith("| Reacher-v5, sharded, 4 ranks or more | 3 | 18 |")
 
@@ -182,8 +257,8 @@ def test_measurements_of_another_machine_are_not_put_together(monkeypatch, tmp_p
     (tmp_path / "other").mkdir()
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     for number, machine in enumerate(("2 cores, here", "2 cores, elsewhere", "2 cores, here"), start=1):
-        found = {"number": number, "provenance": {"machine": machine}}
-        (tmp_path / "other" / f"scaling_repeat_{number}.json").write_text(json.dumps(found))
+        result = {"number": number, "provenance": {"machine": machine}}
+        (tmp_path / "other" / f"scaling_repeat_{number}.json").write_text(json.dumps(result))
     chosen = report.repeats_of({"provenance": {"machine": "2 cores, here"}})
     assert [x["number"] for x in chosen] == [1, 3]
 
@@ -192,3 +267,32 @@ def test_every_environment_has_enough_seeds():
     for env in STEPS:
         seeds = [path for path in RUNS if path.stem.startswith(f"minitrpo_{env}_")]
         assert len(seeds) >= (2 if env in FEW_SEEDS else 5), env
+    assert list(STEPS) == list(PUBLISHED)
+
+
+def test_calls_are_timed_one_by_one():
+    spans = []
+    call = timed(lambda x: x / 0 if x == 3 else x, spans)
+    call(1)
+    call(2)
+    with pytest.raises(ZeroDivisionError):
+        call(3)
+    assert len(spans) == 2
+    assert spans[0][0] <= spans[0][1] <= spans[1][0] <= spans[1][1]
+
+
+def test_every_system_has_its_module():
+    for name, (module, options) in SYSTEMS.items():
+        text = (ROOT / "benchmarks" / "systems" / f"{module}.py").read_text()
+        (signature,) = re.findall(r"^def train\(workload: Workload(.*)\) -> Times:$", text, re.MULTILINE)
+        assert re.findall(r", (\w+): ", signature) == list(options), name
+
+
+def test_one_system_says_what_its_updates_took():
+    words = ("minitrpo, 2 ranks, sharded", "--env", "Reacher-v5", "--steps", "200", "--updates", "3")
+    command = [sys.executable, "-m", "benchmarks.one_peer", *words]
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120).stdout
+    result = json.loads(output.splitlines()[-1])
+    assert len(result["times"]) == 2
+    assert all(collect > 0 and update > 0 for collect, update in result["times"])
+    assert result["peak_mb"] > 50

@@ -113,7 +113,7 @@ def defect(found: Any, taken: set[str]) -> str:
         method = getattr(found, name, None)
         if method is None and name in MAY_HAVE:
             continue
-        if not callable(method):
+        if not callable(method) or method is getattr(object, name, None):  # object's own __init__ takes nothing
             return f"has no method {name}({', '.join(parameters)})"
         if not _takes(method, len(parameters)):
             return f"has {name}{inspect.signature(method)}; it must take ({', '.join(parameters)})"

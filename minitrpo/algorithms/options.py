@@ -52,7 +52,7 @@ def a_kind(default: Any) -> str:
 
 def _allowed(value: float, limits: Any) -> bool:
     return (
-        math.isfinite(value)
+        -math.inf < value < math.inf
         and (limits["above"] is None or value > limits["above"])
         and (limits["least"] is None or value >= limits["least"])
         and (limits["most"] is None or value <= limits["most"])
@@ -62,7 +62,7 @@ def _allowed(value: float, limits: Any) -> bool:
 def _stated(limits: Any, value: float) -> str:
     """Return what the limits allow that a value broke, in words."""
     above, least, most = limits["above"], limits["least"], limits["most"]
-    if not math.isfinite(value):
+    if not -math.inf < value < math.inf:  # an integer may be too large for math.isfinite
         return "be a finite number"
     if most is not None:
         low = f"({above:g}" if above is not None else f"[{least:g}" if least is not None else "(-inf"

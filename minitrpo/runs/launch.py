@@ -68,7 +68,7 @@ def ignore_sigint(number: int, frame: object) -> None:
 
 
 def interrupted(comm: Comm, watchdog: Watchdog) -> None:
-    """Say how to go on after Ctrl-C, and end the other comm."""
+    """Say how to go on after Ctrl-C, and end the other ranks."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
     watchdog.dismiss()

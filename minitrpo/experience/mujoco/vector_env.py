@@ -1,7 +1,7 @@
 """Batched MuJoCo: Gymnasium's own tasks, all slots stepped by one call into C, with the bits of stepping each alone.
 
 What Gymnasium does in Python around every step of every copy is done once a tick, for all slots, in numpy.
-Source: `mujoco.batch` (MuJoCo 4); the tasks are in `mujoco_tasks`.
+Source: `mujoco.batch` (MuJoCo 4); the tasks are in `tasks`.
 """
 
 from pathlib import Path

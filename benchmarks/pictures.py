@@ -1,0 +1,106 @@
+"""Pictures of the results."""
+
+from collections import defaultdict
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+from benchmarks.returns import OURS, STEPS, THEIRS
+from benchmarks.summaries import iqm
+from benchmarks.tables import Recorded
+from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, RED
+
+COLORS = (BLUE, GREEN, ORANGE, RED)
+
+
+def limit(result: dict[str, Any]) -> Any:
+    """Return a picture of collecting beside open-loop physics."""
+    lines = result["lines"]
+    env_ids = list(dict.fromkeys(x["environment"] for x in lines))
+    widths = sorted({x["envs"] for x in lines})
+    thick = 0.8 / len(widths)
+    figure, axis = plt.subplots(figsize=(9, 5), constrained_layout=True)
+    for i, (width, color) in enumerate(zip(widths, cycle(COLORS))):
+        of_width = [x for x in lines if x["envs"] == width]
+        places = [env_ids.index(x["environment"]) + (i - (len(widths) - 1) / 2) * thick for x in of_width]
+        axis.barh(places, [x["ratio"] for x in of_width], height=thick, color=color, label=f"{width} slots")
+    axis.axvline(1, color=GREY, linestyle="--")
+    axis.set(yticks=range(len(env_ids)), yticklabels=env_ids, xlim=(0, 1.05))
+    axis.set_xlabel("collecting, as a fraction of the same physics open-loop (1 rank, 1 thread)")
+    axis.invert_yaxis()
+    figure.legend(loc="outside upper right", ncols=len(widths))
+    return figure
+
+
+def peers(result: dict[str, Any]) -> Any:
+    """Return a picture of whole iterations beside other libraries."""
+    lines, settings = result["lines"], result["settings"]
+    places = np.arange(len(lines))
+    collect, update = (np.array([x[name] for x in lines]) for name in ("collect_s", "update_s"))
+    figure, axis = plt.subplots(figsize=(9, 4.2), constrained_layout=True)
+    axis.barh(places, collect, color=BLUE, label="collecting")
+    axis.barh(places, update, left=collect, color=GREEN, label="updating")
+    axis.set(yticks=places, yticklabels=[x["system"] for x in lines])
+    axis.set_xlabel(f"median seconds for {settings['steps']:,} steps of {settings['env']}")
+    axis.invert_yaxis()
+    axis.legend()
+    return figure
+
+
+def scaling(result: dict[str, Any]) -> Any:
+    """Return a picture of speed-up against ranks, a panel per environment."""
+    envs = list(dict.fromkeys(x["env"] for x in result["lines"]))
+    figure, axes = plt.subplots(1, len(envs), figsize=(5.5 * len(envs), 4.4), constrained_layout=True, squeeze=False)
+    for axis, env in zip(axes[0], envs, strict=True):
+        _speedups(axis, [x for x in result["lines"] if x["env"] == env], result["cores"])
+        axis.set_title(env)
+    return figure
+
+
+def _speedups(axis: Any, lines: list[dict[str, Any]], cores: int) -> None:
+    """Draw the speed-ups of one environment: a curve for every learner and pool."""
+    curves = defaultdict(list)
+    for x in lines:
+        if x["separate"]:
+            axis.axhline(x["speedup"], linestyle="-.", color=GREY, label=f"{x['ranks']} separate runs")
+        else:
+            curves[x["learner"], x["pool"]].append((x["ranks"], x["speedup"], *x["interval"]))
+    for ((learner, pool), points), color, style in zip(curves.items(), cycle(COLORS), cycle(("o-", "s--"))):
+        ranks, speed, low, high = np.array(points).T
+        bars, label = np.clip([speed - low, high - speed], 0, None), f"{learner} learner, {pool} pool"
+        axis.errorbar(ranks, speed, bars, fmt=style, color=color, capsize=3, label=label)
+    ranks = np.unique([x["ranks"] for x in lines])
+    axis.plot(ranks, np.minimum(ranks, cores), ":", color=GREY, label=f"ideal on {cores} cores")
+    axis.set(xlabel="ranks", ylabel="whole iteration, times 1 rank", xscale="log", ylim=(0, None))
+    axis.set_xticks(ranks, [f"{n}" for n in ranks], minor=False)
+    axis.minorticks_off()
+    axis.grid(alpha=0.3)
+    axis.legend(loc="lower right", fontsize=8)
+
+
+def returns(recorded: Recorded) -> Any:
+    """Return a picture of the interquartile mean and the range of all seeds against environment steps."""
+    envs = [env for env in STEPS if (env, OURS) in recorded or (env, THEIRS) in recorded]
+    height = -(-len(envs) // 4)
+    figure, axes = plt.subplots(height, 4, figsize=(16, 3.6 * height), constrained_layout=True, squeeze=False)
+    for axis, env in zip(axes.flat, envs, strict=False):
+        for system, color in ((OURS, BLUE), (THEIRS, ORANGE)):
+            if (env, system) in recorded:
+                _learning_curve(axis, recorded[env, system], system, color)
+        axis.set(title=env, xlabel="thousand environment steps", ylabel="return, last 100 episodes")
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=8)
+    for axis in axes.flat[len(envs) :]:
+        axis.axis("off")
+    return figure
+
+
+def _learning_curve(axis: Any, runs: list[dict[str, Any]], system: str, color: str) -> None:
+    """Draw the interquartile mean of runs and their range."""
+    points = [np.array(run["curve"]).T for run in runs]
+    grid = np.linspace(max(steps[0] for steps, _ in points), min(steps[-1] for steps, _ in points), 100)
+    curves = np.array([np.interp(grid, steps, means) for steps, means in points])
+    axis.plot(grid / 1e3, iqm(curves, axis=0), color=color, label=f"{system}, {len(runs)} seeds")
+    axis.fill_between(grid / 1e3, curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.18, linewidth=0)

@@ -1,0 +1,14 @@
+"""What others have published of TRPO: final or best mean returns; the letters are explained in benchmarks/README.md."""
+
+PUBLISHED = {
+    "HalfCheetah-v5": "1803 (a, v3), 1786 (b, v3), 4471 (c, v3, max), 1290 (d, v2), 1561 (e, v2, 2M)",
+    "Hopper-v5": "3372 (a, v3), 3618 (b, v3), 2046 (c, v3, max), 1913 (d, v2), 3038 (e, v2, 2M)",
+    "Walker2d-v5": "4502 (a, v3), 4933 (b, v3), 3827 (c, v3, max), 2342 (d, v2), 3260 (e, v2, 2M)",
+    "Swimmer-v5": "359 (a, v3), 366 (b, v3), 41 (c, v3, max), 95 (d, v2), 197 (e, v2, 2M)",
+    "Reacher-v5": "-5.1 (c, v2, max), -4.82 (d, v2)",
+    "InvertedDoublePendulum-v5": "8435 (c, v2, max), 6732 (d, v2)",
+    "CartPole-v1": "500 (b)",
+    "Pendulum-v1": "-175 (b)",
+    "Ant-v5": "3554 (a, v3), 4982 (b, v3), 2867 (c, v3, max)",
+    "Humanoid-v5": "810 (c, v3, max)",
+}

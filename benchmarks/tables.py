@@ -1,0 +1,145 @@
+"""Tables of the results, in Markdown."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from benchmarks.published import PUBLISHED
+from benchmarks.record import machine_of
+from benchmarks.returns import OURS, THEIRS
+from benchmarks.scaling import collecting, measured
+from benchmarks.summaries import iqm, iqm_interval
+from minitrpo.parallel.speedup import speedup, speedup_interval
+from minitrpo.policies import Array
+from minitrpo.runs.settings import SECONDS
+
+Recorded = dict[tuple[str, str], list[dict[str, Any]]]  # (environment, system) -> its runs, by seed
+Times = dict[tuple[str, str], list[tuple[Array, Array]]]  # (environment, learner) -> (alone, together), by measurement
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a Markdown table; the first column is text, the others are numbers."""
+    rule = ("---", *["---:"] * (len(header) - 1))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+
+
+def span(pair: tuple[float, float], form: str = ".2f") -> str:
+    """Return an interval as text."""
+    return f"{pair[0]:{form}} to {pair[1]:{form}}"
+
+
+def made_by(result: dict[str, Any]) -> str:
+    """Return the line under a table that says what made it."""
+    p = result["provenance"]
+    versions = ", ".join(f"{name} {number}" for name, number in p["versions"].items())
+    return f"*`{p['command']}`; {machine_of(result)}; {p['date'][:10]}; Python {p['python']}, {versions}.*"
+
+
+def formatted(result: dict[str, Any], columns: dict[str, str]) -> str:
+    """Return the table of a result's lines, and what made it; columns: the form of a cell under its heading."""
+    rows = [tuple(form.format(**line) for form in columns.values()) for line in result["lines"]]
+    return f"{table(tuple(columns), rows)}\n\n{made_by(result)}"
+
+
+def limit(result: dict[str, Any]) -> str:
+    """Return the table of collecting beside open-loop physics."""
+    columns = {
+        "environment": "{environment}",
+        "slots": "{envs}",
+        "open-loop, steps/s": "{limit:,.0f}",
+        "ours, steps/s": "{ours:,.0f}",
+        "ratio": "{ratio:.2f}",
+        "95 % interval": "{interval[0]:.3f} to {interval[1]:.3f}",
+    }
+    return formatted(result, columns)
+
+
+def peers(result: dict[str, Any]) -> str:
+    """Return the table of whole iterations beside other libraries."""
+    columns = {
+        "system": "{system}",
+        "steps/s": "{rate:,.0f}",
+        "collecting, s": "{collect_s:.2f}",
+        "updating, s": "{update_s:.2f}",
+        "peak MB/process": "{peak_mb}",
+        "times sb3-contrib": "{ratio:.2f}",
+        "95 % interval": "{interval[0]:.2f} to {interval[1]:.2f}",
+    }
+    return formatted(result, columns)
+
+
+def scaling(result: dict[str, Any]) -> str:
+    """Return the table of speed-up against ranks."""
+    header = (
+        *("environment, learner, pool", "ranks", "collect", "wait", "gather", "update", "whole, s"),
+        *("collecting, times 1 rank", "whole, times 1 rank", "95 % interval", "efficiency", "Karp-Flatt"),
+    )
+    rows = [
+        (
+            f"{x['env']}, " + ("separate runs" if x["separate"] else f"{x['learner']}, {x['pool']}"),
+            f"{x['ranks']}{'*' if x['ranks'] > result['cores'] else ''}",
+            *(f"{x[name]:.3f}" for name in SECONDS),
+            f"{x['collect_speedup']:.2f}",
+            f"{x['speedup']:.2f}",
+            span(x["interval"]) if x["ranks"] > 1 else "-",
+            f"{x['efficiency']:.2f}",
+            f"{x['karp_flatt']:.2f}" if x["karp_flatt"] is not None else "-",
+        )
+        for x in result["lines"]
+    ]
+    note = f"\\* more ranks than the {result['cores']} cores: says what is lost, not what more cores would give."
+    return f"{table(header, rows)}\n\n{note}\n\n{made_by(result)}"
+
+
+def same_work(measurements: list[dict[str, Any]]) -> str:
+    """Return the table of speed-ups with all updates of several measurements put together that did the same work."""
+    cores, rows = measurements[0]["cores"], []
+    for (env, learner), pairs in sorted(compared_times(measurements, cores).items()):
+        alone, together = (np.concatenate(times) for times in zip(*pairs, strict=True))
+        gains = []
+        for seconds in ((collecting(alone), collecting(together)), (alone[:, -1], together[:, -1])):
+            gains += [f"{speedup(*seconds):.2f}", span(speedup_interval(*seconds))]
+        rows.append((f"{env}, {learner}, {cores} ranks or more", f"{len(pairs)}", f"{len(together)}", *gains))
+    header = ("all updates of the same work", "measurements", "updates")
+    return table((*header, "collecting", "95 % interval", "whole", "95 % interval"), rows)
+
+
+def compared_times(measurements: list[dict[str, Any]], cores: int) -> Times:
+    """Return the seconds of one rank and of `cores` or more, per measurement, for every environment and learner.
+
+    On one rank learner and pool make no difference, and of more ranks than cores only as many as the cores work. A
+    learner is compared with one rank in the measurements that it is part of: the machine's speed differs between them.
+    """
+    pairs: Times = defaultdict(list)
+    for result in measurements:
+        alone, together = defaultdict(list), defaultdict(list)
+        for experiment, times in measured(result):
+            if experiment.ranks == 1:
+                alone[experiment.env].append(times)
+            elif experiment.ranks >= cores and not experiment.separate:
+                together[experiment.env, experiment.learner].append(times)
+        for (env, learner), parts in together.items():
+            pairs[env, learner].append((np.concatenate(alone[env]), np.concatenate(parts)))
+    return pairs
+
+
+def returns(recorded: Recorded) -> str:
+    """Return the table of final returns beside sb3-contrib's and the published ones."""
+    header = ("environment", "steps", f"{OURS}, IQM", "95 % interval", f"{THEIRS}, IQM", "95 % interval", "published")
+    rows = []
+    for env, published in PUBLISHED.items():
+        both = [recorded.get((env, system), []) for system in (OURS, THEIRS)]
+        steps = next((f"{round(runs[0]['curve'][-1][0], -5):,}" for runs in both if runs), "-")
+        rows.append((env, steps, *[cell for runs in both for cell in final_return(env, runs)], published))
+    first = [next(runs[0] for (_, name), runs in recorded.items() if name == system) for system in (OURS, THEIRS)]
+    return "\n\n".join([table(header, rows), *map(made_by, first)])
+
+
+def final_return(env: str, runs: list[dict[str, Any]]) -> tuple[str, str]:
+    """Return the interquartile mean of the last 100 episodes over runs and its interval as text."""
+    scores = np.array([run["curve"][-1][1] for run in runs])
+    if len(scores) == 0:
+        return "-", "-"
+    form = ".2f" if env == "Reacher-v5" else ".0f"
+    return f"{float(iqm(scores)):{form}} ({len(scores)})", span(iqm_interval(scores), form)
