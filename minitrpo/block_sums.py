@@ -73,5 +73,5 @@ class Blocks:
         return self.reduction.sum(np.array(weighted, dtype=np.float64).reshape(-1, size), self.count)
 
     def weight(self, block: slice) -> float:
-        """Return the share of all rows that lies in a block."""
+        """Return the fraction of all rows that lies in a block."""
         return (block.stop - block.start) / self.rows

@@ -54,16 +54,16 @@ def python() -> Finding:
 
 def packages() -> Finding:
     """Look for the packages that training needs."""
-    found, missing = _versions(NEEDED)
+    result, missing = _versions(NEEDED)
     cure = f"pip install -c requirements.lock {' '.join(missing)}"
-    return Finding("packages", not missing, f"missing: {', '.join(missing)}" if missing else found, cure)
+    return Finding("packages", not missing, f"missing: {', '.join(missing)}" if missing else result, cure)
 
 
 def course() -> Finding:
     """Look for the packages that the notebooks need; training does without."""
-    found, missing = _versions(COURSE)
+    result, missing = _versions(COURSE)
     return Finding(
-        "course", True, f"not installed: {', '.join(missing)} (make lab installs them)" if missing else found
+        "course", True, f"not installed: {', '.join(missing)} (make lab installs them)" if missing else result
     )
 
 
@@ -81,10 +81,10 @@ def launcher() -> Finding:
         cure = f"put {Path(sys.executable).parent} first on PATH (make does), or load the cluster's MPI module"
         return Finding("launcher", False, "no mpiexec on the PATH", cure)
     library = _run([sys.executable, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"])
-    said = _run([path, "--version"])
-    seen = f"{path} is {_family(said)}, mpi4py loads {_family(library)}"
+    output = _run([path, "--version"])
+    seen = f"{path} is {_family(output)}, mpi4py loads {_family(library)}"
     cure = "they must be one MPI: use the mpiexec beside python, or rebuild mpi4py on this MPI (README)"
-    return Finding("launcher", _family(said) == _family(library) != "unknown", seen, cure)
+    return Finding("launcher", _family(output) == _family(library) != "unknown", seen, cure)
 
 
 def ranks() -> Finding:
@@ -96,12 +96,12 @@ def ranks() -> Finding:
         "from mpi4py import MPI; c = MPI.COMM_WORLD; s = c.allreduce(c.rank + 1); "
         "c.rank or print('sum', s, 'of', c.size)"
     )
-    said = _run([path, "-n", "2", sys.executable, "-c", program])
-    well = said.count("sum ") == said.count("sum 3 of 2") == 1
+    output = _run([path, "-n", "2", sys.executable, "-c", program])
+    well = output.count("sum ") == output.count("sum 3 of 2") == 1
     cure = "the ranks do not see each other: mpiexec and mpi4py belong to different MPIs; see launcher and README"
-    if "as root" in said:  # Open MPI's refusal
+    if "as root" in output:  # Open MPI's refusal
         cure = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or do not be root"
-    seen = "2 ranks see each other" if well else f"mpiexec -n 2 said: {' '.join(said.split())[-200:]}"
+    seen = "2 ranks see each other" if well else f"mpiexec -n 2 said: {' '.join(output.split())[-200:]}"
     return Finding("ranks", well, seen, cure)
 
 
@@ -167,13 +167,13 @@ def _family(text: str) -> str:
 
 
 def _versions(names: tuple[str, ...]) -> tuple[str, list[str]]:
-    found, missing = [], []
+    result, missing = [], []
     for name in names:
         try:
-            found.append(f"{name} {version(name)}")
+            result.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    return ", ".join(found), missing
+    return ", ".join(result), missing
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> str:

@@ -102,22 +102,22 @@ METHODS = {
 MAY_HAVE = {"assist": ("self", "plan", "rng")}
 
 
-def defect(found: Any, taken: set[str]) -> str:
+def defect(candidate: Any, taken: set[str]) -> str:
     """Return why something cannot be an algorithm, in words that follow its name; "" if it can.
 
     taken: settings and columns that every run has, which an algorithm cannot have, too.
     """
-    if not inspect.isclass(found):
-        return f"is a {type(found).__name__}, not a class"
+    if not inspect.isclass(candidate):
+        return f"is a {type(candidate).__name__}, not a class"
     for name, parameters in {**METHODS, **MAY_HAVE}.items():
-        method = getattr(found, name, None)
+        method = getattr(candidate, name, None)
         if method is None and name in MAY_HAVE:
             continue
         if not callable(method) or method is getattr(object, name, None):  # object's own __init__ takes nothing
             return f"has no method {name}({', '.join(parameters)})"
         if not _takes(method, len(parameters)):
             return f"has {name}{inspect.signature(method)}; it must take ({', '.join(parameters)})"
-    return _defect_of_settings(getattr(found, "Settings", None), taken) or _defect_of_columns(found, taken)
+    return _defect_of_settings(getattr(candidate, "Settings", None), taken) or _defect_of_columns(candidate, taken)
 
 
 def _takes(method: Callable[..., Any], count: int) -> bool:
@@ -139,13 +139,13 @@ def _defect_of_settings(settings: Any, taken: set[str]) -> str:
     return ""
 
 
-def _defect_of_columns(found: Any, taken: set[str]) -> str:
-    columns = getattr(found, "columns", None)
+def _defect_of_columns(candidate: Any, taken: set[str]) -> str:
+    columns = getattr(candidate, "columns", None)
     if not isinstance(columns, tuple) or not all(isinstance(c, str) and c.isidentifier() for c in columns):
         return f'has columns = {columns!r}; it must be a tuple of names, such as ("gradient_norm",)'
     double = [c for c in columns if c in taken or columns.count(c) > 1]
     if double:
         return f"has a column {double[0]}, which metrics.csv has already: choose another name"
-    if not set(getattr(found, "chart", ())) <= set(columns):
-        return f"has chart = {found.chart!r}; only names of `columns` can be drawn"
+    if not set(getattr(candidate, "chart", ())) <= set(columns):
+        return f"has chart = {candidate.chart!r}; only names of `columns` can be drawn"
     return ""

@@ -24,13 +24,13 @@ def load(name: str, taken: set[str]) -> Any:
     if not module or not attribute:
         known = ", ".join(ALGORITHMS)
         raise BadInput(f"unknown --algorithm {name!r}: there is {known}, or your own class as module:Class")
-    found = _imported(module, name)
-    if not hasattr(found, attribute):
-        raise BadInput(f"--algorithm {name}: the module {module} ({_file_of(found)}) has no {attribute}")
-    problem = defect(getattr(found, attribute), taken)
+    namespace = _imported(module, name)
+    if not hasattr(namespace, attribute):
+        raise BadInput(f"--algorithm {name}: the module {module} ({_file_of(namespace)}) has no {attribute}")
+    problem = defect(getattr(namespace, attribute), taken)
     if problem:
         raise BadInput(f"--algorithm {name}: {attribute} {problem}; see minitrpo/algorithms/interface.py")
-    return getattr(found, attribute)
+    return getattr(namespace, attribute)
 
 
 def _imported(module: str, name: str) -> Any:

@@ -54,30 +54,30 @@ def requests_for(candidate: Candidate) -> None:
 @exercise(
     "concurrency",
     "minitrpo.parallel.pool:concurrency",
-    "20 requests for 1 rank of 16 slots take two rounds in any case. With how few in hand do two rounds suffice?",
+    "20 requests for 1 rank of 16 slots take two rounds in any case. With how few in play do two rounds suffice?",
     "Three divisions, each rounded up: share per rank, rounds per share, episodes per round.",
     "`-(-a // b)` is a / b rounded up, without leaving the integers.",
 )
 def concurrency(candidate: Candidate) -> None:
-    """Check against the definition: the smallest number in hand that needs no more rounds than all slots would."""
+    """Check against the definition: the smallest number in play that needs no more rounds than all slots would."""
     plain = ((6, 2, 16), (20, 1, 16), (33, 2, 16), (1, 8, 16))
     others = product((1, 2, 3, 5, 16, 17, 31, 32, 33, 64, 100, 1000), (1, 2, 3, 5, 8), (1, 2, 5, 16))
     for requests, ranks, width in (*plain, *others):
-        got = whole(candidate(requests, ranks, width), "A number of episodes in hand is a whole number")
+        got = whole(candidate(requests, ranks, width), "A number of episodes in play is a whole number")
         share = -(-requests // ranks)
         fewest = next(h for h in range(1, width + 1) if share <= h * -(-share // width))
         assert got == fewest, (
-            f"{requests} requests, {ranks} rank(s), {width} slots each: {fewest} in hand, not {got}. "
+            f"{requests} requests, {ranks} rank(s), {width} slots each: {fewest} in play, not {got}. "
             + wrong_concurrency(share, width, got)
         )
     assert whole(candidate(0, 3, 16), "A number is a whole number") == 1, "With nothing to play the answer should be 1"
 
 
 def wrong_concurrency(share: int, width: int, got: int) -> str:
-    """Return what goes wrong when a rank has so many episodes in hand."""
+    """Return what goes wrong when a rank has so many episodes in play."""
     fewest_rounds = -(-share // width)
     if got < 1:
-        return "A rank with nothing in hand never plays"
+        return "A rank with nothing in play never plays"
     if got > width:
         return f"A rank has {width} slots"
     if got > share:

@@ -52,7 +52,7 @@ Pool = DynamicPool | StaticPool
 
 
 def concurrency(requests: int, ranks: int, width: int) -> int:
-    """Return how many episodes a rank should have in hand: as few as finish its fair share in as few rounds.
+    """Return how many episodes a rank should have in play: as few as finish its fair share in as few rounds.
 
     requests: of all ranks; width: how many episodes a rank can play side by side, at most. Returns 1 if there is
     nothing to play. Taking all the slots it has would let the first rank empty the pool while the others look on.
@@ -61,7 +61,7 @@ def concurrency(requests: int, ranks: int, width: int) -> int:
     share = -(-requests // ranks)
     # 2. the fewest rounds in which it can play them, `width` at a time
     rounds = -(-share // width)
-    # 3. the fewest in hand for which that many rounds are enough
+    # 3. the fewest in play for which that many rounds are enough
     return -(-share // rounds) if share else 1
 
 

@@ -88,8 +88,8 @@ def speedup_interval(serial_s: ArrayLike, parallel_s: ArrayLike, confidence: flo
     from scipy.stats import bootstrap  # a second to import
 
     options = {"method": "percentile", "n_resamples": 2000, "rng": np.random.default_rng(0)}
-    found = bootstrap((serial_s, parallel_s), _ratio, confidence_level=confidence, **options)
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    result = bootstrap((serial_s, parallel_s), _ratio, confidence_level=confidence, **options)
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
 def _ratio(serial_s: Array, parallel_s: Array, axis: int) -> Array:

@@ -58,10 +58,10 @@ def busy_fraction(spans: Iterable[Span], names: Collection[str], begin: float, e
     spans: in any order; they may overlap, lie in each other and stick out of the window. An instant counts once.
     """
     # 1. the spans that were asked for, as (from, to), in the order of their starts
-    asked = sorted((start, start + duration) for name, start, duration in spans if name in names)
+    wanted = sorted((start, start + duration) for name, start, duration in spans if name in names)
     # 2. walk through them and count what lies beyond the place we have reached
     busy, reached = 0.0, begin
-    for start, stop in asked:
+    for start, stop in wanted:
         busy += max(0.0, min(stop, end) - max(start, reached))
         reached = max(reached, stop)
     # 3. as a fraction of the window

@@ -91,10 +91,10 @@ class Watchdog:
         while True:
             ready, _, _ = select.select([0], [], [], 1.0)
             if ready:
-                said = os.read(0, 1)
-                if not said:
+                message = os.read(0, 1)
+                if not message:
                     self._say("was killed or crashed")
-                if said in (b"", HOME, INTERRUPT):
+                if message in (b"", HOME, INTERRUPT):
                     return
             now = int(self.status.heartbeat[0])
             if now != heartbeat or not self.status.busy[0] or _is_stopped(parent):

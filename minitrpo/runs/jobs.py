@@ -52,10 +52,10 @@ def mpiexec_code(ranks: int, code: str, *arguments: object, timeout: float = 60.
 def launcher() -> str:
     """Return the mpiexec beside this Python, or the one on the PATH."""
     beside = Path(sys.executable).parent / "mpiexec"
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if path is None:
         raise JobFailed("there is no mpiexec here; python -m minitrpo.doctor knows the cure")
-    return found
+    return path
 
 
 def flags(settings: dict[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ def provenance(ranks: int = 1, packages: tuple[str, ...] = ()) -> dict[str, Any]
         "cores": os.cpu_count(),
         "machine": f"{platform.system()} {platform.machine()}, {processor()}",
         "python": platform.python_version(),
-        "versions": {name: found for name, found in versions.items() if found},
+        "versions": {name: result for name, result in versions.items() if result},
     }
 
 

@@ -389,7 +389,7 @@ WRONG = {
 
 
 def by_trial(requests, ranks, width):
-    """The smallest number in hand that needs no more rounds than all slots would."""
+    """The smallest number in play that needs no more rounds than all slots would."""
     share = (requests + ranks - 1) // ranks
 
     def rounds(concurrency):
