@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minitrpo.experience.randomness import reset_seed
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.settings import TIMINGS
 
@@ -31,11 +32,15 @@ class Outcome:
 
 
 def run(script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None, timeout: float = 120) -> Outcome:
-    """Run mpi_scripts/SCRIPT with `mpiexec -n ranks`, or without a launcher if ranks is 0."""
+    """Run mpi_scripts/SCRIPT with `mpiexec -n ranks`, or without a launcher if ranks is 0.
+
+    A script without .py is the command of that name: python -m minitrpo SCRIPT.
+    """
     launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(TOYS)}
-    command = [*launcher, sys.executable, str(SCRIPTS / script), *map(str, arguments)]
+    program = [str(SCRIPTS / script)] if script.endswith(".py") else ["-m", "minitrpo", script]
+    command = [*launcher, sys.executable, *program, *map(str, arguments)]
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -56,6 +61,11 @@ def train(out: Path, *arguments: object, ranks: int = 0, **options: object) -> O
     outcome = run("train.py", "--out", out, "--progress", "none", *arguments, ranks=ranks, **options)
     assert outcome.code == 0, outcome.out + outcome.err
     return outcome
+
+
+def fails(run_seed: int, key: int, number: int) -> bool:
+    """Return whether an environment of toys/failing_envs.py fails in this episode."""
+    return reset_seed(run_seed, key, number) % 7 == 3
 
 
 def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:

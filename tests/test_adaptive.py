@@ -7,17 +7,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from minitrpo.adaptive import Decision, AdaptiveState, AdaptiveConfig, adapt, clip, improved, turn
+from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision, adapt, clip, improved, turn
+from minitrpo.algorithms.trpo_settings import TRPOSettings
 
 QUICK = settings(max_examples=100, deadline=None)
 RETURNS = st.floats(-1e6, 1e6)
 MARGINS = st.sampled_from([0.0, 0.05, 0.1, 1.0])
 MODES = ("none", "steps", "kl", "both")
-RULE = AdaptiveConfig(window=3)
+CONFIG = AdaptiveConfig(window=3)
 
 
-def play(state, returns, config=RULE):
-    """Return the knobs after every update and the decisions that fell."""
+def play(state, returns, config=CONFIG):
+    """Return the state after every update and the decisions that fell."""
     states, decisions = [], []
     for value in returns:
         state, decision = adapt(state, value, config)
@@ -91,7 +92,7 @@ def test_better_than_an_improvement_is_an_improvement(recent, before, margin):
 @QUICK
 def test_the_unit_of_the_returns_does_not_matter(returns, exponent, margin):
     """Powers of two, so that rounding cannot turn a tie."""
-    config = replace(RULE, margin=margin)
+    config = replace(CONFIG, margin=margin)
     _, plain = play(AdaptiveState(5000, 0.005), returns, config)
     _, scaled = play(AdaptiveState(5000, 0.005), [value * 2.0**exponent for value in returns], config)
     assert directions(plain) == directions(scaled)
@@ -100,7 +101,7 @@ def test_the_unit_of_the_returns_does_not_matter(returns, exponent, margin):
 @given(st.lists(RETURNS, min_size=1, max_size=25), st.integers(1, 6))
 @QUICK
 def test_decisions_fall_at_the_end_of_every_window_but_the_first_compares_nothing(returns, window):
-    states, decisions = play(AdaptiveState(5000, 0.005), returns, replace(RULE, window=window))
+    states, decisions = play(AdaptiveState(5000, 0.005), returns, replace(CONFIG, window=window))
     for update, (state, decision) in enumerate(zip(states, decisions, strict=True), 1):
         assert (decision is not None) is (update % window == 0)
         assert len(state.returns) == update % window
@@ -116,7 +117,7 @@ def test_decisions_fall_at_the_end_of_every_window_but_the_first_compares_nothin
 @given(st.lists(RETURNS, min_size=2, max_size=10), MARGINS)
 @QUICK
 def test_decisions_compare_neighbouring_windows(levels, margin):
-    config = replace(RULE, window=1, margin=margin)
+    config = replace(CONFIG, window=1, margin=margin)
     _, decisions = play(AdaptiveState(5000, 0.005), levels, config)
     for decision, before, recent in zip(decisions[1:], levels, levels[1:], strict=False):
         assert (decision.before, decision.recent) == (before, recent)
@@ -126,7 +127,7 @@ def test_decisions_compare_neighbouring_windows(levels, margin):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("better", "sign"), [(True, 1), (False, -1)])
-def test_a_mode_turns_its_knobs_and_no_others(mode, better, sign):
+def test_a_mode_turns_its_settings_and_no_others(mode, better, sign):
     steps, kl = turn(5000, 0.005, better, AdaptiveConfig(mode=mode))
     assert steps == 5000 - sign * 300 * (mode in ("steps", "both"))
     assert kl == pytest.approx(0.005 + sign * 0.0005 * (mode in ("kl", "both")), abs=1e-12)
@@ -134,8 +135,8 @@ def test_a_mode_turns_its_knobs_and_no_others(mode, better, sign):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_decisions_report_the_knobs_that_follow(mode):
-    states, decisions = play(AdaptiveState(5000, 0.005), windows([1, 2, 1]), replace(RULE, mode=mode))
+def test_decisions_report_the_settings_after_them(mode):
+    states, decisions = play(AdaptiveState(5000, 0.005), windows([1, 2, 1]), replace(CONFIG, mode=mode))
     for state, decision in zip(states, decisions, strict=True):
         if decision:
             assert (decision.steps_per_update, decision.max_kl) == (state.steps_per_update, state.max_kl)
@@ -148,8 +149,8 @@ def test_decisions_report_the_knobs_that_follow(mode):
     mode=st.sampled_from(MODES),
 )
 @QUICK
-def test_knobs_stay_within_their_limits_and_never_jump(start, turns, mode):
-    """Inside the limits they stay inside; a start outside may only move towards them, one notch at a time."""
+def test_settings_stay_within_their_limits_and_never_jump(start, turns, mode):
+    """Inside the limits they stay inside; a start outside may only move towards them, one step at a time."""
     config = AdaptiveConfig(mode=mode)
     steps, kl = start[0], start[1] * 1e-4
     for better in turns:
@@ -182,28 +183,28 @@ def test_up_and_down_again_is_where_it_was(steps, tenths, turns):
 def test_improving_means_fewer_steps_and_a_larger_kl_stuck_the_reverse():
     states, decisions = play(AdaptiveState(5000, 0.005), windows([-100, -90, -80, -80, -200, 0]))
     assert directions(decisions) == [True, True, False, False, True]
-    assert [k.steps_per_update for k in states[2::3]] == [5000, 4700, 4400, 4700, 5000, 4700]
-    assert [k.max_kl for k in states[2::3]] == pytest.approx([0.005, 0.0055, 0.006, 0.0055, 0.005, 0.0055])
+    assert [s.steps_per_update for s in states[2::3]] == [5000, 4700, 4400, 4700, 5000, 4700]
+    assert [s.max_kl for s in states[2::3]] == pytest.approx([0.005, 0.0055, 0.006, 0.0055, 0.005, 0.0055])
 
 
 def test_margin_0_calls_a_plateau_improving_and_a_margin_does_not():
     plateau = windows([10, 10, 10])
-    assert directions(play(AdaptiveState(5000, 0.005), plateau, replace(RULE, margin=0.0))[1]) == [True, True]
-    assert directions(play(AdaptiveState(5000, 0.005), plateau, RULE)[1]) == [False, False]
+    assert directions(play(AdaptiveState(5000, 0.005), plateau, replace(CONFIG, margin=0.0))[1]) == [True, True]
+    assert directions(play(AdaptiveState(5000, 0.005), plateau, CONFIG)[1]) == [False, False]
 
 
 def test_adapt_is_pure():
     state = AdaptiveState(5000, 0.005, (1.0, 2.0), 3.0)
-    assert adapt(state, 4.0, RULE) == adapt(state, 4.0, RULE)
+    assert adapt(state, 4.0, CONFIG) == adapt(state, 4.0, CONFIG)
     assert state == AdaptiveState(5000, 0.005, (1.0, 2.0), 3.0)
 
 
 def test_it_can_be_interrupted_anywhere():
-    """The knobs are the whole state: a controller made of their numbers goes on as if nothing had happened."""
+    """AdaptiveState is all there is: a controller made of its numbers goes on as if nothing had happened."""
     returns = np.random.default_rng(0).standard_normal(20)
     states, decisions = play(AdaptiveState(5000, 0.005), returns)
-    for update, k in enumerate(states[:-1]):
-        copy = AdaptiveState(k.steps_per_update, k.max_kl, tuple(k.returns), k.before)
+    for update, s in enumerate(states[:-1]):
+        copy = AdaptiveState(s.steps_per_update, s.max_kl, tuple(s.returns), s.before)
         assert play(copy, returns[update + 1 :]) == (states[update + 1 :], decisions[update + 1 :])
 
 
@@ -215,3 +216,8 @@ def test_the_text_of_a_decision_names_its_numbers():
     assert all(text in better for text in ("improved", "-270", ">=", "-285", "before: -300", "4700", "0.0055"))
     assert all(text in worse for text in ("stuck", "-285", "<", "-256.5", "before: -270", "5000", "0.005"))
     assert str(Decision(True, 1.0, 2.0, 1.05, 4700, 0.0055)).startswith("adapt: improved, 2 >= 1.05 (before: 1)")
+
+
+def test_the_rule_by_itself_is_the_one_that_train_applies():
+    assert TRPOSettings(adapt="both").rule == AdaptiveConfig()
+    assert TRPOSettings().rule.mode == "none"

@@ -12,21 +12,30 @@ BAD = {
     "actions of another kind": (("--env", "failing_envs:TupleActions-v0"), "MultiDiscrete"),
     "observations of another kind": (("--env", "failing_envs:DictObservations-v0"), "Dict"),
     "discrete observations": (("--env", "FrozenLake-v1"), "Box"),
-    "negative steps": (("--total-steps", "-5"), "--total-steps must be positive"),
-    "no steps": (("--steps-per-update", "0"), "--steps-per-update must be positive"),
+    "negative steps": (("--total-steps", "-5"), "--total-steps must be 1 or more, not -5"),
+    "no steps": (("--steps-per-update", "0"), "--steps-per-update must be 1 or more, not 0"),
     "steps that are no number": (("--total-steps", "many"), "invalid integer"),
     "half a step": (("--total-steps", "0.5"), "invalid integer"),
-    "negative kl": (("--max-kl", "-0.1"), "--max-kl must be positive"),
-    "kl that is no number": (("--max-kl", "nan"), "--max-kl must be positive"),
-    "discount above 1": (("--discount", "1.5"), "--discount must lie in (0, 1]"),
-    "negative seed": (("--seed", "-1"), "--seed must be 0 or more"),
+    "negative kl": (("--max-kl", "-0.1"), "--max-kl must be positive, not -0.1"),
+    "kl that is no number": (("--max-kl", "nan"), "--max-kl must be a finite number, not nan"),
+    "kl without end": (("--max-kl", "inf"), "--max-kl must be a finite number, not inf"),
+    "discount above 1": (("--discount", "1.5"), "--discount must lie in (0, 1], not 1.5"),
+    "negative seed": (("--seed", "-1"), "--seed must be 0 or more, not -1"),
+    "checkpoints that never come": (("--checkpoint-every", "0"), "such as 20 or 30s, not '0'"),
+    "too many environments": (("--envs-per-rank", "1025"), "--envs-per-rank must lie in [1, 1024], not 1025"),
     "unknown choice": (("--pool", "swimming"), "dynamic"),
-    "unknown flag": (("--steps", "5"), "--steps"),
+    "unknown flag": (("--steps", "5"), "unrecognized arguments: --steps"),
     "hidden layers": (("--hidden", "64,x"), "64,64"),
-    "limits crossed": (("--min-steps", "9000", "--max-steps", "10"), "--min-steps"),
+    "limits crossed": (
+        ("--adapt-min-steps", "9000", "--adapt-max-steps", "10"),
+        "--adapt-min-steps 9000 is above --adapt-max-steps 10",
+    ),
+    "an option of another version": (("--lanes", "16"), "--lanes is now --envs-per-rank, or --num-envs"),
+    "another one": (("--kl-ceiling=0.1",), "--kl-ceiling is now --adapt-max-kl"),
+    "unknown algorithm": (("--algorithm", "trop"), "unknown --algorithm 'trop': there is trpo"),
     "no folder to resume": (("--resume", "nowhere"), "nowhere"),
     "two folders": (("--resume", "a", "--out", "b"), "--out"),
-    "more ranks than slots": (("--requests", "segments", "--num-envs", "1"), "--num-envs 2"),
+    "more ranks than slots": (("--requests", "segments", "--num-envs", "1"), "choose --num-envs 2 or more"),
 }
 
 
@@ -101,3 +110,18 @@ def test_help_is_printed_once_and_explains_every_setting():
     assert outcome.out.count("usage:") == 1
     assert "Frans 2016" in outcome.out
     assert "(default: 0.01; source: TRPO paper)" in " ".join(outcome.out.split())
+
+
+def test_an_unknown_command_names_those_there_are():
+    outcome = run("trian")
+    assert outcome.code == 2
+    assert outcome.err == "minitrpo: there is no command 'trian'; there are train, speedup, watch, replay, doctor\n"
+    assert run("--help").code == 0
+    assert "python -m minitrpo replay RUN EPISODE" in run("--help").out
+
+
+def test_a_command_calls_itself_what_was_typed(tmp_path):
+    outcome = run("train", "--max-kl", "-1", ranks=2, cwd=tmp_path)
+    assert outcome.code == 2
+    assert outcome.err == "minitrpo train: --max-kl must be positive, not -1.0\n"
+    assert list(tmp_path.iterdir()) == []

@@ -12,35 +12,51 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from minitrpo.block_sums import BLOCK, SERIAL, Blocks, Serial, blocks, ordered_sum
 from minitrpo.critics import LinearCritic, MLPCritic
+from minitrpo.parallel.allreduce import OrderedAllreduce, ordered_allreduce
 from minitrpo.parallel.comm import SerialComm
-from minitrpo.parallel.allreduce import TeamShares, shares_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.block_sums import WHOLE, added, blocks, mean_over_blocks
 from minitrpo.trpo import Batch, trpo_step
 
 QUICK = settings(max_examples=30, deadline=None)
 
 
-class Rehearsal:
-    """A team in one process: asks every rank for its parts, one after the other, as if they ran side by side."""
+class Recorded(Serial):
+    """One process that computes all parts and keeps what it added up."""
 
-    def __init__(self, size):
-        self.size = size
+    def __init__(self):
+        self.sums = []
 
-    def total(self, parts, count, like):
-        gathered = []
-        for rank in range(self.size):
-            member = SerialComm()
-            member.rank, member.size = rank, self.size
-            member.all_gather = lambda mine, rows, like, rank=rank: self._keep(gathered, mine, rows[rank], like)
-            TeamShares(member).total(parts, count, like)
-        return added(np.concatenate(gathered))
+    def sum(self, parts, count):
+        assert len(parts) == count
+        self.sums.append(parts.copy())
+        return super().sum(parts, count)
 
-    def _keep(self, gathered, mine, rows, like):
-        assert mine.shape == (rows, *like.shape)
-        gathered.append(mine)
-        return np.zeros((1, *like.shape))
+
+def rehearsed(work, size):
+    """Return work(reduction) of one process, and of each of `size` ranks, one after the other in this process.
+
+    A rank is given, at every sum, the parts that the one process added up: those it computed itself must be among
+    them, at its place, to the bit.
+    """
+    alone = Recorded()
+    results = [work(alone)]
+    for rank in range(size):
+        comm, sums = SerialComm(), iter(alone.sums)
+        comm.rank, comm.size = rank, size
+
+        def all_gather(own, rows, rank=rank, sums=sums):
+            everything, start = next(sums), sum(rows[:rank])
+            assert sum(rows) == len(everything)
+            assert own.dtype == everything.dtype
+            assert np.array_equal(own, everything[start : start + rows[rank]])
+            return everything
+
+        comm.all_gather = all_gather
+        results.append(work(ordered_allreduce(comm)))
+        assert next(sums, None) is None, "a rank takes part in all sums"
+    return results
 
 
 @given(st.integers(1, 5000), st.integers(1, 3000))
@@ -59,7 +75,8 @@ def test_no_rows_have_no_blocks():
 
 def test_parts_are_added_from_the_first_to_the_last():
     parts = np.array([[1e16], [1.0], [1.0], [-1e16]])
-    assert added(parts) == 0.0  # any other order keeps some of the ones
+    assert ordered_sum(parts) == 0.0  # any other order keeps some of the ones
+    assert SERIAL.sum(parts, 4) == 0.0
     assert parts[0] == 1e16
 
 
@@ -67,11 +84,47 @@ def test_parts_are_added_from_the_first_to_the_last():
 @QUICK
 def test_a_mean_over_blocks_is_the_mean(rows, seed):
     x = np.random.default_rng(seed).standard_normal((rows, 3))
-    np.testing.assert_allclose(mean_over_blocks(lambda r: x[r].mean(axis=0), rows, 3), x.mean(axis=0), atol=1e-13)
+    np.testing.assert_allclose(Blocks(rows).mean(lambda r: x[r].mean(axis=0), 3), x.mean(axis=0), atol=1e-13)
 
 
-def test_one_rank_computes_the_whole():
-    assert shares_of(SerialComm()) is WHOLE
+@given(st.integers(1, 9000), st.integers(0, 1000))
+@QUICK
+def test_what_was_mapped_comes_back_with_its_own_block(rows, seed):
+    x = np.random.default_rng(seed).standard_normal((rows, 3))
+    all_blocks = Blocks(rows)
+    sums, firsts = all_blocks.map(lambda r: x[r].sum(axis=0)), all_blocks.map(lambda r: r.start)
+
+    def of_block(rows, total, start):
+        assert start == rows.start
+        return total / (rows.stop - rows.start)
+
+    np.testing.assert_allclose(all_blocks.mean(of_block, 3, sums, firsts), x.mean(axis=0), atol=1e-13)
+    assert sum(map(all_blocks.weight, all_blocks.own)) == pytest.approx(1.0)
+
+
+@given(st.integers(1, 20), st.integers(0, 100))
+@QUICK
+def test_parts_are_dealt_out_once_in_rank_order_and_evenly(size, count):
+    own = []
+    for rank in range(size):
+        comm = SerialComm()
+        comm.rank, comm.size = rank, size
+        own.append(list(range(count))[OrderedAllreduce(comm).own(count)])
+    assert [part for parts in own for part in parts] == list(range(count))
+    assert max(map(len, own)) - min(map(len, own)) <= 1
+
+
+def test_one_rank_computes_everything():
+    assert ordered_allreduce(SerialComm()) is SERIAL
+    assert list(range(7))[SERIAL.own(7)] == list(range(7))
+
+
+def test_a_rank_without_a_block_takes_part_in_the_sum():
+    """More ranks than blocks: it contributes no rows, and gets the sum as the others do."""
+    x = np.random.default_rng(0).standard_normal((BLOCK + 1, 3))
+    results = rehearsed(lambda reduction: Blocks(len(x), reduction).mean(lambda r: x[r].mean(axis=0), 3), 5)
+    assert len({mean.tobytes() for mean in results}) == 1
+    np.testing.assert_allclose(results[0], x.mean(axis=0), atol=1e-13)
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
@@ -80,13 +133,15 @@ def test_a_shared_step_has_the_bits_of_a_whole_one(kind, size):
     rng, policy = np.random.default_rng(size), kind(5, 3, (16, 8))
     theta, observations = policy.initialise(rng), rng.standard_normal((4000, 5))
     actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, 4000))
-    (one, alone), (other, shared) = (
-        trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], shares), 0.01)
-        for shares in (WHOLE, Rehearsal(size))
-    )
+
+    def step(reduction):
+        return trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], reduction), 0.01)
+
+    (one, alone), *others = rehearsed(step, size)
     assert alone.accepted
-    assert np.array_equal(one, other)
-    assert all(np.array_equal(a, b) for a, b in zip(vars(alone).values(), vars(shared).values(), strict=True))
+    for other, shared in others:
+        assert np.array_equal(one, other)
+        assert alone == shared
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
@@ -95,60 +150,63 @@ def test_a_shared_fit_has_the_bits_of_a_whole_one(critic, size):
     rng = np.random.default_rng(size)
     observations, times = rng.standard_normal((3000, 5)), rng.integers(0, 200, 3000).astype(float)
     state, targets = critic.initialise(rng), np.sin(observations[:, 0]) + 0.01 * times
-    one, other = (
-        critic.fit(state, observations, times, targets, np.random.default_rng(1), shares)
-        for shares in (WHOLE, Rehearsal(size))
-    )
-    assert one.keys() == other.keys()
-    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+    def fit(reduction):
+        return critic.fit(state, observations, times, targets, np.random.default_rng(1), reduction)
+
+    one, *others = rehearsed(fit, size)
+    for other in others:
+        assert one.keys() == other.keys()
+        assert all(np.array_equal(one[name], other[name]) for name in one)
     assert any(not np.array_equal(one[name], state[name]) for name in one)
 
 
-def lesson(shares):
-    """Return the hash of a policy step and a critic fit, large enough for every rank to have a share."""
+def update(reduction):
+    """Return the hash of a policy step and a critic fit, large enough for every rank to have a part."""
     rng, policy, critic = np.random.default_rng(0), GaussianPolicy(5, 3, (16, 8)), MLPCritic(5, (16,), epochs=2)
     theta, observations = policy.initialise(rng), rng.standard_normal((9000, 5))
     actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, 9000))
-    theta, report = trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], shares), 0.01)
+    theta, report = trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], reduction), 0.01)
     assert report.accepted
     targets, state = np.sin(observations[:, 1]), critic.initialise(rng)
-    state = critic.fit(state, observations, np.zeros(9000), targets, np.random.default_rng(1), shares)
+    state = critic.fit(state, observations, np.zeros(9000), targets, np.random.default_rng(1), reduction)
     return hashlib.sha256(theta.tobytes() + state["phi"].tobytes()).hexdigest()
 
 
 PROGRAM = """
 import sys
+import numpy as np
 from threadpoolctl import threadpool_limits
 from minitrpo.parallel.comm import connect
-from minitrpo.parallel.allreduce import shares_of
-from tests_shares import lesson
+from minitrpo.parallel.allreduce import ordered_allreduce
+from tests_block_sums import update
 
-ranks = connect()
-team = ranks.team(int(sys.argv[1]))
-expected = min(ranks.size, int(sys.argv[1]))
-assert (team is None) == (ranks.rank >= expected)
+comm = connect()
+some = comm.split_per_node(int(sys.argv[1]))
+expected = min(comm.size, int(sys.argv[1]))
+assert (some is None) == (comm.rank >= expected)
 found = None
-if team is not None:
-    assert (team.size, team.rank) == (expected, ranks.rank)
-    sent = {"a": __import__("numpy").arange(3), "b": __import__("numpy").ones((2, 2), "f4")} if team.rank == 0 else {}
-    got = team.broadcast_arrays(sent)
+if some is not None:
+    assert (some.size, some.rank) == (expected, comm.rank)
+    sent = {"a": np.arange(3), "b": np.ones((2, 2), "f4")} if some.rank == 0 else {}
+    got = some.broadcast(sent)
     assert got["a"].tolist() == [0, 1, 2] and got["b"].dtype == "f4" and got["b"].shape == (2, 2)
-    last = team.broadcast_arrays({"rank": __import__("numpy").array([team.rank])}, team.size - 1)
-    assert last["rank"].tolist() == [team.size - 1]
-    side = team.side(1)
-    assert (side.size, side.rank) == ((1, 0) if team.rank == 0 else (team.size - 1, team.rank - 1))
+    last = some.broadcast({"rank": np.array([some.rank])}, some.size - 1)
+    assert last["rank"].tolist() == [some.size - 1]
+    side = some.split(int(some.rank > 0))
+    assert (side.size, side.rank) == ((1, 0) if some.rank == 0 else (some.size - 1, some.rank - 1))
     with threadpool_limits(1):
-        found = lesson(shares_of(team))
-everybody = ranks.gather_objects(found)
-if ranks.rank == 0:
+        found = update(ordered_allreduce(some))
+everybody = comm.gather_objects(found)
+if comm.rank == 0:
     assert set(everybody[:expected]) == {found}, everybody
     print(found)
 """
 
 
 @pytest.mark.parametrize(("ranks", "per_node"), [(1, 1), (2, 2), (3, 3), (5, 5), (3, 2)])
-def test_a_team_of_real_ranks_has_the_bits_of_one_process(ranks, per_node, tmp_path):
-    (tmp_path / "tests_shares.py").write_text(Path(__file__).read_text())
+def test_real_ranks_have_the_bits_of_one_process(ranks, per_node, tmp_path):
+    (tmp_path / "tests_block_sums.py").write_text(Path(__file__).read_text())
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["mpiexec", "-n", str(ranks), sys.executable, "-c", PROGRAM, str(per_node)],
@@ -157,4 +215,4 @@ def test_a_team_of_real_ranks_has_the_bits_of_one_process(ranks, per_node, tmp_p
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     with threadpool_limits(1):
-        assert done.stdout.strip() == lesson(WHOLE)
+        assert done.stdout.strip() == update(SERIAL)

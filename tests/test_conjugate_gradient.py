@@ -148,6 +148,23 @@ def test_without_positive_curvature_it_stops_where_it_stands(eigenvalues):
     assert 0.5 * x @ np.nan_to_num(a) @ x - b @ x <= 0
 
 
+@pytest.mark.parametrize("eigenvalues", [(0.0, 0.0), (-1.0, -2.0), (1.0, -3.0), (np.nan, 1.0)])
+def test_the_first_direction_without_positive_curvature_is_the_last(eigenvalues):
+    product, asked = counted(np.diag(eigenvalues))
+    x, residual = conjugate_gradient(product, np.ones(2), iterations=10)
+    assert len(asked) == 1
+    assert np.array_equal(x, np.zeros(2))
+    assert np.array_equal(residual, np.ones(2))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-6, 1e6, 1e30])
+def test_any_positive_curvature_will_do(size):
+    """Positive is a matter of sign: nothing is small or large by itself."""
+    a, b = spd(5, 10.0, 0)
+    x, _ = conjugate_gradient(lambda v: size * (a @ v), b, iterations=50, tolerance=1e-24)
+    np.testing.assert_allclose(size * x, np.linalg.solve(a, b), rtol=1e-9)
+
+
 def test_b_is_not_modified_and_nothing_is_shared():
     a, b = spd(6, 10.0, 0)
     before = b.copy()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.filters import ObservationFilter, moments
 
 QUICK = settings(max_examples=50, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -29,7 +29,7 @@ def same_bits(a, b):
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), SEEDS, st.sampled_from([0.0, -50.0, 1e6]))
 @QUICK
-def test_merging_pieces_is_seeing_everything_at_once(lengths, seed, offset):
+def test_merging_fragments_is_seeing_everything_at_once(lengths, seed, offset):
     everything = data(sum(lengths), 3, seed, offset)
     filter_ = merged(np.split(everything, np.cumsum(lengths)[:-1]))
     assert filter_.count == len(everything)
@@ -46,6 +46,27 @@ def test_the_same_order_gives_the_same_bits():
     assert same_bits(merged(parts), merged([part.copy() for part in parts]))
     forth, back = merged(parts), merged(parts[::-1])
     np.testing.assert_allclose(forth.to_vector(), back.to_vector(), rtol=1e-12)
+
+
+@given(st.integers(1, 40), st.integers(1, 4), SEEDS, st.sampled_from([0.0, -50.0, 1e6]))
+@QUICK
+def test_moments_are_numpys_mean_and_squared_deviations(n, d, seed, offset):
+    observations = data(n, d, seed, offset)
+    mean, squares = moments(observations)
+    np.testing.assert_allclose(mean, observations.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(squares, n * observations.var(0), rtol=1e-9, atol=1e-12)
+
+
+@given(st.lists(st.integers(1, 30), max_size=6), SEEDS)
+@QUICK
+def test_moments_that_travel_are_merged_as_the_observations_themselves(lengths, seed):
+    """A rank sends the moments of its fragments, one row each, for the root to merge: the same bits."""
+    parts = [data(n, 3, seed + i) for i, n in enumerate(lengths)]
+    sent = [np.array([moments(part)[i] for part in parts]) for i in (0, 1)]
+    filter_ = ObservationFilter.identity(3)
+    for n, mean, squares in zip(lengths, *sent, strict=True):
+        filter_ = filter_.merged_moments(n, mean, squares)
+    assert same_bits(filter_, merged(parts))
 
 
 def test_before_any_data_it_only_clips():

@@ -1,5 +1,6 @@
 """Any number of ranks, either pool, interrupted or not: the same bits. `mpiexec` for real."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import time
 
 import pytest
-from conftest import SCRIPTS, lasting, run, train
+from conftest import SCRIPTS, fails, lasting, run, train
 
 from minitrpo.parallel.timing import read_chrome_trace
 from minitrpo.runs.folder import RunFolder
@@ -82,11 +83,11 @@ def test_ranks_without_a_core_leave_the_work_to_the_others(more, tmp_path):
 def test_a_run_may_be_resumed_with_the_other_learner(tmp_path):
     whole = train(tmp_path / "whole", *JOBS["reacher"])
     train(tmp_path / "half", *JOBS["reacher"], "--total-steps", 3000, "--learner", "sharded", ranks=2)
-    resumed = run(SCRIPTS / "train.py", "--resume", tmp_path / "half", "--learner", "root", "--total-steps", 6000)
+    resumed = run("train.py", "--resume", tmp_path / "half", "--learner", "root", "--total-steps", 6000)
     assert resumed.sha256 == whole.sha256
     train(tmp_path / "other", *JOBS["reacher"], "--total-steps", 3000)
     options = ("--resume", tmp_path / "other", "--learner", "sharded", "--total-steps", 6000)
-    assert run(SCRIPTS / "train.py", *options, ranks=2).sha256 == whole.sha256
+    assert run("train.py", *options, ranks=2).sha256 == whole.sha256
 
 
 def test_static_and_dynamic_pool_agree(tmp_path):
@@ -126,7 +127,7 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
         assert process.poll() is None, "the run was over before it could be killed"
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert RunFolder(out).load_checkpoint()["counters"][0] < 12
+    assert RunFolder(out).load_checkpoint()["run_counters"][0] < 12
     with metrics.open("a") as file:
         file.write("99,torn")  # what a kill in the middle of a row would leave
     assert run("train.py", "--resume", out, "--progress", "none").sha256 == whole.sha256
@@ -139,8 +140,79 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path, cartpole_run):
     assert lasting(cartpole_run) == before
 
 
-def test_neither_lanes_nor_the_physics_change_a_bit(tmp_path):
+def test_neither_the_number_of_slots_nor_the_physics_change_a_bit(tmp_path):
     one = train(tmp_path / "one", *JOBS["reacher"])
-    few = train(tmp_path / "few", *JOBS["reacher"], "--num-envs", 5, ranks=2)
+    few = train(tmp_path / "few", *JOBS["reacher"], "--envs-per-rank", 5, ranks=2)
     gymnasium = train(tmp_path / "gymnasium", *JOBS["reacher"], "--physics", "gymnasium", ranks=2)
     assert one.sha256 == few.sha256 == gymnasium.sha256
+
+
+# --- checkpoints every so often
+
+# Small jobs of 45 updates in an environment that kills its rank: what they are told, in which update they are to be
+# killed, the keys of the episodes that must be well, and of those of which one is to kill. 2 episodes of 25 steps per
+# update; or segments of 10 steps of 2 slots, where step 20 of the ninth episode is step 220
+SHORT = "failing_envs:Failing-short-kill-v0"
+SEGMENTS = ("--requests", "segments", "--num-envs", 2, "--adapt", "kl", "--adapt-window", 4)
+KILLED = {
+    "episodes": (
+        ("--env", SHORT, "--steps-per-update", 50, "--total-steps", 2250),
+        23,
+        [(iteration, number) for iteration in range(1, 23) for number in range(2)],
+        [(23, number) for number in range(2)],
+    ),
+    "segments": (
+        ("--env", SHORT, "--steps-per-update", 20, "--total-steps", 900, *SEGMENTS),
+        22,
+        [(0, number) for number in range(16)],
+        [(0, number) for number in (16, 17)],
+    ),
+}
+
+
+def killed_job(name):
+    """Return a job's words, with the first seed with which it is killed in that update and not before."""
+    words, _, well, killing = KILLED[name]
+    seeds = (seed for seed in itertools.count() if not any(fails(seed, *key) for key in well))
+    return *words, "--seed", next(seed for seed in seeds if any(fails(seed, *key) for key in killing))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """What the same jobs leave in one go, in an environment that behaves, with a checkpoint after every update."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
+
+    def whole(name):
+        if not (folder / name).exists():
+            train(folder / name, *killed_job(name))
+        return lasting(folder / name)
+
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("name", "every", "saved"),
+    [
+        ("episodes", "20", 20),
+        ("episodes", "1000s", 0),
+        ("segments", "1", 21),
+        ("segments", "20", 20),
+        ("segments", "0.05s", None),
+    ],
+)
+def test_a_run_killed_between_two_checkpoints_resumes_to_the_same_bits(
+    name, every, saved, uninterrupted, tmp_path, monkeypatch
+):
+    """saved: of which update the last checkpoint is; None: that is a question of speed."""
+    out, options = tmp_path / "run", ("--checkpoint-every", every, "--progress", "none", "--oversubscribe")
+    killed = run("train.py", *killed_job(name), *options, "--out", out, ranks=2)
+    assert killed.code != 0
+    assert "was killed or crashed" in killed.err
+    iterations = [int(row["iteration"]) for row in RunFolder(out).rows()]
+    assert iterations == list(range(1, KILLED[name][1]))
+    assert RunFolder(out).load_checkpoint()["run_counters"][0] in ([0, *iterations] if saved is None else [saved])
+    monkeypatch.setenv("TOYS_BEHAVE", "1")
+    resumed = run("train.py", "--resume", out, "--progress", "none")
+    assert resumed.code == 0, resumed.err
+    assert [int(row["iteration"]) for row in RunFolder(out).rows()] == list(range(1, 46))
+    assert lasting(out) == uninterrupted(name)

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from minitrpo.experience.environments import describe, make
-from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.experience.mujoco.tasks import squares
+from minitrpo.experience.vector_env import EnvironmentFailed
 
-batched = pytest.importorskip("minitrpo.experience.mujoco.vector_env", reason="mujoco.batch came with MuJoCo 4")
-MujocoVectorEnv, supports = batched.MujocoVectorEnv, batched.supports
+mujoco_vector_env = pytest.importorskip(
+    "minitrpo.experience.mujoco.vector_env", reason="mujoco.batch came with MuJoCo 4"
+)
+MujocoVectorEnv, supports = mujoco_vector_env.MujocoVectorEnv, mujoco_vector_env.supports
 
 WIDTH = 4
 LIMITS = {  # short enough for random actions to meet the time limit as well as terminations
@@ -59,7 +61,7 @@ def spec_of(env_id, limit=None):
     return dataclasses.replace(describe(env_id), max_episode_steps=limit or LIMITS[env_id])
 
 
-def some_lanes(rng, width):
+def some_slots(rng, width):
     slots = np.flatnonzero(rng.random(width) < 0.7)
     return slots if len(slots) and rng.random() < 0.7 else np.arange(width)
 
@@ -83,7 +85,7 @@ def test_bits_equal_gymnasium(env_id):
     for slot in range(WIDTH):
         begin(slot)
     for _ in range(350):
-        slots = some_lanes(rng, WIDTH)
+        slots = some_slots(rng, WIDTH)
         actions = scales[slots, None] * rng.standard_normal((len(slots), spec.action_size))
         result = ours.step(slots, actions)
         assert_same(result, theirs.step(slots, actions))
@@ -131,7 +133,7 @@ def play_alone(spec, width, slot, steps):
     for other in set(range(width)) - {slot}:
         envs.reset(other, 100 + other)
     for _ in range(steps):
-        slots = np.union1d(some_lanes(others, width), [slot])
+        slots = np.union1d(some_slots(others, width), [slot])
         actions = 2 * others.standard_normal((len(slots), spec.action_size))
         actions[slots == slot] = mine.standard_normal(spec.action_size)
         results += [column[slots == slot] for column in envs.step(slots, actions)]
@@ -139,7 +141,7 @@ def play_alone(spec, width, slot, steps):
 
 
 @pytest.mark.parametrize("env_id", LIMITS)
-def test_a_lane_does_not_depend_on_its_mates(env_id):
+def test_a_slot_does_not_depend_on_the_others(env_id):
     spec = spec_of(env_id)
     alone = play_alone(spec, 1, 0, 40)
     assert np.array_equal(alone, play_alone(spec, 3, 2, 40))
@@ -177,7 +179,7 @@ def test_time_limit_is_the_registered_one_or_none():
 
 
 @pytest.mark.parametrize("env_id", sorted(LIMITS.keys() - FREE_ACTIONS))
-def test_not_finite_names_the_lane(env_id):
+def test_not_finite_names_the_slot(env_id):
     spec = spec_of(env_id)
     envs = MujocoVectorEnv(spec, WIDTH)
     for slot in range(WIDTH):
@@ -199,11 +201,11 @@ def test_an_action_that_mujoco_ignores_is_ignored_as_in_gymnasium(env_id):
     assert_same(ours.step(slots, actions), theirs.step(slots, actions))
 
 
-def test_an_error_inside_mujoco_names_the_lane(monkeypatch):
+def test_an_error_inside_mujoco_names_the_slot(monkeypatch):
     envs = MujocoVectorEnv(spec_of("Reacher-v5"), WIDTH)
 
     def fail(ids, nstep):
-        raise batched.SimulationError(np.array([2, 3]), "stack overflow", 4)
+        raise mujoco_vector_env.SimulationError(np.array([2, 3]), "stack overflow", 4)
 
     monkeypatch.setattr(envs, "batch", SimpleNamespace(step=fail))
     with pytest.raises(EnvironmentFailed, match="stack overflow") as failure:

@@ -6,11 +6,9 @@ from autograd import hessian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo import natural_gradient
 from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import score
-from minitrpo.block_sums import blocks
 
 POLICIES = [
     GaussianPolicy(3, 2, (4,)),
@@ -102,31 +100,33 @@ def test_half_v_f_v_is_the_kl_of_a_small_step(policy):
     assert kl == pytest.approx(predicted, rel=2e-3)
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 100])
-def test_the_size_of_a_block_does_not_matter(size, monkeypatch):
-    policy = POLICIES[0]
-    theta, observations = case(policy, n=20)
-    v = np.random.default_rng(3).standard_normal(len(theta))
-    expected = fisher_vector_product(policy, theta, observations, 0.1)(v)
-    used = []
-
-    def smaller(rows):
-        used.append(rows)
-        return blocks(rows, size)
-
-    monkeypatch.setattr(natural_gradient, "blocks", smaller)
-    np.testing.assert_allclose(fisher_vector_product(policy, theta, observations, 0.1)(v), expected, rtol=1e-12)
-    assert used == [20]
-
-
 @pytest.mark.parametrize("fraction", [1.0, 0.9, 0.5, 0.35, 0.1, 1e-9])
-def test_every_kth_is_that_share_of_the_rows_evenly_spread(fraction):
+def test_every_kth_is_that_fraction_of_the_rows_evenly_spread(fraction):
     rows = np.arange(3000.0).reshape(1000, 3)
     chosen = every_kth(rows, fraction)[:, 0] / 3
     assert len(chosen) == pytest.approx(max(1, 1000 * fraction), abs=1)
     assert chosen[0] == 0
     gaps = np.diff(chosen)
     assert len(gaps) == 0 or (gaps.min() >= 1 and gaps.max() - gaps.min() <= 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "fraction", "chosen"),
+    [
+        (10, 0.24, [0, 5]),  # the nearest number of rows, not the next above or below
+        (10, 0.26, [0, 3, 6]),
+        (10, 0.3, [0, 3, 6]),
+        (10, 0.16, [0, 5]),
+        (10, 0.14, [0]),
+        (10, 0.001, [0]),  # at least one
+        (3, 0.1, [0]),
+        (4, 1.0, [0, 1, 2, 3]),
+        (4, 2.5, [0, 1, 2, 3]),  # and at most all, each once
+        (0, 0.5, []),
+    ],
+)
+def test_every_kth_by_hand(rows, fraction, chosen):
+    assert every_kth(np.arange(float(rows))[:, None], fraction)[:, 0].tolist() == chosen
 
 
 @pytest.mark.parametrize("policy", POLICIES)

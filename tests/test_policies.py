@@ -5,15 +5,11 @@ import pytest
 from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
-from scipy.special import log_softmax
+from scipy import special, stats
 from threadpoolctl import threadpool_limits
 
 from minitrpo.perceptron import count_parameters
-from minitrpo.policies import (
-    CategoricalPolicy,
-    GaussianPolicy,
-)
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy, categorical_kl, log_softmax
 
 SHAPES = [(1, 1, 1, ()), (7, 3, 2, (5,)), (40, 11, 6, (8, 4))]  # steps, observation size, action size, hidden
 BELOW_ONE = np.nextafter(1.0, 0.0)  # the largest number that Generator.random can return
@@ -30,16 +26,16 @@ def random_theta(policy, rng, scale=0.5):
 
 
 def case(kind, shape, seed=0):
-    """Return a policy, a theta far from its initial one, observations, rows and actions."""
+    """Return a policy, a theta far from its initial one, observations, distribution parameters and actions."""
     n, d, a, hidden = shape
     rng, policy = rng_of(seed, n, d, a), kind(d, a, hidden)
     theta, observations = random_theta(policy, rng), rng.standard_normal((n, d))
-    rows = policy.distribution(theta, observations)
-    return policy, theta, observations, rows, policy.sample(rows, policy.draw_noise(rng, n))
+    dist_params = policy.distribution(theta, observations)
+    return policy, theta, observations, dist_params, policy.sample(dist_params, policy.draw_noise(rng, n))
 
 
-def two_rows(kind, shape, seed=0):
-    """Return a policy and the rows of two thetas in the same states."""
+def old_and_new(kind, shape, seed=0):
+    """Return a policy and the distribution parameters of two thetas in the same states."""
     policy, _, observations, old, _ = case(kind, shape, seed)
     return policy, old, policy.distribution(random_theta(policy, rng_of(seed, 99)), observations)
 
@@ -49,24 +45,30 @@ def two_rows(kind, shape, seed=0):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gaussian_log_prob_and_entropy_are_scipys(shape):
-    policy, _, _, rows, actions = case(GaussianPolicy, shape)
-    mean, std = rows[:, : shape[2]], np.exp(rows[:, shape[2] :])
-    np.testing.assert_allclose(policy.log_prob(rows, actions), stats.norm.logpdf(actions, mean, std).sum(1), rtol=1e-12)
-    np.testing.assert_allclose(policy.entropy(rows), stats.norm.entropy(mean, std).sum(1), rtol=1e-12, atol=1e-12)
+    policy, _, _, dist_params, actions = case(GaussianPolicy, shape)
+    mean, std = dist_params[:, : shape[2]], np.exp(dist_params[:, shape[2] :])
+    np.testing.assert_allclose(
+        policy.log_prob(dist_params, actions), stats.norm.logpdf(actions, mean, std).sum(1), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        policy.entropy(dist_params), stats.norm.entropy(mean, std).sum(1), rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_categorical_log_prob_and_entropy_are_scipys(shape):
-    policy, _, _, rows, actions = case(CategoricalPolicy, shape)
-    log_p = log_softmax(rows, axis=1)
-    np.testing.assert_allclose(policy.log_prob(rows, actions), log_p[range(len(rows)), actions], atol=1e-12)
-    np.testing.assert_allclose(policy.entropy(rows), stats.entropy(np.exp(log_p), axis=1), atol=1e-12)
+    policy, _, _, dist_params, actions = case(CategoricalPolicy, shape)
+    log_p = special.log_softmax(dist_params, axis=1)
+    np.testing.assert_allclose(
+        policy.log_prob(dist_params, actions), log_p[range(len(dist_params)), actions], atol=1e-12
+    )
+    np.testing.assert_allclose(policy.entropy(dist_params), stats.entropy(np.exp(log_p), axis=1), atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gaussian_kl_is_that_of_full_covariances(shape):
     """The textbook formula with matrices: 1/2 (tr(S1^-1 S0) + d'S1^-1 d - k + log det S1 / det S0)."""
-    policy, old, new = two_rows(GaussianPolicy, shape)
+    policy, old, new = old_and_new(GaussianPolicy, shape)
     a = shape[2]
     for kl, row0, row1 in zip(policy.kl(old, new), old, new, strict=True):
         s0, s1 = (np.diag(np.exp(2 * row[a:])) for row in (row0, row1))
@@ -77,15 +79,15 @@ def test_gaussian_kl_is_that_of_full_covariances(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_categorical_kl_is_the_sum_over_actions(shape):
-    policy, old, new = two_rows(CategoricalPolicy, shape)
-    p, q = (np.exp(log_softmax(rows, axis=1)) for rows in (old, new))
+    policy, old, new = old_and_new(CategoricalPolicy, shape)
+    p, q = (np.exp(special.log_softmax(dist_params, axis=1)) for dist_params in (old, new))
     np.testing.assert_allclose(policy.kl(old, new), stats.entropy(p, q, axis=1), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kl_is_the_mean_log_ratio_under_the_old_policy(kind):
     """Monte Carlo, within 4 standard errors; the same samples must reject the KL of the other order."""
-    policy, old, new = two_rows(kind, (3, 4, 3, (5,)))
+    policy, old, new = old_and_new(kind, (3, 4, 3, (5,)))
     draws, wrong_order_rejected = 40_000, []
     for row0, row1 in zip(old, new, strict=True):
         rows0, rows1 = np.tile(row0, (draws, 1)), np.tile(row1, (draws, 1))
@@ -101,11 +103,35 @@ def test_kl_is_the_mean_log_ratio_under_the_old_policy(kind):
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15, deadline=None)
 def test_kl_is_not_negative_and_flat_at_zero(kind, seed):
-    policy, old, new = two_rows(kind, (4, 3, 3, (5,)), seed)
+    policy, old, new = old_and_new(kind, (4, 3, 3, (5,)), seed)
     assert np.all(policy.kl(old, new) >= 0)
     np.testing.assert_allclose(policy.kl(old, old), 0, atol=1e-14)
-    slope = grad(lambda rows: policy.kl(old, rows).sum())(old.copy())
+    slope = grad(lambda dist_params: policy.kl(old, dist_params).sum())(old.copy())
     np.testing.assert_allclose(slope, 0, atol=1e-13)
+
+
+LOGITS = st.sampled_from([0.0, 1.0, -1.0, 700.0, -700.0, 800.0, -800.0, 1e6, -1e6, 1e300])
+
+
+@given(st.lists(st.lists(LOGITS, min_size=3, max_size=3), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_log_softmax_is_scipys_whatever_the_size_of_the_logits(logits):
+    """Nothing overflows, and a row does not depend on the rows beside it."""
+    logits = np.array(logits)
+    found = log_softmax(logits)
+    np.testing.assert_allclose(found, special.log_softmax(logits, axis=1), rtol=1e-12, atol=1e-12)
+    for row, alone in zip(found, logits, strict=True):
+        assert np.array_equal(row, log_softmax(alone[None])[0])
+
+
+def test_a_row_is_shifted_by_its_own_largest_logit():
+    """The largest of all rows, or the smallest of each, would leave exp nothing but 0 or infinity."""
+    logits = np.array([[5000.0, 5001.0, 0.0], [-5001.0, -5000.0, -9999.0], [0.0, 1.0, -5000.0]])
+    two = np.log(1 + np.e)  # the third is too unlikely to count
+    np.testing.assert_allclose(log_softmax(logits)[:, :2], np.tile([-two, 1 - two], (3, 1)), rtol=1e-12)
+    np.testing.assert_allclose(log_softmax(logits)[:, 2], [-5001 - two + 1, -4998 - two, -5000 - two], rtol=1e-12)
+    assert np.array_equal(categorical_kl(logits, logits), np.zeros(3))
+    np.testing.assert_allclose(grad(lambda x: log_softmax(x)[:, 0].sum())(logits)[:, 0], np.e / (1 + np.e), rtol=1e-12)
 
 
 # --- samples
@@ -113,8 +139,8 @@ def test_kl_is_not_negative_and_flat_at_zero(kind, seed):
 
 def test_gaussian_samples_are_normal():
     policy, n = GaussianPolicy(1, 2), 20_000
-    rows = np.tile([1.0, -2.0, np.log(0.5), np.log(3.0)], (n, 1))
-    actions = policy.sample(rows, policy.draw_noise(rng_of(1), n))
+    dist_params = np.tile([1.0, -2.0, np.log(0.5), np.log(3.0)], (n, 1))
+    actions = policy.sample(dist_params, policy.draw_noise(rng_of(1), n))
     assert stats.kstest(actions[:, 0], stats.norm(1.0, 0.5).cdf).pvalue > 1e-3
     assert stats.kstest(actions[:, 1], stats.norm(-2.0, 3.0).cdf).pvalue > 1e-3
     assert abs(np.corrcoef(actions.T)[0, 1]) < 4 / np.sqrt(n)
@@ -123,49 +149,49 @@ def test_gaussian_samples_are_normal():
 def test_categorical_samples_have_the_right_frequencies():
     policy, n, logits = CategoricalPolicy(1, 4), 20_000, np.array([0.3, -1.0, 2.0, 0.0])
     actions = policy.sample(np.tile(logits, (n, 1)), policy.draw_noise(rng_of(2), n))
-    expected = n * np.exp(log_softmax(logits))
+    expected = n * np.exp(special.log_softmax(logits))
     assert stats.chisquare(np.bincount(actions, minlength=4), expected).pvalue > 1e-3
 
 
 @given(logits=st.lists(st.floats(-3, 3), min_size=1, max_size=6), u=st.floats(0, 1, exclude_max=True))
 @settings(max_examples=60, deadline=None)
 def test_categorical_sample_inverts_the_cumulative_distribution(logits, u):
-    policy, rows = CategoricalPolicy(1, len(logits)), np.array([logits])
-    action = policy.sample(rows, np.array([[u]]))[0]
-    below = np.concatenate([[0.0], np.cumsum(np.exp(log_softmax(logits)))])
+    policy, dist_params = CategoricalPolicy(1, len(logits)), np.array([logits])
+    action = policy.sample(dist_params, np.array([[u]]))[0]
+    below = np.concatenate([[0.0], np.cumsum(np.exp(special.log_softmax(logits)))])
     assert below[action] - 1e-12 <= u <= below[action + 1] + 1e-12
 
 
 @pytest.mark.parametrize("logits", [(0, 0, 0), (-1e4, 0, -1e4), (1e300, 0, -1e300), (-800, -800, 0), (5, 5, -1e5)])
 def test_categorical_never_samples_the_impossible(logits):
     """Noise 0 and just below 1 must not fall on an action of probability 0, whatever the size of the logits."""
-    policy, rows = CategoricalPolicy(1, 3), np.array([logits], dtype=float)
+    policy, dist_params = CategoricalPolicy(1, 3), np.array([logits], dtype=float)
     for u in (0.0, 0.5, BELOW_ONE):
-        action = policy.sample(rows, np.array([[u]]))
+        action = policy.sample(dist_params, np.array([[u]]))
         assert np.issubdtype(action.dtype, np.integer)
         assert 0 <= action[0] < 3
-        assert np.exp(policy.log_prob(rows, action))[0] > 0
-    assert np.all(np.isfinite(policy.entropy(rows)))
+        assert np.exp(policy.log_prob(dist_params, action))[0] > 0
+    assert np.all(np.isfinite(policy.entropy(dist_params)))
 
 
 def test_categorical_never_samples_beyond_the_last_action():
-    policy, rows = CategoricalPolicy(1, 10), np.zeros((1, 10))  # ten times 0.1 sums to the number below 1
-    assert policy.sample(rows, np.array([[BELOW_ONE]])) == 9
+    policy, dist_params = CategoricalPolicy(1, 10), np.zeros((1, 10))  # ten times 0.1 sums to the number below 1
+    assert policy.sample(dist_params, np.array([[BELOW_ONE]])) == 9
 
 
 def test_categorical_never_samples_the_impossible_by_rounding():
-    policy, rows = CategoricalPolicy(1, 11), np.array([[0.0] * 10 + [-1e4]])
-    action = policy.sample(rows, np.array([[BELOW_ONE]]))
-    assert np.exp(policy.log_prob(rows, action))[0] > 0
+    policy, dist_params = CategoricalPolicy(1, 11), np.array([[0.0] * 10 + [-1e4]])
+    action = policy.sample(dist_params, np.array([[BELOW_ONE]]))
+    assert np.exp(policy.log_prob(dist_params, action))[0] > 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_mode_is_the_most_probable_action(kind):
-    policy, _, _, rows, _ = case(kind, SHAPES[1])
-    best, rng = policy.log_prob(rows, policy.mode(rows)), rng_of(3)
+    policy, _, _, dist_params, _ = case(kind, SHAPES[1])
+    best, rng = policy.log_prob(dist_params, policy.mode(dist_params)), rng_of(3)
     for _ in range(20):
-        other = policy.sample(rows, policy.draw_noise(rng, len(rows)))
-        assert np.all(policy.log_prob(rows, other) <= best + 1e-12)
+        other = policy.sample(dist_params, policy.draw_noise(rng, len(dist_params)))
+        assert np.all(policy.log_prob(dist_params, other) <= best + 1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -185,8 +211,8 @@ def test_a_fresh_policy_treats_all_states_alike(kind):
     policy = kind(6, 3)
     theta = policy.initialise(rng_of(9))
     assert len(theta) == count_parameters(policy.sizes) + (3 if kind is GaussianPolicy else 0)
-    rows = policy.distribution(theta, rng_of(10).standard_normal((50, 6)))
-    assert np.max(np.abs(rows)) < 0.2
+    dist_params = policy.distribution(theta, rng_of(10).standard_normal((50, 6)))
+    assert np.max(np.abs(dist_params)) < 0.2
 
 
 def test_gaussian_initial_log_std_is_the_end_of_theta():
@@ -194,8 +220,8 @@ def test_gaussian_initial_log_std_is_the_end_of_theta():
     theta = policy.initialise(rng_of(11))
     assert np.all(theta[-2:] == -0.7)
     theta[-2:] = 1.0, 2.0
-    rows = policy.distribution(theta, np.ones((5, 3)))
-    assert np.array_equal(rows[:, 2:], np.tile([1.0, 2.0], (5, 1)))
+    dist_params = policy.distribution(theta, np.ones((5, 3)))
+    assert np.array_equal(dist_params[:, 2:], np.tile([1.0, 2.0], (5, 1)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -208,12 +234,15 @@ def test_initialise_is_a_function_of_its_generator(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_modified(kind):
-    policy, theta, observations, rows, actions = case(kind, SHAPES[1])
-    arrays = [theta, observations, rows, actions]
+    policy, theta, observations, dist_params, actions = case(kind, SHAPES[1])
+    arrays = [theta, observations, dist_params, actions]
     before = [array.copy() for array in arrays]
     policy.distribution(theta, observations)
-    policy.log_prob(rows, actions), policy.kl(rows, rows), policy.entropy(rows), policy.mode(rows)
-    policy.sample(rows, policy.draw_noise(rng_of(1), len(rows)))
+    policy.log_prob(dist_params, actions)
+    policy.kl(dist_params, dist_params)
+    policy.entropy(dist_params)
+    policy.mode(dist_params)
+    policy.sample(dist_params, policy.draw_noise(rng_of(1), len(dist_params)))
     assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
 
 
@@ -235,10 +264,10 @@ def test_gradient_of_log_prob_is_the_finite_difference(kind, shape):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_actor_samples_the_distribution_to_the_bit(kind):
-    policy, theta, observations, rows, _ = case(kind, SHAPES[2])
+def test_an_act_function_samples_the_distribution_to_the_bit(kind):
+    policy, theta, observations, dist_params, _ = case(kind, SHAPES[2])
     noise = policy.draw_noise(rng_of(3), len(observations))
-    act, expected = policy.act_function(theta), policy.sample(rows, noise)
+    act, expected = policy.act_function(theta), policy.sample(dist_params, noise)
     for used in range(1, len(observations) + 1):
         assert np.array_equal(act(observations, noise, used)[:used], expected[:used])
 

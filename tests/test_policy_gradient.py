@@ -47,9 +47,9 @@ def test_score_is_the_finite_difference(policy):
 def test_score_of_a_categorical_policy_has_mean_exactly_0(policy):
     theta, observations, _, _ = case(policy)
     for o in observations:
-        rows = np.tile(policy.distribution(theta, o[None]), (policy.action_size, 1))
+        dist_params = np.tile(policy.distribution(theta, o[None]), (policy.action_size, 1))
         actions = np.arange(policy.action_size)
-        p = np.exp(policy.log_prob(rows, actions))
+        p = np.exp(policy.log_prob(dist_params, actions))
         mean = sum(p[a] * score(policy, theta, o, a) for a in actions)
         np.testing.assert_allclose(mean, 0.0, atol=1e-14)
 
@@ -89,16 +89,16 @@ def test_a_baseline_changes_nothing_in_expectation():
     """All actions, weighted by their probability: the gradient of E[A] with and without a baseline is the same."""
     policy = POLICIES[1]
     theta, observations, _, _ = case(policy, n=1)
-    rows = np.tile(policy.distribution(theta, observations), (4, 1))
+    dist_params = np.tile(policy.distribution(theta, observations), (4, 1))
     actions, advantages = np.arange(4), np.array([1.0, -2.0, 0.5, 3.0])
-    p = 4 * np.exp(policy.log_prob(rows, actions))  # 4: policy_gradient takes the mean over 4 rows
+    p = 4 * np.exp(policy.log_prob(dist_params, actions))  # 4: policy_gradient takes the mean over 4 rows
     everywhere = np.tile(observations, (4, 1))
     without, with_ = (policy_gradient(policy, theta, everywhere, actions, p * (advantages - b)) for b in (0.0, 7.0))
     np.testing.assert_allclose(with_, without, atol=1e-12)
 
     def expected_advantage(theta):
-        rows = np.tile(policy.distribution(theta, observations), (4, 1))
-        return np.exp(policy.log_prob(rows, actions)) @ advantages
+        dist_params = np.tile(policy.distribution(theta, observations), (4, 1))
+        return np.exp(policy.log_prob(dist_params, actions)) @ advantages
 
     np.testing.assert_allclose(without, slopes(expected_advantage, theta), rtol=1e-5, atol=1e-8)
 
@@ -123,8 +123,8 @@ def test_surrogate_at_the_old_policy(policy):
 
 def test_surrogate_by_hand():
     """Two states, two actions: logits 0, 0 make both 1/2; logits ln 3, 0 make them 3/4 and 1/4."""
-    policy, rows = CategoricalPolicy(1, 2, ()), np.array([[np.log(3.0), 0.0], [np.log(3.0), 0.0]])
-    value = surrogate(policy, rows, np.log([0.5, 0.5]), np.array([0, 1]), np.array([2.0, -4.0]))
+    policy, dist_params = CategoricalPolicy(1, 2, ()), np.array([[np.log(3.0), 0.0], [np.log(3.0), 0.0]])
+    value = surrogate(policy, dist_params, np.log([0.5, 0.5]), np.array([0, 1]), np.array([2.0, -4.0]))
     assert value == pytest.approx((0.75 / 0.5 * 2.0 + 0.25 / 0.5 * -4.0) / 2)
 
 

@@ -1,12 +1,13 @@
 """A bar where a person watches, a line now and then elsewhere."""
 
+import os
 import sys
 
 import pytest
 from conftest import SCRIPTS
 
 from minitrpo.runs import progress
-from minitrpo.runs.progress import Progress, clock, shares
+from minitrpo.runs.progress import Progress, clock, percentages
 
 
 def row(iteration, steps):
@@ -26,6 +27,15 @@ def test_lines_come_every_so_often_and_the_last_is_always_shown(capsys):
     assert "collect 50% wait 10% gather 10% update 30%" in lines[0]
 
 
+def test_a_line_shows_what_the_algorithm_wants_to_be_seen(capsys):
+    for shown in ((), ("kl",), ("gradient_norm", "kl")):
+        Progress("lines", 1000, 0, shown).update(row(1, 100) | {"gradient_norm": 12345.678})
+    without, one, two = capsys.readouterr().out.splitlines()
+    assert "kl" not in without
+    assert "| return     -5.00 | kl 0.01 |" in one
+    assert "| return     -5.00 | gradient norm 1.235e+04 | kl 0.01 |" in two
+
+
 def test_none_shows_only_notes(capsys):
     display = Progress("none", 1000, 0)
     display.update(row(1, 100))
@@ -39,8 +49,8 @@ def test_clock(seconds, text):
     assert clock(seconds) == text
 
 
-def test_shares_of_an_iteration():
-    assert shares(row(1, 1)) == "collect 50% wait 10% gather 10% update 30%"
+def test_percentages_of_an_iteration():
+    assert percentages(row(1, 1)) == "collect 50% wait 10% gather 10% update 30%"
 
 
 def test_no_terminal_here(monkeypatch):
@@ -52,30 +62,20 @@ def test_no_terminal_here(monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 @pytest.mark.parametrize("launcher", [[], ["mpiexec", "-n", "2"]])
 @pytest.mark.parametrize("columns", [0, 72])
-def test_a_bar_on_a_terminal_alone_and_under_mpiexec(launcher, columns, tmp_path):
+def test_a_bar_on_a_terminal_alone_and_under_mpiexec(launcher, columns, tmp_path, monkeypatch):
     """columns 0: a terminal that does not know its size."""
-    import os
     import pty
 
-    arguments = [
-        "--env",
-        "CartPole-v1",
-        "--total-steps",
-        "3000",
-        "--steps-per-update",
-        "500",
-        "--out",
-        str(tmp_path / "r"),
-    ]
+    job = ["--env", "CartPole-v1", "--total-steps", "3000", "--steps-per-update", "500"]
     screen = []
 
     def read(descriptor):
         screen.append(os.read(descriptor, 4096))
         return screen[-1]
 
-    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    monkeypatch.setenv("PATH", os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]))
     sized = ["sh", "-c", f'stty cols {columns}; exec "$@"', "sh"]
-    command = [*sized, *launcher, sys.executable, str(SCRIPTS / "train.py"), *arguments]
+    command = [*sized, *launcher, sys.executable, str(SCRIPTS / "train.py"), *job, "--out", str(tmp_path / "r")]
     status = pty.spawn(command, read, lambda fd: b"")
     text = b"".join(screen).decode()
     assert status == 0, text

@@ -51,7 +51,7 @@ def test_purposes_are_different_numbers_and_none_is_the_reset():
 def test_a_key_gives_the_same_numbers_in_any_order_and_in_any_process():
     key = (3, 1, 4, Purpose.ACTIONS)
     expected = generator(*key).standard_normal(5).tolist()
-    generator(*key[:3], Purpose.CRITIC_FIT).standard_normal(100)
+    generator(*key[:3], Purpose.UPDATE).standard_normal(100)
     np.random.default_rng().standard_normal(3)
     assert generator(*key).standard_normal(5).tolist() == expected
     code = (

@@ -13,7 +13,7 @@ DISCOUNTS = st.sampled_from([0.0, 0.5, 0.9, 0.99, 1.0])
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-class Pieces:
+class Fragments:
     """Random fragments of given lengths, some terminated, some cut, with arbitrary values."""
 
     def __init__(self, lengths, seed):
@@ -29,18 +29,18 @@ class Pieces:
         self.terminated[self.stops[self.ended] - 1] = True
 
     @property
-    def following(self):
+    def next_values(self):
         return next_values(self.values, self.final_values, self.last, self.terminated)
 
-    def value_behind(self, fragment):
+    def value_after(self, fragment):
         return 0.0 if self.ended[fragment] else self.final_values[fragment]
 
     def per_step(self, formula):
-        """Return formula(t, stop, value behind the fragment) for every step."""
-        return [formula(t, rows.stop, self.value_behind(i)) for i, rows in enumerate(self.rows) for t in rows]
+        """Return formula(t, stop, value after the fragment) for every step."""
+        return [formula(t, rows.stop, self.value_after(i)) for i, rows in enumerate(self.rows) for t in rows]
 
     def gae(self, discount, lam):
-        return gae(self.rewards, self.values, self.following, self.last, discount, lam)
+        return gae(self.rewards, self.values, self.next_values, self.last, discount, lam)
 
 
 def close(actual, expected):
@@ -50,7 +50,7 @@ def close(actual, expected):
 @given(LENGTHS, SEEDS, DISCOUNTS)
 @QUICK
 def test_discounted_sums(lengths, seed, discount):
-    p = Pieces(lengths, seed)
+    p = Fragments(lengths, seed)
     expected = p.per_step(lambda t, stop, _: sum(discount ** (k - t) * p.rewards[k] for k in range(t, stop)))
     close(discounted_sums(p.rewards, discount, p.last), expected)
 
@@ -58,9 +58,9 @@ def test_discounted_sums(lengths, seed, discount):
 @given(LENGTHS, SEEDS)
 @QUICK
 def test_next_values(lengths, seed):
-    p = Pieces(lengths, seed)
-    expected = p.per_step(lambda t, stop, behind: p.values[t + 1] if t + 1 < stop else behind)
-    assert np.array_equal(p.following, expected)
+    p = Fragments(lengths, seed)
+    expected = p.per_step(lambda t, stop, after: p.values[t + 1] if t + 1 < stop else after)
+    assert np.array_equal(p.next_values, expected)
 
 
 def test_terminated_is_0_and_cut_is_bootstrapped():
@@ -75,10 +75,10 @@ def test_terminated_is_0_and_cut_is_bootstrapped():
 @given(LENGTHS, SEEDS, DISCOUNTS, st.sampled_from([0.0, 0.3, 0.95, 1.0]))
 @QUICK
 def test_gae_is_the_weighted_sum_of_errors(lengths, seed, discount, lam):
-    p = Pieces(lengths, seed)
+    p = Fragments(lengths, seed)
 
-    def advantage(t, stop, behind):
-        v = [*p.values[t:stop], behind]
+    def advantage(t, stop, after):
+        v = [*p.values[t:stop], after]
         deltas = [p.rewards[t + k] + discount * v[k + 1] - v[k] for k in range(stop - t)]
         return sum((discount * lam) ** k * delta for k, delta in enumerate(deltas))
 
@@ -90,46 +90,46 @@ def test_gae_is_the_weighted_sum_of_errors(lengths, seed, discount, lam):
 @given(LENGTHS, SEEDS, DISCOUNTS)
 @QUICK
 def test_lambda_1_is_monte_carlo_and_lambda_0_the_one_step_error(lengths, seed, discount):
-    p = Pieces(lengths, seed)
+    p = Fragments(lengths, seed)
 
-    def monte_carlo(t, stop, behind):
+    def monte_carlo(t, stop, after):
         rewards = sum(discount ** (k - t) * p.rewards[k] for k in range(t, stop))
-        return rewards + discount ** (stop - t) * behind
+        return rewards + discount ** (stop - t) * after
 
     close(p.gae(discount, 1.0)[1], p.per_step(monte_carlo))
-    close(p.gae(discount, 0.0)[1], p.rewards + discount * p.following)
+    close(p.gae(discount, 0.0)[1], p.rewards + discount * p.next_values)
 
 
 @given(LENGTHS, SEEDS, DISCOUNTS, st.integers(1, 9))
 @QUICK
 def test_n_step_returns(lengths, seed, discount, n):
-    p = Pieces(lengths, seed)
+    p = Fragments(lengths, seed)
 
-    def n_step(t, stop, behind):
+    def n_step(t, stop, after):
         k = min(n, stop - t)
-        value = p.values[t + k] if t + k < stop else behind
+        value = p.values[t + k] if t + k < stop else after
         return sum(discount**i * p.rewards[t + i] for i in range(k)) + discount**k * value
 
-    close(n_step_returns(p.rewards, p.following, p.last, discount, n), p.per_step(n_step))
+    close(n_step_returns(p.rewards, p.next_values, p.last, discount, n), p.per_step(n_step))
 
 
 def test_n_below_1_is_refused():
-    p = Pieces([3], 0)
+    p = Fragments([3], 0)
     with pytest.raises(ValueError, match="at least 1, not 0"):
-        n_step_returns(p.rewards, p.following, p.last, 0.9, 0)
+        n_step_returns(p.rewards, p.next_values, p.last, 0.9, 0)
 
 
 @given(LENGTHS, SEEDS, st.integers(0, 4))
 @QUICK
 def test_nothing_leaks_over_a_border(lengths, seed, index):
     """Whatever is changed inside one fragment, no number of another fragment moves."""
-    p, fragment = Pieces(lengths, seed), index % len(lengths)
+    p, fragment = Fragments(lengths, seed), index % len(lengths)
     mine = np.zeros(len(p.rewards), bool)
     mine[list(p.rows[fragment])] = True
 
     def all_numbers():
         sums = discounted_sums(p.rewards, 0.9, p.last)
-        return np.stack([sums, *p.gae(0.9, 0.8), n_step_returns(p.rewards, p.following, p.last, 0.9, 3)])
+        return np.stack([sums, *p.gae(0.9, 0.8), n_step_returns(p.rewards, p.next_values, p.last, 0.9, 3)])
 
     before = all_numbers()
     p.rewards[mine] += 100.0
@@ -142,8 +142,8 @@ def test_nothing_leaks_over_a_border(lengths, seed, index):
 
 @given(LENGTHS, SEEDS)
 @QUICK
-def test_the_observation_behind_a_termination_counts_for_nothing(lengths, seed):
-    p = Pieces(lengths, seed)
+def test_the_observation_after_a_termination_counts_for_nothing(lengths, seed):
+    p = Fragments(lengths, seed)
     before = p.gae(0.9, 0.8)[0]
     p.final_values[p.ended] = 1e6
     assert np.array_equal(before, p.gae(0.9, 0.8)[0])
@@ -160,14 +160,14 @@ def test_a_chain_whose_values_are_known(cut, lam):
     v = np.array([sum(discount**k for k in range(5 - s)) for s in range(5)])
     last, terminated = (np.zeros(5, bool) for _ in range(2))
     last[[cut - 1, 4]], terminated[4] = True, True
-    following = next_values(v, np.array([v[cut], 123.0]), last, terminated)
-    advantages, targets = gae(np.ones(5), v, following, last, discount, lam)
+    after = next_values(v, np.array([v[cut], 123.0]), last, terminated)
+    advantages, targets = gae(np.ones(5), v, after, last, discount, lam)
     close(advantages, 0.0)
     close(targets, v)
-    close(n_step_returns(np.ones(5), following, last, discount, 3), v)
+    close(n_step_returns(np.ones(5), after, last, discount, 3), v)
 
 
-def test_monte_carlo_over_a_cut_piece_without_bootstrap_would_be_wrong():
+def test_monte_carlo_over_a_cut_fragment_without_bootstrap_would_be_wrong():
     """What merging the two masks into one `done` does: the values of a cut fragment fall short by V of what follows."""
     last, none = np.array([False, True]), np.zeros(2, bool)
     v = np.array([10.0, 10.0])  # reward 1 for ever at discount 0.9

@@ -12,9 +12,11 @@ from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.episodes import Episodes, concatenate
 from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.vector_env import GymnasiumVectorEnv
+from minitrpo.experience.lockstep import UnfinishedEpisode
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
-from minitrpo.experience.rollouts import ROWS, RankStatus, UnfinishedEpisode, Rollouts
+from minitrpo.experience.rollouts import ROWS, Rollouts
+from minitrpo.experience.status import RankStatus
+from minitrpo.experience.vector_env import GymnasiumVectorEnv
 
 SEED = 5
 ENVS = ["CartPole-v1", "Pendulum-v1"]  # discrete and terminating; continuous and truncated after 200 steps
@@ -79,9 +81,9 @@ def plain_episode(env_id, number, iteration=2):
         rows[0], noise[0] = observation, policy.draw_noise(rng, 1)[0]
         action = policy.sample(policy.distribution(theta, frozen(rows)), noise)[0]
         sent = int(action) if spec.discrete else np.clip(2.0 * action, -2.0, 2.0).astype(np.float32)
-        following, reward, terminated, truncated, _ = env.step(sent)
-        steps.append((observation, np.atleast_1d(action), reward))
-        observation, over = following, terminated or truncated
+        next_observation, reward, terminated, truncated, _ = env.step(sent)
+        steps.append((observation, action, reward))
+        observation, over = next_observation, terminated or truncated
     observations, actions, rewards = (np.array(column) for column in zip(*steps, strict=True))
     total = 0.0
     for reward in rewards:
@@ -123,7 +125,7 @@ def test_episodes_are_those_of_a_plain_loop(env_id, width):
 
 
 @pytest.mark.parametrize("width", [ROWS + 1, 3 * ROWS])
-def test_more_lanes_than_rows_in_a_block(width):
+def test_more_slots_than_rows_in_a_block(width):
     alone = play("CartPole-v1", range(40), width, 1)
     for concurrency in (2, width):
         assert same_bits(play("CartPole-v1", range(40), width, concurrency).sorted(), alone)
@@ -167,8 +169,9 @@ def test_a_termination_at_the_time_limit_is_a_termination():
 def test_discrete_actions_may_start_anywhere():
     """The policy counts from 0; the environment got 3 and 4, as its reward says."""
     episodes = play("Toy-v0", range(4))
-    assert set(episodes.actions[:, 0].tolist()) == {0, 1}
-    assert np.array_equal(episodes.rewards, episodes.actions[:, 0] + 3.0)
+    assert episodes.actions.shape == (episodes.steps,)
+    assert set(episodes.actions.tolist()) == {0, 1}
+    assert np.array_equal(episodes.rewards, episodes.actions + 3.0)
 
 
 def test_steps_are_counted_as_stepped(monkeypatch):
@@ -187,11 +190,13 @@ def test_without_requests_nothing_is_played():
 # --- segments
 
 
-def advance(env_id, lengths, width=4, slots=range(1, 4), total=6, rollouts=None):
-    """Return segments of these lengths of slots 1, 2 and 3 of 6."""
+def advance(env_id, lengths, width=4, slot_numbers=range(1, 4), num_envs=6, rollouts=None, iteration=2):
+    """Return segments of these lengths, in iterations from the given one, of slots 1, 2 and 3 of 6."""
     made, theta, frozen = make(env_id, width)
     rollouts = rollouts or made
-    return [rollouts.advance(theta, frozen, slots, total, steps) for steps in lengths], rollouts
+    return [
+        rollouts.advance(theta, frozen, i, slot_numbers, num_envs, steps) for i, steps in enumerate(lengths, iteration)
+    ], rollouts
 
 
 def glued(segments):
@@ -204,8 +209,8 @@ def glued(segments):
         starts, lengths = fragments.starts[mine], fragments.lengths[mine]
         assert starts.tolist() == [0, *np.cumsum(lengths)[:-1]]
         assert not fragments.ended[mine[:-1]].any()
-        for i, following in zip(mine, rows[1:], strict=False):  # a cut fragment ends where the next begins
-            assert np.array_equal(fragments.final_observations[i], fragments.observations[following[0]])
+        for i, after in zip(mine, rows[1:], strict=False):  # a cut fragment ends where the next begins
+            assert np.array_equal(fragments.final_observations[i], fragments.observations[after[0]])
         if fragments.ended[mine[-1]]:
             every, end = np.concatenate(rows), mine[-1:]
             per_step = {name: getattr(fragments, name)[every] for name in ("observations", "actions", "rewards")}
@@ -222,7 +227,7 @@ def test_segments_glued_together_are_the_episodes_of_the_same_keys(env_id, lengt
     whole = glued(segments)
     numbers = whole.numbers.tolist()
     assert same_bits(whole, plain(env_id, numbers, iteration=0))
-    expected = range(2) if env_id == "Pendulum-v1" else range(3)  # the k-th episode of slot l is l + k * total
+    expected = range(2) if env_id == "Pendulum-v1" else range(3)  # the k-th episode of slot l is l + k * num_envs
     assert {slot + k * 6 for slot in (1, 2, 3) for k in expected} <= set(numbers)
     assert all(number % 6 in (1, 2, 3) for number in numbers)
 
@@ -241,14 +246,15 @@ def test_a_cut_is_neither_terminated_nor_truncated():
 
 @pytest.mark.parametrize("env_id", [*ENVS, "Toy-v0"])
 @pytest.mark.parametrize("before", [1, 7, 70])  # 7: the toy's episodes end where the segment ends
-def test_a_snapshot_continues_bit_for_bit(env_id, before):
-    """Also beyond the noise that is drawn ahead, and through a second snapshot."""
+def test_unfinished_episodes_go_on_bit_for_bit(env_id, before):
+    """Also beyond the noise that is drawn ahead, and through a second interruption."""
     _, original = advance(env_id, [before])
-    snapshots = original.snapshots()
+    unfinished = original.unfinished()
     restored, _, _ = make(env_id, 4)
-    restored.restore(snapshots)
-    again = restored.snapshots()
-    for a, b in zip(snapshots, again, strict=True):
+    restored.restore(unfinished, 3)
+    again = restored.unfinished()
+    assert [episode.number for episode in unfinished] == original.status.numbers[original.slots].tolist()
+    for a, b in zip(unfinished, again, strict=True):
         assert a.number == b.number
         assert np.array_equal(a.actions, b.actions)
         assert a.actions.dtype == b.actions.dtype
@@ -256,16 +262,16 @@ def test_a_snapshot_continues_bit_for_bit(env_id, before):
     ahead, _ = advance(env_id, [40, 50], rollouts=original)
     resumed, _ = advance(env_id, [40, 50], rollouts=restored)
     assert all(same_bits(a, b) for a, b in zip(ahead, resumed, strict=True))
-    for a, b in zip(original.snapshots(), restored.snapshots(), strict=True):
+    for a, b in zip(original.unfinished(), restored.unfinished(), strict=True):
         assert np.array_equal(a.actions, b.actions)
 
 
 def test_an_environment_that_cannot_be_resumed_says_so():
     _, original = advance("CartPole-v1", [5])
-    wrong = [UnfinishedEpisode(s.number, s.actions, s.observation + 1e-9) for s in original.snapshots()]
+    wrong = [UnfinishedEpisode(e.number, e.actions, e.observation + 1e-9) for e in original.unfinished()]
     with pytest.raises(EpisodeFailed, match="cannot be resumed exactly") as failure:
-        make("CartPole-v1", 4)[0].restore(wrong)
-    assert failure.value.episode == wrong[0].number
+        make("CartPole-v1", 4)[0].restore(wrong, 7)
+    assert (failure.value.iteration, failure.value.episode) == (7, wrong[0].number)
 
 
 # --- failures
@@ -296,7 +302,7 @@ def raises():
         (lambda: (np.zeros(1), -np.inf), "a reward that is not finite"),
     ],
 )
-@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize("concurrency", [1, 3])
 def test_a_failure_names_the_episode(do, cause, concurrency, monkeypatch):
     monkeypatch.setattr(Toy, "trouble", fails_in(4, 9, do))
     with pytest.raises(EpisodeFailed) as failure:
@@ -307,21 +313,28 @@ def test_a_failure_names_the_episode(do, cause, concurrency, monkeypatch):
     assert all(text in str(error) for text in ("Toy-v0", "episode 4 of iteration 9", str(seed), cause))
 
 
-def test_a_failing_reset_and_a_failing_segment_name_the_episode(monkeypatch):
-    monkeypatch.setattr(Toy, "trouble", fails_in(8, 0, raises))  # the second episode of slot 2
+@pytest.mark.parametrize(("lengths", "iteration"), [([20], 2), ([8, 1, 5], 4), ([7, 3, 1], 4)])
+def test_a_failing_segment_names_the_episode_and_the_iteration_in_which_it_failed(lengths, iteration, monkeypatch):
+    """Episodes outlast iterations, and so their keys have none: the seed says 0 where the message says when."""
+    monkeypatch.setattr(Toy, "trouble", fails_in(8, 0, raises))  # the second episode of slot 2, on its 4th step
     with pytest.raises(EpisodeFailed) as failure:
-        advance("Toy-v0", [20])
-    assert (failure.value.iteration, failure.value.episode) == (0, 8)
+        advance("Toy-v0", lengths)
+    error = failure.value
+    assert (error.iteration, error.episode, error.seed) == (iteration, 8, reset_seed(SEED, 0, 8))
+    assert f"episode 8 of iteration {iteration}" in str(error)
+
+
+def test_a_failing_reset_names_the_episode(monkeypatch):
     monkeypatch.setattr(Toy, "reset", lambda env, **options: (np.full(1, np.nan), {}))
     with pytest.raises(EpisodeFailed, match="reset returned an observation that is not finite") as failure:
         play("Toy-v0", [3])
     assert failure.value.episode == 3
 
 
-# --- the board
+# --- the status
 
 
-def test_the_board_shows_the_episode_at_work(monkeypatch):
+def test_the_status_shows_the_episode_at_work(monkeypatch):
     memory = np.full(RankStatus.size(8), 77, np.int64)  # as shared with a watchdog, wider than the rollouts
     status, watchdog, seen = RankStatus.on(memory), RankStatus.reading(memory), []
 
@@ -338,20 +351,21 @@ def test_the_board_shows_the_episode_at_work(monkeypatch):
         assert busy == 1
     assert {number for episodes, _, _ in seen for _, number in episodes} == set(range(5))
     assert watchdog.heartbeat[0] == 21  # ticks of 2, 2 and 1 slots
-    assert (watchdog.episodes(), watchdog.busy[0]) == ([], 0)
+    assert (watchdog.episodes(), watchdog.busy[0], watchdog.iteration[0]) == ([], 0, 6)
 
 
-def test_the_board_between_steps_shows_all_episodes():
+def test_the_status_between_steps_shows_all_episodes():
     status = RankStatus.on(np.zeros(RankStatus.size(4), np.int64))
     rollouts, theta, frozen = make("CartPole-v1", 4, status)
-    rollouts.advance(theta, frozen, range(1, 4), 6, 1)
+    rollouts.advance(theta, frozen, 9, range(1, 4), 6, 1)
     assert status.episodes() == [(0, 1), (0, 2), (0, 3)]
+    assert status.iteration[0] == 9
     status.stepping[0] = 2
     assert status.episodes() == [(0, 3)]
     assert status.busy[0] == 0
 
 
-def test_a_failure_leaves_the_board_on_the_episode_that_failed(monkeypatch):
+def test_a_failure_leaves_the_status_on_the_episode_that_failed(monkeypatch):
     monkeypatch.setattr(Toy, "trouble", fails_in(4, 9, raises))
     status = RankStatus.on(np.zeros(RankStatus.size(3), np.int64))
     with pytest.raises(EpisodeFailed):

@@ -13,11 +13,13 @@ import pytest
 from conftest import run, train
 from matplotlib.figure import Figure
 
+from minitrpo.algorithms.trpo import TRPO
 from minitrpo.errors import BadInput
 from minitrpo.runs import plots
-from minitrpo.runs.folder import COLUMNS, RunFolder
-from minitrpo.runs.settings import Settings
-from minitrpo.runs.training import sha256
+from minitrpo.runs.folder import RunFolder, sha256
+from minitrpo.runs.settings import FIRST, LAST, PHASES, SECONDS, chosen
+
+COLUMNS = (*FIRST, "gain", "reason", *LAST)  # of metrics.csv, for an algorithm that adds a number and a text
 
 PROMISED = {
     *("iteration", "env_steps", "episodes", "mean_return", "mean_length", "steps_per_update", "max_kl", "kl"),
@@ -36,7 +38,7 @@ def test_files_and_last_line(tmp_path):
     assert is_png(tmp_path / "run" / "learning_curve.png")
     with np.load(tmp_path / "run" / "checkpoint.npz", allow_pickle=False) as arrays:
         assert outcome.sha256 == sha256(arrays["theta"])
-        assert all(np.isfinite(arrays[name]).all() for name in arrays.files if name != "knobs")
+        assert all(np.isfinite(arrays[name]).all() for name in arrays.files if name != "adaptive")
 
 
 def test_the_curve_joins_the_updates_in_which_episodes_ended():
@@ -51,14 +53,18 @@ def test_the_curve_joins_the_updates_in_which_episodes_ended():
 
 def test_config_says_what_made_the_run(cartpole_run):
     config = json.loads((cartpole_run / "config.json").read_text())
-    assert Settings(**config["settings"]).env == "CartPole-v1"
+    choice = chosen(config["settings"])
+    assert choice.flat() == config["settings"]
+    assert (choice.common.algorithm, choice.common.env, choice.common.steps_per_update) == ("trpo", "CartPole-v1", 1000)
     assert config["provenance"]["ranks"] == 1
     assert {"command", "date", "cores", "machine", "python", "versions"} <= config["provenance"].keys()
 
 
 def test_metrics_add_up(cartpole_run):
     columns = RunFolder(cartpole_run).columns()
-    assert set(COLUMNS) >= PROMISED
+    assert RunFolder(cartpole_run).header == [*FIRST, *TRPO.columns, *LAST]
+    assert {*FIRST, *TRPO.columns, *LAST} >= PROMISED
+    assert [name for name in (*FIRST, *TRPO.columns, *LAST) if name not in columns] == ["line_search"]  # words
     assert np.array_equal(columns["iteration"], np.arange(1, len(columns["iteration"]) + 1))
     # CartPole pays 1 a step and every episode is played to its end: steps, lengths and returns are one number
     steps = np.diff(columns["env_steps"], prepend=0)
@@ -66,7 +72,8 @@ def test_metrics_add_up(cartpole_run):
     np.testing.assert_allclose(columns["mean_return"], columns["mean_length"])
     assert columns["env_steps"][-2] < 6000 <= columns["env_steps"][-1]
     assert (columns["kl"] <= columns["max_kl"]).all()
-    phases = sum(columns[name] for name in ("collect_s", "wait_s", "gather_s", "update_s"))
+    assert SECONDS == ("collect_s", "wait_s", "gather_s", "update_s", "iteration_s")
+    phases = sum(columns[f"{phase}_s"] for phase in PHASES)
     assert (phases <= columns["iteration_s"] + 1e-9).all()
     assert np.isclose(columns["iteration_s"].sum(), columns["time_s"][-1])
 
@@ -104,6 +111,15 @@ def test_segments_of_a_fixed_length_are_counted_as_stepped(tmp_path):
     assert np.isnan(columns["mean_return"][[0, 1, 3]]).all()
 
 
+def test_a_run_in_which_no_episode_ended_says_so(tmp_path):
+    segments = ("--requests", "segments", "--num-envs", 2, "--total-steps", 300, "--steps-per-update", 100)
+    outcome = train(tmp_path / "run", "--env", "Pendulum-v1", *segments)
+    assert "no episode ended" in outcome.out
+    assert outcome.err == ""
+    assert is_png(tmp_path / "run" / "learning_curve.png")
+    assert np.isnan(RunFolder(tmp_path / "run").columns()["mean_return"]).all()
+
+
 def test_default_folders_are_numbered_and_never_reused(tmp_path):
     for number in (1, 2):
         outcome = run("train.py", "--env", "CartPole-v1", "--total-steps", 200, "--steps-per-update", 200, cwd=tmp_path)
@@ -130,20 +146,88 @@ def test_checkpoint_is_whole_at_any_instant(tmp_path):
         assert (arrays["theta"] == arrays["k"][0]).all()
 
 
-def test_rows_behind_the_checkpoint_are_forgotten(tmp_path):
-    folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0)
+def new_folder(path):
+    return RunFolder.create(str(path), "CartPole-v1", 0, COLUMNS)
+
+
+def test_rows_after_the_checkpoint_are_forgotten(tmp_path):
+    folder = new_folder(tmp_path / "run")
     for iteration in range(1, 6):
         folder.append({"iteration": iteration})
+    (folder.path / "failure.txt").write_text("the arm fell off")
     folder.forget_after(3)
     assert [row["iteration"] for row in folder.rows()] == ["1", "2", "3"]
+    assert not (folder.path / "failure.txt").exists()
+    folder.append({"iteration": 4})
+    assert [row["iteration"] for row in folder.rows()] == ["1", "2", "3", "4"]
     with (tmp_path / "run" / "metrics.csv").open() as file:
         assert next(csv.reader(file)) == list(COLUMNS)
+    folder.forget_after(0)
+    assert folder.rows() == []
+    assert folder.header == list(COLUMNS)
+
+
+def test_a_row_is_written_in_the_order_of_the_header_whoever_opened_the_folder(tmp_path):
+    new_folder(tmp_path / "run").append({"reason": "accepted", "gain": 0.5, "iteration": 1})
+    again = RunFolder(tmp_path / "run")
+    assert again.header == list(COLUMNS)
+    again.append({"gain": 0.25, "iteration": 2, "reason": "KL too large, and so on"})
+    assert [(row["iteration"], row["gain"], row["reason"]) for row in again.rows()] == [
+        ("1", "0.5", "accepted"),
+        ("2", "0.25", "KL too large, and so on"),
+    ]
+    with pytest.raises(ValueError, match="nonsense"):
+        again.append({"iteration": 3, "nonsense": 1})
+
+
+def test_columns_are_the_numbers_one_entry_per_update(tmp_path):
+    folder = new_folder(tmp_path / "run")
+    row = dict.fromkeys(COLUMNS, 0.0)
+    for iteration, mean_return in ((1, float("nan")), (2, -3.5), (3, 1e-9)):
+        folder.append(row | {"iteration": iteration, "mean_return": mean_return, "gain": 0.1, "reason": "accepted"})
+    columns = folder.columns()
+    assert list(columns) == [name for name in COLUMNS if name != "reason"]  # a column of words
+    assert {column.shape for column in columns.values()} == {(3,)}
+    assert np.array_equal(columns["mean_return"], [np.nan, -3.5, 1e-9], equal_nan=True)
+    assert columns["gain"].tolist() == [0.1, 0.1, 0.1]
+
+
+def test_a_new_folder_has_a_header_and_no_rows(tmp_path):
+    folder = new_folder(tmp_path / "run")
+    assert (folder.header, folder.rows()) == (list(COLUMNS), [])
+    assert all(len(column) == 0 for column in folder.columns().values())
 
 
 def test_create_refuses_a_folder_with_something_in_it(tmp_path):
     (tmp_path / "x").write_text("")
     with pytest.raises(BadInput, match="not empty"):
-        RunFolder.create(str(tmp_path), "CartPole-v1", 0)
+        new_folder(tmp_path)
+
+
+def test_create_takes_an_empty_folder_and_refuses_a_file(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert new_folder(tmp_path / "empty").path == tmp_path / "empty"
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(BadInput, match="choose another folder"):
+        new_folder(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize("missing", ["config.json", "metrics.csv", "checkpoint.npz"])
+def test_open_asks_for_the_files_of_a_run(missing, tmp_path):
+    for name in ("config.json", "metrics.csv", "checkpoint.npz"):
+        (tmp_path / name).write_text("")
+    assert RunFolder.open(str(tmp_path)).path == tmp_path
+    (tmp_path / missing).unlink()
+    with pytest.raises(BadInput, match=f"holds no {missing}"):
+        RunFolder.open(str(tmp_path))
+
+
+def test_open_asks_for_a_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    for name in ("nowhere", "file"):
+        with pytest.raises(BadInput, match=f"there is no folder .*{name}; give the folder of a run"):
+            RunFolder.open(str(tmp_path / name))
 
 
 def test_watch_writes_a_film(cartpole_run):

@@ -1,4 +1,4 @@
-"""Speed-up: the laws against jobs timed fragment by fragment, intervals against scipy and against the truth, the script."""
+"""Speed-up: the laws against jobs timed piece by piece, intervals against scipy and against the truth, the script."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ from minitrpo.parallel.speedup import (
     speedup_interval,
 )
 
-shares = st.floats(0.0, 1.0)
+fractions = st.floats(0.0, 1.0)
 several = st.integers(2, 10_000)
 
 
@@ -40,36 +40,36 @@ def test_amdahl_is_a_fixed_job_timed_piece_by_piece(serial_s, parallel_s, ranks)
 
 @given(serial_s=st.floats(0.0, 100.0), each_s=st.floats(0.01, 100.0), ranks=several)
 def test_gustafson_is_a_growing_job_timed_piece_by_piece(serial_s, each_s, ranks):
-    raise_on_all = serial_s + each_s
-    assert gustafson(serial_s / raise_on_all, ranks) == pytest.approx((serial_s + ranks * each_s) / raise_on_all)
+    together = serial_s + each_s
+    assert gustafson(serial_s / together, ranks) == pytest.approx((serial_s + ranks * each_s) / together)
 
 
-@given(share=shares, ranks=several)
-def test_the_two_laws_agree_when_each_gets_its_own_share(share, ranks):
-    share_on_all = share / (share + (1 - share) / ranks)
-    assert gustafson(share_on_all, ranks) == pytest.approx(amdahl(share, ranks))
+@given(fraction=fractions, ranks=several)
+def test_the_two_laws_agree_when_each_gets_its_own_fraction(fraction, ranks):
+    fraction_on_all = fraction / (fraction + (1 - fraction) / ranks)
+    assert gustafson(fraction_on_all, ranks) == pytest.approx(amdahl(fraction, ranks))
 
 
-@given(share=shares, ranks=several)
-def test_no_law_beats_the_ideal_and_more_ranks_never_hurt(share, ranks):
+@given(fraction=fractions, ranks=several)
+def test_no_law_beats_the_ideal_and_more_ranks_never_hurt(fraction, ranks):
     for law in (amdahl, gustafson):
-        assert 1 - 1e-12 <= law(share, ranks) <= ranks * (1 + 1e-12)
-        assert law(share, ranks) <= law(share, ranks + 1) * (1 + 1e-12)
-    assert share == 0 or amdahl(share, ranks) <= 1 / share * (1 + 1e-12)
+        assert 1 - 1e-12 <= law(fraction, ranks) <= ranks * (1 + 1e-12)
+        assert law(fraction, ranks) <= law(fraction, ranks + 1) * (1 + 1e-12)
+    assert fraction == 0 or amdahl(fraction, ranks) <= 1 / fraction * (1 + 1e-12)
 
 
-@given(share=shares, ranks=st.lists(several, min_size=1, max_size=8))
-def test_karp_flatt_finds_the_share_that_was_planted(share, ranks):
+@given(fraction=fractions, ranks=st.lists(several, min_size=1, max_size=8))
+def test_karp_flatt_finds_the_fraction_that_was_planted(fraction, ranks):
     ranks = np.array(ranks)
-    np.testing.assert_allclose(karp_flatt(amdahl(share, ranks), ranks), share, atol=1e-9)
+    np.testing.assert_allclose(karp_flatt(amdahl(fraction, ranks), ranks), fraction, atol=1e-9)
 
 
 def test_karp_flatt_says_what_is_not_amdahls():
     assert karp_flatt(5.0, 4) < 0 < karp_flatt(3.9, 4)
     assert karp_flatt(0.5, 4) > 1
     threads = np.arange(2, 9)
-    shares_of_a_ceiling = karp_flatt(np.minimum(threads, 3.5), threads)
-    assert np.all(np.diff(shares_of_a_ceiling[1:]) > 0)
+    fractions_of_a_ceiling = karp_flatt(np.minimum(threads, 3.5), threads)
+    assert np.all(np.diff(fractions_of_a_ceiling[1:]) > 0)
 
 
 @pytest.mark.parametrize("ranks", [1, 0, np.array([1]), np.array([1, 2])])
@@ -191,7 +191,7 @@ BAD = {
     "negative warm-up": (("--warm-up", "-1"), "--warm-up must be 0 or more"),
     "one measurement": (("--updates", "1", "--rounds", "1"), "2 or more"),
     "no number": (("--steps-per-update", "many"), "integer"),
-    "its own option": (("--", "--out", "x"), "behind --"),
+    "its own option": (("--", "--out", "x"), "after --"),
     "train.py's refusal": (("--", "--max-kl", "-1"), "--max-kl"),
 }
 

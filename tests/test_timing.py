@@ -8,7 +8,7 @@ import pytest
 from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.timing import (
     Timeline,
-    busy_share,
+    busy_fraction,
     chrome_events,
     read_chrome_trace,
     seconds_per_phase,
@@ -45,7 +45,7 @@ def test_an_instant_belongs_to_its_innermost_span(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_share_counts_instants(seed):
+def test_a_fraction_counts_instants(seed):
     rng = np.random.default_rng(seed)
     spans, names = random_spans(rng, 0, 60, depth=4), set(rng.choice(list("abcd"), 2))
     begin, end = sorted(rng.choice(61, 2, replace=False).tolist())
@@ -53,12 +53,12 @@ def test_a_share_counts_instants(seed):
     for name, start, duration in spans:
         on[int(start) : int(start + duration)] |= name in names
     shuffled = [spans[i] for i in rng.permutation(len(spans))]
-    assert busy_share(shuffled, names, begin, end) == pytest.approx(on[begin:end].mean())
+    assert busy_fraction(shuffled, names, begin, end) == pytest.approx(on[begin:end].mean())
 
 
 def test_nothing_took_no_time():
     assert seconds_per_phase([]) == {}
-    assert busy_share([], {"collect"}, 0.0, 1.0) == 0.0
+    assert busy_fraction([], {"collect"}, 0.0, 1.0) == 0.0
 
 
 def test_timed_measures_the_wall_clock():

@@ -6,11 +6,13 @@ from autograd import hessian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.natural_gradient import mean_kl
+from minitrpo import block_sums
+from minitrpo.block_sums import blocks
+from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.policy_gradient import policy_gradient
+from minitrpo.policy_gradient import policy_gradient, surrogate
 from minitrpo.returns import standardise
-from minitrpo.trpo import Batch, trpo_step
+from minitrpo.trpo import Batch, damped_fisher, objective, surrogate_gradient, trpo_step
 
 POLICIES = [GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))]
 QUICK = settings(max_examples=25, deadline=None)
@@ -111,6 +113,66 @@ def test_a_small_step_spends_the_kl_it_may(policy):
     new, report = trpo_step(policy, theta, batch, 1e-6, cg_iterations=50, cg_damping=1e-6)
     assert report.accepted
     assert kl_between(policy, batch, theta, new) > 0.4 * 1e-6
+
+
+# --- its parts, each a mean over blocks of rows
+
+
+def cut_into(size, monkeypatch):
+    """Make blocks of at most `size` rows; return the list of how many rows were cut."""
+    cut = []
+
+    def smaller(rows):
+        cut.append(rows)
+        return blocks(rows, size)
+
+    monkeypatch.setattr(block_sums, "blocks", smaller)
+    return cut
+
+
+SIZES_OF_BLOCKS = pytest.mark.parametrize("size", [1, 3, 7, 100])
+
+
+@SIZES_OF_BLOCKS
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_gradient_is_the_policy_gradient_in_blocks_of_any_size(policy, size, monkeypatch):
+    theta, batch = case(policy)
+    expected = policy_gradient(policy, theta, batch.observations, batch.actions, batch.advantages)
+    cut = cut_into(size, monkeypatch)
+    np.testing.assert_allclose(surrogate_gradient(policy, theta, batch), expected, rtol=1e-10, atol=1e-14)
+    assert cut == [40]
+
+
+@SIZES_OF_BLOCKS
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("fraction", [1.0, 0.3])
+def test_the_damped_fisher_matrix_is_that_of_the_rows_in_blocks_of_any_size(policy, size, fraction, monkeypatch):
+    """In single precision, which decides only where the line search looks."""
+    theta, batch = case(policy)
+    v = np.random.default_rng(3).standard_normal(len(theta))
+    some = every_kth(batch.observations, fraction)
+    expected = fisher_vector_product(policy, theta, some, 0.1)(v)
+    cut = cut_into(size, monkeypatch)
+    product = damped_fisher(policy, theta, batch, 0.1, fraction)
+    np.testing.assert_allclose(product(v), expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+    assert product(v).dtype == np.float64
+    assert cut == [len(some)]
+    assert np.array_equal(product(v), product(v))
+
+
+@SIZES_OF_BLOCKS
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_objective_is_gain_and_kl_of_all_rows_in_blocks_of_any_size(policy, size, monkeypatch):
+    theta, batch = case(policy)
+    candidate = theta + 0.1 * np.random.default_rng(4).standard_normal(len(theta))
+    old, new = (policy.distribution(t, batch.observations) for t in (theta, candidate))
+    gain = surrogate(policy, new, policy.log_prob(old, batch.actions), batch.actions, batch.advantages)
+    cut = cut_into(size, monkeypatch)
+    evaluate, entropy = objective(policy, theta, batch)
+    assert evaluate(candidate) == pytest.approx((gain - batch.advantages.mean(), mean_kl(policy, old, new)), rel=1e-9)
+    assert evaluate(theta) == pytest.approx((0.0, 0.0), abs=1e-15)
+    assert entropy == pytest.approx(policy.entropy(old).mean())
+    assert cut == [40]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

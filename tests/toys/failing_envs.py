@@ -1,4 +1,4 @@
-"""Environments that misbehave in a chosen way, in about one episode of seven, on their 20th step."""
+"""Environments that misbehave in a chosen way, in about one episode of seven; not while TOYS_BEHAVE is set."""
 
 import os
 import signal
@@ -8,16 +8,18 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.classic_control import PendulumEnv
 
-MODES = ("raise", "nan", "kill", "segfault", "stuck", "unlucky-reset")
+MODES = ("raise", "nan", "kill", "slow-kill", "segfault", "stuck", "unlucky-reset")
 
 
 class FailingEnv(PendulumEnv):
-    def __init__(self, mode, **options):
+    """Fails on its step `at`, or in reset, in the episodes that conftest.fails names."""
+
+    def __init__(self, mode, at=20, **options):
         super().__init__(**options)
-        self.mode, self.steps, self.fails = mode, 0, False
+        self.mode, self.at, self.steps, self.fails = mode, at, 0, False
 
     def reset(self, *, seed=None, options=None):
-        self.steps, self.fails = 0, seed % 7 == 3
+        self.steps, self.fails = 0, seed % 7 == 3 and "TOYS_BEHAVE" not in os.environ
         if self.fails and self.mode == "unlucky-reset":
             raise RuntimeError("the arm does not move")
         return super().reset(seed=seed, options=options)
@@ -25,13 +27,14 @@ class FailingEnv(PendulumEnv):
     def step(self, action):
         self.steps += 1
         observation, reward, terminated, truncated, info = super().step(action)
-        if self.fails and self.steps == 20:
+        if self.fails and self.steps == self.at:
             match self.mode:
                 case "raise":
                     raise RuntimeError("the arm fell off")
                 case "nan":
                     observation = np.full(3, np.nan)
-                case "kill":
+                case "kill" | "slow-kill":
+                    time.sleep(0.3 if self.mode == "slow-kill" else 0.0)  # the other ranks are waiting by then
                     os.kill(os.getpid(), signal.SIGKILL)
                 case "segfault":
                     os.kill(os.getpid(), signal.SIGSEGV)
@@ -53,6 +56,8 @@ class DictObservations(PendulumEnv):
 
 
 for mode in MODES:
-    gymnasium.register(f"Failing-{mode}-v0", entry_point=FailingEnv, kwargs={"mode": mode}, max_episode_steps=200)
+    for name, at, limit in (("", 20, 200), ("late-", 120, 200), ("short-", 20, 25)):
+        how = {"mode": mode, "at": at}
+        gymnasium.register(f"Failing-{name}{mode}-v0", entry_point=FailingEnv, kwargs=how, max_episode_steps=limit)
 gymnasium.register("TupleActions-v0", entry_point=TupleActions)
 gymnasium.register("DictObservations-v0", entry_point=DictObservations)
