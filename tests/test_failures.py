@@ -22,8 +22,8 @@ CAUSES = {
     "raise": "step raised RuntimeError: the arm fell off",
     "unlucky-reset": "reset raised RuntimeError: the arm does not move",
     "nan": "not finite",
-    "kill": "was killed or crashed",
-    "segfault": "was killed or crashed",
+    "slow-kill": "was killed or crashed",  # slow: of ranks that are killed while they play, the launcher's may be first
+    "segfault": "crashed while playing",
     "stuck": "is stuck: no environment step for 2 s",
 }
 
@@ -135,7 +135,7 @@ def test_an_episode_played_again_is_the_same_from_any_checkpoint(job, tmp_path):
     assert stories[0].stdout == stories[1].stdout
 
 
-@pytest.mark.parametrize("mode", ["kill", "stuck", "nan"])
+@pytest.mark.parametrize("mode", ["slow-kill", "segfault", "stuck", "nan"])
 def test_whatever_happens_in_a_segment_is_reported_with_its_iteration(mode, tmp_path):
     """Its episodes outlast iterations: their keys say 0, the message does not."""
     seed = next(seed for seed in itertools.count() if sum(fails(seed, 0, number) for number in range(4)) == 1)

@@ -4,6 +4,7 @@ A launcher ends the job when a process dies, but nobody would learn which episod
 rank's `RankStatus` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
 """
 
+import faulthandler
 import json
 import mmap
 import os
@@ -19,10 +20,11 @@ import numpy as np
 
 from minitrpo.experience.randomness import reset_seed
 from minitrpo.experience.status import MAX_SLOTS, RankStatus
-from minitrpo.parallel.comm import launched_rank
+from minitrpo.parallel.comm import launched_rank, launched_size
 
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
+CRASH = b"F"  # how faulthandler begins, "Fatal Python error: Segmentation fault"
 
 
 class Watchdog:
@@ -52,6 +54,8 @@ class Watchdog:
         """Send the watchdog home: this rank ends by itself from here on."""
         if self._pipe >= 0:
             signal.set_wakeup_fd(-1)
+            if self._hears_crashes:
+                faulthandler.disable()
             with suppress(BrokenPipeError):  # it has gone at Ctrl-C
                 os.write(self._pipe, HOME)
             os.close(self._pipe)
@@ -79,6 +83,11 @@ class Watchdog:
             finally:
                 os._exit(0)
         os.close(reading)
+        self._hears_crashes = not faulthandler.is_enabled()
+        if (
+            self._hears_crashes
+        ):  # before this rank is dead and the launcher kills the others, whose watchdogs speak, too
+            faulthandler.enable(self._pipe, all_threads=False)
 
     def _guard(self, pipe: int, parent: int, stuck_after: float) -> None:
         """Sleep until the rank ends; speak up if it did not say goodbye, or if it steps no more."""
@@ -92,9 +101,9 @@ class Watchdog:
             ready, _, _ = select.select([0], [], [], 1.0)
             if ready:
                 message = os.read(0, 1)
-                if not message:
-                    self._say("was killed or crashed")
-                if message in (b"", HOME, INTERRUPT):
+                if message in (b"", CRASH):
+                    self._say("crashed" if message else "was killed or crashed")
+                if message in (b"", HOME, INTERRUPT, CRASH):
                     return
             now = int(self.status.heartbeat[0])
             if now != heartbeat or not self.status.busy[0] or _is_stopped(parent):
@@ -106,6 +115,8 @@ class Watchdog:
 
     def _say(self, what: str) -> None:
         job = self.job()
+        if not self.status.busy[0] and launched_size() > 1:
+            let_others_speak(job)  # the launcher kills all ranks when one has died: this one was perhaps only waiting
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
         episodes = self.status.episodes() if job and self.status.busy[0] else []
         iteration = int(self.status.iteration[0])
@@ -115,6 +126,13 @@ class Watchdog:
         ]
         place = f"while playing {job['env']}: {', '.join(playing)}" if playing else "outside the environments"
         announce(claimed, f"{what} {place}", job, episodes[0][1] if episodes else None, iteration)
+
+
+def let_others_speak(job: dict[str, Any], seconds: float = 1.0) -> None:
+    """Wait until another rank has said why it failed, `seconds` at most."""
+    deadline = time.monotonic() + seconds
+    while job.get("run") and not (Path(job["run"]) / "failure.txt").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def claim(job: dict[str, Any]) -> int | None:
