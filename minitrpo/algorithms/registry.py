@@ -38,7 +38,7 @@ def _imported(module: str, name: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(module)
-    except Exception as error:  # a module of a user's fails in any way
+    except (Exception, SystemExit) as error:  # a module of a user's fails in any way
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise BadInput(f"--algorithm {name}: cannot import {module}: {why}; python looks in {os.getcwd()}") from error
 

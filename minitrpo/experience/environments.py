@@ -14,6 +14,7 @@ import gymnasium
 import numpy as np
 
 from minitrpo.errors import BadInput
+from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 
@@ -28,6 +29,9 @@ class EnvironmentSpec:
     max_episode_steps: int | None
     low: Array
     high: Array
+    observation_shape: tuple[int, ...] = ()
+    action_shape: tuple[int, ...] = ()
+    action_dtype: str = "float32"
 
     def policy(self, hidden: tuple[int, ...], initial_log_std: float = 0.0) -> Policy:
         """Return a policy of the right kind: categorical for discrete actions, Gaussian otherwise."""
@@ -46,31 +50,53 @@ class EnvironmentSpec:
         centre, half = self._centre_and_half
         stretched = centre + half * actions
         np.minimum(stretched, self.high, out=stretched)
-        return np.maximum(stretched, self.low, out=stretched).astype(np.float32)
+        return np.maximum(stretched, self.low, out=stretched).astype(self.action_dtype)
 
 
-def describe(env_id: str) -> EnvironmentSpec:
-    """Return the spec of a Gymnasium id ("Reacher-v5", "module:Name-v0"); BadInput if it cannot be trained on."""
-    env = make(env_id)
+def describe(env_id: str, status: RankStatus | None = None) -> EnvironmentSpec:
+    """Return the spec of a Gymnasium id ("Reacher-v5", "module:Name-v0"); BadInput if it cannot be trained on.
+
+    status: where to say that an environment is being made and closed.
+    """
+    status = status or RankStatus.private()
+    with status.at(Doing.MAKING):
+        env = make(env_id)
     try:
-        observations, actions = env.observation_space, env.action_space
-        if not isinstance(observations, gymnasium.spaces.Box):
-            raise BadInput(f"{env_id} has {_kind(observations)} observations; minitrpo needs a Box of numbers")
-        limit = env.spec.max_episode_steps if env.spec else None
-        size = int(np.prod(observations.shape))
-        none = np.zeros(0)
-        if isinstance(actions, gymnasium.spaces.Discrete):
-            return EnvironmentSpec(env_id, size, int(actions.n), True, limit, none, none)
-        if isinstance(actions, gymnasium.spaces.Box) and np.issubdtype(actions.dtype, np.floating):
-            low, high = actions.low.ravel().astype(np.float64), actions.high.ravel().astype(np.float64)
-            return EnvironmentSpec(env_id, size, len(low), False, limit, low, high)
-        raise BadInput(f"{env_id} has {_kind(actions)} actions; minitrpo needs a Box of floats or Discrete")
+        return _spec(env_id, env)
     finally:
-        env.close()
+        with status.at(Doing.CLOSING), _as_bad_input(f"{env_id} cannot be closed"):
+            env.close()
+
+
+def _spec(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
+    observations, actions = _space(env_id, env, "observation"), _space(env_id, env, "action")
+    if not isinstance(observations, gymnasium.spaces.Box):
+        raise BadInput(f"{env_id} has {_kind(observations)} observations; minitrpo needs a Box of numbers")
+    if 0 in observations.shape:
+        raise BadInput(f"{env_id} has observations of shape {observations.shape}: there is nothing to see")
+    limit = env.spec.max_episode_steps if env.spec else None
+    size, none = int(np.prod(observations.shape)), np.zeros(0)
+    if isinstance(actions, gymnasium.spaces.Discrete):
+        return EnvironmentSpec(env_id, size, int(actions.n), True, limit, none, none, observations.shape)
+    if isinstance(actions, gymnasium.spaces.Box) and np.issubdtype(actions.dtype, np.floating):
+        low, high = actions.low.ravel().astype(np.float64), actions.high.ravel().astype(np.float64)
+        if len(low) == 0:
+            raise BadInput(f"{env_id} has actions of shape {actions.shape}: there is nothing to choose")
+        shapes = (observations.shape, actions.shape, str(actions.dtype))
+        return EnvironmentSpec(env_id, size, len(low), False, limit, low, high, *shapes)
+    raise BadInput(f"{env_id} has {_kind(actions)} actions; minitrpo needs a Box of floats or Discrete")
+
+
+def _space(env_id: str, env: gymnasium.Env[Any, Any], which: str) -> Any:
+    with _as_bad_input(f"{env_id} does not say what its {which}s are"):
+        space = getattr(env, f"{which}_space")
+    if not isinstance(space, gymnasium.spaces.Space):
+        raise BadInput(f"{env_id} has {which}_space = {space!r}; minitrpo needs one of gymnasium.spaces")
+    return space
 
 
 def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
-    """Return one environment of this id; BadInput with the nearest ids if there is none."""
+    """Return one environment of this id; BadInput with the nearest ids if there is none or it cannot be made."""
     module = env_id.partition(":")[0] if ":" in env_id else None
     if module:
         _import(module, env_id)
@@ -81,6 +107,19 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
         raise BadInput(f"{env_id} needs a package that is not installed: {one_line(error)}") from error
     except (gymnasium.error.Error, ImportError) as error:
         raise BadInput(f"unknown environment {env_id!r}: {one_line(error)}{_suggestion(env_id)}") from error
+    except Exception as error:  # a constructor of a user's raises anything
+        raise BadInput(f"{env_id} cannot be made: {type(error).__name__}: {one_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _as_bad_input(what: str) -> Iterator[None]:
+    """Turn whatever an environment raises into BadInput."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"{what}: {type(error).__name__}: {one_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -120,8 +159,9 @@ def _import(module: str, env_id: str) -> None:
         sys.path.insert(0, os.getcwd())
     try:
         importlib.import_module(module)
-    except ImportError as error:
-        raise BadInput(f"cannot import the module of {env_id!r}: {one_line(error)}") from error
+    except (Exception, SystemExit) as error:  # a module of a user's fails in any way
+        why = one_line(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {one_line(error)}"
+        raise BadInput(f"cannot import the module of {env_id!r}: {why}") from error
 
 
 def _suggestion(env_id: str) -> str:

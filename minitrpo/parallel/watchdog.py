@@ -18,11 +18,23 @@ from typing import Any
 import numpy as np
 
 from minitrpo.experience.randomness import reset_seed
-from minitrpo.experience.status import MAX_SLOTS, RankStatus
+from minitrpo.experience.status import MAX_SLOTS, Doing, RankStatus
 from minitrpo.parallel.comm import launched_rank
 
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
+CALLS = {
+    Doing.MAKING: "its constructor",
+    Doing.RESETTING: "its reset",
+    Doing.STEPPING: "its step",
+    Doing.CLOSING: "its close",
+}
+WAITING = {
+    Doing.MAKING: "the constructor has not returned",
+    Doing.RESETTING: "reset has not returned",
+    Doing.STEPPING: "no environment step",
+    Doing.CLOSING: "close has not returned",
+}
 
 
 class Watchdog:
@@ -96,11 +108,11 @@ class Watchdog:
                     self._say("was killed or crashed")
                 if said in (b"", HOME, INTERRUPT):
                     return
-            now = int(self.status.heartbeat[0])
-            if now != heartbeat or not self.status.busy[0] or _is_stopped(parent):
+            now, doing = int(self.status.heartbeat[0]), Doing(int(self.status.doing[0]))
+            if now != heartbeat or doing is Doing.NOTHING or _is_stopped(parent):
                 heartbeat, since = now, time.monotonic()
             elif time.monotonic() - since > stuck_after:
-                self._say(f"is stuck: no environment step for {stuck_after:g} s")
+                self._say(f"is stuck: {WAITING[doing]} for {stuck_after:g} s")
                 os.kill(parent, signal.SIGKILL)
                 return
 
@@ -114,6 +126,9 @@ class Watchdog:
             for key, number in episodes
         ]
         place = f"while playing {job['env']}: {', '.join(playing)}" if playing else "outside the environments"
+        doing = Doing(int(self.status.doing[0]))
+        if not playing and doing is not Doing.NOTHING:
+            place = f"in {job.get('env', 'the environment')}: {CALLS[doing]}"
         announce(claimed, f"{what} {place}", job, episodes[0][1] if episodes else None, iteration)
 
 
@@ -123,8 +138,10 @@ def claim(job: dict[str, Any]) -> int | None:
         return -1
     try:
         return os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-    except OSError:
+    except FileExistsError:
         return None
+    except OSError:  # a full disk, a folder that may not be written: say it on the screen at least
+        return -1
 
 
 def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: int | None, iteration: int) -> None:
@@ -135,12 +152,14 @@ def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: in
     if job and episode is not None:
         lines.append(f"  to play that episode in one process: {job['replay']} {episode} --iteration {iteration}")
     if job.get("resume"):
-        lines.append(f"  nothing is lost; to go on from the last checkpoint: {job['resume']}")
+        lines.append(f"  once the cause is mended, this goes on from the last checkpoint: {job['resume']}")
     text = "\n".join(lines) + "\n"
+    with suppress(OSError):  # whatever happens, the job must be ended after this
+        os.write(2, text.encode())
     if claimed >= 0:
-        os.write(claimed, text.encode())
+        with suppress(OSError):
+            os.write(claimed, text.encode())
         os.close(claimed)
-    os.write(2, text.encode())
 
 
 def _is_stopped(process: int) -> bool:

@@ -20,6 +20,7 @@ class RunContext:
     spec: EnvironmentSpec
     folder: RunFolder
     checkpoint: dict[str, Array]
+    notes: tuple[str, ...] = ()  # what is to be said before the first update
 
     @property
     def settings(self) -> Settings:

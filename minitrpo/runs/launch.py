@@ -1,5 +1,6 @@
 """From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
+import errno
 import signal
 import sys
 import traceback
@@ -14,6 +15,8 @@ from minitrpo.parallel.watchdog import Watchdog
 
 Result = TypeVar("Result")
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+# What a disk, not a bug of ours, answers
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.EFBIG}
 
 
 def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float) -> int:
@@ -80,6 +83,8 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
 
 def explain(error: BaseException) -> str:
     """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
+    if isinstance(error, OSError) and error.errno in DISK:
+        return f"stopped: cannot write {error.filename or 'the run folder'}: {error.strerror}"
     if isinstance(error, EpisodeFailed | AlgorithmFailed):
         return f"stopped: {error}"
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()
