@@ -80,7 +80,7 @@ class TRPO:
             self.context.comm.broadcast(samples | {CRITIC + name: array for name, array in self.critic_state.items()})
         max_kl = self.adaptive.max_kl
         self.theta, report = self._step_policy(self.theta, samples)
-        self.critic_state = self._fit_critic(samples, self.critic_state, rng)
+        self._take_over(self._fit_critic(samples, self.critic_state, rng))
         self._adapt(batch["returns"][batch["ended"]])
         return row(report, max_kl, explained)
 
@@ -137,6 +137,15 @@ class TRPO:
                 state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
         with self.context.span("broadcast"):
             return self.context.comm.broadcast(state, self._critic_root)
+
+    def _take_over(self, fitted: Arrays) -> None:
+        """Replace the critic, unless its fit went wrong: a critic that is not finite would stay so for ever."""
+        if all(np.all(np.isfinite(array)) for array in fitted.values()):
+            self.critic_state = fitted
+        else:
+            self.context.note(
+                "note: the critic's fit is not finite, the one before is kept; try --critic-step-size 1e-3"
+            )
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "none" or len(returns) == 0:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import gymnasium
 import numpy as np
 
+from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec, make, one_line
 from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.policies import Array
@@ -137,8 +138,8 @@ class GymnasiumVectorEnv:
         """Turn whatever an environment raises into EnvironmentFailed."""
         try:
             yield
-        except EnvironmentFailed:
-            raise
+        except BadInput as error:  # from `make`
+            raise EnvironmentFailed(slot, str(error)) from error
         except Exception as error:
             raise self._raised(slot, call, error) from error
 

@@ -9,6 +9,7 @@ import mmap
 import os
 import select
 import signal
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -21,20 +22,12 @@ from minitrpo.experience.randomness import reset_seed
 from minitrpo.experience.status import MAX_SLOTS, Doing, RankStatus
 from minitrpo.parallel.comm import launched_rank
 
+LINGER = 1.5  # seconds
+LAUNCHER = os.getppid()  # that of all ranks on this machine
+CLAIMS: list[socket.socket] = []  # held while others may ask
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
-CALLS = {
-    Doing.MAKING: "its constructor",
-    Doing.RESETTING: "its reset",
-    Doing.STEPPING: "its step",
-    Doing.CLOSING: "its close",
-}
-WAITING = {
-    Doing.MAKING: "the constructor has not returned",
-    Doing.RESETTING: "reset has not returned",
-    Doing.STEPPING: "no environment step",
-    Doing.CLOSING: "close has not returned",
-}
+CALLS = {Doing.MAKING: "constructor", Doing.RESETTING: "reset", Doing.STEPPING: "step", Doing.CLOSING: "close"}
 
 
 class Watchdog:
@@ -106,15 +99,20 @@ class Watchdog:
                 said = os.read(0, 1)
                 if not said:
                     self._say("was killed or crashed")
+                    time.sleep(LINGER if CLAIMS else 0)
                 if said in (b"", HOME, INTERRUPT):
                     return
             now, doing = int(self.status.heartbeat[0]), Doing(int(self.status.doing[0]))
             if now != heartbeat or doing is Doing.NOTHING or _is_stopped(parent):
                 heartbeat, since = now, time.monotonic()
             elif time.monotonic() - since > stuck_after:
-                self._say(f"is stuck: {WAITING[doing]} for {stuck_after:g} s")
+                self._say(f"is stuck: {self._waiting(doing)} for {stuck_after:g} s")
                 os.kill(parent, signal.SIGKILL)
+                time.sleep(LINGER if CLAIMS else 0)
                 return
+
+    def _waiting(self, doing: Doing) -> str:
+        return "no environment step" if doing is Doing.STEPPING else f"{CALLS[doing]} has not returned"
 
     def _say(self, what: str) -> None:
         job = self.job()
@@ -125,23 +123,39 @@ class Watchdog:
             f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], key, number)})"
             for key, number in episodes
         ]
-        place = f"while playing {job['env']}: {', '.join(playing)}" if playing else "outside the environments"
         doing = Doing(int(self.status.doing[0]))
-        if not playing and doing is not Doing.NOTHING:
-            place = f"in {job.get('env', 'the environment')}: {CALLS[doing]}"
+        place = "outside the environments"
+        if playing:
+            place = f"while playing {job['env']}: {', '.join(playing)}"
+        elif doing is not Doing.NOTHING:
+            place = f"in the {CALLS[doing]} of {job.get('env', 'the environment')}"
         announce(claimed, f"{what} {place}", job, episodes[0][1] if episodes else None, iteration)
 
 
 def claim(job: dict[str, Any]) -> int | None:
     """Return failure.txt of the run folder, opened (-1: no folder yet); None if another rank was first to fail."""
     if not job.get("run"):
-        return -1
+        return -1 if _is_first() else None
     try:
         return os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     except FileExistsError:
         return None
     except OSError:  # a full disk, a folder that may not be written: say it on the screen at least
         return -1
+
+
+def _is_first() -> bool:
+    """Return whether no other rank of this launcher has spoken: while there is no run folder, a name is the claim.
+
+    The name is an abstract address, which goes with the process that holds it; this one lingers until all have asked.
+    """
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0minitrpo-{LAUNCHER}")
+    except OSError:
+        return sys.platform != "linux"  # elsewhere there are no such names, and every rank speaks
+    CLAIMS.append(claim)
+    return True
 
 
 def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: int | None, iteration: int) -> None:

@@ -29,14 +29,17 @@ class RunFolder:
         self._lock = -1
 
     @classmethod
-    def create(cls, out: str | None, env: str, seed: int, columns: tuple[str, ...]) -> "RunFolder":
+    def create(
+        cls, out: str | None, env: str, seed: int, columns: tuple[str, ...], here: Path | None = None
+    ) -> "RunFolder":
         """Return a new folder: `out`, or the next free runs/ENV-seedS-NN. BadInput if something is already there.
 
-        columns: of metrics.csv.
+        columns: of metrics.csv. here: where relative names begin, by default the working directory.
         """
+        here = here or Path.cwd()
         name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
         try:
-            path = _next_free(Path("runs"), name) if out is None else Path(out)
+            path = _next_free(here / "runs", name) if out is None else here / out
             path.mkdir(parents=True, exist_ok=True)
             folder = cls(path)
             folder.lock()

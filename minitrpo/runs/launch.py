@@ -84,7 +84,9 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
 def explain(error: BaseException) -> str:
     """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
     if isinstance(error, OSError) and error.errno in DISK:
-        return f"stopped: cannot write {error.filename or 'the run folder'}: {error.strerror}"
+        return (
+            f"stopped: cannot write {error.filename or 'the run folder'}: {error.strerror}; what was written is whole"
+        )
     if isinstance(error, EpisodeFailed | AlgorithmFailed):
         return f"stopped: {error}"
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()

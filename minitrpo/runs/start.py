@@ -25,6 +25,7 @@ from minitrpo.runs.settings import FIRST, LAST, Choice
 
 def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
     """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written."""
+    here = Path.cwd()  # an environment may change it
     folder = raise_on_all(comm, lambda: _opened(arguments, comm))
     settings, checkpoint, note = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
@@ -33,7 +34,7 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
     notes = [note] if note else []
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)
-    folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder))
+    folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
     path = comm.broadcast_object(str(folder.path) if folder else "")
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
 
@@ -94,7 +95,7 @@ def _place(error: BaseException) -> str:
     return "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
 
 
-def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder | None) -> RunFolder | None:
+def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder | None, here: Path) -> RunFolder | None:
     """Return the run folder, made if this run is new, on the root."""
     if comm.rank != 0:
         return None
@@ -104,6 +105,6 @@ def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder 
         folder.write_config(choice, config["provenance"], [*config["resumed"], provenance(comm.size)])
         return folder
     columns = (*FIRST, *choice.algorithm.columns, *LAST)
-    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, columns)
+    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, columns, here)
     folder.write_config(choice, provenance(comm.size))
     return folder
