@@ -110,7 +110,11 @@ class TRPO:
         steps, max_kl, before = arrays["adaptive"].tolist()
         returns = tuple(arrays["adaptive_returns"].tolist())
         self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
-        self.critic_state = {name: arrays[CRITIC + name] for name in self.critic_state}
+        critic_state = {name: arrays[CRITIC + name] for name in self.critic_state}
+        for name, array in self.critic_state.items():
+            if critic_state[name].shape != array.shape:
+                raise ValueError(f"critic_{name} of shape {critic_state[name].shape}, where {array.shape} is needed")
+        self.critic_state = critic_state
 
     def _advantages(self, batch: Arrays) -> tuple[Array, Array, float]:
         """Return standardised advantages, value targets (N,), and how much of them the previous fit explains."""
@@ -144,7 +148,7 @@ class TRPO:
             self.critic_state = fitted
         else:
             self.context.note(
-                "note: the critic's fit is not finite, the one before is kept; try --critic-step-size 1e-3"
+                "the critic's fit is not finite, the one before is kept: --critic-step-size is too large"
             )
 
     def _adapt(self, returns: Array) -> None:

@@ -189,9 +189,10 @@ class RunFolder:
 
 def _arrays(path: Path) -> dict[str, Array]:
     """Return the arrays of a checkpoint; ValueError if it is none. Every array has a checksum in the file."""
-    with np.load(path, allow_pickle=False) as loaded:
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            raise ValueError("it holds one array, not a checkpoint")
+    loaded = np.load(path, allow_pickle=False)
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise ValueError("it holds one array, not a checkpoint")
+    with loaded:
         arrays = dict(loaded)
     if "theta" not in arrays:
         raise ValueError("there is no theta in it")
