@@ -34,7 +34,8 @@ def run(script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None
     """Run mpi_scripts/SCRIPT with `mpiexec -n ranks`, or without a launcher if ranks is 0."""
     launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(TOYS)}
+    own = os.pathsep.join([str(TOYS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": own}
     command = [*launcher, sys.executable, str(SCRIPTS / script), *map(str, arguments)]
     done = subprocess.run(
         command,

@@ -147,9 +147,7 @@ class TRPO:
         if all(np.all(np.isfinite(array)) for array in fitted.values()):
             self.critic_state = fitted
         else:
-            self.context.note(
-                "the critic's fit is not finite, the one before is kept: --critic-step-size is too large"
-            )
+            self.context.note("the critic's fit is not finite, the one before is kept: --critic-step-size is too large")
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "none" or len(returns) == 0:

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, told
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
@@ -52,8 +52,8 @@ def finish(context: RunContext) -> None:
     result = f"last mean return {returns[-1]:.2f}" if returns else "no episode ended"
     try:
         picture = str(learning_curve(folder, getattr(context.choice.algorithm, "chart", ())))
-    except (OSError, ValueError) as error:  # a picture less is no failed run
-        picture = f"no picture could be drawn: {' '.join(str(error).split())}"
+    except Exception as error:  # a picture less is no failed run
+        picture = f"no picture could be drawn: {told(error)}"
     last = rows[-1] if rows else {"env_steps": 0, "time_s": 0.0}
     print(f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, {result}; {picture}")
     print(f"theta sha256: {sha256(theta)}", flush=True)

@@ -1,14 +1,14 @@
 """Several copies of an environment behind one `step`, each in a slot of its own; here with Gymnasium's own step."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
 
-from minitrpo.errors import BadInput
-from minitrpo.experience.environments import EnvironmentSpec, make, one_line
+from minitrpo.errors import BadInput, shown, told
+from minitrpo.experience.environments import EnvironmentSpec, make
 from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.policies import Array
 
@@ -50,12 +50,11 @@ class GymnasiumVectorEnv:
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
         if slot not in self._environments:
-            with self._failure_of(slot, "its constructor"), self.status.at(Doing.MAKING):
-                self.adopt(slot, make(self.spec.id))
-        with self._failure_of(slot, "reset"):
-            self.status.begin(Doing.RESETTING, slot)
-            result = self._environments[slot].reset(seed=seed)
-            self.status.end()
+            with self.status.at(Doing.MAKING):
+                self.adopt(slot, self._asked(slot, "its constructor", lambda: make(self.spec.id)))
+        self.status.begin(Doing.RESETTING, slot)
+        result = self._asked(slot, "reset", lambda: self._environments[slot].reset(seed=seed))
+        self.status.end()
         if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
             raise EnvironmentFailed(slot, f"reset returned {shown(result)}; it must return (observation, info dict)")
         observation = self._observation(slot, "reset", result[0])
@@ -78,8 +77,8 @@ class GymnasiumVectorEnv:
             self.status.begin(Doing.STEPPING, slot)
             try:
                 result = self._environments[slot].step(action)
-            except Exception as error:  # not `_failure_of`: a context takes a twentieth of a quick step
-                raise self._raised(slot, "step", error) from error
+            except BaseException as error:  # not `_asked`: a call takes a fiftieth of a quick step
+                raise failure(slot, "step", error) from error
             if not (isinstance(result, tuple) and len(result) == 5):
                 raise EnvironmentFailed(slot, f"step returned {shown(result)}; it must return {STEP}")
             observation, rewards[i], terminated[i], truncated[i] = self._checked(slot, result)
@@ -97,8 +96,8 @@ class GymnasiumVectorEnv:
     def close(self) -> None:
         """Close all environments."""
         for slot, env in self._environments.items():
-            with self._failure_of(slot, "close"), self.status.at(Doing.CLOSING):
-                env.close()
+            with self.status.at(Doing.CLOSING):
+                self._asked(slot, "close", env.close)
         self._environments.clear()
 
     def _checked(self, slot: int, result: Any) -> tuple[Array, float, bool, bool]:
@@ -111,7 +110,7 @@ class GymnasiumVectorEnv:
             reward = self._scalar(slot, reward)
         if not isinstance(info, dict):
             raise EnvironmentFailed(slot, f"step returned info = {shown(info)}; it must be a dict")
-        return self._observation(slot, "step", observation), float(reward), bool(terminated), bool(truncated)
+        return self._observation(slot, "step", observation), as_float(reward), bool(terminated), bool(truncated)
 
     def _scalar(self, slot: int, reward: Any) -> float:
         """Return a reward that is an array of one number as that number."""
@@ -121,36 +120,54 @@ class GymnasiumVectorEnv:
 
     def _observation(self, slot: int, call: str, observation: Any) -> Array:
         """Return an observation as a vector (D,); EnvironmentFailed if it is not what the space announces."""
-        try:
-            array = np.asarray(observation, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise EnvironmentFailed(slot, f"{call} returned observation {shown(observation)}, not numbers") from None
+        array = observation if type(observation) is np.ndarray else as_array(observation)
+        if array.dtype.kind not in "fiub":
+            raise EnvironmentFailed(slot, f"{call} returned observation {shown(observation)}, not numbers")
         if array.shape != self.spec.observation_shape:
             raise EnvironmentFailed(
                 slot,
                 f"{call} returned an observation of shape {array.shape}; its observation_space says "
                 f"{self.spec.observation_shape}",
             )
+        if array.dtype != np.float64:
+            with np.errstate(over="ignore"):  # of a long double: it becomes infinite, and is refused as such
+                array = array.astype(np.float64)
         return array.ravel()
 
-    @contextmanager
-    def _failure_of(self, slot: int, call: str) -> Iterator[None]:
-        """Turn whatever an environment raises into EnvironmentFailed."""
+    def _asked(self, slot: int, call: str, ask: Callable[[], Any]) -> Any:
+        """Return what an environment answers; whatever it raises becomes EnvironmentFailed."""
         try:
-            yield
-        except BadInput as error:  # from `make`
-            raise EnvironmentFailed(slot, str(error)) from error
-        except Exception as error:
-            raise self._raised(slot, call, error) from error
-
-    def _raised(self, slot: int, call: str, error: Exception) -> EnvironmentFailed:
-        return EnvironmentFailed(slot, f"{call} raised {type(error).__name__}: {one_line(error)}")
+            return ask()
+        except BaseException as error:
+            raise failure(slot, call, error) from error
 
 
-def shown(value: Any) -> str:
-    """Return a value for a message, in a few words."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def failure(slot: int, call: str, error: BaseException) -> BaseException:
+    """Return what to raise for whatever an environment raised: SystemExit is no end of ours, but Ctrl-C is."""
+    if isinstance(error, KeyboardInterrupt):
+        return error
+    if isinstance(error, BadInput):  # from `make`
+        return EnvironmentFailed(slot, str(error))
+    return EnvironmentFailed(slot, f"{call} raised {told(error)}")
+
+
+def as_array(value: Any) -> Array:
+    """Return a list, a scalar or an array of another class as an array; of objects, if it has no numbers or lacks some.
+
+    numpy would make numbers of texts, dates and the masked entries of an array.
+    """
+    try:
+        return np.asarray(None if np.ma.is_masked(value) else value)
+    except Exception:  # whatever an object of a user's raises when it is looked at
+        return np.asarray(None)
+
+
+def as_float(number: float) -> float:
+    """Return a number as a float; an integer beyond all floats is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def check_finite(slots: Array, observations: Array, rewards: Array) -> None:

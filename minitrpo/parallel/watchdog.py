@@ -95,8 +95,8 @@ class Watchdog:
         heartbeat, since = -1, time.monotonic()
         while True:
             ready, _, _ = select.select([0], [], [], 1.0)
-            if ready:
-                said = os.read(0, 1)
+            if ready or os.getppid() != parent:  # a child of the environment's may hold the pipe open
+                said = os.read(0, 1) if ready else b""
                 if not said:
                     self._say("was killed or crashed")
                     time.sleep(LINGER if CLAIMS else 0)
@@ -169,10 +169,10 @@ def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: in
         lines.append(f"  once the cause is mended, this goes on from the last checkpoint: {job['resume']}")
     text = "\n".join(lines) + "\n"
     with suppress(OSError):  # whatever happens, the job must be ended after this
-        os.write(2, text.encode())
+        os.write(2, text.encode(errors="backslashreplace"))
     if claimed >= 0:
         with suppress(OSError):
-            os.write(claimed, text.encode())
+            os.write(claimed, text.encode(errors="backslashreplace"))
         os.close(claimed)
 
 
