@@ -47,8 +47,12 @@ class TRPOSettings:
         RULE.steps_by, "steps/update that a decision adds or removes", "his runs: 300", least=1
     )
     adapt_kl_by: float = option(RULE.kl_by, "max-KL that a decision adds or removes", "his runs: 0.0005", above=0)
-    adapt_min_steps: int = option(RULE.steps_limits[0], "adapted steps/update stay above", "Frans 2016", least=1)
-    adapt_max_steps: int = option(RULE.steps_limits[1], "adapted steps/update stay below", "Frans 2016", least=1)
+    adapt_min_steps: int = option(
+        RULE.steps_limits[0], "adapted steps/update stay above", "Frans 2016", least=1, most=10**9
+    )
+    adapt_max_steps: int = option(
+        RULE.steps_limits[1], "adapted steps/update stay below", "Frans 2016", least=1, most=10**9
+    )
     adapt_min_kl: float = option(RULE.kl_limits[0], "adapted max-KL stays above", "his code: 0.001", above=0)
     adapt_max_kl: float = option(RULE.kl_limits[1], "adapted max-KL stays below", "his code: 0.01, from 0.001", above=0)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, told
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.policies import Array
@@ -44,6 +44,12 @@ def check_settings(choice: Choice, checkpoint: dict[str, Array], folder: RunFold
         )
 
 
+def iteration_of(checkpoint: dict[str, Array]) -> int:
+    """Return the updates that a checkpoint has; 0 if it does not say: see `check_arrays`."""
+    counters = checkpoint.get(OWN + "counters", np.zeros(0))
+    return int(counters[0]) if counters.shape == (2,) and counters.dtype.kind == "i" else 0
+
+
 def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, and its arrays fit the environment."""
     fresh = algorithm.state()
@@ -65,10 +71,15 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
     try:
         algorithm.restore(own)
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {why}") from error
-    if not np.all(np.isfinite(checkpoint["theta"])):
-        raise BadInput("the checkpoint has a theta that is not finite: there is nothing to go on from")
+        raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {told(error)}") from error
+    for name in expected:
+        if not np.all(np.isfinite(checkpoint[name])):
+            raise BadInput(f"the checkpoint has a {name} that is not finite: there is nothing to go on from")
+    filtered, counters = checkpoint[f"{OWN}filter"], checkpoint[f"{OWN}counters"]
+    if filtered[0] < 0 or filtered[1] <= 0 or np.any(filtered[2 + size :] < 0) or np.any(counters < 0):
+        raise BadInput(f"the checkpoint has a {OWN}filter or {OWN}counters that no run has: it was changed")
+    if checkpoint[f"{OWN}mean_length"][0] <= 0:
+        raise BadInput(f"the checkpoint has a {OWN}mean_length that no run has: it was changed")
     _check_unfinished(checkpoint, choice)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.interface import Preset
 from minitrpo.algorithms.options import flag
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, shown
 from minitrpo.parallel.comm import launched_rank
 from minitrpo.runs.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen
 
@@ -163,6 +163,8 @@ def parse(words: list[str], program: str = "train") -> Arguments:
     else:
         arguments = read(words, vars(first).get("algorithm", registry.DEFAULT), program)
         arguments.choice()
+    if "" in (arguments.out, arguments.resume):
+        raise BadInput("--out and --resume need the name of a folder, not an empty text")
     if arguments.out and arguments.resume:
         raise BadInput("--out names a new run and --resume an old one: give one of the two")
     if not 0 < arguments.stuck_after < float("inf"):
@@ -178,5 +180,5 @@ def _arguments(named: dict[str, Any], words: list[str]) -> Arguments:
 def refuse(program: str, error: BadInput) -> int:
     """Print one line, on one rank, and return the exit code of bad input."""
     if launched_rank() == 0:
-        print(f"{program}: {error}", file=sys.stderr)
+        print(f"{program}: {shown(error, str, 1000)}", file=sys.stderr, flush=True)
     return 2

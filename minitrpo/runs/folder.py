@@ -15,7 +15,7 @@ import numpy as np
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.runs.files import keep_before, sync, write_atomically
-from minitrpo.runs.settings import Choice
+from minitrpo.runs.settings import FIRST, Choice
 
 CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
 FORMAT = 2  # of what lies in the folder; another number is another version's
@@ -134,15 +134,19 @@ class RunFolder:
                 continue
         return numeric
 
-    def check_log(self, iteration: int) -> None:
-        """Raise BadInput unless metrics.csv has a whole row for each of the first `iteration` updates."""
+    def check_log(self, iteration: int, columns: tuple[str, ...]) -> None:
+        """Raise BadInput unless metrics.csv has these columns and a whole row for each of the first updates."""
         place = self.path / "metrics.csv"
         try:
             with place.open(newline="") as file:
                 header, *rows = list(csv.reader(file))
-            numbers = [row[header.index("iteration")] for row in rows[:iteration] if len(row) == len(header)]
-        except (OSError, ValueError, IndexError) as error:
+            rows = [row for row in rows[:iteration] if len(row) == len(header)]
+            numbers = [row[header.index("iteration")] for row in rows]
+            _ = [float(row[header.index(name)]) for row in rows for name in FIRST]
+        except (OSError, ValueError, IndexError, csv.Error) as error:
             raise BadInput(f"{place} is damaged: it is not the log of a run") from error
+        if header != list(columns):
+            raise BadInput(f"{place} has other columns than this run: it was changed, or is another run's or version's")
         if numbers != [str(i + 1) for i in range(iteration)]:
             raise BadInput(
                 f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "

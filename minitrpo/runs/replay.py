@@ -38,6 +38,8 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
         collector.restore(checkpoint, first)
         plan, request = learner.plan()
         while request.iteration < iteration:
+            if learner.finished:
+                raise BadInput(f"--iteration {iteration} lies behind the run's last, which is {learner.iteration}")
             collector.refill()
             gathered, _ = worker.collect(plan, request, checkpoint=False)
             assert gathered is not None

@@ -23,9 +23,11 @@ class Settings:
         registry.DEFAULT, f"{', '.join(registry.ALGORITHMS)}, or a class of your own as module:Class"
     )
     env: str = option("Reacher-v5", "any Gymnasium id with Box observations; also module:Name-v0")
-    total_steps: int = option(500_000, "stop after the update that reaches this many environment steps", least=1)
+    total_steps: int = option(
+        500_000, "stop after the update that reaches this many environment steps", least=1, most=10**15
+    )
     steps_per_update: int = option(
-        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1
+        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1, most=10**9
     )
     seed: int = option(0, "every random number of the run follows from it", least=0, most=2**63 - 1)
     requests: str = option(
@@ -112,6 +114,11 @@ class Choice:
     common: Settings
     algorithm: Any
     own: Any
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of metrics.csv."""
+        return (*FIRST, *self.algorithm.columns, *LAST)
 
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.algorithms.interface import Plan
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, told
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.physics import is_batched
@@ -13,14 +13,14 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
 from minitrpo.runs.actor import check_ranks
-from minitrpo.runs.checkpoints import check_arrays, check_settings, recorded
+from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded
 from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.launch import raise_on_all
 from minitrpo.runs.learner import OWN
 from minitrpo.runs.provenance import provenance
-from minitrpo.runs.settings import FIRST, LAST, Choice
+from minitrpo.runs.settings import Choice
 
 
 def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
@@ -56,7 +56,7 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
     checkpoint, note = folder.checkpoint()
     if checkpoint:
         check_settings(choice, checkpoint, folder)
-        folder.check_log(int(checkpoint[OWN + "counters"][0]) if OWN + "counters" in checkpoint else 0)
+        folder.check_log(iteration_of(checkpoint), choice.columns)
     else:
         note = "note: the run to resume had not got as far as its first checkpoint; it begins again"
     return choice.flat(), checkpoint, note
@@ -70,11 +70,11 @@ def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: Ra
     try:
         algorithm, _ = make_algorithm(choice, spec)
         plan, state = algorithm.plan(), algorithm.state()
-    except BadInput:
+    except (BadInput, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         where = "" if error.__traceback__ is None else _place(error)
-        raise BadInput(f"{name} cannot begin: {type(error).__name__}: {error}{where}") from error
+        raise BadInput(f"{name} cannot begin: {told(error)}{where}") from error
     if not isinstance(plan, Plan):
         raise BadInput(f"{name}: plan() returned {type(plan).__name__}; it must return a Plan(theta)")
     if not isinstance(state, dict) or "theta" not in state:
@@ -104,7 +104,6 @@ def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder 
         config = folder.read_config()
         folder.write_config(choice, config["provenance"], [*config["resumed"], provenance(comm.size)])
         return folder
-    columns = (*FIRST, *choice.algorithm.columns, *LAST)
-    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, columns, here)
+    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, choice.columns, here)
     folder.write_config(choice, provenance(comm.size))
     return folder
