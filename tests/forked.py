@@ -1,6 +1,7 @@
 """Run a command of minitrpo in a fork of this process: a process of its own without the seconds of starting one."""
 
 import faulthandler
+import gc
 import os
 import select
 import signal
@@ -26,6 +27,7 @@ class Forked:
         self.stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
         self.stderr, writing = os.pipe()
         self.began = time.monotonic()
+        gc.freeze()  # a collection in the fork would copy all pages
         self.pid = os.fork()
         if self.pid == 0:
             self._become(writing, cwd)
@@ -34,6 +36,7 @@ class Forked:
     def _become(self, writing, cwd):
         code = 99
         try:
+            gc.disable()
             faulthandler.disable()
             for number in (signal.SIGINT, signal.SIGALRM):
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

@@ -18,6 +18,7 @@ from forked import forked
 from minitrpo.__main__ import main
 from minitrpo.algorithms.options import flag
 from minitrpo.algorithms.trpo_settings import TRPOSettings
+from minitrpo.commands import train
 from minitrpo.runs.folder import CHECKPOINTS
 from minitrpo.runs.jobs import mpiexec_code
 from minitrpo.runs.settings import Settings
@@ -64,26 +65,76 @@ def settings():
         yield from ((flag(f.name), text) for text in texts)
 
 
-@pytest.mark.parametrize(("option", "text"), settings(), ids=lambda text: text[:30] or "nothing")
-def test_a_setting_that_makes_no_sense(option, text, tmp_path):
-    refused(forked("train", f"{option}={text}", cwd=tmp_path), option)
+@pytest.mark.parametrize(("option", "text"), list(settings()), ids=lambda text: text[:30] or "nothing")
+def test_a_setting_that_makes_no_sense(option, text, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(train, "launch", lambda *_: pytest.fail("the run began"))
+    code = train.main([f"{option}={text}"])
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1), said
+    assert option in said[0]
+    assert 20 < len(said[0]) < 1500
     assert not any(tmp_path.iterdir()), "something was written"
 
 
 # --- command lines
 
 MODULES = {
-    "wrong_syntax": "def f(:\n", "wrong_indent": "  x = 1\n x = 2", "leaves": "import sys\nsys.exit(3)",
-    "raises": "raise RuntimeError('two\\nlines')", "imports": "import nothing_of_that_name", "binary": "\0",
-    "base": "raise BaseException('odd')", "recursive": "def f(): f()\nf()", "empty": "",
+    "wrong_syntax": "def f(:\n",
+    "wrong_indent": "  x = 1\n x = 2",
+    "leaves": "import sys\nsys.exit(3)",
+    "raises": "raise RuntimeError('two\\nlines')",
+    "imports": "import nothing_of_that_name",
+    "binary": "\0",
+    "base": "raise BaseException('odd')",
+    "recursive": "def f(): f()\nf()",
+    "empty": "",
     "mute": "class E(Exception):\n    def __str__(self): raise ValueError\nraise E",
-}  # fmt: skip
-ENVS = ("", " ", "CartPole", "CartPole-v99", "CartPole-v0.5", "cartpol-v1", "Größe-v0", ":CartPole-v1", "os:",
-        "os:Nothing-v0", "..x:Foo-v0", ".:Foo-v0", "a:b:c", "no_such_module:Env-v0", "no.such.module:Env-v0", "x" * 9000,
-        "CartPole-v1\n", "FrozenLake-v1", "Taxi-v3", "Blackjack-v1", "-v1", "/etc/passwd", "None", "os.path:join",
-        "failing_envs:TupleActions-v0", "failing_envs:DictObservations-v0", "CartPole-v1,Pendulum-v1")  # fmt: skip
-ALGORITHMS = ("", "x", "TRPO", "os:", ":x", "os:path", "os:nothing", "json:JSONDecoder", "collections:OrderedDict",
-              "no_such_module:X", "..x:Y", "a:b:c", "minitrpo.algorithms.trpo:make_critic", "numpy:ndarray")  # fmt: skip
+}
+ENVS = (
+    "",
+    " ",
+    "CartPole-v99",
+    "CartPole-v0.5",
+    "cartpol-v1",
+    "Größe-v0",
+    ":CartPole-v1",
+    "os:",
+    "os:Nothing-v0",
+    "..x:Foo-v0",
+    ".:Foo-v0",
+    "a:b:c",
+    "no_such_module:Env-v0",
+    "no.such.module:Env-v0",
+    "x" * 9000,
+    "CartPole-v1\n",
+    "FrozenLake-v1",
+    "Taxi-v3",
+    "Blackjack-v1",
+    "-v1",
+    "/etc/passwd",
+    "None",
+    "os.path:join",
+    "failing_envs:TupleActions-v0",
+    "failing_envs:DictObservations-v0",
+    "CartPole-v1,Pendulum-v1",
+)
+ALGORITHMS = (
+    "",
+    "x",
+    "TRPO",
+    "os:",
+    ":x",
+    "os:path",
+    "os:nothing",
+    "json:JSONDecoder",
+    "collections:OrderedDict",
+    "no_such_module:X",
+    "..x:Y",
+    "a:b:c",
+    "minitrpo.algorithms.trpo:make_critic",
+    "numpy:ndarray",
+)
 LINES = {
     "unknown flag": (("--steps", "5"), "--steps"),
     "abbreviation": (("--total", "5"), "--total"),
@@ -130,7 +181,7 @@ def test_a_command_line_that_makes_no_sense(case, tmp_path):
 
 @pytest.mark.parametrize("env", ENVS, ids=lambda text: text[:30] or "nothing")
 def test_an_environment_that_is_none(env, tmp_path):
-    refused(forked("train", "--env", env, cwd=tmp_path), env.split(":")[-1].strip()[:20])
+    refused(forked("train", f"--env={env}", cwd=tmp_path), env.split(":")[-1].strip()[:20])
     assert not any(tmp_path.iterdir()), "something was written"
 
 
@@ -151,21 +202,47 @@ def test_a_module_that_cannot_be_used(module, option, tmp_path):
 # --- the other commands
 
 WATCH = {
-    "nothing": (), "no folder": ("nowhere",), "a file": ("/etc/passwd",), "two": ("a", "b"), "no run": (".",),
-    "seed -1": ("RUN", "--seed", "-1"), "seed 2^31": ("RUN", "--seed", 2**31), "seed x": ("RUN", "--seed", "x"),
-    "steps 0": ("RUN", "--steps", 0), "steps inf": ("RUN", "--steps", "inf"), "frames 0": ("RUN", "--frames", 0),
-    "frames many": ("RUN", "--frames", "1e9"), "pictures 0": ("RUN", "--pictures", 0),
-    "pictures many": ("RUN", "--pictures", "1e9"), "pictures nan": ("RUN", "--pictures", "nan"),
-    "unknown": ("RUN", "--episode", 3), "long": ("x" * 300,), "empty": ("",),
-}  # fmt: skip
+    "nothing": (),
+    "no folder": ("nowhere",),
+    "a file": ("/etc/passwd",),
+    "two": ("a", "b"),
+    "no run": (".",),
+    "seed -1": ("RUN", "--seed", "-1"),
+    "seed 2^31": ("RUN", "--seed", 2**31),
+    "seed x": ("RUN", "--seed", "x"),
+    "steps 0": ("RUN", "--steps", 0),
+    "steps inf": ("RUN", "--steps", "inf"),
+    "frames 0": ("RUN", "--frames", 0),
+    "frames many": ("RUN", "--frames", "1e9"),
+    "pictures 0": ("RUN", "--pictures", 0),
+    "pictures many": ("RUN", "--pictures", "1e9"),
+    "pictures nan": ("RUN", "--pictures", "nan"),
+    "unknown": ("RUN", "--episode", 3),
+    "long": ("x" * 300,),
+    "empty": ("",),
+}
 REPLAY = {
-    "nothing": (), "no episode": ("RUN",), "no folder": ("nowhere", 0), "a file": ("/etc/passwd", 0), "no run": (".", 0),
-    "episode -1": ("RUN", "-1"), "episode x": ("RUN", "x"), "episode inf": ("RUN", "inf"), "far": ("RUN", "1e9"),
-    "episode nan": ("RUN", "nan"), "half": ("RUN", "0.5"), "iteration 0": ("RUN", 0, "--iteration", 0),
-    "iteration -1": ("RUN", 0, "--iteration", "-1"), "iteration x": ("RUN", 0, "--iteration", "x"),
-    "past": ("RUN", 0, "--iteration", 1), "future": ("RUN", 0, "--iteration", "1e9"), "three": ("RUN", 0, 1),
-    "iteration inf": ("RUN", 0, "--iteration", "inf"), "unknown": ("RUN", 0, "--seed", 1), "empty": ("", 0),
-}  # fmt: skip
+    "nothing": (),
+    "no episode": ("RUN",),
+    "no folder": ("nowhere", 0),
+    "a file": ("/etc/passwd", 0),
+    "no run": (".", 0),
+    "episode -1": ("RUN", "-1"),
+    "episode x": ("RUN", "x"),
+    "episode inf": ("RUN", "inf"),
+    "far": ("RUN", "1e9"),
+    "episode nan": ("RUN", "nan"),
+    "half": ("RUN", "0.5"),
+    "iteration 0": ("RUN", 0, "--iteration", 0),
+    "iteration -1": ("RUN", 0, "--iteration", "-1"),
+    "iteration x": ("RUN", 0, "--iteration", "x"),
+    "past": ("RUN", 0, "--iteration", 1),
+    "future": ("RUN", 0, "--iteration", "1e9"),
+    "three": ("RUN", 0, 1),
+    "iteration inf": ("RUN", 0, "--iteration", "inf"),
+    "unknown": ("RUN", 0, "--seed", 1),
+    "empty": ("", 0),
+}
 SPEEDUP = {
     "word": ("x",), "unknown": ("--rank", "1"), "ranks 0": ("--ranks", "0"), "ranks x": ("--ranks", "x"),
     "no one": ("--ranks", "2,4"), "gap": ("--ranks", "1,,2"), "minus": ("--ranks=-1",), "half": ("--ranks", "1.5"),
@@ -184,7 +261,7 @@ OTHERS = [(command, name) for command, table in (("watch", WATCH), ("replay", RE
           for name in table]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "name"), OTHERS, ids="-".join)
+@pytest.mark.parametrize(("command", "name"), OTHERS, ids=lambda text: text.replace(" ", "-"))
 def test_another_command_line_that_makes_no_sense(command, name, tmp_path, run):
     words = {"watch": WATCH, "replay": REPLAY, "speedup": SPEEDUP}[command][name]
     before = content(run)
@@ -305,71 +382,145 @@ def rows(change):
 
 NPZ, CSV = "checkpoint.npz", "metrics.csv"
 CONFIG = {
-    "missing": no_file("config.json"), "folder": folder_instead("config.json"),
-    "empty": with_file("config.json", lambda old: b""), "half": with_file("config.json", lambda old: old[: len(old) // 2]),
-    "binary": with_file("config.json", lambda old: bytes(range(256))), "list": with_config(lambda c: []),
-    "null": with_config(lambda c: None), "no-keys": with_config(lambda c: {}), "text": with_config(lambda c: "x"),
-    "number": with_config(lambda c: 3), "deep": with_file("config.json", lambda old: b"[" * 100_000),
-    "twice": with_file("config.json", lambda old: old + old), "utf-16": with_file("config.json", lambda o: o.decode().encode("utf-16")),
-    "no-settings": with_config(lambda c: c | {"settings": None}), "settings-list": with_config(lambda c: c | {"settings": [1]}),
-    "settings-none": with_config(lambda c: c | {"settings": {}}), "provenance": with_config(lambda c: c | {"provenance": 3}),
+    "missing": no_file("config.json"),
+    "folder": folder_instead("config.json"),
+    "empty": with_file("config.json", lambda old: b""),
+    "half": with_file("config.json", lambda old: old[: len(old) // 2]),
+    "binary": with_file("config.json", lambda old: bytes(range(256))),
+    "list": with_config(lambda c: []),
+    "null": with_config(lambda c: None),
+    "no-keys": with_config(lambda c: {}),
+    "text": with_config(lambda c: "x"),
+    "number": with_config(lambda c: 3),
+    "deep": with_file("config.json", lambda old: b"[" * 100_000),
+    "twice": with_file("config.json", lambda old: old + old),
+    "utf-16": with_file("config.json", lambda o: o.decode().encode("utf-16")),
+    "no-settings": with_config(lambda c: c | {"settings": None}),
+    "settings-list": with_config(lambda c: c | {"settings": [1]}),
+    "settings-none": with_config(lambda c: c | {"settings": {}}),
+    "provenance": with_config(lambda c: c | {"provenance": 3}),
     "no-provenance": with_config(lambda c: {k: v for k, v in c.items() if k != "provenance"}),
-    "resumed": with_config(lambda c: c | {"resumed": {}}), "format-1": with_config(lambda c: c | {"format": 1}),
-    "format-99": with_config(lambda c: c | {"format": 99}), "format-text": with_config(lambda c: c | {"format": "2"}),
+    "resumed": with_config(lambda c: c | {"resumed": {}}),
+    "format-1": with_config(lambda c: c | {"format": 1}),
+    "format-99": with_config(lambda c: c | {"format": 99}),
+    "format-text": with_config(lambda c: c | {"format": "2"}),
     "format-none": with_config(lambda c: c | {"format": None}),
-    "env-number": edited(env=3), "env-none": edited(env=None), "env-unknown": edited(env="Nope-v0"), "env-empty": edited(env=""),
-    "env-other": edited(env="Pendulum-v1"), "env-akin": edited(env="Acrobot-v1"), "hidden": edited(hidden="5"),
-    "hidden-bad": edited(hidden="x"), "hidden-list": edited(hidden=[4]), "seed": edited(seed=7), "seed-text": edited(seed="7"),
-    "seed-half": edited(seed=0.5), "seed-minus": edited(seed=-1), "seed-true": edited(seed=True), "seed-none": edited(seed=None),
-    "unknown": edited(colour="red"), "kl": edited(max_kl=0.5), "kl-nan": edited(max_kl=float("nan")), "kl-text": edited(max_kl="0.01"),
-    "kl-inf": edited(max_kl=float("inf")), "algorithm": edited(algorithm="nope"), "algorithm-module": edited(algorithm="os:path"),
-    "algorithm-number": edited(algorithm=3), "critic": edited(critic="mlp"), "critic-bad": edited(critic="deep"),
-    "requests": edited(requests="segments"), "clip": edited(filter_clip=5.0), "discount": edited(discount=2),
-    "steps": edited(steps_per_update=0), "total": edited(total_steps="many"), "every": edited(checkpoint_every="never"),
-    "other-run": from_run("seed", "config.json"), "other-env": from_run("env", "config.json"),
-}  # fmt: skip
+    "env-number": edited(env=3),
+    "env-none": edited(env=None),
+    "env-unknown": edited(env="Nope-v0"),
+    "env-empty": edited(env=""),
+    "env-other": edited(env="Pendulum-v1"),
+    "env-akin": edited(env="Acrobot-v1"),
+    "hidden": edited(hidden="5"),
+    "hidden-bad": edited(hidden="x"),
+    "hidden-list": edited(hidden=[4]),
+    "seed": edited(seed=7),
+    "seed-text": edited(seed="7"),
+    "seed-half": edited(seed=0.5),
+    "seed-minus": edited(seed=-1),
+    "seed-true": edited(seed=True),
+    "seed-none": edited(seed=None),
+    "unknown": edited(colour="red"),
+    "kl": edited(max_kl=0.5),
+    "kl-nan": edited(max_kl=float("nan")),
+    "kl-text": edited(max_kl="0.01"),
+    "kl-inf": edited(max_kl=float("inf")),
+    "algorithm": edited(algorithm="nope"),
+    "algorithm-module": edited(algorithm="os:path"),
+    "algorithm-number": edited(algorithm=3),
+    "critic": edited(critic="mlp"),
+    "critic-bad": edited(critic="deep"),
+    "requests": edited(requests="segments"),
+    "clip": edited(filter_clip=5.0),
+    "discount": edited(discount=2),
+    "steps": edited(steps_per_update=0),
+    "total": edited(total_steps="many"),
+    "every": edited(checkpoint_every="never"),
+    "other-run": from_run("seed", "config.json"),
+    "other-env": from_run("env", "config.json"),
+}
 CHECKPOINT = {
-    "folder": lambda f: [folder_instead(name)(f) for name in CHECKPOINTS], "empty": with_file(NPZ, lambda old: b""),
-    "half": with_file(NPZ, lambda old: old[: len(old) // 2]), "tail": with_file(NPZ, lambda old: old[len(old) // 2 :]),
+    "missing": no_file(*CHECKPOINTS),
+    "folder": lambda f: [folder_instead(name)(f) for name in CHECKPOINTS],
+    "empty": with_file(NPZ, lambda old: b""),
+    "half": with_file(NPZ, lambda old: old[: len(old) // 2]),
+    "tail": with_file(NPZ, lambda old: old[len(old) // 2 :]),
     "byte": with_file(NPZ, lambda old: old[:400] + bytes([old[400] ^ 255]) + old[401:]),
-    "text": with_file(NPZ, lambda old: b"theta = 3"), "binary": with_file(NPZ, lambda old: bytes(range(256)) * 9),
-    "npy": with_file(NPZ, one_array), "pickle": with_file(NPZ, lambda old: pickle.dumps(Bomb())),
-    "zip-empty": with_file(NPZ, lambda old: zipped()), "zip-of-text": with_file(NPZ, lambda old: zipped(theta="3")),
+    "text": with_file(NPZ, lambda old: b"theta = 3"),
+    "binary": with_file(NPZ, lambda old: bytes(range(256)) * 9),
+    "npy": with_file(NPZ, one_array),
+    "pickle": with_file(NPZ, lambda old: pickle.dumps(Bomb())),
+    "zip-empty": with_file(NPZ, lambda old: zipped()),
+    "zip-of-text": with_file(NPZ, lambda old: zipped(theta="3")),
     "zip-of-pickle": with_file(NPZ, lambda old: zipped(**{"theta.npy": pickle.dumps(Bomb())})),
     "zip-of-half": with_file(NPZ, lambda old: zipped(**{"theta.npy": one_array(0)[:20]})),
-    "theta-pickled": with_arrays(theta=lambda old: np.array([Bomb()], object)), "theta-none": with_arrays(theta=None),
-    "theta-short": with_arrays(theta=lambda old: old[:-1]), "theta-empty": with_arrays(theta=np.zeros(0)),
-    "theta-row": with_arrays(theta=lambda old: old[None]), "theta-nan": with_arrays(theta=lambda old: old * np.nan),
-    "theta-inf": with_arrays(theta=lambda old: old + np.inf), "theta-int": with_arrays(theta=lambda old: old.astype(int)),
-    "theta-text": with_arrays(theta=lambda old: old.astype(str)), "theta-complex": with_arrays(theta=lambda o: o + 1j),
-    "filter-none": with_arrays(run_filter=None), "filter-short": with_arrays(run_filter=np.zeros(3)),
-    "filter-nan": with_arrays(run_filter=lambda old: old * np.nan), "filter-minus": with_arrays(run_filter=lambda old: -old),
-    "filter-no-clip": with_arrays(run_filter=lambda old: old * 0), "counters-none": with_arrays(run_counters=None),
-    "counters-minus": with_arrays(run_counters=np.array([-1, -1])), "counters-far": with_arrays(run_counters=np.array([10**9, 5])),
-    "counters-float": with_arrays(run_counters=np.array([1.0, 2.0])), "counters-one": with_arrays(run_counters=np.array([1])),
-    "length-none": with_arrays(run_mean_length=None), "length-0": with_arrays(run_mean_length=np.zeros(1)),
-    "length-nan": with_arrays(run_mean_length=np.full(1, np.nan)), "time-none": with_arrays(run_time_s=None),
-    "time-nan": with_arrays(run_time_s=np.full(1, np.nan)), "settings-none": with_arrays(run_settings=None),
-    "settings-other": with_arrays(run_settings=lambda old: old + 1), "critic-none": with_arrays(critic_coefficients=None),
-    "critic-short": with_arrays(critic_coefficients=np.zeros(2)), "critic-nan": with_arrays(critic_coefficients=lambda o: o * np.nan),
-    "critic-text": with_arrays(critic_coefficients=lambda old: old.astype(str)), "adaptive-none": with_arrays(adaptive=None),
-    "adaptive-short": with_arrays(adaptive=np.zeros(2)), "adaptive-nan": with_arrays(adaptive=np.full(3, np.nan)),
-    "adaptive-text": with_arrays(adaptive=np.array(["a", "b", "c"])), "more": with_arrays(secret=np.zeros(3)),
-    "adaptive-0": with_arrays(adaptive=np.zeros(3)), "returns-text": with_arrays(adaptive_returns=np.array(["a"])),
-    "other-seed": from_run("seed", *CHECKPOINTS), "other-env": from_run("env", *CHECKPOINTS),
-}  # fmt: skip
+    "theta-pickled": with_arrays(theta=lambda old: np.array([Bomb()], object)),
+    "theta-none": with_arrays(theta=None),
+    "theta-short": with_arrays(theta=lambda old: old[:-1]),
+    "theta-empty": with_arrays(theta=np.zeros(0)),
+    "theta-row": with_arrays(theta=lambda old: old[None]),
+    "theta-nan": with_arrays(theta=lambda old: old * np.nan),
+    "theta-inf": with_arrays(theta=lambda old: old + np.inf),
+    "theta-int": with_arrays(theta=lambda old: old.astype(int)),
+    "theta-text": with_arrays(theta=lambda old: old.astype(str)),
+    "theta-complex": with_arrays(theta=lambda o: o + 1j),
+    "filter-none": with_arrays(run_filter=None),
+    "filter-short": with_arrays(run_filter=np.zeros(3)),
+    "filter-nan": with_arrays(run_filter=lambda old: old * np.nan),
+    "filter-minus": with_arrays(run_filter=lambda old: -old),
+    "filter-no-clip": with_arrays(run_filter=lambda old: old * 0),
+    "counters-none": with_arrays(run_counters=None),
+    "counters-minus": with_arrays(run_counters=np.array([-1, -1])),
+    "counters-float": with_arrays(run_counters=np.array([1.0, 2.0])),
+    "counters-one": with_arrays(run_counters=np.array([1])),
+    "length-none": with_arrays(run_mean_length=None),
+    "length-0": with_arrays(run_mean_length=np.zeros(1)),
+    "length-nan": with_arrays(run_mean_length=np.full(1, np.nan)),
+    "time-none": with_arrays(run_time_s=None),
+    "time-nan": with_arrays(run_time_s=np.full(1, np.nan)),
+    "settings-none": with_arrays(run_settings=None),
+    "settings-other": with_arrays(run_settings=lambda old: old + 1),
+    "critic-none": with_arrays(critic_coefficients=None),
+    "critic-short": with_arrays(critic_coefficients=np.zeros(2)),
+    "critic-nan": with_arrays(critic_coefficients=lambda o: o * np.nan),
+    "critic-text": with_arrays(critic_coefficients=lambda old: old.astype(str)),
+    "adaptive-none": with_arrays(adaptive=None),
+    "adaptive-short": with_arrays(adaptive=np.zeros(2)),
+    "adaptive-nan": with_arrays(adaptive=np.full(3, np.nan)),
+    "adaptive-text": with_arrays(adaptive=np.array(["a", "b", "c"])),
+    "more": with_arrays(secret=np.zeros(3)),
+    "adaptive-0": with_arrays(adaptive=np.zeros(3)),
+    "returns-text": with_arrays(adaptive_returns=np.array(["a"])),
+    "other-seed": from_run("seed", *CHECKPOINTS),
+    "other-env": from_run("env", *CHECKPOINTS),
+}
 LOG = {
-    "missing": no_file(CSV), "folder": folder_instead(CSV), "empty": with_file(CSV, lambda old: b""), "header": rows(lambda r: r[:1]),
-    "binary": with_file(CSV, lambda old: bytes(range(256))), "last": rows(lambda r: r[:-1]), "first": rows(lambda r: r[:1] + r[2:]),
-    "half": with_file(CSV, lambda old: old[:-30]), "twice": rows(lambda r: r[:2] + r[1:]), "order": rows(lambda r: r[:1] + r[:0:-1]),
-    "no-header": rows(lambda r: r[1:]), "renamed": rows(lambda r: [r[0].replace("kl,", "k,"), *r[1:]]),
-    "narrow": rows(lambda r: [line.rpartition(",")[0] for line in r]), "wide": rows(lambda r: [line + ",1" for line in r]),
-    "long": rows(lambda r: [*r[:2], r[2] + "9" * 200_000, *r[3:]]), "words": rows(lambda r: [r[0], *(",".join(["1", "x", *x.split(",")[2:]]) for x in r[1:])]),
-    "quotes": rows(lambda r: [r[0], '"' + r[1], *r[2:]]), "html": with_file(CSV, lambda old: b"<html></html>"),
+    "counters-far": with_arrays(run_counters=np.array([10**9, 5])),
+    "missing": no_file(CSV),
+    "folder": folder_instead(CSV),
+    "empty": with_file(CSV, lambda old: b""),
+    "header": rows(lambda r: r[:1]),
+    "binary": with_file(CSV, lambda old: bytes(range(256))),
+    "last": rows(lambda r: r[:-1]),
+    "first": rows(lambda r: r[:1] + r[2:]),
+    "half": with_file(CSV, lambda old: old[:-30]),
+    "twice": rows(lambda r: r[:2] + r[1:]),
+    "order": rows(lambda r: r[:1] + r[:0:-1]),
+    "no-header": rows(lambda r: r[1:]),
+    "renamed": rows(lambda r: [r[0].replace("kl,", "k,"), *r[1:]]),
+    "narrow": rows(lambda r: [line.rpartition(",")[0] for line in r]),
+    "wide": rows(lambda r: [line + ",1" for line in r]),
+    "long": rows(lambda r: [*r[:2], r[2] + "9" * 200_000, *r[3:]]),
+    "words": rows(lambda r: [r[0], *(",".join(["1", "x", *x.split(",")[2:]]) for x in r[1:])]),
+    "quotes": rows(lambda r: [r[0], '"' + r[1], *r[2:]]),
+    "html": with_file(CSV, lambda old: b"<html></html>"),
     "other": from_run("env", CSV),
-}  # fmt: skip
-DAMAGES = {f"{file}-{name}": damage for file, table in (("config", CONFIG), ("checkpoint", CHECKPOINT), ("log", LOG))
-           for name, damage in table.items()}  # fmt: skip
+}
+DAMAGES = {
+    f"{file}-{name}": damage
+    for file, table in (("config", CONFIG), ("checkpoint", CHECKPOINT), ("log", LOG))
+    for name, damage in table.items()
+}
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -390,11 +541,15 @@ def test_a_run_that_was_damaged(name, runs, tmp_path):
 
 
 FINE = {
-    "newest": lambda f: (f / NPZ).write_bytes(b""), "before": lambda f: (f / CHECKPOINTS[1]).write_bytes(b"x"),
-    "no-newest": no_file(NPZ), "none": no_file(*CHECKPOINTS), "more-rows": rows(lambda r: [*r, r[-1]]),
-    "half-a-row-more": with_file(CSV, lambda old: old + b"4,16"), "picture": lambda f: (f / "learning_curve.png").write_text(""),
-    "failure": lambda f: (f / "failure.txt").write_text("rank 0"), "rest": lambda f: (f / "checkpoint.npz.tmp").write_text(""),
-}  # fmt: skip
+    "newest": lambda f: (f / NPZ).write_bytes(b""),
+    "before": lambda f: (f / CHECKPOINTS[1]).write_bytes(b"x"),
+    "no-newest": no_file(NPZ),
+    "more-rows": rows(lambda r: [*r, r[-1]]),
+    "half-a-row-more": with_file(CSV, lambda old: old + b"4,16"),
+    "picture": lambda f: (f / "learning_curve.png").write_text(""),
+    "failure": lambda f: (f / "failure.txt").write_text("rank 0"),
+    "rest": lambda f: (f / "checkpoint.npz.tmp").write_text(""),
+}
 
 
 @pytest.mark.parametrize("name", FINE)
@@ -409,10 +564,24 @@ def test_a_run_that_can_go_on(name, runs, tmp_path):
     assert [int(line.split(",")[0]) for line in (folder / CSV).read_text().splitlines()[1:]][:4] == [1, 2, 3, 4]
 
 
-CHANGED = {"preset": ("--preset", "paper"), "seed": ("--seed", 3), "env": ("--env", "Pendulum-v1"), "kl": ("--max-kl", 0.5),
-           "hidden": ("--hidden", "8"), "algorithm": ("--algorithm", "x"), "steps": ("--steps-per-update", 50), "total": ("--total-steps", 0),
-           "flag": ("--steps", 5), "requests": ("--requests", "segments"), "learner": ("--learner", "x"), "clip": ("--filter-clip", 5),
-           "critic": ("--critic", "mlp"), "every": ("--checkpoint-every", "0"), "num": ("--num-envs", 5), "lanes": ("--lanes", 5)}  # fmt: skip
+CHANGED = {
+    "preset": ("--preset", "paper"),
+    "seed": ("--seed", 3),
+    "env": ("--env", "Pendulum-v1"),
+    "kl": ("--max-kl", 0.5),
+    "hidden": ("--hidden", "8"),
+    "algorithm": ("--algorithm", "x"),
+    "steps": ("--steps-per-update", 50),
+    "total": ("--total-steps", 0),
+    "flag": ("--steps", 5),
+    "requests": ("--requests", "segments"),
+    "learner": ("--learner", "x"),
+    "clip": ("--filter-clip", 5),
+    "critic": ("--critic", "mlp"),
+    "every": ("--checkpoint-every", "0"),
+    "num": ("--num-envs", 5),
+    "lanes": ("--lanes", 5),
+}
 
 
 @pytest.mark.parametrize("name", CHANGED)
@@ -450,7 +619,7 @@ watchdog.dismiss()
 
 def test_two_ranks_hear_the_same(runs, tmp_path):
     """One job, dozens of bad inputs: every rank refuses each with the same words, and none waits for another."""
-    cases = [["--out", str(tmp_path / "run"), "--env", env] for env in ENVS]
+    cases = [["--out", str(tmp_path / "run"), f"--env={env}"] for env in ENVS]
     cases += [
         ["--out", str(tmp_path / "run"), *words] for words, _ in LINES.values() if not {"--out", "--resume"} & {*words}
     ]

@@ -109,9 +109,13 @@ class TRPO:
         self.theta = arrays["theta"]
         steps, max_kl, before = arrays["adaptive"].tolist()
         returns = tuple(arrays["adaptive_returns"].tolist())
+        if not (1 <= steps < np.inf and 0 < max_kl < np.inf):
+            raise ValueError(f"{steps:g} steps/update with max-KL {max_kl:g}")
         self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
         critic_state = {name: arrays[CRITIC + name] for name in self.critic_state}
         for name, array in self.critic_state.items():
+            if not np.all(np.isfinite(critic_state[name])):
+                raise ValueError(f"critic_{name} is not finite")
             if critic_state[name].shape != array.shape:
                 raise ValueError(f"critic_{name} of shape {critic_state[name].shape}, where {array.shape} is needed")
         self.critic_state = critic_state

@@ -27,7 +27,6 @@ SHOWN = ("iteration_s", "collect_s", "update_s")
 COLUMNS = ("ranks", "round", "update", "steps", *SECONDS)
 OURS = ("--out", "--resume", "--total-steps", "--steps-per-update", "--env", "--algorithm", "--preset", "--trace")
 Row = dict[str, float]
-MOST_RANKS = 1024
 
 
 def make_parser(name: str) -> RootParser:
@@ -67,8 +66,8 @@ def checked(args: Any) -> list[int]:
     ranks = sorted({int(part) for part in text.split(",")})
     if ranks[0] != 1:
         raise BadInput(f"--ranks {text} lacks 1, with which the others are compared")
-    if ranks[-1] > MOST_RANKS:
-        raise BadInput(f"--ranks {text}: more than {MOST_RANKS} would bring this machine down")
+    if ranks[-1] > 1024:
+        raise BadInput(f"--ranks {text}: more than 1024 would bring this machine down")
     settings = parse(train_arguments(args, 1)).choice().common
     for number in ranks:
         check_ranks(settings, number)

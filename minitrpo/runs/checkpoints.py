@@ -14,6 +14,8 @@ from minitrpo.runs.settings import Choice, chosen
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
 
+NUMBERS = "biufc"  # kinds of dtypes
+
 
 def recorded(folder: RunFolder) -> Choice:
     """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
@@ -68,6 +70,9 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
     if own.keys() != fresh.keys():
         odd = min(own.keys() ^ fresh.keys())
         raise BadInput(f"the checkpoint does not fit {choice.common.algorithm}: see {odd!r}; it belongs to another run")
+    for name, array in own.items():
+        if np.asarray(fresh[name]).dtype.kind in NUMBERS and array.dtype.kind not in NUMBERS:
+            raise BadInput(f"the checkpoint has {name} of {array.dtype}, which are no numbers: it was changed")
     try:
         algorithm.restore(own)
     except Exception as error:

@@ -141,13 +141,12 @@ class RunFolder:
             with place.open(newline="") as file:
                 header, *rows = list(csv.reader(file))
             rows = [row for row in rows[:iteration] if len(row) == len(header)]
-            numbers = [row[header.index("iteration")] for row in rows]
-            _ = [float(row[header.index(name)]) for row in rows for name in FIRST]
+            numbers = [[float(row[header.index(name)]) for name in FIRST][0] for row in rows]
         except (OSError, ValueError, IndexError, csv.Error) as error:
             raise BadInput(f"{place} is damaged: it is not the log of a run") from error
         if header != list(columns):
             raise BadInput(f"{place} has other columns than this run: it was changed, or is another run's or version's")
-        if numbers != [str(i + 1) for i in range(iteration)]:
+        if len(numbers) < iteration or numbers != list(range(1, iteration + 1)):
             raise BadInput(
                 f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
                 "it was changed; put back the file that belongs to this run"
@@ -168,7 +167,7 @@ class RunFolder:
         write_atomically(newest, content.getvalue())
 
     def load_checkpoint(self) -> dict[str, Array]:
-        """Return the arrays of the newest checkpoint; see `checkpoints`."""
+        """Return the arrays of the newest checkpoint."""
         return self.checkpoint()[0]
 
     def checkpoint(self) -> tuple[dict[str, Array], str]:

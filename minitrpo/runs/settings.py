@@ -139,13 +139,13 @@ def chosen(values: dict[str, Any]) -> Choice:
     """Return the settings with these values, checked; BadInput for one that is unknown or outside its limits."""
     common_names = {f.name for f in fields(Settings)}
     common = Settings(**{name: value for name, value in values.items() if name in common_names})
+    check_options(common)
     algorithm = algorithm_of(common.algorithm)
     own = {name: value for name, value in values.items() if name not in common_names}
     unknown = own.keys() - {f.name for f in fields(algorithm.Settings)}
     if unknown:
         raise BadInput(f"{common.algorithm} has no setting {flag(min(unknown))}")
     choice = Choice(common, algorithm, algorithm.Settings(**own))
-    check_options(choice.common)
     check_options(choice.own)
     if common.learner == "sharded" and not hasattr(algorithm, "assist"):
         raise BadInput(

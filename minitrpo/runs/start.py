@@ -56,8 +56,10 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
     checkpoint, note = folder.checkpoint()
     if checkpoint:
         check_settings(choice, checkpoint, folder)
-        folder.check_log(iteration_of(checkpoint), choice.columns)
-    else:
+    folder.check_log(iteration_of(checkpoint), choice.columns)
+    if not checkpoint and folder.rows():
+        raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
+    if not checkpoint:
         note = "note: the run to resume had not got as far as its first checkpoint; it begins again"
     return choice.flat(), checkpoint, note
 

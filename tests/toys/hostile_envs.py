@@ -141,8 +141,9 @@ RESULTS = {"none": None, "observation": np.ones(3), "old-four": (np.ones(3), 1.0
            "list": [np.ones(3), 1.0, False, False, {}], "generator": iter(()), "unshowable": Exception}  # fmt: skip
 for name, value in RESULTS.items():
     hostile(f"step-returns-{name}", 1, "step returned", step=later_on(lambda s, a, r, value=value: value))
-RESETS = {"none": None, "old": np.ones(3), "old-two": np.ones(2), "list": [np.ones(3), {}], 
-          "three": (np.ones(3), {}, 0), "info-none": (np.ones(3), None), "shape": (np.ones(4), {}), "dict": {}, "text": ("abc", {})}  # fmt: skip
+RESETS = {"none": None, "old": np.ones(3), "old-two": np.ones(2), "list": [np.ones(3), {}],
+          "three": (np.ones(3), {}, 0), "info-none": (np.ones(3), None), "shape": (np.ones(4), {}),
+          "dict": {}, "text": ("abc", {})}  # fmt: skip
 for name, value in RESETS.items():
     hostile(f"reset-returns-{name}", 1, "reset returned", reset=lambda self, value=value, **_: value)
 
@@ -421,6 +422,8 @@ for name, action in SIDE_EFFECTS.items():
     hostile(f"odd-{name}", step=doing(action))
 hostile("odd-chdir-in-constructor", __init__=lambda self, **_: os.chdir("/"))
 hostile("odd-chdir-in-reset", reset=lambda self, **k: (os.chdir("/"), Walk.reset(self, **k))[1])
+hostile("odd-leaves-a-thread", 0, "", "slow", arguments=("--total-steps", 10),
+        step=doing(threading.Thread(target=time.sleep, args=(1000,)).start))  # fmt: skip
 hostile("closes-stdout", 1, "stdout", "mute", step=doing(lambda: sys.stdout.close()))
 hostile("closes-stderr", 0, "", "mute", step=doing(lambda: sys.stderr.close()))
 hostile("closes-descriptor-1", 1, "stdout", "mute", step=doing(lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)))
