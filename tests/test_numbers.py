@@ -1,4 +1,4 @@
-"""The public functions on finite numbers give finite numbers; on what makes no sense, a clear error or a defined value."""
+"""The public functions on finite numbers give finite numbers; what makes no sense has a defined value or error."""
 
 import numpy as np
 import pytest

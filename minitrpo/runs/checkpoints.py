@@ -8,6 +8,7 @@ from minitrpo.errors import BadInput, told
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.policies import Array
+from minitrpo.runs.actor import unfinished_slots
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import OWN
 from minitrpo.runs.settings import Choice, chosen
@@ -93,6 +94,6 @@ def _check_unfinished(checkpoint: dict[str, Array], choice: Choice) -> None:
     names = ("numbers", "lengths", "actions", "observations")
     numbers, lengths, actions, observations = (checkpoint.get(UNFINISHED + name, np.zeros(0)) for name in names)
     iteration = int(checkpoint[OWN + "counters"][0])
-    slots = choice.common.num_envs if choice.common.requests != "episodes" and iteration > 0 else 0
+    slots = unfinished_slots(choice.common) if iteration > 0 else 0
     if not len(numbers) == len(lengths) == len(observations) == slots or len(actions) != int(np.sum(lengths)):
         raise BadInput(f"the checkpoint does not have the unfinished episodes of {slots} environments: it is damaged")

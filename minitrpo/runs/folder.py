@@ -140,8 +140,8 @@ class RunFolder:
         try:
             with place.open(newline="") as file:
                 header, *rows = list(csv.reader(file))
-            rows = [row for row in rows[:iteration] if len(row) == len(header)]
-            numbers = [[float(row[header.index(name)]) for name in FIRST][0] for row in rows]
+            whole = [row for row in rows[:iteration] if len(row) == len(header)]
+            numbers, *_ = [[float(row[header.index(name)]) for row in whole] for name in FIRST]
         except (OSError, ValueError, IndexError, csv.Error) as error:
             raise BadInput(f"{place} is damaged: it is not the log of a run") from error
         if header != list(columns):

@@ -447,14 +447,23 @@ for name in ("kills-itself", "leaves"):
     hostile(f"reset-{name}", -1, "was killed or crashed", "crash", reset=lambda s, action=action, **k: action())
     hostile(f"constructor-{name}", -1, "was killed or crashed in the constructor", "crash",
             __init__=lambda self, action=action, **_: action())  # fmt: skip
-ASLEEP = {"sleep": lambda *_, **__: time.sleep(1000), "busy": lambda *_, **__: all(iter(lambda: True, False))}
-for name, action in ASLEEP.items():
-    hostile(
-        f"step-hangs-{name}", -9, "is stuck: no environment step for 1 s while playing", "hang", step=later_on(action)
-    )
-    hostile(f"reset-hangs-{name}", -9, "is stuck: reset has not returned for 1 s", "hang", reset=action)
-    hostile(f"constructor-hangs-{name}", -9, "is stuck: constructor has not returned for 1 s", "hang", __init__=action)
-    hostile(f"close-hangs-{name}", -9, "is stuck: close has not returned for 1 s", "hang", close=action)
+
+
+def sleep(*_, **__):
+    time.sleep(1000)
+
+
+def run_for_ever(*_, **__):
+    while True:
+        pass
+
+
+for name, action in (("sleep", sleep), ("busy", run_for_ever)):
+    words = "is stuck: no environment step for 1 s while playing"
+    hostile(f"step-hangs-{name}", -9, words, "hang", step=later_on(action))
+hostile("reset-hangs", -9, "is stuck: reset has not returned for 1 s", "hang", reset=sleep)
+hostile("constructor-hangs", -9, "is stuck: constructor has not returned for 1 s", "hang", __init__=sleep)
+hostile("close-hangs", -9, "is stuck: close has not returned for 1 s", "hang", close=sleep)
 
 
 def patient(self, *_, **__):
@@ -464,7 +473,7 @@ def patient(self, *_, **__):
 
 
 hostile("step-hangs-and-catches-all", -9, "is stuck: no environment step", "hang", step=patient)
-hostile("step-hangs-early", -9, "is stuck: no environment step for 1 s in the step", "hang", step=ASLEEP["sleep"])
+hostile("step-hangs-early", -9, "is stuck: no environment step for 1 s in the step", "hang", step=sleep)
 hostile("step-segfault-early", -1, "was killed or crashed in the step", "crash", step=doing(CRASHES["segfault"], 1))
 
 
