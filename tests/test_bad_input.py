@@ -123,5 +123,5 @@ def test_an_unknown_command_names_those_there_are():
 def test_a_command_calls_itself_what_was_typed(tmp_path):
     outcome = run("train", "--max-kl", "-1", ranks=2, cwd=tmp_path)
     assert outcome.code == 2
-    assert outcome.err == "minitrpo train: --max-kl must be positive, not -1.0\n"
+    assert outcome.err == "minitrpo train: --max-kl must lie in (0, 1000], not -1.0\n"
     assert list(tmp_path.iterdir()) == []
