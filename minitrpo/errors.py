@@ -1,6 +1,8 @@
 """What can go wrong for a user: a request that cannot be met, an episode that failed, an algorithm's own mistake."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 class BadInput(ValueError):
@@ -26,3 +28,23 @@ class EpisodeFailed(RuntimeError):
             f"{self.env} failed in episode {self.episode} of iteration {self.iteration} "
             f"(reset seed {self.seed}): {self.cause}"
         )
+
+
+def told(error: BaseException) -> str:
+    """Return what an error is and says, on one line."""
+    return f"{type(error).__name__}: {one_line(error)}"
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's message on one line, however long it is, and if it has none."""
+    return shown(error, str, 300)
+
+
+def shown(value: Any, text_of: Callable[[Any], str] = repr, most: int = 60) -> str:
+    """Return a value of a user's for a message, in a few words."""
+    try:
+        words = text_of(value)[: 10 * most].split()
+        text = "".join(c if c.isprintable() else "?" for c in " ".join(words))
+    except Exception:
+        return f"({type(value).__name__} without a text of its own)"
+    return text if len(text) <= most else f"{text[: most - 3]}..."

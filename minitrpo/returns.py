@@ -64,7 +64,7 @@ def n_step_returns(rewards: Array, next_values: Array, last: Array, discount: fl
     returns = rewards + discount * next_values  # one step
     for _ in range(n - 1):  # an n-step return is r_t plus the discounted (n-1)-step return of t+1
         longer = rewards[:-1] + discount * returns[1:]
-        returns = np.append(np.where(last[:-1], returns[:-1], longer), returns[-1])
+        returns = np.append(np.where(last[:-1], returns[:-1], longer), returns[-1:])
     return returns
 
 

@@ -38,7 +38,8 @@ def run(script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None
     """
     launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(TOYS)}
+    own = os.pathsep.join([str(TOYS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": own}
     program = [str(SCRIPTS / script)] if script.endswith(".py") else ["-m", "minitrpo", script]
     command = [*launcher, sys.executable, *program, *map(str, arguments)]
     done = subprocess.run(

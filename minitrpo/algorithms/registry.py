@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from minitrpo.algorithms.interface import defect
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, told
 
 DEFAULT = "trpo"
 ALGORITHMS = {
@@ -38,9 +38,12 @@ def _imported(module: str, name: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(module)
-    except Exception as error:  # a module of a user's fails in any way
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise BadInput(f"--algorithm {name}: cannot import {module}: {why}; python looks in {os.getcwd()}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module of a user's fails in any way
+        raise BadInput(
+            f"--algorithm {name}: cannot import {module}: {told(error)}; python looks in {os.getcwd()}"
+        ) from error
 
 
 def _file_of(module: Any) -> str:

@@ -80,7 +80,7 @@ class TRPO:
             self.context.comm.broadcast(samples | {CRITIC + name: array for name, array in self.critic_state.items()})
         max_kl = self.adaptive.max_kl
         self.theta, report = self._step_policy(self.theta, samples)
-        self.critic_state = self._fit_critic(samples, self.critic_state, rng)
+        self._take_over(self._fit_critic(samples, self.critic_state, rng))
         self._adapt(batch["returns"][batch["ended"]])
         return row(report, max_kl, explained)
 
@@ -109,8 +109,16 @@ class TRPO:
         self.theta = arrays["theta"]
         steps, max_kl, before = arrays["adaptive"].tolist()
         returns = tuple(arrays["adaptive_returns"].tolist())
+        if not (1 <= steps < np.inf and 0 < max_kl < np.inf):
+            raise ValueError(f"{steps:g} steps/update with max-KL {max_kl:g}")
         self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
-        self.critic_state = {name: arrays[CRITIC + name] for name in self.critic_state}
+        critic_state = {name: arrays[CRITIC + name] for name in self.critic_state}
+        for name, array in self.critic_state.items():
+            if not np.all(np.isfinite(critic_state[name])):
+                raise ValueError(f"critic_{name} is not finite")
+            if critic_state[name].shape != array.shape:
+                raise ValueError(f"critic_{name} of shape {critic_state[name].shape}, where {array.shape} is needed")
+        self.critic_state = critic_state
 
     def _advantages(self, batch: Arrays) -> tuple[Array, Array, float]:
         """Return standardised advantages, value targets (N,), and how much of them the previous fit explains."""
@@ -137,6 +145,13 @@ class TRPO:
                 state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
         with self.context.span("broadcast"):
             return self.context.comm.broadcast(state, self._critic_root)
+
+    def _take_over(self, fitted: Arrays) -> None:
+        """Replace the critic, unless its fit went wrong: a critic that is not finite would stay so for ever."""
+        if all(np.all(np.isfinite(array)) for array in fitted.values()):
+            self.critic_state = fitted
+        else:
+            self.context.note("the critic's fit is not finite, the one before is kept: --critic-step-size is too large")
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "none" or len(returns) == 0:

@@ -15,7 +15,7 @@ class TRPOSettings:
     """What TRPO can be told."""
 
     max_kl: float = option(
-        0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0
+        0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0, most=1e3
     )
     adapt: str = option("none", "what to adapt while learning", "Frans 2016", ("none", "steps", "kl", "both"))
     margin: float = option(
@@ -34,9 +34,11 @@ class TRPOSettings:
     critic_minibatch: int = option(
         256, "steps per critic minibatch, a multiple of 4 or the next one", "rl-zoo: 128", least=1
     )
-    critic_step_size: float = option(2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0)
+    critic_step_size: float = option(2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0, most=1)
     cg_iterations: int = option(10, "conjugate-gradient iterations", "TRPO paper", least=1)
-    cg_damping: float = option(0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines", least=0)
+    cg_damping: float = option(
+        0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines", least=0, most=1e6
+    )
     fisher_fraction: float = option(
         0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1
     )
@@ -45,8 +47,12 @@ class TRPOSettings:
         RULE.steps_by, "steps/update that a decision adds or removes", "his runs: 300", least=1
     )
     adapt_kl_by: float = option(RULE.kl_by, "max-KL that a decision adds or removes", "his runs: 0.0005", above=0)
-    adapt_min_steps: int = option(RULE.steps_limits[0], "adapted steps/update stay above", "Frans 2016", least=1)
-    adapt_max_steps: int = option(RULE.steps_limits[1], "adapted steps/update stay below", "Frans 2016", least=1)
+    adapt_min_steps: int = option(
+        RULE.steps_limits[0], "adapted steps/update stay above", "Frans 2016", least=1, most=10**9
+    )
+    adapt_max_steps: int = option(
+        RULE.steps_limits[1], "adapted steps/update stay below", "Frans 2016", least=1, most=10**9
+    )
     adapt_min_kl: float = option(RULE.kl_limits[0], "adapted max-KL stays above", "his code: 0.001", above=0)
     adapt_max_kl: float = option(RULE.kl_limits[1], "adapted max-KL stays below", "his code: 0.01, from 0.001", above=0)
 

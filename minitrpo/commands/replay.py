@@ -21,6 +21,9 @@ def main(words: list[str] | None = None) -> int:
     )
     try:
         args = parser.parse_args(words)
+        for option in ("episode", "iteration"):
+            if (getattr(args, option) or 0) < 0:
+                raise BadInput(f"{option} must be 0 or more, not {getattr(args, option)}")
         print(replay(RunFolder.open(args.run), args.episode, args.iteration))
     except BadInput as error:
         return refuse(name, error)

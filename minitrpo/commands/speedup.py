@@ -14,6 +14,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import RANK_VARIABLES
 from minitrpo.parallel.speedup import cores, interval
+from minitrpo.runs.actor import check_ranks
 from minitrpo.runs.command_line import RootParser, parse, presets, refuse, whole
 from minitrpo.runs.files import write_atomically
 from minitrpo.runs.jobs import JobFailed, flags
@@ -65,7 +66,12 @@ def checked(args: Any) -> list[int]:
     ranks = sorted({int(part) for part in text.split(",")})
     if ranks[0] != 1:
         raise BadInput(f"--ranks {text} lacks 1, with which the others are compared")
-    describe(parse(train_arguments(args, 1)).choice().common.env)
+    if ranks[-1] > 1024:
+        raise BadInput(f"--ranks {text}: more than 1024 would bring this machine down")
+    settings = parse(train_arguments(args, 1)).choice().common
+    for number in ranks:
+        check_ranks(settings, number)
+    describe(settings.env)
     return ranks
 
 

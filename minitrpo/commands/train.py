@@ -1,8 +1,10 @@
 """Train a policy with any algorithm of the family, on as many ranks as mpiexec starts."""
 
+import os
 import sys
+from pathlib import Path
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, told
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
@@ -15,15 +17,19 @@ from minitrpo.runs.plots import learning_curve
 from minitrpo.runs.provenance import command, program
 from minitrpo.runs.start import prepare
 
+START = Path.cwd()  # an environment may change the working directory
+
 
 def run(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> None:
     """Do what every rank does: prepare, train, and let the root finish."""
-    context = prepare(arguments, comm)
-    path, settings = str(context.folder.path), context.settings
+    context = prepare(arguments, comm, watchdog)
+    settings = context.settings
+    path = os.path.relpath(context.folder.path, START) if context.folder.path.is_relative_to(START) else ""
+    path = path or str(context.folder.path)
     watchdog.describe(
         env=settings.env,
         seed=settings.seed,
-        run=path,
+        run=str(context.folder.path),
         replay=command("replay", path),
         resume=command("train", "--resume", path, ranks=comm.size),
     )
@@ -44,8 +50,11 @@ def finish(context: RunContext) -> None:
     rows = folder.rows()
     returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
     result = f"last mean return {returns[-1]:.2f}" if returns else "no episode ended"
-    picture = learning_curve(folder, getattr(context.choice.algorithm, "chart", ()))
-    last = rows[-1]
+    try:
+        picture = str(learning_curve(folder, getattr(context.choice.algorithm, "chart", ())))
+    except Exception as error:  # a picture less is no failed run
+        picture = f"no picture could be drawn: {told(error)}"
+    last = rows[-1] if rows else {"env_steps": 0, "time_s": 0.0}
     print(f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, {result}; {picture}")
     print(f"theta sha256: {sha256(theta)}", flush=True)
 

@@ -1,11 +1,15 @@
 """See the policy of a run, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
 
+import os
 import sys
 
 from minitrpo.errors import BadInput, EpisodeFailed
+from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.runs.command_line import RootParser, refuse, whole
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.provenance import program
+
+LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
 
 
 def read(name: str, words: list[str] | None) -> tuple[RunFolder, list[int]]:
@@ -17,12 +21,13 @@ def read(name: str, words: list[str] | None) -> tuple[RunFolder, list[int]]:
     parser.add_argument("--frames", type=whole, default=200, help="at most this many frames (default: 200)")
     parser.add_argument("--pictures", type=whole, default=8, help="pictures in the filmstrip (default: 8)")
     args = parser.parse_args(words)
-    for option in ("steps", "frames", "pictures"):
-        if getattr(args, option) < 1:
-            raise BadInput(f"--{option} must be positive, not {getattr(args, option)}")
-    if args.seed < 0:
-        raise BadInput(f"--seed must be 0 or more, not {args.seed}")
-    return RunFolder.open(args.run), [args.seed, args.steps, args.frames, args.pictures]
+    for option, (least, most) in LIMITS.items():
+        if not least <= getattr(args, option) <= most:
+            raise BadInput(f"--{option} must lie in [{least}, {most}], not {getattr(args, option)}")
+    folder = RunFolder.open(args.run)
+    if not os.access(folder.path, os.W_OK):
+        raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
+    return folder, [args.seed, args.steps, args.frames, args.pictures]
 
 
 def main(words: list[str] | None = None) -> int:
@@ -35,7 +40,7 @@ def main(words: list[str] | None = None) -> int:
         result = film(folder, *numbers)
     except BadInput as error:
         return refuse(name, error)
-    except EpisodeFailed as error:
+    except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     print(f"{result.steps} steps, return {result.episode_return:.2f}; {result.video} and {result.filmstrip}")

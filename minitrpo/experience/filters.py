@@ -42,7 +42,7 @@ class ObservationFilter:
 
     def merged(self, observations: Array) -> "ObservationFilter":
         """Return the filter that has also seen `observations` (N, D)."""
-        return self.merged_moments(len(observations), *moments(observations))
+        return self.merged_moments(len(observations), *moments(observations)) if len(observations) else self
 
     def merged_moments(self, n: int, mean: Array, squares: Array) -> "ObservationFilter":
         """Return the filter that has also seen n observations with these `moments`, (D,) each.

@@ -6,9 +6,17 @@ from minitrpo.experience.vector_env import GymnasiumVectorEnv, VectorEnv
 
 def make_vector_env(spec: EnvironmentSpec, width: int, physics: str = "auto") -> VectorEnv:
     """Return `width` copies of an environment; their bits are the same with physics "auto" and "gymnasium"."""
-    if physics == "auto" and not spec.discrete:
-        from minitrpo.experience.mujoco.vector_env import MujocoVectorEnv, supports  # brings MuJoCo along
+    if is_batched(spec, physics):
+        from minitrpo.experience.mujoco.vector_env import MujocoVectorEnv
 
-        if supports(spec.id):
-            return MujocoVectorEnv(spec, width)
+        return MujocoVectorEnv(spec, width)
     return GymnasiumVectorEnv(spec, width)
+
+
+def is_batched(spec: EnvironmentSpec, physics: str) -> bool:
+    """Return whether MuJoCo steps all copies in one call."""
+    if physics != "auto" or spec.discrete:
+        return False
+    from minitrpo.experience.mujoco.vector_env import supports  # brings MuJoCo along
+
+    return supports(spec.id)

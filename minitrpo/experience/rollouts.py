@@ -37,8 +37,7 @@ class Rollouts:
         width = envs.width
         self.spec, self.policy, self.envs, self.run_seed = spec, policy, envs, run_seed
         self.width = width
-        self.status = (status or RankStatus.on(np.zeros(RankStatus.size(width), np.int64))).of(width)
-        envs.stepping = self.status.stepping
+        self.status = envs.status = (status or RankStatus.private(width)).of(width)
         self.slots = np.zeros(0, np.intp)  # slots in use, ascending
         height = -(-width // ROWS) * ROWS
         self._observations = np.zeros((height, spec.observation_size))
@@ -61,14 +60,15 @@ class Rollouts:
         self.status.iteration[0] = iteration
         self._buffer = self._new_buffer()
         drained = False
+        self.status.busy[0] = 1
         while True:
             while not drained and len(self.slots) < min(concurrency, self.width):
                 number = draw()
                 drained = number is None
                 if number is not None:
                     self._begin(self._free_slot(), iteration, number)
-            self.status.busy[0] = len(self.slots) > 0
             if len(self.slots) == 0:
+                self.status.busy[0] = 0
                 return self._all(fragments)
             for slot, final_observation, terminated in self._tick(act, frozen):
                 fragments.append(self._fragment(slot, final_observation, terminated, not terminated))
@@ -128,7 +128,6 @@ class Rollouts:
                 with self._named_failures():
                     observations, rewards, _, _ = self.envs.step(one, episode.actions[i : i + 1])
                 self._observations[slot], self._returns[slot] = observations[0], self._returns[slot] + rewards[0]
-                self.status.heartbeat[0] += 1
             if not np.array_equal(self._observations[slot], episode.observation):
                 raise self._failure(slot, "the same actions led to another state: it cannot be resumed exactly")
             self._start[slot] = steps
@@ -145,7 +144,6 @@ class Rollouts:
         self._returns[rows] += rewards
         self._buffer.append(self._observations, actions, rows, rewards)
         self._observations[rows] = next_observations
-        self.status.heartbeat[0] += 1
         ended = terminated | truncated
         if not ended.any():
             return []

@@ -1,6 +1,9 @@
 """What a rank is doing, in a few integers that its watchdog can read while the rank hangs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import numpy as np
 
@@ -8,15 +11,26 @@ from minitrpo.policies import Array
 
 IDLE = -1
 MAX_SLOTS = 1024  # of a rank; its watchdog has room for so many
-HEAD = 4  # numbers before those of the slots
+HEAD = 5  # numbers before those of the slots
+
+
+class Doing(IntEnum):
+    """Which call of an environment's a rank is waiting for."""
+
+    NOTHING = 0
+    MAKING = 1
+    RESETTING = 2
+    STEPPING = 3
+    CLOSING = 4
 
 
 @dataclass(frozen=True)
 class RankStatus:
     """What a rank is doing, in plain integers; a watchdog may hold the same memory. Episode number -1: slot idle."""
 
-    busy: Array  # (1,): 1 while environments are at work
-    heartbeat: Array  # (1,): lockstep ticks so far
+    busy: Array  # (1,): 1 while episodes are being played
+    doing: Array  # (1,): the call of an environment's that has not returned
+    heartbeat: Array  # (1,): such calls so far
     stepping: Array  # (1,): the slot whose environment is at work, -1 if that is not known
     iteration: Array  # (1,): the update for which episodes are being collected
     keys: Array  # (W,): the first part of each episode's key: the iteration, or 0 where episodes outlast one
@@ -39,12 +53,36 @@ class RankStatus:
     def reading(cls, memory: Array) -> "RankStatus":
         """Return the status that stands on a vector of int64."""
         width = (len(memory) - HEAD) // 2
-        heads = [memory[i : i + 1] for i in range(HEAD)]
-        return cls(heads[0], heads[1], heads[2], heads[3], memory[HEAD : HEAD + width], memory[HEAD + width :])
+        busy, doing, heartbeat, stepping, iteration = (memory[i : i + 1] for i in range(HEAD))
+        keys, numbers = memory[HEAD : HEAD + width], memory[HEAD + width :]
+        return cls(busy, doing, heartbeat, stepping, iteration, keys, numbers)
 
     def of(self, width: int) -> "RankStatus":
         """Return the same status with `width` slots; it may have more."""
         return replace(self, keys=self.keys[:width], numbers=self.numbers[:width])
+
+    @classmethod
+    def private(cls, width: int = 0) -> "RankStatus":
+        """Return a status that no watchdog reads."""
+        return cls.on(np.zeros(cls.size(width), np.int64))
+
+    def begin(self, call: Doing, slot: int = IDLE) -> None:
+        """Say that an environment is asked for something now: the one in `slot`, or all of them."""
+        self.stepping[0], self.doing[0] = slot, call
+        self.heartbeat[0] += 1
+
+    def end(self) -> None:
+        """Say that it has answered."""
+        self.stepping[0], self.doing[0] = IDLE, Doing.NOTHING
+
+    @contextmanager
+    def at(self, call: Doing) -> Iterator[None]:
+        """Say so for the body of a `with`."""
+        self.begin(call)
+        try:
+            yield
+        finally:
+            self.end()
 
     def episodes(self) -> list[tuple[int, int]]:
         """Return (key, number) of the episode whose environment is at work, or of all that are being played."""

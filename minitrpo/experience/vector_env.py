@@ -1,13 +1,21 @@
 """Several copies of an environment behind one `step`, each in a slot of its own; here with Gymnasium's own step."""
 
 import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
 
-from minitrpo.experience.environments import EnvironmentSpec, make, one_line
+from minitrpo.errors import BadInput, shown, told
+from minitrpo.experience.environments import EnvironmentSpec, make
+from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.policies import Array
+
+HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
+WHOLE = (bool, int, np.bool_, np.integer)
+REAL = (int, float, np.integer, np.floating)
+STEP = "(observation, reward, terminated, truncated, info)"
 
 
 class EnvironmentFailed(RuntimeError):
@@ -22,7 +30,7 @@ class VectorEnv(Protocol):
     """Copies of one environment, one per slot; a slot's numbers never depend on the other slots."""
 
     width: int
-    stepping: Array  # (1,) integers: where to say which slot's environment is at work, -1 if none or all
+    status: RankStatus  # where to say which slot's environment is asked for what
 
     def reset(self, slot: int, seed: int) -> Array: ...
     def step(self, slots: Array, actions: Array) -> tuple[Array, Array, Array, Array]: ...
@@ -35,23 +43,23 @@ class GymnasiumVectorEnv:
     def __init__(self, spec: EnvironmentSpec, width: int) -> None:
         self.spec = spec
         self.width = width
-        self.stepping = np.full(1, -1)
+        self.status = RankStatus.private(width)
         self._environments: dict[int, gymnasium.Env[Any, Any]] = {}
         self._first_action = 0
 
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
         if slot not in self._environments:
-            self.adopt(slot, make(self.spec.id))
-        try:
-            self.stepping[0] = slot
-            observation, _ = self._environments[slot].reset(seed=seed)
-            self.stepping[0] = -1
-        except Exception as error:
-            raise EnvironmentFailed(slot, f"reset raised {type(error).__name__}: {one_line(error)}") from error
-        observation = np.asarray(observation, dtype=np.float64).ravel()
-        if not np.all(np.isfinite(observation)):
-            raise EnvironmentFailed(slot, "reset returned an observation that is not finite")
+            with self.status.at(Doing.MAKING):
+                self.adopt(slot, self._asked(slot, "its constructor", lambda: make(self.spec.id)))
+        self.status.begin(Doing.RESETTING, slot)
+        result = self._asked(slot, "reset", lambda: self._environments[slot].reset(seed=seed))
+        self.status.end()
+        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+            raise EnvironmentFailed(slot, f"reset returned {shown(result)}; it must return (observation, info dict)")
+        observation = self._observation(slot, "reset", result[0])
+        if not np.all(np.abs(observation) <= HUGE):
+            raise EnvironmentFailed(slot, f"reset returned {what_is_wrong(observation, 'an observation')}")
         return observation
 
     def adopt(self, slot: int, env: gymnasium.Env[Any, Any]) -> None:
@@ -66,13 +74,16 @@ class GymnasiumVectorEnv:
         observations = np.empty((k, self.spec.observation_size))
         rewards, terminated, truncated = np.empty(k), np.zeros(k, bool), np.zeros(k, bool)
         for i, (slot, action) in enumerate(zip(slots.tolist(), self.to_environment(actions), strict=True)):
-            self.stepping[0] = slot
+            self.status.begin(Doing.STEPPING, slot)
             try:
-                observation, rewards[i], terminated[i], truncated[i], _ = self._environments[slot].step(action)
-            except Exception as error:
-                raise EnvironmentFailed(slot, f"step raised {type(error).__name__}: {one_line(error)}") from error
-            observations[i] = np.ravel(observation)
-        self.stepping[0] = -1
+                result = self._environments[slot].step(action)
+            except BaseException as error:  # not `_asked`: a call takes a fiftieth of a quick step
+                raise failure(slot, "step", error) from error
+            if not (isinstance(result, tuple) and len(result) == 5):
+                raise EnvironmentFailed(slot, f"step returned {shown(result)}; it must return {STEP}")
+            observation, rewards[i], terminated[i], truncated[i] = self._checked(slot, result)
+            observations[i] = observation
+        self.status.end()
         check_finite(slots, observations, rewards)
         return observations, rewards, terminated, truncated
 
@@ -80,21 +91,97 @@ class GymnasiumVectorEnv:
         """Return the actions as the environment takes them: integers, or [-1, 1] stretched to the bounds, clipped."""
         if self.spec.discrete:
             return (actions + self._first_action).tolist()
-        shape = next(iter(self._environments.values())).action_space.shape or ()
-        return self.spec.stretched(actions).reshape(len(actions), *shape)
+        return self.spec.stretched(actions).reshape(len(actions), *self.spec.action_shape)
 
     def close(self) -> None:
         """Close all environments."""
-        for env in self._environments.values():
-            env.close()
+        for slot, env in self._environments.items():
+            with self.status.at(Doing.CLOSING):
+                self._asked(slot, "close", env.close)
+        self._environments.clear()
+
+    def _checked(self, slot: int, result: Any) -> tuple[Array, float, bool, bool]:
+        """Return what a step returned, of the right kinds; EnvironmentFailed if it is not."""
+        observation, reward, terminated, truncated, info = result
+        for name, value in (("terminated", terminated), ("truncated", truncated)):
+            if not isinstance(value, WHOLE) or value not in (0, 1):
+                raise EnvironmentFailed(slot, f"step returned {name} = {shown(value)}; it must be True or False")
+        if isinstance(reward, bool) or not isinstance(reward, REAL):
+            reward = self._scalar(slot, reward)
+        if not isinstance(info, dict):
+            raise EnvironmentFailed(slot, f"step returned info = {shown(info)}; it must be a dict")
+        return self._observation(slot, "step", observation), as_float(reward), bool(terminated), bool(truncated)
+
+    def _scalar(self, slot: int, reward: Any) -> float:
+        """Return a reward that is an array of one number as that number."""
+        if isinstance(reward, np.ndarray) and reward.ndim == 0 and reward.dtype.kind in "fiu":
+            return float(reward)
+        raise EnvironmentFailed(slot, f"step returned reward = {shown(reward)}; it must be one number")
+
+    def _observation(self, slot: int, call: str, observation: Any) -> Array:
+        """Return an observation as a vector (D,); EnvironmentFailed if it is not what the space announces."""
+        array = observation if type(observation) is np.ndarray else as_array(observation)
+        if array.dtype.kind not in "fiub":
+            raise EnvironmentFailed(slot, f"{call} returned observation {shown(observation)}, not numbers")
+        if array.shape != self.spec.observation_shape:
+            raise EnvironmentFailed(
+                slot,
+                f"{call} returned an observation of shape {array.shape}; its observation_space says "
+                f"{self.spec.observation_shape}",
+            )
+        if array.dtype != np.float64:
+            with np.errstate(over="ignore"):  # of a long double: it becomes infinite, and is refused as such
+                array = array.astype(np.float64)
+        return array.ravel()
+
+    def _asked(self, slot: int, call: str, ask: Callable[[], Any]) -> Any:
+        """Return what an environment answers; whatever it raises becomes EnvironmentFailed."""
+        try:
+            return ask()
+        except BaseException as error:
+            raise failure(slot, call, error) from error
+
+
+def failure(slot: int, call: str, error: BaseException) -> BaseException:
+    """Return what to raise for whatever an environment raised: SystemExit is no end of ours, but Ctrl-C is."""
+    if isinstance(error, KeyboardInterrupt):
+        return error
+    if isinstance(error, BadInput):  # from `make`
+        return EnvironmentFailed(slot, str(error))
+    return EnvironmentFailed(slot, f"{call} raised {told(error)}")
+
+
+def as_array(value: Any) -> Array:
+    """Return a list, a scalar or an array of another class as an array; of objects, if it has no numbers or lacks some.
+
+    numpy would make numbers of texts, dates and the masked entries of an array.
+    """
+    try:
+        return np.asarray(None if np.ma.is_masked(value) else value)
+    except Exception:  # whatever an object of a user's raises when it is looked at
+        return np.asarray(None)
+
+
+def as_float(number: float) -> float:
+    """Return a number as a float; an integer beyond all floats is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def check_finite(slots: Array, observations: Array, rewards: Array) -> None:
-    """Raise EnvironmentFailed for the first slot whose observation or reward is NaN or infinite."""
-    if math.isfinite(observations.sum() + rewards.sum()):
-        return  # a sum of finite numbers may overflow, but no other sum is finite
-    bad = ~(np.isfinite(rewards) & np.isfinite(observations).all(axis=1))
-    if bad.any():
-        i = int(np.argmax(bad))
-        what = "a reward" if not np.isfinite(rewards[i]) else "an observation"
-        raise EnvironmentFailed(int(slots[i]), f"step returned {what} that is not finite")
+    """Raise EnvironmentFailed for the first slot whose observation or reward is NaN, infinite or beyond HUGE."""
+    if np.abs(observations).max() <= HUGE and np.abs(rewards).max() <= HUGE:  # False for NaN, too
+        return
+    for i, slot in enumerate(slots.tolist()):
+        for value, name in ((rewards[i : i + 1], "a reward"), (observations[i], "an observation")):
+            if not np.all(np.abs(value) <= HUGE):
+                raise EnvironmentFailed(slot, f"step returned {what_is_wrong(value, name)}")
+
+
+def what_is_wrong(values: Array, name: str) -> str:
+    """Return why numbers are refused."""
+    if not np.all(np.isfinite(values)):
+        return f"{name} that is not finite"
+    return f"{name} of {float(np.abs(values).max()):.3g}: beyond {HUGE:g}, sums of squares overflow"

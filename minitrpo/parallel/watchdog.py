@@ -10,6 +10,7 @@ import mmap
 import os
 import select
 import signal
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -19,12 +20,21 @@ from typing import Any
 import numpy as np
 
 from minitrpo.experience.randomness import reset_seed
-from minitrpo.experience.status import MAX_SLOTS, RankStatus
-from minitrpo.parallel.comm import launched_rank, launched_size
+            if ready or os.getppid() != parent:  # a child of the environment's may hold the pipe open
+                message = os.read(0, 1) if ready else b""
+                if message in (b"", CRASH):
+                    self._say("crashed" if message else "was killed or crashed")
+                    time.sleep(LINGER if CLAIMS else 0)
+                if message in (b"", HOME, INTERRUPT, CRASH):
 
+LINGER = 1.5  # seconds
+LAUNCHER = os.getppid()  # that of all ranks on this machine
+CLAIMS: list[socket.socket] = []  # held while others may ask
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
-CRASH = b"F"  # how faulthandler begins, "Fatal Python error: Segmentation fault"
+        job, doing = self.job(), Doing(int(self.status.doing[0]))
+        if not self.status.busy[0] and doing is Doing.NOTHING and launched_size() > 1:
+            let_others_speak(job)  # the launcher kills all ranks when one has died: this one was perhaps only waiting
 
 
 class Watchdog:
@@ -84,9 +94,7 @@ class Watchdog:
                 os._exit(0)
         os.close(reading)
         self._hears_crashes = not faulthandler.is_enabled()
-        if (
-            self._hears_crashes
-        ):  # before this rank is dead and the launcher kills the others, whose watchdogs speak, too
+        if self._hears_crashes:  # before the launcher kills the others, whose watchdogs then speak, too
             faulthandler.enable(self._pipe, all_threads=False)
 
     def _guard(self, pipe: int, parent: int, stuck_after: float) -> None:
@@ -99,24 +107,43 @@ class Watchdog:
         heartbeat, since = -1, time.monotonic()
         while True:
             ready, _, _ = select.select([0], [], [], 1.0)
+<<<<<<< HEAD
             if ready:
                 message = os.read(0, 1)
                 if message in (b"", CRASH):
                     self._say("crashed" if message else "was killed or crashed")
                 if message in (b"", HOME, INTERRUPT, CRASH):
+=======
+            if ready or os.getppid() != parent:  # a child of the environment's may hold the pipe open
+                message = os.read(0, 1) if ready else b""
+                if not message:
+                    self._say("was killed or crashed")
+                    time.sleep(LINGER if CLAIMS else 0)
+                if message in (b"", HOME, INTERRUPT):
+>>>>>>> merged
                     return
-            now = int(self.status.heartbeat[0])
-            if now != heartbeat or not self.status.busy[0] or _is_stopped(parent):
+            now, doing = int(self.status.heartbeat[0]), Doing(int(self.status.doing[0]))
+            if now != heartbeat or doing is Doing.NOTHING or _is_stopped(parent):
                 heartbeat, since = now, time.monotonic()
             elif time.monotonic() - since > stuck_after:
-                self._say(f"is stuck: no environment step for {stuck_after:g} s")
+                self._say(f"is stuck: {self._waiting(doing)} for {stuck_after:g} s")
                 os.kill(parent, signal.SIGKILL)
+                time.sleep(LINGER if CLAIMS else 0)
                 return
 
+    def _waiting(self, doing: Doing) -> str:
+        return "no environment step" if doing is Doing.STEPPING else f"{CALLS[doing]} has not returned"
+
     def _say(self, what: str) -> None:
+<<<<<<< HEAD
         job = self.job()
         if not self.status.busy[0] and launched_size() > 1:
             let_others_speak(job)  # the launcher kills all ranks when one has died: this one was perhaps only waiting
+=======
+        job, doing = self.job(), Doing(int(self.status.doing[0]))
+        if not self.status.busy[0] and doing is Doing.NOTHING:
+            time.sleep(0.5)  # probably killed by the launcher, as another was by its environment: that one speaks first
+>>>>>>> merged
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
         episodes = self.status.episodes() if job and self.status.busy[0] else []
         iteration = int(self.status.iteration[0])
@@ -124,7 +151,11 @@ class Watchdog:
             f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], key, number)})"
             for key, number in episodes
         ]
-        place = f"while playing {job['env']}: {', '.join(playing)}" if playing else "outside the environments"
+        place = "outside the environments"
+        if playing:
+            place = f"while playing {job['env']}: {', '.join(playing)}"
+        elif doing is not Doing.NOTHING:
+            place = f"in the {CALLS[doing]} of {job.get('env', 'the environment')}"
         announce(claimed, f"{what} {place}", job, episodes[0][1] if episodes else None, iteration)
 
 
@@ -138,11 +169,27 @@ def let_others_speak(job: dict[str, Any], seconds: float = 1.0) -> None:
 def claim(job: dict[str, Any]) -> int | None:
     """Return failure.txt of the run folder, opened (-1: no folder yet); None if another rank was first to fail."""
     if not job.get("run"):
-        return -1
+        return -1 if _is_first() else None
     try:
         return os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-    except OSError:
+    except FileExistsError:
         return None
+    except OSError:  # a full disk, a folder that may not be written: say it on the screen at least
+        return -1
+
+
+def _is_first() -> bool:
+    """Return whether no other rank of this launcher has spoken: while there is no run folder, a name is the claim.
+
+    The name is an abstract address, which goes with the process that holds it; this one lingers until all have asked.
+    """
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0minitrpo-{LAUNCHER}")
+    except OSError:
+        return sys.platform != "linux"  # elsewhere there are no such names, and every rank speaks
+    CLAIMS.append(claim)
+    return True
 
 
 def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: int | None, iteration: int) -> None:
@@ -153,12 +200,14 @@ def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: in
     if job and episode is not None:
         lines.append(f"  to play that episode in one process: {job['replay']} {episode} --iteration {iteration}")
     if job.get("resume"):
-        lines.append(f"  nothing is lost; to go on from the last checkpoint: {job['resume']}")
+        lines.append(f"  once the cause is mended, this goes on from the last checkpoint: {job['resume']}")
     text = "\n".join(lines) + "\n"
+    with suppress(OSError):  # whatever happens, the job must be ended after this
+        os.write(2, text.encode(errors="backslashreplace"))
     if claimed >= 0:
-        os.write(claimed, text.encode())
+        with suppress(OSError):
+            os.write(claimed, text.encode(errors="backslashreplace"))
         os.close(claimed)
-    os.write(2, text.encode())
 
 
 def _is_stopped(process: int) -> bool:

@@ -63,6 +63,11 @@ def check_ranks(settings: Settings, ranks: int) -> None:
         )
 
 
+def unfinished_slots(settings: Settings) -> int:
+    """Return how many environments of the whole job are within an episode between two updates."""
+    return settings.num_envs if settings.requests == "segments" else 0
+
+
 def digested(algorithm: Any, plan: Any, request: Request, episodes: Episodes) -> Arrays:
     """Return what this rank sends to the root: the algorithm's digest, and the house's arrays; {} without a step."""
     if episodes.steps == 0:

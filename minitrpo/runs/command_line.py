@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.interface import Preset
 from minitrpo.algorithms.options import flag
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, shown
 from minitrpo.parallel.comm import launched_rank
 from minitrpo.runs.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen
 
@@ -27,7 +27,7 @@ class Arguments:
     """A command line: the settings asked for, and what does not touch the result."""
 
     given: dict[str, Any]  # settings named on the command line
-    preset: str
+    preset: str | None
     out: str | None
     resume: str | None
     trace: bool
@@ -39,17 +39,17 @@ class Arguments:
     def choice(self) -> Choice:
         """Return the settings of a new run: preset, then what was given."""
         name, env = (self.given.get(key, getattr(Settings, key)) for key in ("algorithm", "env"))
-        preset = presets(algorithm_of(name))[self.preset]
+        preset = presets(algorithm_of(name))[self.preset or "default"]
         return chosen({**preset.values, **preset.by_env.get(env, {}), **self.given})
 
     def resumed(self, recorded: dict[str, Any]) -> Choice:
         """Return the settings of a recorded run with the few changes that are allowed; BadInput for any other."""
-        try:
-            choice = chosen(recorded)
-        except BadInput as error:
-            raise BadInput(f"the run to resume was recorded by another version: {error}") from error
+        choice = chosen(recorded)
         known = choice.flat()
-        given = read(list(self.words), choice.common.algorithm).given
+        args = read(list(self.words), choice.common.algorithm)
+        given = args.given
+        if args.preset is not None:
+            raise BadInput(f"--preset {args.preset} chooses the settings of a new run; the run to resume has its own")
         for name, value in given.items():
             if name not in MAY_CHANGE and value != known[name]:
                 raise BadInput(
@@ -128,7 +128,7 @@ def train_parser(algorithm: Any, name: str, program: str) -> RootParser:
     )
     group = parser.add_argument_group(f"the algorithm {name}")
     text = "; ".join(f"{key}: {preset.text}" for key, preset in choices.items())
-    group.add_argument("--preset", choices=sorted(choices), default="default", help=text.replace("%", "%%"))
+    group.add_argument("--preset", choices=sorted(choices), help=text.replace("%", "%%"))
     add_options(group, algorithm.Settings, defaults)
     return parser
 
@@ -159,10 +159,12 @@ def parse(words: list[str], program: str = "train") -> Arguments:
     first, _ = job_parser().parse_known_args(words)
     asks_for_help = {"-h", "--help"} & set(words)
     if first.resume and not asks_for_help:  # the recorded run knows its algorithm, and root alone can read it
-        arguments = _arguments({"preset": "default", **vars(first)}, words)
+        arguments = _arguments({"preset": None, **vars(first)}, words)
     else:
         arguments = read(words, vars(first).get("algorithm", registry.DEFAULT), program)
         arguments.choice()
+    if "" in (arguments.out, arguments.resume):
+        raise BadInput("--out and --resume need the name of a folder, not an empty text")
     if arguments.out and arguments.resume:
         raise BadInput("--out names a new run and --resume an old one: give one of the two")
     if not 0 < arguments.stuck_after < float("inf"):
@@ -178,5 +180,5 @@ def _arguments(named: dict[str, Any], words: list[str]) -> Arguments:
 def refuse(program: str, error: BadInput) -> int:
     """Print one line, on one rank, and return the exit code of bad input."""
     if launched_rank() == 0:
-        print(f"{program}: {error}", file=sys.stderr)
+        print(f"{program}: {shown(error, str, 1000)}", file=sys.stderr, flush=True)
     return 2

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitrpo.algorithms.interface import Context
+from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.parallel.comm import Comm, SerialComm
 from minitrpo.parallel.timing import Timeline
+from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Array, Policy
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.settings import Choice, Settings
+
+MOST_PARAMETERS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,7 @@ class RunContext:
     spec: EnvironmentSpec
     folder: RunFolder
     checkpoint: dict[str, Array]
+    notes: tuple[str, ...] = ()  # what is to be said before the first update
 
     @property
     def settings(self) -> Settings:
@@ -28,8 +33,14 @@ class RunContext:
 
 
 def make_policy(settings: Settings, spec: EnvironmentSpec) -> Policy:
-    """Return the policy of a run."""
-    return spec.policy(settings.hidden_sizes, settings.initial_log_std)
+    """Return the policy of a run; BadInput if it is too large for any memory."""
+    policy = spec.policy(settings.hidden_sizes, settings.initial_log_std)
+    size = count_parameters(policy.sizes)
+    if size > MOST_PARAMETERS:
+        raise BadInput(
+            f"--hidden {settings.hidden} makes {size:,} parameters of {spec.id}; at most {MOST_PARAMETERS:,}"
+        )
+    return policy
 
 
 def make_algorithm(

@@ -1,9 +1,10 @@
-"""The run folder: config.json, metrics.csv, checkpoint.npz, learning_curve.png. Nothing in it is ever half written."""
+"""The run folder: config.json, metrics.csv, two checkpoints, learning_curve.png. Nothing in it is ever half written."""
 
 import csv
 import hashlib
 import io
 import json
+import os
 import zipfile
 from functools import cached_property
 from pathlib import Path
@@ -13,67 +14,105 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.runs.files import write_atomically
-from minitrpo.runs.settings import Choice
+from minitrpo.runs.files import keep_before, sync, write_atomically
+from minitrpo.runs.settings import FIRST, Choice
+
+CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
+FORMAT = 2  # of what lies in the folder; another number is another version's
 
 
 class RunFolder:
     """One run on disk; only the root writes."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.absolute()  # an environment may change the working directory
+        self._lock = -1
 
     @classmethod
-    def create(cls, out: str | None, env: str, seed: int, columns: tuple[str, ...]) -> "RunFolder":
+    def create(
+        cls, out: str | None, env: str, seed: int, columns: tuple[str, ...], here: Path | None = None
+    ) -> "RunFolder":
         """Return a new folder: `out`, or the next free runs/ENV-seedS-NN. BadInput if something is already there.
 
-        columns: of metrics.csv.
+        columns: of metrics.csv. here: where relative names begin, by default the working directory.
         """
-        if out is not None:
-            path = Path(out)
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        here = here or Path.cwd()
+        name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
+        try:
+            path = _next_free(here / "runs", name) if out is None else here / out
+            path.mkdir(parents=True, exist_ok=True)
+            folder = cls(path)
+            folder.lock()
+            if any(path.iterdir()):
                 raise BadInput(
                     f"--out {out} exists and is not empty: choose another folder, or go on with --resume {out}"
                 )
-        name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
-        try:
-            path = _next_free(Path("runs"), name) if out is None else Path(out)
-            path.mkdir(parents=True, exist_ok=True)
-            (path / "metrics.csv").write_text(",".join(columns) + "\n")
+            write_atomically(path / "metrics.csv", (",".join(columns) + "\n").encode())
+        except FileExistsError as error:
+            raise BadInput(f"--out {out} exists and is no folder: choose another name") from error
         except OSError as error:
             raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
-        return cls(path)
+        return folder
 
     @classmethod
     def open(cls, path: str) -> "RunFolder":
         """Return an existing run; BadInput if the folder does not hold one."""
         folder = cls(Path(path))
-        if not folder.path.is_dir():
-            raise BadInput(f"there is no folder {path}; give the folder of a run, the one with config.json in it")
-        for name in ("config.json", "metrics.csv", "checkpoint.npz"):
-            if not (folder.path / name).is_file():
-                raise BadInput(f"{path} holds no {name}: it is not the folder of a run that has begun")
+        try:
+            if not folder.path.is_dir():
+                raise BadInput(f"there is no folder {path}; give the folder of a run, the one with config.json in it")
+            for name in ("config.json", "metrics.csv"):
+                if not (folder.path / name).is_file():
+                    raise BadInput(f"{path} holds no {name}: it is not the folder of a run")
+        except OSError as error:
+            raise BadInput(f"cannot read {path}: {error.strerror}") from error
         return folder
 
-    def write_config(self, choice: Choice, provenance: dict[str, Any]) -> None:
-        """Write the settings and what made the run: command, versions, cores, ranks, date."""
-        text = json.dumps({"settings": choice.flat(), "provenance": provenance}, indent=2)
-        write_atomically(self.path / "config.json", text.encode())
+    def lock(self) -> None:
+        """Keep other runs out until this process ends; BadInput if one is at work here."""
+        try:
+            import fcntl
+        except ImportError:  # not on this system
+            return
+        self._lock = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BadInput(f"another run is at work in {self.path}: wait for its end, or stop it first") from error
+        except OSError:
+            return  # a file system without locks
+
+    def write_config(self, choice: Choice, provenance: dict[str, Any], resumed: list[Any] | None = None) -> None:
+        """Write the settings and what made the run: command, versions, cores, ranks, date; the same of resumptions."""
+        config = {"format": FORMAT, "settings": choice.flat(), "provenance": provenance, "resumed": resumed or []}
+        try:
+            write_atomically(self.path / "config.json", json.dumps(config, indent=2).encode())
+        except OSError as error:
+            raise BadInput(f"cannot write to {self.path}: {error.strerror}") from error
 
     def read_config(self) -> dict[str, Any]:
-        """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged."""
+        """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged or another version's."""
+        place = self.path / "config.json"
         try:
-            config: dict[str, Any] = json.loads((self.path / "config.json").read_text())
-            config["settings"]["env"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"{self.path / 'config.json'} is damaged: it is not the settings of a run") from error
+            config: dict[str, Any] = json.loads(place.read_text())
+            found = config.get("format", 1)
+            whole = all(isinstance(key, str) for key in config["settings"]) and isinstance(config["provenance"], dict)
+            whole = whole and isinstance(config["settings"]["env"], str) and isinstance(config.get("resumed", []), list)
+        except OSError as error:
+            raise BadInput(f"cannot read {place}: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise BadInput(f"{place} is damaged: it is not the settings of a run") from error
+        if not whole:
+            raise BadInput(f"{place} is damaged: it is not the settings of a run")
+        if found != FORMAT:
+            raise BadInput(f"{place} was written by another version of minitrpo (format {found!r}, not {FORMAT})")
         return config
 
     @cached_property
     def header(self) -> list[str]:
         """Return the names of the columns of metrics.csv."""
         with (self.path / "metrics.csv").open(newline="") as file:
-            return next(csv.reader(file))
+            return next(csv.reader(file), [])
 
     def append(self, row: dict[str, Any]) -> None:
         """Add one update to metrics.csv."""
@@ -95,25 +134,72 @@ class RunFolder:
                 continue
         return numeric
 
+    def check_log(self, iteration: int, columns: tuple[str, ...]) -> None:
+        """Raise BadInput unless metrics.csv has these columns and a whole row for each of the first updates."""
+        place = self.path / "metrics.csv"
+        try:
+            with place.open(newline="") as file:
+                header, *rows = list(csv.reader(file))
+            whole = [row for row in rows[:iteration] if len(row) == len(header)]
+            numbers, *_ = [[float(row[header.index(name)]) for row in whole] for name in FIRST]
+        except (OSError, ValueError, IndexError, csv.Error) as error:
+            raise BadInput(f"{place} is damaged: it is not the log of a run") from error
+        if header != list(columns):
+            raise BadInput(f"{place} has other columns than this run: it was changed, or is another run's or version's")
+        if len(numbers) < iteration or numbers != list(range(1, iteration + 1)):
+            raise BadInput(
+                f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
+                "it was changed; put back the file that belongs to this run"
+            )
+
     def forget_after(self, iteration: int) -> None:
-        """Drop the rows of updates that the checkpoint of `iteration` does not know, and the report of a failure."""
+        """Drop the rows of updates that the checkpoint of `iteration` does not know."""
         lines = (self.path / "metrics.csv").read_text().splitlines()[: 1 + iteration]
         write_atomically(self.path / "metrics.csv", ("\n".join(lines) + "\n").encode())
-        (self.path / "failure.txt").unlink(missing_ok=True)
 
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
-        """Write checkpoint.npz at once or not at all: a kill at any instant leaves the old one or the new one."""
+        """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""
         content = io.BytesIO()
         np.savez(content, **arrays)  # type: ignore[arg-type]
-        write_atomically(self.path / "checkpoint.npz", content.getvalue())
+        sync(self.path / "metrics.csv")
+        newest, before = (self.path / name for name in CHECKPOINTS)
+        keep_before(newest, before)
+        write_atomically(newest, content.getvalue())
 
     def load_checkpoint(self) -> dict[str, Array]:
-        """Return the arrays of checkpoint.npz, read without pickle; BadInput if it is damaged."""
-        try:
-            with np.load(self.path / "checkpoint.npz", allow_pickle=False) as arrays:
-                return dict(arrays)
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise BadInput(f"{self.path / 'checkpoint.npz'} is damaged: {error}") from error
+        """Return the arrays of the newest checkpoint."""
+        return self.checkpoint()[0]
+
+    def checkpoint(self) -> tuple[dict[str, Array], str]:
+        """Return the arrays of the newest whole checkpoint, and a note if that is not the newest; read without pickle.
+
+        {} if the run has not got as far as its first. BadInput if there are some, and none is whole.
+        """
+        problems = []
+        for name in CHECKPOINTS:
+            if not (self.path / name).exists():
+                continue
+            try:
+                arrays = _arrays(self.path / name)
+            except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
+                problems.append(f"{self.path / name} is damaged: {' '.join(str(error).split()) or 'it is empty'}")
+                continue
+            return arrays, f"note: {problems[0]}; going on from {name}" if problems else ""
+        if problems:
+            raise BadInput(f"{'; '.join(problems)}; there is nothing to go on from")
+        return {}, ""
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    """Return the arrays of a checkpoint; ValueError if it is none. Every array has a checksum in the file."""
+    loaded = np.load(path, allow_pickle=False)
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise ValueError("it holds one array, not a checkpoint")
+    with loaded:
+        arrays = dict(loaded)
+    if "theta" not in arrays:
+        raise ValueError("there is no theta in it")
+    return arrays
 
 
 def _next_free(parent: Path, name: str) -> Path:

@@ -1,7 +1,10 @@
 """From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
+import errno
+import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -10,10 +13,14 @@ from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
 from minitrpo.parallel.comm import Comm, connect, launched_rank
-from minitrpo.parallel.watchdog import Watchdog
+from minitrpo.parallel.watchdog import LINGER, Watchdog
+from minitrpo.runs.command_line import refuse
 
 Result = TypeVar("Result")
-OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, INTERRUPTED = 0, 1, 130
+# What a disk, not a bug of ours, answers
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.EFBIG}
+OUTPUT = {errno.EPIPE, errno.EBADF}  # what a pipe answers that nobody reads, or a stdout that was closed
 
 
 def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float) -> int:
@@ -21,7 +28,7 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
 
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
-    watchdog = Watchdog(stuck_after)
+    watchdog, threads = Watchdog(stuck_after), threading.enumerate()
     watchdog.heed_interrupts()
     signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
     try:
@@ -35,9 +42,7 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
             work(comm, watchdog)
         comm.close()
     except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
-        if comm.rank == 0:
-            print(f"{name}: {error}", file=sys.stderr, flush=True)
-        code = BAD_INPUT
+        code = refuse(name, error)
     except KeyboardInterrupt:
         interrupted(comm, watchdog)
         code = INTERRUPTED
@@ -48,7 +53,16 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
     else:
         code = OK
     watchdog.dismiss()
+    wait_for_no_thread(code, threads)
     return code
+
+
+def wait_for_no_thread(code: int, known: list[threading.Thread]) -> None:
+    """End this process soon even if an environment left a thread behind that never ends; `known`: those before it."""
+    if any(not (thread.daemon or thread in known) for thread in threading.enumerate()):
+        timer = threading.Timer(LINGER, os._exit, (code,))
+        timer.daemon = True
+        timer.start()
 
 
 def repeat_sigint(number: int, frame: object) -> None:
@@ -80,6 +94,12 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
 
 def explain(error: BaseException) -> str:
     """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
+    if isinstance(error, OSError) and error.errno in DISK:
+        return (
+            f"stopped: cannot write {error.filename or 'the run folder'}: {error.strerror}; what was written is whole"
+        )
+    if getattr(sys.stdout, "closed", False) or (isinstance(error, OSError) and error.errno in OUTPUT):
+        return "stopped: cannot print: stdout was closed, by the environment or by the program that read it"
     if isinstance(error, EpisodeFailed | AlgorithmFailed):
         return f"stopped: {error}"
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()

@@ -10,10 +10,10 @@ from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.runs.actor import make_collector
 from minitrpo.runs.barrier import Worker
+from minitrpo.runs.checkpoints import check_arrays, load
 from minitrpo.runs.context import make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import Learner
-from minitrpo.runs.settings import chosen
 
 
 def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str:
@@ -22,9 +22,10 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
     iteration: in which it is, by default the first after the checkpoint; updates that lie between are taken again,
     which gives the same policy to the bit.
     """
-    choice, checkpoint = chosen(folder.read_config()["settings"]), folder.load_checkpoint()
+    choice, checkpoint = load(folder)
     spec = describe(choice.common.env)
     algorithm, given = make_algorithm(choice, spec)
+    check_arrays(checkpoint, algorithm, spec, choice)
     collector = make_collector(choice.common, spec, given.policy, SerialComm())
     learner = Learner(choice.common, spec, algorithm, collector)
     learner.restore(checkpoint)
@@ -37,6 +38,8 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
         collector.restore(checkpoint, first)
         plan, request = learner.plan()
         while request.iteration < iteration:
+            if learner.finished:
+                raise BadInput(f"--iteration {iteration} lies behind the run's last, which is {learner.iteration}")
             collector.refill()
             gathered, _ = worker.collect(plan, request, checkpoint=False)
             assert gathered is not None

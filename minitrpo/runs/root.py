@@ -7,6 +7,7 @@ import numpy as np
 from minitrpo.experience.collectors import Collector, Request
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
+from minitrpo.runs.checkpoints import SETTINGS
 from minitrpo.runs.context import RunContext
 from minitrpo.runs.learner import OWN, Learner
 from minitrpo.runs.progress import Progress
@@ -22,6 +23,7 @@ class Root:
         self.settings, self.spec, self.folder = context.settings, context.spec, context.folder
         self.learner, self.collector, self.ranks, self.working = learner, collector, ranks, working
         self.time, self._last = 0.0, 0.0  # seconds of the run, and of this process, at the last update
+        self._fingerprint = context.choice.fingerprint()
         self._saved = 0.0  # seconds of this process at the last checkpoint
         if context.checkpoint:
             learner.restore(context.checkpoint)
@@ -32,10 +34,12 @@ class Root:
         chart = getattr(context.choice.algorithm, "chart", ())
         self.progress = Progress(mode, self.settings.total_steps, learner.env_steps, chart[:1])
         self._idle = 0
-        self._greet()
+        self._greet(context.notes)
 
-    def _greet(self) -> None:
+    def _greet(self, notes: tuple[str, ...]) -> None:
         """Say before the first update what may surprise."""
+        for note in notes:
+            self.progress.note(note)
         if self.working < self.ranks:
             idle = self.ranks - self.working
             self.progress.note(
@@ -89,5 +93,5 @@ class Root:
         self._saved = timeline.now()
 
     def _save(self, unfinished: dict[str, Array]) -> None:
-        time_s = {OWN + "time_s": np.array([self.time])}
-        self.folder.save_checkpoint({**self.learner.state(), **time_s, **unfinished})
+        own = {OWN + "time_s": np.array([self.time]), SETTINGS: self._fingerprint}
+        self.folder.save_checkpoint({**self.learner.state(), **own, **unfinished})

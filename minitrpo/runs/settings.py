@@ -1,13 +1,18 @@
 """What every run can be told, whatever its algorithm: each setting with its default, its meaning and its limits."""
 
+import hashlib
+import json
 import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.options import check_options, flag, option
 from minitrpo.errors import BadInput
 from minitrpo.experience.status import MAX_SLOTS
+from minitrpo.policies import Array
 
 
 @dataclass(frozen=True)
@@ -18,11 +23,13 @@ class Settings:
         registry.DEFAULT, f"{', '.join(registry.ALGORITHMS)}, or a class of your own as module:Class"
     )
     env: str = option("Reacher-v5", "any Gymnasium id with Box observations; also module:Name-v0")
-    total_steps: int = option(500_000, "stop after the update that reaches this many environment steps", least=1)
-    steps_per_update: int = option(
-        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1
+    total_steps: int = option(
+        500_000, "stop after the update that reaches this many environment steps", least=1, most=10**15
     )
-    seed: int = option(0, "every random number of the run follows from it", least=0)
+    steps_per_update: int = option(
+        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1, most=10**9
+    )
+    seed: int = option(0, "every random number of the run follows from it", least=0, most=2**63 - 1)
     requests: str = option(
         "episodes",
         "a request is a whole episode, or a segment of fixed length of a numbered environment, bootstrapped at its end",
@@ -51,9 +58,11 @@ class Settings:
         "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
     )
     hidden: str = option("64,64", "widths of the tanh layers of the networks", "modular_rl, Henderson et al. 2018")
-    initial_log_std: float = option(0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0")
+    initial_log_std: float = option(
+        0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0", least=-20, most=5
+    )
     filter_clip: float = option(
-        10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0
+        10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6
     )
     checkpoint_every: str = option("1", "updates between two checkpoints, or seconds with an s: 20, 30s")
 
@@ -106,6 +115,16 @@ class Choice:
     algorithm: Any
     own: Any
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of metrics.csv."""
+        return (*FIRST, *self.algorithm.columns, *LAST)
+
+    def fingerprint(self) -> Array:
+        """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""
+        deciding = {name: value for name, value in sorted(self.flat().items()) if name not in MAY_CHANGE}
+        return np.frombuffer(hashlib.sha256(json.dumps(deciding).encode()).digest(), np.uint8)
+
     def flat(self) -> dict[str, Any]:
         """Return all settings by name."""
         return asdict(self.common) | asdict(self.own)
@@ -120,13 +139,13 @@ def chosen(values: dict[str, Any]) -> Choice:
     """Return the settings with these values, checked; BadInput for one that is unknown or outside its limits."""
     common_names = {f.name for f in fields(Settings)}
     common = Settings(**{name: value for name, value in values.items() if name in common_names})
+    check_options(common)
     algorithm = algorithm_of(common.algorithm)
     own = {name: value for name, value in values.items() if name not in common_names}
     unknown = own.keys() - {f.name for f in fields(algorithm.Settings)}
     if unknown:
         raise BadInput(f"{common.algorithm} has no setting {flag(min(unknown))}")
     choice = Choice(common, algorithm, algorithm.Settings(**own))
-    check_options(choice.common)
     check_options(choice.own)
     if common.learner == "sharded" and not hasattr(algorithm, "assist"):
         raise BadInput(

@@ -4,50 +4,79 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.algorithms.interface import Plan
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, told
+from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
+from minitrpo.experience.physics import is_batched
+from minitrpo.experience.status import RankStatus
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
 from minitrpo.runs.actor import check_ranks
+from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded
 from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.launch import raise_on_all
 from minitrpo.runs.learner import OWN
 from minitrpo.runs.provenance import provenance
-from minitrpo.runs.settings import FIRST, LAST, Choice
+from minitrpo.runs.settings import Choice
 
 
-def prepare(arguments: Arguments, comm: Comm) -> RunContext:
+def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
     """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written."""
-    recorded, checkpoint = comm.broadcast_object(raise_on_all(comm, lambda: _load(arguments, comm)))
-    choice = raise_on_all(comm, lambda: arguments.resumed(recorded) if arguments.resume else arguments.choice())
-    spec = raise_on_all(comm, lambda: _suited(choice, comm))
-    path = comm.broadcast_object(raise_on_all(comm, lambda: _folder(arguments, choice, comm)))
-    return RunContext(choice, spec, RunFolder(Path(path)), checkpoint)
+    here = Path.cwd()  # an environment may change it
+    folder = raise_on_all(comm, lambda: _opened(arguments, comm))
+    settings, checkpoint, note = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
+    choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
+    watchdog.describe(env=choice.common.env, seed=choice.common.seed)
+    spec = raise_on_all(comm, lambda: _suited(choice, checkpoint, comm, watchdog.status))
+    notes = [note] if note else []
+    if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
+        notes += differences(spec, watchdog.status)
+    folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
+    path = comm.broadcast_object(str(folder.path) if folder else "")
+    return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
 
 
-def _load(arguments: Arguments, comm: Comm) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the settings and the checkpoint of the run to resume, on the root; empty for a new run."""
+def _opened(arguments: Arguments, comm: Comm) -> RunFolder | None:
+    """Return the folder of the run to resume, kept from other runs, on the root."""
     if comm.rank != 0 or arguments.resume is None:
-        return {}, {}
+        return None
     folder = RunFolder.open(arguments.resume)
-    return folder.read_config()["settings"], folder.load_checkpoint()
+    folder.lock()
+    return folder
 
 
-def _suited(choice: Choice, comm: Comm) -> EnvironmentSpec:
+def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array], str]:
+    """Return settings and checkpoint of the run to resume, and what is to be said of it, on the root."""
+    if folder is None:
+        return {}, {}, ""
+    choice = recorded(folder)
+    checkpoint, note = folder.checkpoint()
+    if checkpoint:
+        check_settings(choice, checkpoint, folder)
+    folder.check_log(iteration_of(checkpoint), choice.columns)
+    if not checkpoint and folder.rows():
+        raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
+    if not checkpoint:
+        note = "note: the run to resume had not got as far as its first checkpoint; it begins again"
+    return choice.flat(), checkpoint, note
+
+
+def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: RankStatus) -> EnvironmentSpec:
     """Return what the environment offers; BadInput if it, the ranks or the algorithm cannot do what is asked."""
     check_ranks(choice.common, comm.size)
-    spec = describe(choice.common.env)
+    spec = describe(choice.common.env, status)
     name = f"--algorithm {choice.common.algorithm}"
     try:
         algorithm, _ = make_algorithm(choice, spec)
         plan, state = algorithm.plan(), algorithm.state()
-    except BadInput:
+    except (BadInput, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         where = "" if error.__traceback__ is None else _place(error)
-        raise BadInput(f"{name} cannot begin: {type(error).__name__}: {error}{where}") from error
+        raise BadInput(f"{name} cannot begin: {told(error)}{where}") from error
     if not isinstance(plan, Plan):
         raise BadInput(f"{name}: plan() returned {type(plan).__name__}; it must return a Plan(theta)")
     if not isinstance(state, dict) or "theta" not in state:
@@ -55,6 +84,8 @@ def _suited(choice: Choice, comm: Comm) -> EnvironmentSpec:
     taken = [key for key in state if key.startswith((OWN, "unfinished_"))]
     if taken:
         raise BadInput(f"{name}: state() has {taken[0]!r}; names that begin with {OWN} are the run's own")
+    if checkpoint:
+        check_arrays(checkpoint, algorithm, spec, choice)
     return spec
 
 
@@ -66,11 +97,15 @@ def _place(error: BaseException) -> str:
     return "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
 
 
-def _folder(arguments: Arguments, choice: Choice, comm: Comm) -> str:
+def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder | None, here: Path) -> RunFolder | None:
     """Return the run folder, made if this run is new, on the root."""
-    if comm.rank != 0 or arguments.resume is not None:
-        return arguments.resume or ""
-    columns = (*FIRST, *choice.algorithm.columns, *LAST)
-    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, columns)
+    if comm.rank != 0:
+        return None
+    if folder is not None:
+        (folder.path / "failure.txt").unlink(missing_ok=True)  # of the run before: its ranks would be mute
+        config = folder.read_config()
+        folder.write_config(choice, config["provenance"], [*config["resumed"], provenance(comm.size)])
+        return folder
+    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, choice.columns, here)
     folder.write_config(choice, provenance(comm.size))
-    return str(folder.path)
+    return folder

@@ -14,10 +14,10 @@ from minitrpo.experience.environments import describe, make, without_stderr
 from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.policies import Array
-from minitrpo.runs.context import make_policy
+from minitrpo.runs.checkpoints import check_arrays, load
+from minitrpo.runs.context import make_algorithm, make_policy
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import OWN
-from minitrpo.runs.settings import chosen
 
 NO_PICTURES = (
     "this machine cannot draw {env}: {cause}. MuJoCo needs OpenGL without a screen: set MUJOCO_GL=egl "
@@ -39,9 +39,10 @@ class Player:
     """A trained policy in one environment: the checkpoint's theta and filter, the most probable action."""
 
     def __init__(self, folder: RunFolder, **render: Any) -> None:
-        settings = chosen(folder.read_config()["settings"]).common
-        arrays = folder.load_checkpoint()
+        choice, arrays = load(folder)
+        settings = choice.common
         self.spec = describe(settings.env)
+        check_arrays(arrays, make_algorithm(choice, self.spec)[0], self.spec, choice)
         self.policy = make_policy(settings, self.spec)
         self.theta, self.filter = arrays["theta"], ObservationFilter.from_vector(arrays[OWN + "filter"])
         self.env = make(settings.env, **render)

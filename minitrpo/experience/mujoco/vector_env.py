@@ -16,6 +16,7 @@ from mujoco.batch import Batch, SimulationError
 
 from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
 from minitrpo.experience.mujoco.tasks import TASKS
+from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.experience.vector_env import EnvironmentFailed, check_finite
 from minitrpo.policies import Array
 
@@ -38,7 +39,7 @@ class MujocoVectorEnv:
     def __init__(self, spec: EnvironmentSpec, width: int) -> None:
         self.spec = spec
         self.width = width
-        self.stepping = np.full(1, -1)  # all slots are at work at once, in C
+        self.status = RankStatus.private(width)
         task = TASKS[spec.id]
         self.model = load_model(ASSETS / task.file)
         self.task = task(self.model)
@@ -58,6 +59,7 @@ class MujocoVectorEnv:
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
         one = np.array([slot], np.int32)
+        self.status.begin(Doing.RESETTING, slot)
         self.batch.reset(one, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self.task.start(seeding.np_random(seed)[0], self._fields["qpos"][slot], self._fields["qvel"][slot])
         try:
@@ -65,6 +67,7 @@ class MujocoVectorEnv:
         except SimulationError as error:
             raise named(error) from error
         self._steps[slot] = 0
+        self.status.end()
         if self._forces:
             self._fields["cfrc_ext"][slot] = 0
         return self.task.observe(self._now(one))[0]
@@ -78,6 +81,7 @@ class MujocoVectorEnv:
         actions = self.spec.stretched(actions)
         self._ctrl[rows] = actions
         before = self.task.position(self._all)[rows].copy()
+        self.status.begin(Doing.STEPPING)  # all slots at once, in C
         try:
             self.batch.step(ids, nstep=self.task.frame_skip)
         except SimulationError as error:
@@ -89,6 +93,7 @@ class MujocoVectorEnv:
         observations = self.task.observe(state)
         rewards, terminated = self.task.reward_and_terminated(state, actions, velocities)
         check_finite(slots, observations, rewards)
+        self.status.end()
         self._steps[rows] += 1
         return observations, rewards, terminated, self._steps[rows] >= self._limit
 

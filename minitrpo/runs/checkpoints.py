@@ -1,0 +1,99 @@
+"""Whether a checkpoint fits its run: settings, environment, algorithm; looked at before anything is written."""
+
+from typing import Any
+
+import numpy as np
+
+from minitrpo.errors import BadInput, told
+from minitrpo.experience.collectors import UNFINISHED
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.policies import Array
+from minitrpo.runs.actor import unfinished_slots
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.learner import OWN
+from minitrpo.runs.settings import Choice, chosen
+
+SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
+
+NUMBERS = "biufc"  # kinds of dtypes
+
+
+def recorded(folder: RunFolder) -> Choice:
+    """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
+    try:
+        return chosen(folder.read_config()["settings"])
+    except (TypeError, ValueError) as error:  # BadInput is a ValueError
+        if str(error).startswith(str(folder.path)) or "version of minitrpo" in str(error):
+            raise
+        raise BadInput(f"{folder.path / 'config.json'} does not hold the settings of a run: {error}") from error
+
+
+def load(folder: RunFolder) -> tuple[Choice, dict[str, Array]]:
+    """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
+    choice = recorded(folder)
+    checkpoint, _ = folder.checkpoint()
+    if not checkpoint:
+        raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
+    check_settings(choice, checkpoint, folder)
+    return choice, checkpoint
+
+
+def check_settings(choice: Choice, checkpoint: dict[str, Array], folder: RunFolder) -> None:
+    """Raise BadInput unless the checkpoint was made with these settings."""
+    if not np.array_equal(checkpoint.get(SETTINGS, np.zeros(0, np.uint8)), choice.fingerprint()):
+        raise BadInput(
+            f"{folder.path}: config.json is not the one with which checkpoint.npz was made: one of the two was edited, "
+            "or is another run's, or another version's; put the right one back"
+        )
+
+
+def iteration_of(checkpoint: dict[str, Array]) -> int:
+    """Return the updates that a checkpoint has; 0 if it does not say: see `check_arrays`."""
+    counters = checkpoint.get(OWN + "counters", np.zeros(0))
+    return int(counters[0]) if counters.shape == (2,) and counters.dtype.kind == "i" else 0
+
+
+def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: EnvironmentSpec, choice: Choice) -> None:
+    """Raise BadInput unless a fresh algorithm can take over the checkpoint, and its arrays fit the environment."""
+    fresh = algorithm.state()
+    size = spec.observation_size
+    expected = {name: (array.shape, array.dtype.kind) for name, array in (("theta", np.asarray(fresh["theta"])),)}
+    expected |= {f"{OWN}filter": ((2 + 2 * size,), "f"), f"{OWN}counters": ((2,), "i")}
+    expected |= {f"{OWN}mean_length": ((1,), "f"), f"{OWN}time_s": ((1,), "f")}
+    for name, (shape, kind) in expected.items():
+        array = checkpoint.get(name, np.zeros(0))
+        if array.shape != shape or array.dtype.kind != kind:
+            raise BadInput(
+                f"the checkpoint has {name} of shape {array.shape}, where {choice.common.env} with "
+                f"{choice.common.algorithm} needs {shape}: it belongs to another run or environment"
+            )
+    own = {name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))}
+    if own.keys() != fresh.keys():
+        odd = min(own.keys() ^ fresh.keys())
+        raise BadInput(f"the checkpoint does not fit {choice.common.algorithm}: see {odd!r}; it belongs to another run")
+    for name, array in own.items():
+        if np.asarray(fresh[name]).dtype.kind in NUMBERS and array.dtype.kind not in NUMBERS:
+            raise BadInput(f"the checkpoint has {name} of {array.dtype}, which are no numbers: it was changed")
+    try:
+        algorithm.restore(own)
+    except Exception as error:
+        raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {told(error)}") from error
+    for name in expected:
+        if not np.all(np.isfinite(checkpoint[name])):
+            raise BadInput(f"the checkpoint has a {name} that is not finite: there is nothing to go on from")
+    filtered, counters = checkpoint[f"{OWN}filter"], checkpoint[f"{OWN}counters"]
+    if filtered[0] < 0 or filtered[1] <= 0 or np.any(filtered[2 + size :] < 0) or np.any(counters < 0):
+        raise BadInput(f"the checkpoint has a {OWN}filter or {OWN}counters that no run has: it was changed")
+    if checkpoint[f"{OWN}mean_length"][0] <= 0:
+        raise BadInput(f"the checkpoint has a {OWN}mean_length that no run has: it was changed")
+    _check_unfinished(checkpoint, choice)
+
+
+def _check_unfinished(checkpoint: dict[str, Array], choice: Choice) -> None:
+    """Raise BadInput unless unfinished episodes are there for all slots, if they must be, and fit together."""
+    names = ("numbers", "lengths", "actions", "observations")
+    numbers, lengths, actions, observations = (checkpoint.get(UNFINISHED + name, np.zeros(0)) for name in names)
+    iteration = int(checkpoint[OWN + "counters"][0])
+    slots = unfinished_slots(choice.common) if iteration > 0 else 0
+    if not len(numbers) == len(lengths) == len(observations) == slots or len(actions) != int(np.sum(lengths)):
+        raise BadInput(f"the checkpoint does not have the unfinished episodes of {slots} environments: it is damaged")
