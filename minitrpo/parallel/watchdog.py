@@ -20,21 +20,16 @@ from typing import Any
 import numpy as np
 
 from minitrpo.experience.randomness import reset_seed
-            if ready or os.getppid() != parent:  # a child of the environment's may hold the pipe open
-                message = os.read(0, 1) if ready else b""
-                if message in (b"", CRASH):
-                    self._say("crashed" if message else "was killed or crashed")
-                    time.sleep(LINGER if CLAIMS else 0)
-                if message in (b"", HOME, INTERRUPT, CRASH):
+from minitrpo.experience.status import MAX_SLOTS, Doing, RankStatus
+from minitrpo.parallel.comm import launched_rank, launched_size
 
 LINGER = 1.5  # seconds
 LAUNCHER = os.getppid()  # that of all ranks on this machine
 CLAIMS: list[socket.socket] = []  # held while others may ask
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
-        job, doing = self.job(), Doing(int(self.status.doing[0]))
-        if not self.status.busy[0] and doing is Doing.NOTHING and launched_size() > 1:
-            let_others_speak(job)  # the launcher kills all ranks when one has died: this one was perhaps only waiting
+CRASH = b"F"  # how faulthandler begins, "Fatal Python error: Segmentation fault"
+CALLS = {Doing.MAKING: "constructor", Doing.RESETTING: "reset", Doing.STEPPING: "step", Doing.CLOSING: "close"}
 
 
 class Watchdog:
@@ -107,20 +102,12 @@ class Watchdog:
         heartbeat, since = -1, time.monotonic()
         while True:
             ready, _, _ = select.select([0], [], [], 1.0)
-<<<<<<< HEAD
-            if ready:
-                message = os.read(0, 1)
-                if message in (b"", CRASH):
-                    self._say("crashed" if message else "was killed or crashed")
-                if message in (b"", HOME, INTERRUPT, CRASH):
-=======
             if ready or os.getppid() != parent:  # a child of the environment's may hold the pipe open
                 message = os.read(0, 1) if ready else b""
-                if not message:
-                    self._say("was killed or crashed")
+                if message in (b"", CRASH):
+                    self._say("crashed" if message else "was killed or crashed")
                     time.sleep(LINGER if CLAIMS else 0)
-                if message in (b"", HOME, INTERRUPT):
->>>>>>> merged
+                if message in (b"", HOME, INTERRUPT, CRASH):
                     return
             now, doing = int(self.status.heartbeat[0]), Doing(int(self.status.doing[0]))
             if now != heartbeat or doing is Doing.NOTHING or _is_stopped(parent):
@@ -135,15 +122,9 @@ class Watchdog:
         return "no environment step" if doing is Doing.STEPPING else f"{CALLS[doing]} has not returned"
 
     def _say(self, what: str) -> None:
-<<<<<<< HEAD
-        job = self.job()
-        if not self.status.busy[0] and launched_size() > 1:
-            let_others_speak(job)  # the launcher kills all ranks when one has died: this one was perhaps only waiting
-=======
         job, doing = self.job(), Doing(int(self.status.doing[0]))
-        if not self.status.busy[0] and doing is Doing.NOTHING:
-            time.sleep(0.5)  # probably killed by the launcher, as another was by its environment: that one speaks first
->>>>>>> merged
+        if not self.status.busy[0] and doing is Doing.NOTHING and launched_size() > 1:
+            let_others_speak(job)  # the launcher kills all ranks when one has died: this one was perhaps only waiting
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
         episodes = self.status.episodes() if job and self.status.busy[0] else []
         iteration = int(self.status.iteration[0])
