@@ -76,7 +76,7 @@ class TRPO:
             advantages, value_targets, explained = self._advantages(batch)
         samples = {name: batch[name] for name in ("observations", "actions", "timesteps")}
         samples |= {"advantages": advantages, "value_targets": value_targets, "max_kl": np.array(self.adaptive.max_kl)}
-        with self.context.span("broadcast"):
+        with self.context.span("exchange"):
             self.context.comm.broadcast(samples | {CRITIC + name: array for name, array in self.critic_state.items()})
         max_kl = self.adaptive.max_kl
         self.theta, report = self._step_policy(self.theta, samples)
@@ -143,7 +143,7 @@ class TRPO:
             observations, timesteps, targets = (samples[n] for n in ("observations", "timesteps", "value_targets"))
             with self.context.span("critic"):
                 state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
-        with self.context.span("broadcast"):
+        with self.context.span("exchange"):
             return self.context.comm.broadcast(state, self._critic_root)
 
     def _take_over(self, fitted: Arrays) -> None:

@@ -203,7 +203,7 @@ for name, begins, lasts in spans[:10]:
 # | collect | every rank plays episodes, and prepares what is to travel: its steps, and the mean and variance of each episode's observations, for the filter |
 # | wait | who is done waits for the others |
 # | gather | what was prepared goes to rank 0, which puts it in the order of the episodes' numbers |
-# | update | rank 0 learns. Inside: **advantages**, **policy** (gradient, conjugate gradient, line search), **critic** (fitting the value function), and **broadcast**, nearly nothing here (sending samples to other ranks if those learn, too; lecture 08) |
+# | update | rank 0 learns. Inside: **advantages**, **policy** (gradient, conjugate gradient, line search), **critic** (fitting the value function), and **exchange**, nearly nothing here (sending samples to other ranks, if those learn, too; lecture 08) |
 # | checkpoint | rank 0 writes the log, and saves everything |
 # | idle | ranks other than 0 wait for the next broadcast |
 #
