@@ -73,7 +73,7 @@ def test_a_recorded_file_is_found_near_the_notebook_or_in_the_clone(monkeypatch,
 
 
 def test_a_wrong_setting_is_shown_as_the_script_says_it():
-    with pytest.raises(JobFailed, match="--max-kl must be positive"):
+    with pytest.raises(JobFailed, match="--max-kl must lie in"):
         train(1, "--max-kl", -1)
 
 

@@ -45,7 +45,9 @@ def test_any_number_of_ranks_gives_the_same_bits(job, ranks, tmp_path):
         assert lasting(tmp_path / f"{number}") == lasting(tmp_path / "alone")
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize(
+    "job", [pytest.param(job, marks=() if job in ("reacher", "hopper-segments") else pytest.mark.slow) for job in JOBS]
+)
 def test_the_sharded_learner_has_the_bits_of_the_root(job, tmp_path):
     root = train(tmp_path / "root", *JOBS[job])
     for ranks, physics in ((1, "auto"), (2, "auto"), (3, "gymnasium")):
@@ -84,6 +86,7 @@ def test_ranks_without_a_core_leave_the_work_to_the_others(more, tmp_path):
     assert [{name for name, _, _ in spans} for spans in others] == [{"idle"}, {"idle"}]
 
 
+@pytest.mark.slow
 def test_a_run_may_be_resumed_with_the_other_learner(tmp_path):
     whole = train(tmp_path / "whole", *JOBS["reacher"])
     train(tmp_path / "half", *JOBS["reacher"], "--total-steps", 3000, "--learner", "sharded", ranks=2)
@@ -94,6 +97,7 @@ def test_a_run_may_be_resumed_with_the_other_learner(tmp_path):
     assert run("train.py", *options, ranks=2).sha256 == whole.sha256
 
 
+@pytest.mark.slow
 def test_static_and_dynamic_pool_agree(tmp_path):
     hashes = {
         train(tmp_path / pool, *JOBS["reacher"], "--pool", pool, ranks=2).sha256 for pool in ("static", "dynamic")
@@ -101,6 +105,7 @@ def test_static_and_dynamic_pool_agree(tmp_path):
     assert len(hashes) == 1
 
 
+@pytest.mark.slow
 def test_seeds_differ(tmp_path):
     short = ("--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500)
     hashes = {train(tmp_path / str(seed), *short, "--seed", seed).sha256 for seed in range(3)}

@@ -1,7 +1,8 @@
 """What an algorithm is: a class with plain methods, which the loops in `runs` call and know nothing else about.
 
     Settings        a dataclass of `option`s: what it can be told beside what every run can be told
-    columns         the names of what `learn` adds to metrics.csv; `chart`, some of them to draw; `presets`
+    columns         the names of what `learn` adds to metrics.csv; optional: `chart`, one or two of them to draw (else
+                    the first), and `chart_label`, their unit; `presets`, a dict of Preset by name
     __init__        (settings, context): made alike on every rank
     plan()          on the root: what to collect next -> Plan
     digest(plan, episodes)    on every rank that has some: what travels to the root -> a dict of arrays, each with a

@@ -26,7 +26,7 @@ class TRPO:
         *("max_kl", "kl", "surrogate_gain", "gain_ratio", "line_search_steps", "line_search"),
         *("gradient_norm", "entropy", "explained_variance"),
     )
-    chart = ("kl", "max_kl")
+    chart, chart_label = ("kl", "max_kl"), "KL (nats)"
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
     def __init__(self, settings: TRPOSettings, context: Context) -> None:

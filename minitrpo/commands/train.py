@@ -51,7 +51,9 @@ def finish(context: RunContext) -> None:
     returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
     result = f"last mean return {returns[-1]:.2f}" if returns else "no episode ended"
     try:
-        picture = str(learning_curve(folder, getattr(context.choice.algorithm, "chart", ())))
+        algorithm = context.choice.algorithm
+        chart = getattr(algorithm, "chart", algorithm.columns[:1])
+        picture = str(learning_curve(folder, chart, getattr(algorithm, "chart_label", "")))
     except Exception as error:  # a picture less is no failed run
         picture = f"no picture could be drawn: {told(error)}"
     last = rows[-1] if rows else {"env_steps": 0, "time_s": 0.0}

@@ -15,10 +15,10 @@ PURPLE, GREY = "#CC79A7", "#8C8C8C"
 COLORS = dict(zip(PHASES, (BLUE, ORANGE, RED, GREEN), strict=True))
 
 
-def learning_curve(folder: RunFolder, chart: tuple[str, ...] = ()) -> Path:
+def learning_curve(folder: RunFolder, chart: tuple[str, ...] = (), label: str = "") -> Path:
     """Draw return against steps and time, where the time went, steps/update and `chart`; return the picture's path.
 
-    chart: columns of metrics.csv, of one unit, that the algorithm wants to be seen.
+    chart: one or two columns of metrics.csv, of one unit, that the algorithm wants to be seen. label: that unit.
     """
     import matplotlib
 
@@ -32,7 +32,7 @@ def learning_curve(folder: RunFolder, chart: tuple[str, ...] = ()) -> Path:
     axes[0, 0].set_ylabel("episode return (the environment's own)")
     _returns(axes[0, 1], c["time_s"], c["mean_return"], "wall-clock time (s)")
     _phases(axes[1, 0], c)
-    _settings(axes[1, 1], c, [name for name in chart if name in c])
+    _settings(axes[1, 1], c, [name for name in chart if name in c], label)
     path = folder.path / "learning_curve.png"
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -67,7 +67,7 @@ def _phases(axis: Any, c: dict[str, Array]) -> None:
     axis.legend(loc="upper right", ncols=3)
 
 
-def _settings(axis: Any, c: dict[str, Array], chart: list[str]) -> None:
+def _settings(axis: Any, c: dict[str, Array], chart: list[str], label: str) -> None:
     """Draw steps/update on the left axis, and on the right what the algorithm wants to be seen."""
     x = c["env_steps"] / 1e3
     lines = axis.plot(x, c["steps_per_update"], color=ORANGE, linewidth=2, drawstyle="steps-pre", label="steps/update")
@@ -76,9 +76,8 @@ def _settings(axis: Any, c: dict[str, Array], chart: list[str]) -> None:
     if chart:
         right = axis.twinx()
         for name, (width, alpha) in zip(chart, ((1, 0.5), (2, 1.0)), strict=False):
-            label = name.replace("_", " ")
-            lines += right.plot(x, c[name], color=GREEN, alpha=alpha, linewidth=width, label=label)
-        right.set_ylabel(", ".join(name.replace("_", " ") for name in chart[:2]), color=GREEN)
+            lines += right.plot(x, c[name], color=GREEN, alpha=alpha, linewidth=width, label=name.replace("_", " "))
+        right.set_ylabel(label or ", ".join(name.replace("_", " ") for name in chart[:2]), color=GREEN)
         _, top = right.get_ylim()
         if all((c[name][np.isfinite(c[name])] >= 0).all() for name in chart):
             right.set_ylim(0, 1.1 * top)

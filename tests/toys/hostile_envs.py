@@ -441,7 +441,7 @@ CRASHES = {
                                     time.sleep(0.1), os.kill(os.getpid(), signal.SIGKILL)),
 }  # fmt: skip
 for name, action in CRASHES.items():
-    hostile(f"step-{name}", -1, "was killed or crashed while playing", "crash", step=doing(action))
+    hostile(f"step-{name}", -1, "crashed while playing", "crash", step=doing(action))
 for name in ("kills-itself", "leaves"):
     action = CRASHES[name]
     hostile(f"reset-{name}", -1, "was killed or crashed", "crash", reset=lambda s, action=action, **k: action())

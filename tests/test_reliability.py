@@ -1,0 +1,122 @@
+"""Disks that fill, folders that two runs want, commands that are copied, environments that do not repeat themselves."""
+
+import os
+import re
+import resource
+import shlex
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import SCRIPTS, TOYS, run, train
+
+from minitrpo.experience.determinism import differences
+from minitrpo.experience.environments import describe
+from minitrpo.experience.status import RankStatus
+from minitrpo.runs.folder import RunFolder
+
+JOB = ("--env", "CartPole-v1", "--steps-per-update", 500, "--total-steps", 3000, "--progress", "none")
+
+
+def started(*words, limit=None, launcher=()):
+    """Start train.py; limit: bytes after which its files cannot grow, as on a disk that is full."""
+    command = [*launcher, sys.executable, str(SCRIPTS / "train.py"), *map(str, words)]
+
+    def full() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=full if limit else None,
+    )
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_disk_that_is_full_ends_the_job_with_one_line_and_nothing_is_lost(ranks, tmp_path):
+    """Checkpoints of 95 kB fit, the log stops at 100 kB: files of a process may not grow beyond."""
+    whole = train(tmp_path / "whole", *JOB)
+    folder = tmp_path / "run"
+    train(folder, *JOB, "--total-steps", 1500)
+    log = folder / "metrics.csv"
+    launcher = ("mpiexec", "-n", str(ranks)) if ranks > 1 else ()
+    room = log.stat().st_size + 300
+    limit = max(room, (folder / "checkpoint.npz").stat().st_size - 1)
+    process = started("--resume", folder, "--total-steps", 3000, "--progress", "none", limit=limit, launcher=launcher)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    said = re.findall(r"^minitrpo: rank 0 stopped: cannot write .*$", err, re.MULTILINE)
+    assert len(said) == 1, err
+    assert "Traceback" not in err
+    assert not list(folder.glob("*.tmp"))
+    resumed = run("train.py", "--resume", folder, "--total-steps", 3000, "--progress", "none")
+    assert resumed.sha256 == whole.sha256
+
+
+def test_a_folder_in_which_a_run_is_at_work_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    process = started(*JOB[:4], "--total-steps", 3_000_000, "--progress", "none", "--out", folder)
+    try:
+        while not (folder / "checkpoint.npz").exists():
+            time.sleep(0.01)
+            assert process.poll() is None
+        for words in (("--resume", folder), ("--out", folder)):
+            outcome = run("train.py", *words)
+            assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+            assert "another run is at work in" in outcome.err
+    finally:
+        process.kill()
+        process.wait()
+    assert run("train.py", "--resume", folder, "--total-steps", 1, "--progress", "none").code == 0  # the lock has gone
+
+
+def test_the_command_to_go_on_is_right_when_it_is_copied(tmp_path):
+    """A run that was extended goes on to its new end, and a path with blanks is one word."""
+    folder = tmp_path / "my first run"
+    train(folder, *JOB, "--total-steps", 1000)
+    process = started("--resume", folder, "--total-steps", 3_000_000, "--progress", "none")
+    while len(RunFolder(folder).rows()) < 4:
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(2)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    command = shlex.split(re.search(r"to go on: (.*)$", out, re.MULTILINE).group(1))
+    assert str(folder) in command or any(os.path.abspath(word) == str(folder) for word in command)
+    assert RunFolder(folder).read_config()["settings"]["total_steps"] == 3_000_000
+    assert len(RunFolder(folder).read_config()["resumed"]) == 1
+
+
+def test_the_report_of_an_earlier_failure_does_not_silence_the_next(tmp_path):
+    folder = tmp_path / "run"
+    job = ("--env", "failing_envs:Failing-raise-v0", "--total-steps", 50_000, "--progress", "none")
+    assert run("train.py", *job, "--out", folder).code == 1
+    assert (folder / "failure.txt").exists()
+    again = run("train.py", "--resume", folder)
+    assert again.code == 1
+    assert "the arm fell off" in again.err
+
+
+def test_a_run_without_its_first_checkpoint_begins_again(tmp_path):
+    whole = train(tmp_path / "whole", *JOB)
+    train(tmp_path / "run", *JOB)
+    folder = RunFolder(tmp_path / "run")
+    folder.forget_after(0)
+    for name in ("checkpoint.npz", "checkpoint_before.npz"):
+        (folder.path / name).unlink()
+    outcome = run("train.py", "--resume", folder.path, "--progress", "none")
+    assert "it begins again" in outcome.out
+    assert outcome.sha256 == whole.sha256
+
+
+def test_an_environment_that_does_not_repeat_itself_is_noticed(monkeypatch):
+    monkeypatch.syspath_prepend(str(TOYS))
+    said = differences(describe("restless_envs:Restless-random-v0"), RankStatus.private(2))
+    assert len(said) == 1
+    assert "is not deterministic" in said[0]
+    assert len(differences(describe("restless_envs:Restless-memory-v0"), RankStatus.private(2))) == 1
+    for env_id in ("restless_envs:Restless-steady-v0", "CartPole-v1", "Pendulum-v1", "Acrobot-v1"):
+        assert differences(describe(env_id), RankStatus.private(2)) == []

@@ -1,0 +1,25 @@
+"""Environments whose episodes depend on more than the seed and the actions."""
+
+import gymnasium
+import numpy as np
+from gymnasium.envs.classic_control import PendulumEnv
+
+
+class RestlessEnv(PendulumEnv):
+    def __init__(self, mode, **options):
+        super().__init__(**options)
+        self.mode, self.episodes = mode, 0
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed, options=options)
+        self.episodes += 1
+        match self.mode:
+            case "random":
+                observation = observation + np.random.rand(3)  # noqa: NPY002
+            case "memory":
+                observation = observation + self.episodes
+        return observation, info
+
+
+for mode in ("random", "memory", "steady"):
+    gymnasium.register(f"Restless-{mode}-v0", entry_point=RestlessEnv, kwargs={"mode": mode}, max_episode_steps=200)
