@@ -444,8 +444,8 @@ for name, action in CRASHES.items():
     hostile(f"step-{name}", -1, "crashed while playing", "crash", step=doing(action))
 for name in ("kills-itself", "leaves"):
     action = CRASHES[name]
-    hostile(f"reset-{name}", -1, "was killed or crashed", "crash", reset=lambda s, action=action, **k: action())
-    hostile(f"constructor-{name}", -1, "was killed or crashed in the constructor", "crash",
+    hostile(f"reset-{name}", -1, "crashed", "crash", reset=lambda s, action=action, **k: action())
+    hostile(f"constructor-{name}", -1, "crashed in the constructor", "crash",
             __init__=lambda self, action=action, **_: action())  # fmt: skip
 
 
@@ -474,7 +474,7 @@ def patient(self, *_, **__):
 
 hostile("step-hangs-and-catches-all", -9, "is stuck: no environment step", "hang", step=patient)
 hostile("step-hangs-early", -9, "is stuck: no environment step for 1 s in the step", "hang", step=sleep)
-hostile("step-segfault-early", -1, "was killed or crashed in the step", "crash", step=doing(CRASHES["segfault"], 1))
+hostile("step-segfault-early", -1, "crashed in the step", "crash", step=doing(CRASHES["segfault"], 1))
 
 
 def slowly(call, seconds):
