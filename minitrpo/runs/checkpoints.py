@@ -18,7 +18,7 @@ SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint
 NUMBERS = "biufc"  # kinds of dtypes
 
 
-def recorded(folder: RunFolder) -> Choice:
+def recorded_settings(folder: RunFolder) -> Choice:
     """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
     try:
         return chosen(folder.read_config()["settings"])
@@ -30,7 +30,7 @@ def recorded(folder: RunFolder) -> Choice:
 
 def load(folder: RunFolder) -> tuple[Choice, dict[str, Array]]:
     """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
-    choice = recorded(folder)
+    choice = recorded_settings(folder)
     checkpoint, _ = folder.checkpoint()
     if not checkpoint:
         raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")

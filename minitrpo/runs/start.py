@@ -13,7 +13,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
 from minitrpo.runs.actor import check_ranks
-from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded
+from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded_settings
 from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.folder import RunFolder
@@ -52,7 +52,7 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
     """Return settings and checkpoint of the run to resume, and what is to be said of it, on the root."""
     if folder is None:
         return {}, {}, ""
-    choice = recorded(folder)
+    choice = recorded_settings(folder)
     checkpoint, note = folder.checkpoint()
     if checkpoint:
         check_settings(choice, checkpoint, folder)
