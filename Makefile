@@ -26,6 +26,8 @@ lab: .venv/ready-course ## open JupyterLab on the course
 	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 own-algorithm: ## start an algorithm of your own from an example: make own-algorithm NAME=mine
+	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks " in *" $(OWN) "*) \
+	  echo "$(OWN) is the name of a package: choose another NAME"; exit 2;; esac
 	@if [ -e $(OWN).py ]; then echo "$(OWN).py exists: choose another NAME"; exit 2; fi
 	@cp mpi_scripts/own/reinforce.py $(OWN).py
 	@echo "$(OWN).py is yours. mpiexec -n 2 python mpi_scripts/train.py --algorithm $(OWN):Reinforce --env CartPole-v1"

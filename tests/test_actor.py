@@ -26,13 +26,13 @@ PLAN = Plan(np.zeros(4), arrays={"scale": np.array(2.0)})
 class Toy:
     """Sends something for each step and something for each fragment."""
 
-    def digest(self, plan, episodes):
-        fragments = episodes.fragments()
+    def digest(self, plan, fragment):
+        fragments = fragment.fragments()
         return {
-            "observations": episodes.observations,
-            "scaled": plan.arrays["scale"] * episodes.rewards,
-            "actions": episodes.actions,
-            "ended": episodes.ended,
+            "observations": fragment.observations,
+            "scaled": plan.arrays["scale"] * fragment.rewards,
+            "actions": fragment.actions,
+            "ended": fragment.ended,
             "gradients": np.array([f.observations.sum(axis=0) * f.rewards.sum() for f in fragments]),
         }
 
@@ -111,7 +111,7 @@ def test_the_algorithm_sees_filtered_observations_and_the_filter_raw_ones():
 )
 def test_what_cannot_travel_is_named(array, words):
     algorithm = SimpleNamespace(digest=lambda plan, episodes: {"good": episodes.rewards, "bad": array})
-    with pytest.raises(AlgorithmFailed, match="with a row for each step or for each fragment") as failure:
+    with pytest.raises(AlgorithmFailed, match="with one row for each step, or one row in all") as failure:
         digested(algorithm, PLAN, REQUEST, fragment(1, 0, 3))
     assert words in str(failure.value)
 
@@ -191,7 +191,7 @@ def test_a_wrong_number_of_rows_is_an_error_that_names_the_array(rows, ranks):
     """The other rank's are right, which does not help."""
     parts = parts_with(odd=(np.zeros(rows), np.zeros(2)))[:ranks]
     with pytest.raises(
-        AlgorithmFailed, match=r"digest\(\) returned 'odd' .*for each step or for each fragment"
+        AlgorithmFailed, match=r"digest\(\) returned 'odd' .*for each step or one for each fragment"
     ) as failure:
         in_episode_order(parts)
     assert f"{rows} rows" in str(failure.value)

@@ -45,6 +45,17 @@ def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(algorithm, tas
     assert lasting(folder / "half") == lasting(folder / "alone")
 
 
+def test_products_of_matrices_in_a_digest_do_not_depend_on_the_ranks(tmp_path):
+    """BLAS rounds a row by how many stand beside it: a digest sees a fragment by itself, however many a rank played."""
+    old = "discounted_sums(fragment.rewards, self.settings.discount, fragment.last)"
+    new = f"{old} - fragment.observations @ np.linspace(0.1, 0.2, fragment.observations.shape[1])"
+    assert GOOD.count(old) == 1
+    (tmp_path / "reinforce.py").write_text(GOOD.replace(old, new))
+    job = ("--algorithm", SAMPLES, "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
+    hashes = {train(f"on{ranks}", *job, ranks=ranks, cwd=tmp_path).sha256 for ranks in (1, 2, 3)}
+    assert len(hashes) == 1
+
+
 def test_a_killed_run_goes_on_to_the_same_bits(folder):
     job = ("--algorithm", GRADIENTS, "--env", "CartPole-v1", "--total-steps", 30000, "--checkpoint-every", "3")
     whole = train("whole", *job, cwd=folder)
@@ -167,6 +178,14 @@ def test_bad_requests_are_refused_before_any_work(options, expected, folder):
 
 # What shows only when work has begun: exit code 1, and the reason in one line
 LATE = {
+    "a theta that is not finite": ("self.theta = self.theta +", "self.theta = np.nan * self.theta +", "is not finite"),
+    "a theta of another shape": (
+        "/ (norm + 1e-8)\n",
+        "/ (norm + 1e-8)\n        self.theta = self.theta[1:]\n",
+        "has shape",
+    ),
+    "a column that is an array": ('{"gradient_norm": norm}', '{"gradient_norm": g}', "holds one number or word"),
+    "a plan that is a list": ("Plan(self.theta)", "Plan(list(self.theta))", "it must be an array of numbers"),
     "a digest with wrong rows": (
         '"returns": returns}',
         '"returns": returns[1:]}',

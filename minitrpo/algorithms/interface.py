@@ -5,8 +5,8 @@
                     the first), and `chart_label`, their unit; `presets`, a dict of Preset by name
     __init__        (settings, context): made alike on every rank
     plan()          on the root: what to collect next -> Plan
-    digest(plan, episodes)    on every rank that has some: what travels to the root -> a dict of arrays, each with a
-                    row for every step or for every fragment of these episodes
+    digest(plan, fragment)    on the rank that played it, for each fragment by itself: what travels to the root -> a
+                    dict of arrays, each with a row for every step, or one row
     learn(batch, rng)         on the root: the same dict with everybody's rows, in episode order -> a dict of `columns`
     assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share
     state(), restore(arrays)  a dict of arrays from which a run goes on, to the bit; `theta` is among them
@@ -86,7 +86,7 @@ class Algorithm(Protocol):
 
     def __init__(self, settings: Any, context: Context) -> None: ...
     def plan(self) -> Plan: ...
-    def digest(self, plan: Plan, episodes: Episodes) -> Arrays: ...
+    def digest(self, plan: Plan, fragment: Episodes) -> Arrays: ...
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]: ...
     def state(self) -> Arrays: ...
     def restore(self, arrays: Arrays) -> None: ...
@@ -95,7 +95,7 @@ class Algorithm(Protocol):
 METHODS = {
     "__init__": ("self", "settings", "context"),
     "plan": ("self",),
-    "digest": ("self", "plan", "episodes"),
+    "digest": ("self", "plan", "fragment"),
     "learn": ("self", "batch", "rng"),
     "state": ("self",),
     "restore": ("self", "arrays"),

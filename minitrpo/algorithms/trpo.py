@@ -55,19 +55,19 @@ class TRPO:
         """Return the policy, and how many steps of it the adaptive rule asks for."""
         return Plan(self.theta, self.adaptive.steps_per_update)
 
-    def digest(self, plan: Plan, episodes: Episodes) -> Arrays:
+    def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
         """Return the samples: the root learns from all of them."""
         return {
-            "observations": episodes.observations,
-            "actions": episodes.actions,
-            "rewards": episodes.rewards,
-            "timesteps": episodes.timesteps,
-            "last": episodes.last,
-            "terminated": episodes.terminated_steps,
-            "final_observations": episodes.final_observations,
-            "final_timesteps": (episodes.starts + episodes.lengths).astype(float),
-            "ended": episodes.ended,
-            "returns": episodes.returns,
+            "observations": fragment.observations,
+            "actions": fragment.actions,
+            "rewards": fragment.rewards,
+            "timesteps": fragment.timesteps,
+            "last": fragment.last,
+            "terminated": fragment.terminated_steps,
+            "final_observations": fragment.final_observations,
+            "final_timesteps": (fragment.starts + fragment.lengths).astype(float),
+            "ended": fragment.ended,
+            "returns": fragment.returns,
         }
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:

@@ -69,26 +69,34 @@ def unfinished_slots(settings: Settings) -> int:
 
 
 def digested(algorithm: Any, plan: Any, request: Request, episodes: Episodes) -> Arrays:
-    """Return what this rank sends to the root: the algorithm's digest, and the house's arrays; {} without a step."""
+    """Return what this rank sends to the root: the algorithm's digests, and the house's arrays; {} without a step.
+
+    Fragment by fragment: BLAS rounds a row of a product by how many stand beside it, and how many a rank has depends
+    on the number of ranks.
+    """
     if episodes.steps == 0:
         return {}
     raw = [moments(episodes.observations[rows]) for rows in episodes.slices()]
     own = {name: getattr(episodes, name) for name in PER_FRAGMENT}
     own |= {"mean": np.array([mean for mean, _ in raw]), "squares": np.array([squares for _, squares in raw])}
-    digest = algorithm.digest(plan, episodes.filtered(request.observation_filter))
+    fragments = episodes.filtered(request.observation_filter).fragments()
+    parts = [checked(algorithm.digest(plan, fragment), fragment) for fragment in fragments]
+    if any(part.keys() != parts[0].keys() for part in parts):
+        raise AlgorithmFailed("digest() returned other arrays for one fragment than for another")
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return arrays | {OWN + name: array for name, array in own.items()}
+
+
+def checked(digest: Any, fragment: Episodes) -> Arrays:
+    """Return the digest of a fragment as arrays; AlgorithmFailed if one cannot travel."""
     if not isinstance(digest, dict):
         raise AlgorithmFailed(f"digest() must return a dict of arrays, not {type(digest).__name__}")
-    return checked(digest) | {OWN + name: array for name, array in own.items()}
-
-
-def checked(digest: dict[str, Any]) -> Arrays:
-    """Return a digest as arrays; AlgorithmFailed if one cannot travel."""
     arrays = {name: np.asarray(array) for name, array in digest.items()}
     for name, array in arrays.items():
-        if array.dtype.kind not in "biufc" or array.ndim == 0:
+        if array.dtype.kind not in "biufc" or array.ndim == 0 or len(array) not in (1, fragment.steps):
             raise AlgorithmFailed(
-                f"digest() returned {name!r}, {array.dtype} of shape {array.shape}; it must be an array of numbers "
-                "with a row for each step or for each fragment"
+                f"digest() returned {name!r}, {array.dtype} of shape {array.shape}, for a fragment of {fragment.steps} "
+                "steps; it must be an array of numbers with one row for each step, or one row in all"
             )
     return arrays
 
@@ -115,8 +123,8 @@ def _per_step(name: str, parts: list[Arrays]) -> bool:
     if rows not in (steps, fragments) or len(shapes) > 1:
         r = next((i for i in range(len(parts)) if rows[i] not in (steps[i], fragments[i])), 0)
         raise AlgorithmFailed(
-            f"digest() returned {name!r} with {rows[r]} rows of shapes {shapes} for {steps[r]} steps in {fragments[r]} "
-            "fragments: it must have one row for each step or for each fragment, all of one shape"
+            f"digest() returned {name!r} with {rows[r]} rows of shapes {sorted(shapes)} for {steps[r]} steps in "
+            f"{fragments[r]} fragments: it must have one row for each step or one for each fragment, all of one shape"
         )
     return rows == steps
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.interface import Plan
-from minitrpo.errors import AlgorithmFailed
+from minitrpo.errors import AlgorithmFailed, shown
 from minitrpo.experience.collectors import UNFINISHED, Collector, Request
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.filters import ObservationFilter
@@ -28,6 +28,7 @@ class Learner:
         self.iteration = 0
         self.env_steps = 0
         self._steps_wanted = settings.steps_per_update
+        self._theta_shape = np.shape(algorithm.state()["theta"])
 
     @property
     def finished(self) -> bool:
@@ -37,6 +38,10 @@ class Learner:
     def plan(self) -> tuple[Plan, Request]:
         """Return what the algorithm wants next, and what is requested for it."""
         plan = self.algorithm.plan()
+        arrays = {"theta": plan.theta, **plan.arrays}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc":
+                raise AlgorithmFailed(f"plan() gave {name} = {shown(array)}; it must be an array of numbers")
         self._steps_wanted = plan.steps or self.settings.steps_per_update
         amount = self._collector.amount(self._steps_wanted, self.mean_length)
         return plan, Request(self.iteration + 1, amount, plan.theta, self.filter)
@@ -49,6 +54,13 @@ class Learner:
         if not isinstance(columns, dict) or set(columns) != set(self.algorithm.columns):
             result = sorted(columns) if isinstance(columns, dict) else type(columns).__name__
             raise AlgorithmFailed(f"learn() must return a dict of its columns {self.algorithm.columns}, not {result}")
+        for name, value in columns.items():
+            if not isinstance(value, int | float | str | np.number | np.bool_):
+                raise AlgorithmFailed(f"learn() returned {name} = {shown(value)}; a column holds one number or word")
+        theta = np.asarray(self.algorithm.state()["theta"])
+        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
+            what = "is not finite" if theta.shape == self._theta_shape else f"has shape {theta.shape}"
+            raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it")
         own = gathered.fragments
         for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
             self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them

@@ -32,9 +32,9 @@ class Reinforce:
     def plan(self):  # on the root: what to play next
         return Plan(self.theta)
 
-    def digest(self, plan, episodes):  # on every rank: what travels, arrays with a row for each step or each fragment
-        returns = discounted_sums(episodes.rewards, self.settings.discount, episodes.last)
-        return {"observations": episodes.observations, "actions": episodes.actions, "returns": returns}
+    def digest(self, plan, fragment):  # on the rank that played it: what travels, a row for each step, or one row
+        returns = discounted_sums(fragment.rewards, self.settings.discount, fragment.last)
+        return {"observations": fragment.observations, "actions": fragment.actions, "returns": returns}
 
     def learn(self, batch, rng):  # on the root: everybody's rows, in episode order
         advantages = standardise(batch["returns"])

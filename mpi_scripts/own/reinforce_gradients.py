@@ -1,6 +1,6 @@
 """REINFORCE with gradients travelling instead of samples: only digest() and learn() differ from reinforce.py.
 
-mpiexec -n 2 python mpi_scripts/train.py --algorithm reinforce_gradients:Reinforce --env CartPole-v1
+mpiexec -n 2 python mpi_scripts/train.py --algorithm mpi_scripts.own.reinforce_gradients:Reinforce --env CartPole-v1
 """
 
 from dataclasses import dataclass
@@ -32,14 +32,11 @@ class Reinforce:
     def plan(self):  # on the root: what to play next
         return Plan(self.theta)
 
-    def digest(self, plan, episodes):  # on every rank: two sums of gradients for each fragment; see learn()
-        rows = []
-        for e in episodes.fragments():
-            returns = discounted_sums(e.rewards, self.settings.discount, e.last)
-            weights = (returns, np.ones(e.steps))
-            u, v = (policy_gradient(self.policy, plan.theta, e.observations, e.actions, w) for w in weights)
-            rows.append(np.concatenate([e.steps * u, e.steps * v, [returns.sum(), e.steps]]))
-        return {"gradients": np.array(rows)}
+    def digest(self, plan, fragment):  # on the rank that played it: two sums of gradients in one row; see learn()
+        returns = discounted_sums(fragment.rewards, self.settings.discount, fragment.last)
+        weights, steps = (returns, np.ones(fragment.steps)), fragment.steps
+        u, v = (policy_gradient(self.policy, plan.theta, fragment.observations, fragment.actions, w) for w in weights)
+        return {"gradients": np.concatenate([steps * u, steps * v, [returns.sum(), steps]])[None]}
 
     def learn(self, batch, rng):  # on the root: the gradient is linear in the baseline, which nobody knew before
         u, v, (returns, steps) = np.split(batch["gradients"].sum(axis=0), [len(self.theta), 2 * len(self.theta)])
