@@ -29,6 +29,9 @@ def main() -> int:
     if name not in COMMANDS:
         print(f"minitrpo: there is no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
+    if name == "doctor" and words:
+        print("usage: python -m minitrpo doctor: says whether this machine can run everything; it takes no arguments")
+        return 0 if words[0] in ("-h", "--help") else 2
     run = importlib.import_module(COMMANDS[name]).main
     return int(run() if name == "doctor" else run(words))
 

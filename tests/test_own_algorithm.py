@@ -137,6 +137,18 @@ EDITS = {
     "a syntax error": ("class Reinforce:", "class Reinforce", "cannot import reinforce: SyntaxError"),
     "an import that fails": ("import numpy as np", "import numpyy as np", "No module named 'numpyy'"),
     "a constructor that raises": ("context.policy\n", "context.polizy\n", "cannot begin: AttributeError"),
+    "a plan that is a list": ("Plan(self.theta)", "Plan(list(self.theta))", "it must be an array of numbers"),
+    "a plan of no steps": ("Plan(self.theta)", "Plan(self.theta, 0)", "must be an integer from 1"),
+    "a state of objects": (
+        'return {"theta": self.theta}',
+        'return {"theta": self.theta, "a": [None]}',
+        "array of numbers",
+    ),
+    "a preset that is none": (
+        '{"default": Preset("many small updates", {"steps_per_update": 2_000})}',
+        '{"a": {}}',
+        "Preset",
+    ),
     "a plan of another kind": ("return Plan(self.theta)", "return self.theta", "plan() returned ndarray"),
     "a state without theta": ('return {"theta": self.theta}', "return {}", "with theta among them"),
 }
@@ -185,7 +197,6 @@ LATE = {
         "has shape",
     ),
     "a column that is an array": ('{"gradient_norm": norm}', '{"gradient_norm": g}', "holds one number or word"),
-    "a plan that is a list": ("Plan(self.theta)", "Plan(list(self.theta))", "it must be an array of numbers"),
     "a digest with wrong rows": (
         '"returns": returns}',
         '"returns": returns[1:]}',

@@ -106,6 +106,19 @@ def test_the_report_of_an_earlier_failure_does_not_silence_the_next(tmp_path):
     assert "the arm fell off" in again.err
 
 
+def test_a_log_that_disappears_ends_the_run(tmp_path):
+    """Not a new one without its rows: what was learned could not be resumed."""
+    folder = tmp_path / "run"
+    process = started("--env", "CartPole-v1", "--total-steps", 3_000_000, "--progress", "none", "--out", folder)
+    while not (folder / "checkpoint_before.npz").exists():
+        time.sleep(0.01)
+        assert process.poll() is None
+    (folder / "metrics.csv").unlink()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert re.search(r"stopped: cannot write .*metrics.csv", err)
+
+
 def test_a_run_without_its_first_checkpoint_begins_again(tmp_path):
     whole = train(tmp_path / "whole", *JOB)
     train(tmp_path / "run", *JOB)
@@ -123,6 +136,7 @@ def test_an_environment_that_does_not_repeat_itself_is_noticed(monkeypatch):
     said = differences(describe("restless_envs:Restless-random-v0"), RankStatus.private(2))
     assert len(said) == 1
     assert "is not deterministic" in said[0]
-    assert len(differences(describe("restless_envs:Restless-memory-v0"), RankStatus.private(2))) == 1
+    for mode in ("memory", "shared"):
+        assert len(differences(describe(f"restless_envs:Restless-{mode}-v0"), RankStatus.private(2))) == 1
     for env_id in ("restless_envs:Restless-steady-v0", "CartPole-v1", "Pendulum-v1", "Acrobot-v1"):
         assert differences(describe(env_id), RankStatus.private(2)) == []

@@ -147,6 +147,9 @@ def _defect_of_columns(candidate: Any, taken: set[str]) -> str:
     double = [c for c in columns if c in taken or columns.count(c) > 1]
     if double:
         return f"has a column {double[0]}, which metrics.csv has already: choose another name"
+    presets = getattr(candidate, "presets", {})
+    if not isinstance(presets, dict) or not all(isinstance(preset, Preset) for preset in presets.values()):
+        return "has presets that are no dict of Preset(text, values)"
     if not set(getattr(candidate, "chart", ())) <= set(columns):
         return f"has chart = {candidate.chart!r}; only names of `columns` can be drawn"
     return ""

@@ -84,8 +84,10 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
     filtered, counters = checkpoint[f"{OWN}filter"], checkpoint[f"{OWN}counters"]
     if filtered[0] < 0 or filtered[1] <= 0 or np.any(filtered[2 + size :] < 0) or np.any(counters < 0):
         raise BadInput(f"the checkpoint has a {OWN}filter or {OWN}counters that no run has: it was changed")
-    if checkpoint[f"{OWN}mean_length"][0] <= 0:
-        raise BadInput(f"the checkpoint has a {OWN}mean_length that no run has: it was changed")
+    if checkpoint["theta"].dtype != np.asarray(fresh["theta"]).dtype:
+        raise BadInput(f"the checkpoint has a theta of {checkpoint['theta'].dtype}: it was changed")
+    if checkpoint[f"{OWN}mean_length"][0] < 1 or checkpoint[f"{OWN}time_s"][0] < 0:
+        raise BadInput(f"the checkpoint has a {OWN}mean_length or {OWN}time_s that no run has: it was changed")
     _check_unfinished(checkpoint, choice)
 
 

@@ -111,12 +111,12 @@ class RunFolder:
     @cached_property
     def header(self) -> list[str]:
         """Return the names of the columns of metrics.csv."""
-        with (self.path / "metrics.csv").open(newline="") as file:
-            return next(csv.reader(file), [])
+        return (self.path / "metrics.csv").read_text().partition("\n")[0].rstrip("\r").split(",")
 
     def append(self, row: dict[str, Any]) -> None:
         """Add one update to metrics.csv."""
-        with (self.path / "metrics.csv").open("a", newline="") as file:
+        with (self.path / "metrics.csv").open("r+", newline="") as file:  # "a" would make a new one
+            file.seek(0, os.SEEK_END)
             csv.DictWriter(file, self.header, lineterminator="\n").writerow(row)
 
     def rows(self) -> list[dict[str, str]]:
@@ -177,11 +177,11 @@ class RunFolder:
         """
         problems = []
         for name in CHECKPOINTS:
-            if not (self.path / name).exists():
+            if not os.path.lexists(self.path / name):
                 continue
             try:
                 arrays = _arrays(self.path / name)
-            except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
+            except (OSError, ValueError, KeyError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as error:
                 problems.append(f"{self.path / name} is damaged: {' '.join(str(error).split()) or 'it is empty'}")
                 continue
             return arrays, f"note: {problems[0]}; going on from {name}" if problems else ""
@@ -192,9 +192,9 @@ class RunFolder:
 
 def _arrays(path: Path) -> dict[str, Array]:
     """Return the arrays of a checkpoint; ValueError if it is none. Every array has a checksum in the file."""
-    loaded = np.load(path, allow_pickle=False)
+    loaded = np.load(path, allow_pickle=False) if path.is_file() else None  # a pipe would be waited for
     if not isinstance(loaded, np.lib.npyio.NpzFile):
-        raise ValueError("it holds one array, not a checkpoint")
+        raise ValueError("it is not a file of arrays")
     with loaded:
         arrays = dict(loaded)
     if "theta" not in arrays:

@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 OK, FAILED, INTERRUPTED = 0, 1, 130
 # What a disk, not a bug of ours, answers
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.EFBIG}
+DISK |= {errno.EMFILE, errno.ENFILE, errno.EISDIR, errno.ENOTDIR}
 OUTPUT = {errno.EPIPE, errno.EBADF}  # what a pipe answers that nobody reads, or a stdout that was closed
 
 

@@ -14,6 +14,7 @@ from minitrpo.policies import Array
 from minitrpo.runs.actor import Gathered
 from minitrpo.runs.settings import Settings
 
+MAX_STEPS = 10**12  # of one update
 UNKNOWN_LENGTH = 1_000  # steps, assumed of an episode before one has been seen and where there is no time limit
 OWN = "run_"  # how the house's arrays are called in a checkpoint; all others are the algorithm's
 
@@ -38,10 +39,7 @@ class Learner:
     def plan(self) -> tuple[Plan, Request]:
         """Return what the algorithm wants next, and what is requested for it."""
         plan = self.algorithm.plan()
-        arrays = {"theta": plan.theta, **plan.arrays}
-        for name, array in arrays.items():
-            if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc":
-                raise AlgorithmFailed(f"plan() gave {name} = {shown(array)}; it must be an array of numbers")
+        check_plan(plan, self._theta_shape)
         self._steps_wanted = plan.steps or self.settings.steps_per_update
         amount = self._collector.amount(self._steps_wanted, self.mean_length)
         return plan, Request(self.iteration + 1, amount, plan.theta, self.filter)
@@ -82,7 +80,7 @@ class Learner:
             "counters": np.array([self.iteration, self.env_steps]),
             "mean_length": np.array([self.mean_length]),
         }
-        return {**self.algorithm.state(), **{OWN + name: array for name, array in own.items()}}
+        return {**checked_state(self.algorithm.state()), **{OWN + name: array for name, array in own.items()}}
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take the state from a checkpoint's arrays."""
@@ -98,6 +96,31 @@ class Learner:
             return float("nan"), float("nan")
         self.mean_length = float(np.mean((own["starts"] + own["lengths"])[ended]))
         return float(np.mean(own["returns"][ended])), self.mean_length
+
+
+def check_plan(plan: Any, shape: tuple[int, ...]) -> None:
+    """Raise AlgorithmFailed unless this is a plan, its theta is finite and of this shape, its arrays can travel."""
+    if not isinstance(plan, Plan):
+        raise AlgorithmFailed(f"plan() returned {type(plan).__name__}; it must return a Plan(theta)")
+    for name, array in {"theta": plan.theta, **plan.arrays}.items():
+        if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc":
+            raise AlgorithmFailed(f"plan() gave {name} = {shown(array)}; it must be an array of numbers")
+    if plan.theta.shape != shape or not np.all(np.isfinite(plan.theta)):
+        raise AlgorithmFailed(f"plan() gave a theta of shape {plan.theta.shape}; it must be finite, of shape {shape}")
+    if plan.steps is not None and not (isinstance(plan.steps, int | np.integer) and 1 <= plan.steps <= MAX_STEPS):
+        raise AlgorithmFailed(f"plan() gave steps = {shown(plan.steps)}; it must be an integer from 1 to {MAX_STEPS:,}")
+
+
+def checked_state(state: Any) -> dict[str, Array]:
+    """Return what an algorithm's `state` returned; AlgorithmFailed if a checkpoint cannot hold it."""
+    if not isinstance(state, dict) or "theta" not in state:
+        raise AlgorithmFailed("state() must return a dict of arrays with theta among them")
+    for name, array in state.items():
+        if not isinstance(name, str) or not name.isidentifier() or name == "file":
+            raise AlgorithmFailed(f"state() has an array called {shown(name)}; choose another name, such as weights")
+        if np.asarray(array).dtype.kind not in "biufc":
+            raise AlgorithmFailed(f"state() has {name} = {shown(array)}; it must be an array of numbers")
+    return state
 
 
 def resumed_iteration(checkpoint: dict[str, Array]) -> int:

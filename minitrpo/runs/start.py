@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from minitrpo.algorithms.interface import Plan
-from minitrpo.errors import BadInput, told
+from minitrpo.errors import AlgorithmFailed, BadInput, told
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.physics import is_batched
@@ -18,7 +17,7 @@ from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.launch import raise_on_all
-from minitrpo.runs.learner import OWN
+from minitrpo.runs.learner import OWN, check_plan, checked_state
 from minitrpo.runs.provenance import provenance
 from minitrpo.runs.settings import Choice
 
@@ -56,7 +55,10 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
     checkpoint, note = folder.checkpoint()
     if checkpoint:
         check_settings(choice, checkpoint, folder)
-    folder.check_log(iteration_of(checkpoint), choice.columns)
+    iteration = iteration_of(checkpoint)
+    folder.check_log(iteration, choice.columns)
+    if iteration and int(folder.rows()[iteration - 1]["env_steps"]) != int(checkpoint[OWN + "counters"][1]):
+        raise BadInput(f"{folder.path}: metrics.csv and checkpoint.npz count other steps: one of the two was changed")
     if not checkpoint and folder.rows():
         raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
     if not checkpoint:
@@ -71,16 +73,16 @@ def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: Ra
     name = f"--algorithm {choice.common.algorithm}"
     try:
         algorithm, _ = make_algorithm(choice, spec)
-        plan, state = algorithm.plan(), algorithm.state()
+        state = checked_state(algorithm.state())
+        check_plan(algorithm.plan(), state["theta"].shape)
+        algorithm.restore(state)
     except (BadInput, KeyboardInterrupt):
         raise
+    except AlgorithmFailed as error:
+        raise BadInput(f"{name}: {error}") from error
     except BaseException as error:
         where = "" if error.__traceback__ is None else _place(error)
         raise BadInput(f"{name} cannot begin: {told(error)}{where}") from error
-    if not isinstance(plan, Plan):
-        raise BadInput(f"{name}: plan() returned {type(plan).__name__}; it must return a Plan(theta)")
-    if not isinstance(state, dict) or "theta" not in state:
-        raise BadInput(f"{name}: state() must return a dict of arrays with theta among them")
     taken = [key for key in state if key.startswith((OWN, "unfinished_"))]
     if taken:
         raise BadInput(f"{name}: state() has {taken[0]!r}; names that begin with {OWN} are the run's own")

@@ -21,5 +21,17 @@ class RestlessEnv(PendulumEnv):
         return observation, info
 
 
+class Shared:
+    """A wrapped simulator of which there is one: every copy is the same."""
+
+    env = None
+
+
+def shared(**options):
+    Shared.env = Shared.env or RestlessEnv("steady", **options)
+    return Shared.env
+
+
+gymnasium.register("Restless-shared-v0", entry_point=shared, max_episode_steps=200)
 for mode in ("random", "memory", "steady"):
     gymnasium.register(f"Restless-{mode}-v0", entry_point=RestlessEnv, kwargs={"mode": mode}, max_episode_steps=200)
