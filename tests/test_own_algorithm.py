@@ -30,8 +30,15 @@ def test_the_examples_are_short():
         assert len(file.read_text().splitlines()) <= 60
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("algorithm", [SAMPLES, GRADIENTS])
+@pytest.mark.parametrize(
+    ("algorithm", "task"),
+    [
+        (SAMPLES, "discrete"),
+        (GRADIENTS, "continuous"),
+        pytest.param(SAMPLES, "continuous", marks=pytest.mark.slow),
+        pytest.param(GRADIENTS, "discrete", marks=pytest.mark.slow),
+    ],
+)
 def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(algorithm, task, folder):
     env, requests = TASKS[task]
     job = ("--algorithm", algorithm, "--env", env, "--requests", requests, *STEPS)
