@@ -69,7 +69,14 @@ def test_who_learns_what_with_the_sharded_learner(critic, phases, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
-@pytest.mark.parametrize("more", [(), ("--requests", "segments", "--num-envs", 6), ("--learner", "sharded")])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        pytest.param(("--requests", "segments", "--num-envs", 6), marks=pytest.mark.slow),
+        pytest.param(("--learner", "sharded"), marks=pytest.mark.slow),
+    ],
+)
 def test_ranks_without_a_core_leave_the_work_to_the_others(more, tmp_path):
     job = ("--env", "Reacher-v5", "--total-steps", 3000, "--steps-per-update", 1500, "--progress", "none", *more)
     alone = train(tmp_path / "alone", *job)

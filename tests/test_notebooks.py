@@ -55,7 +55,11 @@ def test_building_again_changes_nothing(source):
     assert build.up_to_date(build.solution_path(source), build.solution(source)), "run: make notebooks"
 
 
-@lectures
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(s, marks=pytest.mark.slow if s.stem[:2] in ("06", "08") else ()) for s in SOURCES],
+    ids=lambda source: source.stem,
+)
 def test_the_solution_passes(source, tmp_path):
     path = tmp_path / f"{source.stem}.ipynb"
     nbformat.write(nbformat.read(build.solution_path(source), 4), path)
