@@ -8,6 +8,9 @@
     digest(plan, fragment)    on the rank that played it, for each fragment by itself: what travels to the root -> a
                     dict of arrays, each with a row for every step, or one row
     learn(batch, rng)         on the root: the same dict with everybody's rows, in episode order -> a dict of `columns`
+    make_policy(settings, policy)    a static method, if the house's Gaussian or categorical `policy` is not what acts:
+                    returns another with its noise_size, draw_noise, initialise, act_function, distribution and mode;
+                    BadInput if the algorithm cannot act in this kind of environment
     assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share
     state(), restore(arrays)  a dict of arrays from which a run goes on, to the bit; `theta` is among them
 
@@ -100,7 +103,7 @@ METHODS = {
     "state": ("self",),
     "restore": ("self", "arrays"),
 }
-MAY_HAVE = {"assist": ("self", "plan", "rng")}
+MAY_HAVE = {"assist": ("self", "plan", "rng"), "make_policy": ("settings", "policy")}
 
 
 def defect(candidate: Any, taken: set[str]) -> str:

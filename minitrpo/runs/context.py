@@ -32,15 +32,18 @@ class RunContext:
         return self.choice.common
 
 
-def make_policy(settings: Settings, spec: EnvironmentSpec) -> Policy:
-    """Return the policy of a run; BadInput if it is too large for any memory."""
-    policy = spec.policy(settings.hidden_sizes, settings.initial_log_std)
+def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
+    """Return the policy that acts in a run: the algorithm's own if it makes one, else the house's.
+
+    BadInput if it is too large for any memory, or if the algorithm cannot act in this environment.
+    """
+    s = choice.common
+    policy = spec.policy(s.hidden_sizes, s.initial_log_std)
     size = count_parameters(policy.sizes)
     if size > MOST_PARAMETERS:
-        raise BadInput(
-            f"--hidden {settings.hidden} makes {size:,} parameters of {spec.id}; at most {MOST_PARAMETERS:,}"
-        )
-    return policy
+        raise BadInput(f"--hidden {s.hidden} makes {size:,} parameters of {spec.id}; at most {MOST_PARAMETERS:,}")
+    own = getattr(choice.algorithm, "make_policy", None)
+    return own(choice.own, policy) if own else policy
 
 
 def make_algorithm(
@@ -49,5 +52,5 @@ def make_algorithm(
     """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default."""
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
-    context = Context(make_policy(s, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
+    context = Context(make_policy(choice, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
     return choice.algorithm(choice.own, context), context

@@ -43,7 +43,7 @@ class Player:
         settings = choice.common
         self.spec = describe(settings.env)
         check_arrays(arrays, make_algorithm(choice, self.spec)[0], self.spec, choice)
-        self.policy = make_policy(settings, self.spec)
+        self.policy = make_policy(choice, self.spec)
         self.theta, self.filter = arrays["theta"], ObservationFilter.from_vector(arrays[OWN + "filter"])
         self.env = make(settings.env, **render)
         self.envs = GymnasiumVectorEnv(self.spec, 1)
