@@ -139,8 +139,7 @@ class RunFolder:
         """Raise BadInput unless metrics.csv has these columns and whole rows, `every` updates apart, up to this one."""
         place = self.path / "metrics.csv"
         try:
-            with place.open(newline="") as file:
-                header, *rows = list(csv.reader(file))
+            header, *rows = list(csv.reader(place.read_text().splitlines()))
             known = [row for row in rows if len(row) == len(header) and float(row[0]) <= iteration]
             numbers, *_ = [[float(row[header.index(name)]) for row in known] for name in FIRST]
             apart = np.diff(numbers, prepend=0)
