@@ -82,8 +82,12 @@ STRONG = Preset(
     "for a good return soon, with values of their own for some environments: many small updates from segments, all "
     "ranks learn",
     {
-        **{"requests": "segments", "num_envs": 16, "steps_per_update": 2_048, "learner": "sharded"},
-        **{"critic_minibatch": 128, "critic_step_size": 1e-3},
+        "requests": "segments",
+        "num_envs": 16,
+        "steps_per_update": 2_048,
+        "learner": "sharded",
+        "critic_minibatch": 128,
+        "critic_step_size": 1e-3,
     },
     # where one setting cannot serve; found on seeds 100 and up, reported on seeds 0 to 4
     {
