@@ -188,10 +188,11 @@ print(f"Reacher runs {1e6 * env.unwrapped.dt / micro['environment']:.0f} times f
 #
 # The package's training loop is full of these stopwatches; its option `--trace` writes every span to a file. In a
 # notebook, `train(ranks, options)` runs `mpiexec -n ranks python -m minitrpo train options`, which is the same program
-# as `mpi_scripts/train.py`, and returns the folder that the run leaves.
+# as `mpi_scripts/train.py`, and returns the folder that the run leaves. `--preset episodes` stands for whole episodes and
+# a root that learns alone, as in this lecture; without it `train` would do what learns most (lecture 08 says why).
 
 # %%
-ONE = ("--steps-per-update", STEPS, "--total-steps", budget(3, 2) * STEPS, "--trace")
+ONE = ("--preset", "episodes", "--steps-per-update", STEPS, "--total-steps", budget(3, 2) * STEPS, "--trace")
 run = train(1, "--env", "Reacher-v5", "--physics", "gymnasium", *ONE)
 [spans] = read_chrome_trace(run.path / "trace.json")
 for name, begins, lasts in spans[:10]:
