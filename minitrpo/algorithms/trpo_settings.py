@@ -86,6 +86,7 @@ STRONG = Preset(
         "num_envs": 16,
         "steps_per_update": 2_048,
         "learner": "sharded",
+        "checkpoint_every": "1s",  # an update takes 50 ms on two cores, a checkpoint 3
         "critic_minibatch": 128,
         "critic_step_size": 1e-3,
     },
