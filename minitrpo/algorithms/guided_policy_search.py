@@ -101,7 +101,7 @@ class GuidedPolicySearch:
         """Take over what `state` returned."""
         memory = {name: arrays[name] for name in self.memory}
         for name, array in memory.items():
-            if array.shape != (self.conditions,) or np.any(array <= 0) and name in ("factor", "eta"):
+            if array.shape != (self.conditions,) or (np.any(array <= 0) and name in ("factor", "eta")):
                 raise ValueError(f"{name} of {self.conditions} first states is {array}")
         self.theta, self.memory = arrays["theta"], memory
 

@@ -58,7 +58,7 @@ class GuidedPolicySearchSettings:
 PRESETS = {
     "default": Preset(
         "four first states, observations as they are; the reward of InvertedPendulum-v5 says nothing while the pole "
-        "stands, so that a cost is given",
+        "stands, so a cost is given",
         {"first_states": 4, "filter": "none", "initial_log_std": -1.0, "total_steps": 200_000},
         {
             "InvertedPendulum-v5": {"state_cost": "1,10,0.1,0.1", "control_cost": 0.1},

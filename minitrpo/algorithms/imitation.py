@@ -45,21 +45,31 @@ def loss(w: Array, sizes: Sizes, to: Targets) -> float:
 
 
 def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, iterations: int) -> Array:
-    """Return s with (J'P J + damping I) s = -J'P r, means over the rows; r are the residuals, J their Jacobian in w."""
-    at = to.blocks.map(lambda rows: Linearisation(w, sizes, to.x[rows]))
+    """Return s with (J'P J + damping I) s = -J'P r, means over the rows; r are the residuals, J their Jacobian in w.
 
-    def gradient(rows: slice, at: Linearisation) -> Array:
+    Products are in single precision: they decide only which step is tried.
+    """
+
+    def gradient(rows: slice) -> Array:
+        at = Linearisation(w, sizes, to.x[rows])
         r = at.outputs - to.u[rows]
         return at.transposed_product(np.einsum("rij,rj->ri", to.P[rows], r)) / len(r)
 
+    def linearised(rows: slice) -> tuple[Linearisation, Array]:
+        return Linearisation(w.astype(np.float32), sizes, to.x[rows].astype(np.float32)), to.P[rows].astype(np.float32)
+
     def product(v: Array) -> Array:
-        def of_block(rows: slice, at: Linearisation) -> Array:
-            moved = at.product(v)
-            return at.transposed_product(np.einsum("rij,rj->ri", to.P[rows], moved)) / len(moved)
+        few = v.astype(np.float32)
+
+        def of_block(rows: slice, linearised: tuple[Linearisation, Array]) -> Array:
+            at, P = linearised
+            moved = at.product(few)
+            return at.transposed_product(np.einsum("rij,rj->ri", P, moved)) / len(moved)
 
         return to.blocks.mean(of_block, len(w), at) + damping * v
 
-    g = to.blocks.mean(gradient, len(w), at)
+    at = to.blocks.map(linearised)
+    g = to.blocks.mean(gradient, len(w))
     return conjugate_gradient(product, -g, iterations, tolerance=1e-16)[0]
 
 

@@ -40,7 +40,7 @@ Arrays = dict[str, Array]
 class Plan:
     """What to collect next: episodes of the policy `theta`, about `steps` steps of them (None: as the run was told).
 
-    episodes: how many whole ones instead, exactly; not with --requests segments. arrays: what `digest` needs beside theta; every rank gets them.
+    arrays: what `digest` needs beside theta; every rank gets them. episodes: how many whole ones, instead of `steps`.
     """
 
     theta: Array

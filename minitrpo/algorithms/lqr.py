@@ -143,7 +143,7 @@ class Limited:
 def kl_limited(
     dynamics: Dynamics, cost: Cost, pbar: Controller, mu0: Array, Sigma0: Array, limit: float, eta: float = 1.0
 ) -> Limited:
-    """Return the controller of least expected cost with KL(p || pbar) <= limit, in nats, met to within 10 %.
+    """Return the controller of least expected cost with KL(p || pbar) <= limit, in nats, used to within 10 %.
 
     The KL falls as eta grows. So eta is multiplied or divided by 10 until it is known to lie between two values, whose
     geometric mean is tried from then on. eta: where to begin. Source: Levine & Abbeel 2014, section 3.1.

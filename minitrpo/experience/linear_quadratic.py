@@ -56,4 +56,4 @@ def best_return(x0: Array) -> float:
     return -float(x0 @ riccati()[1][0] @ x0)
 
 
-gymnasium.register("LinearQuadratic-v0", entry_point=LinearQuadratic, max_episode_steps=STEPS)
+gymnasium.register("LinearQuadratic-v0", entry_point=f"{__name__}:LinearQuadratic", max_episode_steps=STEPS)

@@ -38,7 +38,7 @@ class Settings:
     )
     first_states: int = option(
         0,
-        "episodes begin in one of so many states, in turn, the same ones in every update; 0: each in a state of its own",
+        "episodes begin in so many states, in turn, the same ones in every update; 0: each in one of its own",
         least=0,
         most=10**6,
     )
