@@ -18,7 +18,7 @@ from minitrpo.algorithms.lqr import (
     kl,
     kl_limited,
 )
-from minitrpo.experience.linear_quadratic import Q, R, A, B, LinearQuadratic, best_return, riccati
+from minitrpo.experience.linear_quadratic import A, B, LinearQuadratic, Q, R, best_return, riccati
 
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 3), st.integers(1, 4), st.integers(0, 10**6))  # T, n, m, seed
 
@@ -157,7 +157,7 @@ def sampled(dynamics, p, mu0, Sigma0, N, seed):
 
 def log_prob(p, Z):
     """Return log p(u | x) summed over the steps, (N,)."""
-    T, m, n = p.K.shape
+    T, _, n = p.K.shape
     total = np.zeros(len(Z))
     for t in range(T):
         apart = Z[:, t, n:] - Z[:, t, :n] @ p.K[t].T - p.k[t]
