@@ -76,7 +76,8 @@ def test_the_environment_does_what_its_matrices_say():
         x, reward, terminated, truncated, _ = env.step(-K[t] @ x)
         total += reward
     assert total == pytest.approx(best_return(x0), rel=1e-12)
-    assert not (terminated or truncated)
+    assert not terminated
+    assert not truncated
     assert not np.array_equal(x0, env.reset(seed=4)[0])
 
 
@@ -221,8 +222,11 @@ def test_the_limit_is_kept_and_used(shape, per_number, begin):
     np.testing.assert_array_equal(found.p.K, backward(dynamics, cost, pbar, found.eta).K)
 
 
-def test_a_problem_without_an_answer_is_refused():
+@pytest.mark.parametrize("strange", [np.nan, np.inf, 1e300])
+def test_where_numbers_fail_nothing_changes(strange):
     dynamics, cost, pbar, mu0, Sigma0 = problem(4, 2, 1, 0)
-    pbar.k[0] = np.nan
-    with pytest.raises(np.linalg.LinAlgError, match="no eta"):
-        kl_limited(dynamics, cost, pbar, mu0, Sigma0, 1.0)
+    dynamics.F[1] = strange
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = kl_limited(dynamics, cost, pbar, mu0, Sigma0, 1.0)
+    assert found.p is pbar
+    assert (found.kl, found.eta) == (0.0, 1.0)

@@ -134,11 +134,14 @@ class GuidedPolicySearch:
 
     def _imitated(self, theta: Array, found: Arrays) -> tuple[Array, float]:
         """Return theta moved towards the controllers, and the KL that its mean keeps from them, in nats per step."""
-        m = self.policy.action_size
-        P = found["P"]
-        scale = float(np.einsum("rii->", P)) / (len(P) * m)  # so that the damping means the same in every update
-        to = Targets(found["x"], found["u"], P / scale, ordered_allreduce(self.context.comm))
-        rounds, iterations = self.settings.imitation_rounds, self.settings.cg_iterations
-        w, loss = imitate(theta[:-m], self.policy.sizes, to, rounds, iterations)
-        std = np.maximum(imitated_std(P), self.settings.least_std)
-        return np.concatenate([w, np.log(std)]), loss * scale
+        m, S, least = self.policy.action_size, found["S"], self.settings.least_std
+        # 1. who is more certain than the policy can be counts no more for it
+        P = np.linalg.inv(S + least**2 * np.eye(m))
+        unit = float(np.einsum("rii->", P)) / (len(P) * m)  # so that the damping means the same in every update
+        to = Targets(found["x"], found["u"], P / unit, ordered_allreduce(self.context.comm))
+        # 2. the mean, and the noise
+        w, loss = imitate(
+            theta[:-m], self.policy.sizes, to, self.settings.imitation_rounds, self.settings.cg_iterations
+        )
+        std = np.maximum(imitated_std(np.linalg.inv(S)), least)
+        return np.concatenate([w, np.log(std)]), loss * unit

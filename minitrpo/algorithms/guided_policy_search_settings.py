@@ -57,12 +57,14 @@ class GuidedPolicySearchSettings:
 
 PRESETS = {
     "default": Preset(
-        "four first states, observations as they are; the reward of InvertedPendulum-v5 says nothing while the pole "
-        "stands, so a cost is given",
+        "four first states, observations as they are: a filter that moves would move the policy between two updates; "
+        "by environment: eight first states of Reacher-v5, a cost for InvertedPendulum-v5",
         {"first_states": 4, "filter": "none", "initial_log_std": -1.0, "total_steps": 200_000},
         {
+            # its reward is 1 as long as the pole stands: nothing to fit a cost to
             "InvertedPendulum-v5": {"state_cost": "1,10,0.1,0.1", "control_cost": 0.1},
-            "Reacher-v5": {"horizon": 50},
+            "Reacher-v5": {"first_states": 8, "horizon": 50, "total_steps": 64_000},
+            "minitrpo.experience.linear_quadratic:LinearQuadratic-v0": {"horizon": 50, "total_steps": 16_000},
         },
     ),
 }

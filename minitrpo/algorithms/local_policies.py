@@ -9,7 +9,7 @@ from minitrpo.algorithms.local_models import fit_cost, fit_dynamics, linearise, 
 from minitrpo.algorithms.lqr import Controller, Cost, expected_costs, forward, kl_limited
 from minitrpo.policies import Array, Policy
 
-FACTORS = (0.1, 10.0)  # between which the factor on a condition's KL limit stays
+FACTORS = (0.5, 5.0)  # between which the factor on a condition's KL limit stays
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,15 @@ def improved(policy: Policy, theta: Array, samples: Samples, settings: Any, memo
     cost, sampled = cost_of(some, settings)
     # 2. how far to go, by what the last update promised and what came of it
     factor, kept = memory["factor"], memory["cost"] - sampled
-    if np.isfinite(kept):
+    if np.isfinite(kept + memory["promised"]):
         factor = new_factor(factor, memory["promised"], kept)
     # 3. the controller of least cost within that distance of the policy
     mu0, Sigma0 = X[:, 0].mean(axis=0), np.cov(X[:, 0].T, bias=True)
     limit = factor * settings.local_kl * T
-    best = kl_limited(dynamics, cost, pbar, mu0, Sigma0, limit, memory["eta"])
-    before = np.mean(expected_costs(cost, forward(dynamics, pbar, mu0, Sigma0)))
-    expected = np.mean(expected_costs(cost, best.at))
+    with np.errstate(over="ignore", invalid="ignore"):  # models that explode: the policy stays
+        best = kl_limited(dynamics, cost, pbar, mu0, Sigma0, limit, memory["eta"])
+        before = np.mean(expected_costs(cost, forward(dynamics, pbar, mu0, Sigma0)))
+        expected = np.mean(expected_costs(cost, best.at))
     # 4. what it would have done where the samples were
     numbers = {"factor": factor, "eta": best.eta, "promised": before - expected, "cost": sampled, "T": float(T)}
     numbers["expected_cost"] = float(expected)
@@ -87,5 +88,5 @@ def cost_of(samples: Samples, settings: Any) -> tuple[Cost, float]:
 def along(p: Controller, X: Array, alive: Array) -> dict[str, Array]:
     """Return x, the controller's mean controls u there and its precisions P, a row for every step taken."""
     u = np.einsum("tij,ntj->nti", p.K, X) + p.k
-    P = np.broadcast_to(np.linalg.inv(p.S), (*alive.shape, *p.S.shape[1:]))
-    return {"x": X[alive], "u": u[alive], "P": P[alive]}
+    S = np.broadcast_to(p.S, (*alive.shape, *p.S.shape[1:]))
+    return {"x": X[alive], "u": u[alive], "S": S[alive]}

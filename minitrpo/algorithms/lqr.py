@@ -146,10 +146,11 @@ def kl_limited(
     """Return the controller of least expected cost with KL(p || pbar) <= limit, in nats, used to within 10 %.
 
     The KL falls as eta grows. So eta is multiplied or divided by 10 until it is known to lie between two values, whose
-    geometric mean is tried from then on. eta: where to begin. Source: Levine & Abbeel 2014, section 3.1.
+    geometric mean is tried from then on. eta: where to begin. Where no eta gives numbers, pbar itself is the answer.
+    Source: Levine & Abbeel 2014, section 3.1.
     """
     low, high = ETA_LIMITS
-    found = None
+    found = Limited(pbar, forward(dynamics, pbar, mu0, Sigma0), eta, 0.0)
     for _ in range(60):
         p = backward(dynamics, cost, pbar, eta)
         at = forward(dynamics, p, mu0, Sigma0)
@@ -162,6 +163,4 @@ def kl_limited(
         else:  # not a number counts as too far
             low = eta
             eta = min(eta * 10, np.sqrt(low * high))
-    if found is None:
-        raise np.linalg.LinAlgError(f"no eta up to {low:.3g} keeps the KL below {limit:.3g}")
     return found
