@@ -2,10 +2,10 @@
 
     minimise over theta    L = 1/2 mean_i (mean_theta(x_i) - u_i)' P_i (mean_theta(x_i) - u_i)
 
-u_i = K x_i + k is what the controller of that sample and step would do on average, and P_i = S^-1 how much it cares.
-L is the part of KL(pi_theta || p) that the mean decides, so that its Gauss-Newton matrix is the Fisher matrix of
-lecture 02, with the controllers' noise in the place of the policy's own: a Gauss-Newton step is a natural gradient.
-For a policy linear in theta one step is the weighted least squares solution.
+u_i = K x_i + k is what the controller of that sample and step would do on average, and P_i how much it cares: S^-1, of
+a controller that is no more certain than the policy can be. L is the part of KL(pi_theta || p) that the mean decides,
+so that its Gauss-Newton matrix is the Fisher matrix of lecture 02, with the controllers' noise in the place of the
+policy's own: a Gauss-Newton step is a natural gradient. For a policy linear in theta it is weighted least squares.
 """
 
 from dataclasses import dataclass
@@ -96,6 +96,6 @@ def imitated_std(P: Array) -> Array:
     """Return the standard deviations (m,) of the diagonal Gaussian that is nearest to noise of precisions P (R, m, m).
 
     The minimum over Sigma of the mean of tr(P_i Sigma) - ln |Sigma| is at (mean of P_i)^-1; of a diagonal Sigma, entry
-    by entry. Source: Montgomery & Levine 2016, algorithm 2.
+    by entry. Source: Montgomery & Levine 2016.
     """
     return 1 / np.sqrt(np.einsum("rii->i", P) / len(P))

@@ -1,10 +1,11 @@
 """Lecture 14: what guided policy search does for one first state: samples in, a better linear controller out."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from minitrpo.algorithms.guided_policy_search_settings import GuidedPolicySearchSettings
+from minitrpo.algorithms.interface import Arrays
 from minitrpo.algorithms.local_models import fit_cost, fit_dynamics, linearise, weighted_cost
 from minitrpo.algorithms.lqr import Controller, Cost, expected_costs, forward, kl_limited
 from minitrpo.policies import Array, Policy
@@ -35,18 +36,20 @@ def new_factor(factor: float, promised: float, kept: float) -> float:
     """Return the factor on a KL limit after an update that promised to lower the cost by `promised` and did by `kept`.
 
     The cost that a factor s leads to is taken for -promised s + (promised - kept) s^2 in units of the old one, whose
-    minimum lies at promised / (2 (promised - kept)). Source: Montgomery & Levine 2016, section 4.2; at most a tenth or
-    five times the old one, as in Finn's gps.
+    minimum lies at promised / (2 (promised - kept)). Source: Montgomery & Levine 2016; from a tenth to five times the
+    old one, as in Finn's gps.
     """
     missed = max(promised - kept, 1e-4 * abs(promised), 1e-12)
     return float(np.clip(factor * np.clip(promised / (2 * missed), 0.1, 5.0), *FACTORS))
 
 
-def improved(policy: Policy, theta: Array, samples: Samples, settings: Any, memory: dict[str, float]) -> dict[str, Any]:
+def improved(
+    policy: Policy, theta: Array, samples: Samples, settings: GuidedPolicySearchSettings, memory: dict[str, float]
+) -> Arrays:
     """Return the controller of one condition, along its samples, and what its next update needs to know.
 
     memory: factor, eta, promised and cost of the update before (NaN in the first). Returns these four anew, T,
-    expected_cost, and for every step taken x (R, n), u (R, m) and P (R, m, m): see `imitation.Targets`.
+    expected_cost, and what `along` returns.
     """
     # 1. local models of the dynamics, the policy and the cost
     T = samples.horizon
@@ -67,26 +70,25 @@ def improved(policy: Policy, theta: Array, samples: Samples, settings: Any, memo
         best = kl_limited(dynamics, cost, pbar, mu0, Sigma0, limit, memory["eta"])
         before = np.mean(expected_costs(cost, forward(dynamics, pbar, mu0, Sigma0)))
         expected = np.mean(expected_costs(cost, best.at))
-    # 4. what it would have done where the samples were
+    # 4. what it promises, and what it would have done where the samples were
     numbers = {"factor": factor, "eta": best.eta, "promised": before - expected, "cost": sampled, "T": float(T)}
     numbers["expected_cost"] = float(expected)
     return {name: np.array([number]) for name, number in numbers.items()} | along(best.p, X, alive)
 
 
-def cost_of(samples: Samples, settings: Any) -> tuple[Cost, float]:
+def cost_of(samples: Samples, settings: GuidedPolicySearchSettings) -> tuple[Cost, float]:
     """Return the cost that the settings name, or the one estimated from the rewards, and the samples' mean per step."""
     (_, T, m), alive = samples.U.shape, samples.alive
+    Z = np.concatenate([samples.X[:, :-1], samples.U], axis=2)[alive]
     if settings.state_cost:
         cost = weighted_cost(T, settings.state_weights, settings.control_cost, m)
-        Z = np.concatenate([samples.X[:, :-1], samples.U], axis=2)[alive]
         return cost, float(np.mean(0.5 * np.einsum("ri,ij,rj->r", Z, cost.C[0], Z)))
-    Z = np.concatenate([samples.X[:, :-1], samples.U], axis=2)[alive]
     C, c, e = fit_cost(Z, -samples.rewards[alive])
     return Cost(np.tile(C, (T, 1, 1)), np.tile(c, (T, 1)), np.full(T, e)), -float(np.mean(samples.rewards[alive]))
 
 
-def along(p: Controller, X: Array, alive: Array) -> dict[str, Array]:
-    """Return x, the controller's mean controls u there and its precisions P, a row for every step taken."""
+def along(p: Controller, X: Array, alive: Array) -> Arrays:
+    """Return x (R, n), the controller's mean controls u there (R, m) and its noise S (R, m, m), for every step taken."""
     u = np.einsum("tij,ntj->nti", p.K, X) + p.k
     S = np.broadcast_to(p.S, (*alive.shape, *p.S.shape[1:]))
     return {"x": X[alive], "u": u[alive], "S": S[alive]}

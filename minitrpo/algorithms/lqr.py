@@ -65,7 +65,7 @@ def backward(dynamics: Dynamics, cost: Cost, pbar: Controller | None = None, eta
         V_t = H_xx + H_xu K_t   v_t = h_x + H_xu k_t
 
     With eta = 0 this is the Riccati recursion, and the controller has no noise. LinAlgError if an H_uu is singular.
-    Source: Levine & Abbeel 2014, section 3; Montgomery & Levine 2016, appendix A.
+    Source: Levine & Abbeel 2014; Riccati's equation for eta = 0.
     """
     T, n, width = dynamics.F.shape
     m = width - n
@@ -147,7 +147,7 @@ def kl_limited(
 
     The KL falls as eta grows. So eta is multiplied or divided by 10 until it is known to lie between two values, whose
     geometric mean is tried from then on. eta: where to begin. Where no eta gives numbers, pbar itself is the answer.
-    Source: Levine & Abbeel 2014, section 3.1.
+    Source: Levine & Abbeel 2014.
     """
     low, high = ETA_LIMITS
     found = Limited(pbar, forward(dynamics, pbar, mu0, Sigma0), eta, 0.0)
