@@ -88,7 +88,7 @@ def cost_of(samples: Samples, settings: GuidedPolicySearchSettings) -> tuple[Cos
 
 
 def along(p: Controller, X: Array, alive: Array) -> Arrays:
-    """Return x (R, n), the controller's mean controls u there (R, m) and its noise S (R, m, m), for every step taken."""
+    """Return x (R, n), the controller's mean controls u there (R, m) and its noise S (R, m, m), for all steps taken."""
     u = np.einsum("tij,ntj->nti", p.K, X) + p.k
     S = np.broadcast_to(p.S, (*alive.shape, *p.S.shape[1:]))
     return {"x": X[alive], "u": u[alive], "S": S[alive]}
