@@ -16,7 +16,10 @@ class GuidedPolicySearchSettings:
 
     samples: int = option(8, "episodes from every first state per update", "Finn's gps: 5", least=2, most=10_000)
     horizon: int = option(
-        100, "steps that a local controller plans for, at most; what an episode has beyond is not learned from", least=1
+        100,
+        "steps that a local controller plans for, at most; what an episode has beyond is not learned from",
+        least=1,
+        most=10_000,
     )
     local_kl: float = option(
         1.0,
