@@ -152,7 +152,7 @@ def test_no_file_but_the_registry_and_its_own_module_names_an_algorithm(file):
         word
         for name, both in names_of_algorithms().items()
         for word in both
-        if not is_part_of(name_of(file).replace("_settings", ""), f"algorithms.{name}")
+        if not is_part_of(name_of(file).replace("_settings", ""), f"algorithms.{name.replace('-', '_')}")
     ]
     found = re.findall(rf"\b({'|'.join(words)})\b", file.read_text()) if words else []
     assert not found, f"{name_of(file)} names {found[0]}"
@@ -160,7 +160,7 @@ def test_no_file_but_the_registry_and_its_own_module_names_an_algorithm(file):
 
 def test_every_algorithm_is_a_module_and_a_line():
     for name, place in ALGORITHMS.items():
-        assert place.startswith(f"minitrpo.algorithms.{name}:")
+        assert place.startswith(f"minitrpo.algorithms.{name.replace('-', '_')}:")
         load(name, set())
 
 

@@ -43,12 +43,13 @@ Arrays = dict[str, Array]
 class Plan:
     """What to collect next: episodes of the policy `theta`, about `steps` steps of them (None: as the run was told).
 
-    arrays: what `digest` needs beside theta; every rank gets them.
+    arrays: what `digest` needs beside theta; every rank gets them. episodes: how many whole ones, instead of `steps`.
     """
 
     theta: Array
     steps: int | None = None
     arrays: Arrays = field(default_factory=dict)
+    episodes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Context:
     comm: Comm = field(default_factory=SerialComm)  # the ranks that share the update: this one alone by default
     timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
     notes: list[str] = field(default_factory=list)
+    first_states: int = 0  # episode n begins as n % first_states does; 0: each in a state of its own
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
         """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""

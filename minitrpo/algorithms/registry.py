@@ -11,6 +11,7 @@ from minitrpo.errors import BadInput, told
 DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
+    "guided-policy-search": "minitrpo.algorithms.guided_policy_search:GuidedPolicySearch",
 }
 
 

@@ -29,6 +29,7 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> None:
     watchdog.describe(
         env=settings.env,
         seed=settings.seed,
+        first_states=settings.first_states,
         run=str(context.folder.path),
         replay=command("replay", path),
         resume=command("train", "--resume", path, ranks=comm.size),

@@ -27,3 +27,12 @@ def generator(seed: int, iteration: int, number: int, purpose: Purpose) -> np.ra
 def reset_seed(seed: int, iteration: int, number: int) -> int:
     """Return the seed of `env.reset` for one episode, a 31-bit integer."""
     return int(np.random.SeedSequence([seed, iteration, number, Purpose.RESET]).generate_state(1)[0] >> 1)
+
+
+def first_state_seed(seed: int, iteration: int, number: int, first_states: int = 0) -> int:
+    """Return the seed of `env.reset` where episodes begin in one of so many states, in turn; 0: each in its own.
+
+    Episode n begins as episode n % first_states did in every iteration before. What else the environment draws from
+    that seed, its noise too, is then also the same.
+    """
+    return reset_seed(seed, 0, number % first_states) if first_states else reset_seed(seed, iteration, number)

@@ -15,7 +15,7 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes, concatenate, empty
 from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.lockstep import ActionNoise, StepBuffer, UnfinishedEpisode
-from minitrpo.experience.randomness import Purpose, generator, reset_seed
+from minitrpo.experience.randomness import Purpose, first_state_seed, generator
 from minitrpo.experience.status import IDLE, RankStatus
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
 from minitrpo.policies import ActFunction, Array, Policy
@@ -33,10 +33,11 @@ class Rollouts:
         envs: VectorEnv,
         run_seed: int,
         status: RankStatus | None = None,
+        first_states: int = 0,
     ) -> None:
         width = envs.width
         self.spec, self.policy, self.envs, self.run_seed = spec, policy, envs, run_seed
-        self.width = width
+        self.width, self._first_states = width, first_states
         self.status = envs.status = (status or RankStatus.private(width)).of(width)
         self.slots = np.zeros(0, np.intp)  # slots in use, ascending
         height = -(-width // ROWS) * ROWS
@@ -157,7 +158,7 @@ class Rollouts:
         self._first_tick[slot], self._start[slot], self._returns[slot] = self._buffer.ticks, 0, 0.0
         self._past_actions[slot] = []
         with self._named_failures():
-            self._observations[slot] = self.envs.reset(slot, reset_seed(self.run_seed, key, number))
+            self._observations[slot] = self.envs.reset(slot, self._reset_seed(key, number))
 
     def _leave(self, slot: int) -> None:
         self.status.numbers[slot] = IDLE
@@ -209,4 +210,7 @@ class Rollouts:
     def _failure(self, slot: int, cause: str) -> EpisodeFailed:
         key, number = int(self.status.keys[slot]), int(self.status.numbers[slot])
         iteration = int(self.status.iteration[0])
-        return EpisodeFailed(self.spec.id, iteration, number, reset_seed(self.run_seed, key, number), cause)
+        return EpisodeFailed(self.spec.id, iteration, number, self._reset_seed(key, number), cause)
+
+    def _reset_seed(self, key: int, number: int) -> int:
+        return first_state_seed(self.run_seed, key, number, self._first_states)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.experience.randomness import reset_seed
+from minitrpo.experience.randomness import first_state_seed
 from minitrpo.experience.status import MAX_SLOTS, Doing, RankStatus
 from minitrpo.parallel.comm import launched_rank, launched_size
 
@@ -129,7 +129,8 @@ class Watchdog:
         episodes = self.status.episodes() if job and self.status.busy[0] else []
         iteration = int(self.status.iteration[0])
         playing = [
-            f"episode {number} of iteration {iteration} (reset seed {reset_seed(job['seed'], key, number)})"
+            f"episode {number} of iteration {iteration} (reset seed "
+            f"{first_state_seed(job['seed'], key, number, job.get('first_states', 0))})"
             for key, number in episodes
         ]
         place = "outside the environments"

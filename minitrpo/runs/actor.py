@@ -49,7 +49,8 @@ def make_collector(
     segments = settings.requests == "segments"
     width = settings.num_envs if segments else settings.envs_per_rank
     check_ranks(settings, comm.size)
-    rollouts = Rollouts(spec, policy, make_vector_env(spec, width, settings.physics), settings.seed, status)
+    envs = make_vector_env(spec, width, settings.physics)
+    rollouts = Rollouts(spec, policy, envs, settings.seed, status, settings.first_states)
     if segments:
         return SegmentCollector(rollouts, slots_of(comm.rank, comm.size, width), width)
     pool = DynamicPool(comm) if settings.pool == "dynamic" else StaticPool(comm)
@@ -62,6 +63,12 @@ def check_ranks(settings: Settings, ranks: int) -> None:
         raise BadInput(
             f"--num-envs {settings.num_envs} environments for {ranks} ranks: choose --num-envs {ranks} or more"
         )
+
+
+def check_requests(settings: Settings, plan: Any) -> None:
+    """Raise BadInput where an algorithm counts on whole episodes and gets segments."""
+    if settings.requests == "segments" and plan.episodes is not None:
+        raise BadInput(f"--requests segments: {settings.algorithm} needs whole episodes; use --requests episodes")
 
 
 def unfinished_slots(settings: Settings) -> int:

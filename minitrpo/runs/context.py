@@ -52,5 +52,6 @@ def make_algorithm(
     """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default."""
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
-    context = Context(make_policy(choice, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
+    policy, comm = make_policy(choice, spec), comm or SerialComm()
+    context = Context(policy, s.seed, s.steps_per_update, comm, timeline, first_states=s.first_states)
     return choice.algorithm(choice.own, context), context

@@ -17,6 +17,7 @@ from minitrpo.runs.settings import Settings
 
 MAX_STEPS = 10**12  # of one update
 UNKNOWN_LENGTH = 1_000  # steps, assumed of an episode before one has been seen and where there is no time limit
+NO_CLIP = 1e100  # environments may not return more
 OWN = "run_"  # how the house's arrays are called in a checkpoint; all others are the algorithm's
 
 
@@ -25,7 +26,8 @@ class Learner:
 
     def __init__(self, settings: Settings, spec: EnvironmentSpec, algorithm: Any, collector: Collector) -> None:
         self.settings, self.algorithm, self._collector = settings, algorithm, collector
-        self.filter = ObservationFilter.identity(spec.observation_size, settings.filter_clip)
+        clip = settings.filter_clip if settings.filter == "running" else NO_CLIP
+        self.filter = ObservationFilter.identity(spec.observation_size, clip)
         self.mean_length = float(spec.max_episode_steps or UNKNOWN_LENGTH)
         self.iteration = 0
         self.env_steps = 0
@@ -43,7 +45,7 @@ class Learner:
         plan = self.algorithm.plan()
         check_plan(plan, self._theta_shape)
         self._steps_wanted = plan.steps or self.settings.steps_per_update
-        amount = self._collector.amount(self._steps_wanted, self.mean_length)
+        amount = plan.episodes or self._collector.amount(self._steps_wanted, self.mean_length)
         return plan, Request(self.iteration + 1, amount, plan.theta, self.filter)
 
     @property
@@ -59,8 +61,9 @@ class Learner:
         check_columns(columns, self.algorithm.columns)
         self._check_theta()
         own, ended = gathered.fragments, gathered.ended
-        for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
-            self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them
+        if self.settings.filter == "running":
+            for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
+                self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them
         if ended.any():
             self.mean_length = float(np.mean((own["starts"] + own["lengths"])[ended]))
         self._record.add(gathered, columns)
@@ -122,6 +125,8 @@ def check_plan(plan: Any, shape: tuple[int, ...]) -> None:
         raise AlgorithmFailed(f"plan() gave a theta of shape {plan.theta.shape}; it must be finite, of shape {shape}")
     if plan.steps is not None and not (isinstance(plan.steps, int | np.integer) and 1 <= plan.steps <= MAX_STEPS):
         raise AlgorithmFailed(f"plan() gave steps = {shown(plan.steps)}; it must be an integer from 1 to {MAX_STEPS:,}")
+    if plan.episodes is not None and not (isinstance(plan.episodes, int) and 1 <= plan.episodes <= MAX_STEPS):
+        raise AlgorithmFailed(f"plan() gave episodes = {shown(plan.episodes)}; it must be a positive integer")
 
 
 def checked_state(state: Any) -> dict[str, Array]:

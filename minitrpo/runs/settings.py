@@ -36,6 +36,12 @@ class Settings:
         "Frans & Hafner 2016; Batch PPO",
         ("episodes", "segments"),
     )
+    first_states: int = option(
+        0,
+        "episodes begin in so many states, in turn, the same ones in every update; 0: each in one of its own",
+        least=0,
+        most=10**6,
+    )
     pool: str = option(
         "dynamic",
         "ranks draw requests for episodes from a pool, or get a fixed share",
@@ -63,6 +69,12 @@ class Settings:
     hidden: str = option("64,64", "widths of the tanh layers of the networks", "modular_rl, Henderson et al. 2018")
     initial_log_std: float = option(
         0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0", least=-20, most=5
+    )
+    filter: str = option(
+        "running",
+        "observations are normalised by the mean and deviation of those seen before, or left as they are",
+        "",
+        ("running", "none"),
     )
     filter_clip: float = option(
         10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6

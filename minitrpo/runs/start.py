@@ -11,7 +11,7 @@ from minitrpo.experience.status import RankStatus
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
-from minitrpo.runs.actor import check_ranks
+from minitrpo.runs.actor import check_ranks, check_requests
 from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded_settings
 from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
@@ -28,7 +28,8 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
     folder = raise_on_all(comm, lambda: _opened(arguments, comm))
     settings, checkpoint, note = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
-    watchdog.describe(env=choice.common.env, seed=choice.common.seed)
+    common = choice.common
+    watchdog.describe(env=common.env, seed=common.seed, first_states=common.first_states)
     spec = raise_on_all(comm, lambda: _suited(choice, checkpoint, comm, watchdog.status))
     notes = [note] if note else []
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
@@ -75,7 +76,9 @@ def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: Ra
     try:
         algorithm, _ = make_algorithm(choice, spec)
         state = checked_state(algorithm.state())
-        check_plan(algorithm.plan(), state["theta"].shape)
+        plan = algorithm.plan()
+        check_plan(plan, state["theta"].shape)
+        check_requests(choice.common, plan)
         algorithm.restore(state)
     except (BadInput, KeyboardInterrupt):
         raise

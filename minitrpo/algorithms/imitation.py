@@ -1,0 +1,101 @@
+"""Lecture 14: imitation, the S-step of guided policy search: one network moves towards many linear controllers.
+
+    minimise over theta    L = 1/2 mean_i (mean_theta(x_i) - u_i)' P_i (mean_theta(x_i) - u_i)
+
+u_i = K x_i + k is what the controller of that sample and step would do on average, and P_i how much it cares: S^-1, of
+a controller that is no more certain than the policy can be. L is the part of KL(pi_theta || p) that the mean decides,
+so that its Gauss-Newton matrix is the Fisher matrix of lecture 02, with the controllers' noise in the place of the
+policy's own: a Gauss-Newton step is a natural gradient. For a policy linear in theta it is weighted least squares.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from minitrpo.block_sums import SERIAL, Blocks, Reduction
+from minitrpo.conjugate_gradient import conjugate_gradient
+from minitrpo.perceptron import Linearisation, Sizes, activations, unflatten
+from minitrpo.policies import Array
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is to be imitated: x (R, n), u (R, m) and P (R, m, m), symmetric."""
+
+    x: Array
+    u: Array
+    P: Array
+    reduction: Reduction = SERIAL  # who computes which blocks of these rows
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Return the rows cut into blocks."""
+        return Blocks(len(self.x), self.reduction)
+
+
+def loss(w: Array, sizes: Sizes, to: Targets) -> float:
+    """Return L of the network with the parameters w (P,)."""
+
+    def of_block(rows: slice) -> Array:
+        r = activations(unflatten(w, sizes), to.x[rows])[-1] - to.u[rows]
+        return np.array([0.5 * np.einsum("ri,rij,rj->", r, to.P[rows], r) / len(r)])
+
+    return float(to.blocks.mean(of_block, 1)[0])
+
+
+def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, iterations: int) -> Array:
+    """Return s with (J'P J + damping I) s = -J'P r, means over the rows; r are the residuals, J their Jacobian in w.
+
+    Products are in single precision: they decide only which step is tried.
+    """
+
+    def gradient(rows: slice) -> Array:
+        at = Linearisation(w, sizes, to.x[rows])
+        r = at.outputs - to.u[rows]
+        return at.transposed_product(np.einsum("rij,rj->ri", to.P[rows], r)) / len(r)
+
+    def linearised(rows: slice) -> tuple[Linearisation, Array]:
+        return Linearisation(w.astype(np.float32), sizes, to.x[rows].astype(np.float32)), to.P[rows].astype(np.float32)
+
+    def product(v: Array) -> Array:
+        few = v.astype(np.float32)
+
+        def of_block(rows: slice, linearised: tuple[Linearisation, Array]) -> Array:
+            at, P = linearised
+            moved = at.product(few)
+            return at.transposed_product(np.einsum("rij,rj->ri", P, moved)) / len(moved)
+
+        return to.blocks.mean(of_block, len(w), at) + damping * v
+
+    at = to.blocks.map(linearised)
+    g = to.blocks.mean(gradient, len(w))
+    return conjugate_gradient(product, -g, iterations, tolerance=1e-16)[0]
+
+
+def imitate(
+    w: Array, sizes: Sizes, to: Targets, rounds: int, iterations: int = 30, damping: float = 1e-3
+) -> tuple[Array, float]:
+    """Return parameters w (P,) that imitate better, and their L, after so many Gauss-Newton steps, damped as needed.
+
+    A step that gains shortens the damping to a fifth; one that does not is forgotten, and the damping is ten times as
+    large for the next. Source: Levenberg 1944, Marquardt 1963; Martens 2010 for conjugate gradient within.
+    """
+    best = loss(w, sizes, to)
+    for _ in range(rounds):
+        candidate = w + gauss_newton_step(w, sizes, to, damping, iterations)
+        after = loss(candidate, sizes, to)
+        if after < best:
+            w, best, damping = candidate, after, damping / 5
+        else:
+            damping *= 10
+    return w, best
+
+
+def imitated_std(P: Array) -> Array:
+    """Return the standard deviations (m,) of the diagonal Gaussian that is nearest to noise of precisions P (R, m, m).
+
+    The minimum over Sigma of the mean of tr(P_i Sigma) - ln |Sigma| is at (mean of P_i)^-1; of a diagonal Sigma, entry
+    by entry. Source: Montgomery & Levine 2016.
+    """
+    return 1 / np.sqrt(np.einsum("rii->i", P) / len(P))

@@ -1,0 +1,166 @@
+"""Lecture 14: the linear-quadratic regulator with Gaussian controllers, free or kept near another controller by a KL.
+
+A problem of T steps, with states x (n,), controls u (m,) and z = [x; u], has at every step t
+
+    dynamics    x' ~ N(F_t z + f_t, D_t)
+    cost        1/2 z'C_t z + c_t'z + e_t
+    controller  u ~ N(K_t x + k_t, S_t)
+
+Every array has a row for each step. Indices x and u cut a matrix over z into its blocks: C_xx, C_xu, C_ux, C_uu.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minitrpo.policies import Array
+
+ETA_LIMITS = (1e-12, 1e16)  # between which a multiplier is sought
+CLOSE = 0.9  # of the KL limit, from which on a controller is taken
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """x' ~ N(F z + f, D): F (T, n, n + m), f (T, n), D (T, n, n)."""
+
+    F: Array
+    f: Array
+    D: Array
+
+
+@dataclass(frozen=True)
+class Cost:
+    """1/2 z'C z + c'z + e: C (T, n + m, n + m), symmetric and positive semi-definite, c (T, n + m), e (T,)."""
+
+    C: Array
+    c: Array
+    e: Array
+
+
+@dataclass(frozen=True)
+class Controller:
+    """u ~ N(K x + k, S): K (T, m, n), k (T, m), S (T, m, m)."""
+
+    K: Array
+    k: Array
+    S: Array
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The distribution of z at every step: mean mu (T, n + m), covariance Sigma (T, n + m, n + m)."""
+
+    mu: Array
+    Sigma: Array
+
+
+def backward(dynamics: Dynamics, cost: Cost, pbar: Controller | None = None, eta: float = 0.0) -> Controller:
+    """Return the controller p that minimises E_p[cost] + eta KL(p || pbar) over all steps.
+
+    Dynamic programming: with the cost to go V_t(x) = 1/2 x'V_t x + v_t'x + const, and V_T = 0,
+
+        H_t = C_t + F_t'V_{t+1} F_t + eta G_t'P_t G_t         G_t = [-Kbar_t, I],  P_t = Sbar_t^-1
+        h_t = c_t + F_t'(v_{t+1} + V_{t+1} f_t) - eta G_t'P_t kbar_t
+        K_t = -H_uu^-1 H_ux     k_t = -H_uu^-1 h_u     S_t = eta H_uu^-1
+        V_t = H_xx + H_xu K_t   v_t = h_x + H_xu k_t
+
+    With eta = 0 this is the Riccati recursion, and the controller has no noise. LinAlgError if an H_uu is singular.
+    Source: Levine & Abbeel 2014; Riccati's equation for eta = 0.
+    """
+    T, n, width = dynamics.F.shape
+    m = width - n
+    K, k, S = np.empty((T, m, n)), np.empty((T, m)), np.empty((T, m, m))
+    H, h = (cost.C, cost.c) if pbar is None else _with_kl(cost, pbar, eta)
+    V, v = np.zeros((n, n)), np.zeros(n)
+    for t in reversed(range(T)):
+        # 1. what a step costs: its own cost, and that of the state it leads to
+        F = dynamics.F[t]
+        Ht = H[t] + F.T @ V @ F
+        ht = h[t] + F.T @ (v + V @ dynamics.f[t])
+        # 2. the u where the derivative vanishes is linear in x
+        inverse = np.linalg.inv(Ht[n:, n:])
+        K[t], k[t], S[t] = -inverse @ Ht[n:, :n], -inverse @ ht[n:], eta * inverse
+        # 3. the cost to go, with that u put in
+        V, v = Ht[:n, :n] + Ht[:n, n:] @ K[t], ht[:n] + Ht[:n, n:] @ k[t]
+        V = (V + V.T) / 2
+    return Controller(K, k, (S + S.swapaxes(1, 2)) / 2)
+
+
+def _with_kl(cost: Cost, pbar: Controller, eta: float) -> tuple[Array, Array]:
+    """Return C + eta G'P G and c - eta G'P kbar, for all steps."""
+    T, m, _ = pbar.K.shape
+    G = np.concatenate([-pbar.K, np.broadcast_to(np.eye(m), (T, m, m))], axis=2)
+    GP = G.swapaxes(1, 2) @ np.linalg.inv(pbar.S)
+    return cost.C + eta * GP @ G, cost.c - eta * (GP @ pbar.k[:, :, None])[:, :, 0]
+
+
+def forward(dynamics: Dynamics, p: Controller, mu0: Array, Sigma0: Array) -> Trajectory:
+    """Return where a controller leads from x_0 ~ N(mu0, Sigma0), (n,) and (n, n)."""
+    T, m, n = p.K.shape
+    mu, Sigma = np.empty((T, n + m)), np.empty((T, n + m, n + m))
+    x, X = mu0, Sigma0
+    for t in range(T):
+        XK = X @ p.K[t].T
+        mu[t, :n], mu[t, n:] = x, p.K[t] @ x + p.k[t]
+        Sigma[t, :n, :n], Sigma[t, :n, n:], Sigma[t, n:, :n] = X, XK, XK.T
+        Sigma[t, n:, n:] = p.K[t] @ XK + p.S[t]
+        x = dynamics.F[t] @ mu[t] + dynamics.f[t]
+        X = dynamics.F[t] @ Sigma[t] @ dynamics.F[t].T + dynamics.D[t]
+        X = (X + X.T) / 2
+    return Trajectory(mu, Sigma)
+
+
+def expected_costs(cost: Cost, at: Trajectory) -> Array:
+    """Return the expected cost of every step, (T,): 1/2 tr(C Sigma) + 1/2 mu'C mu + c'mu + e."""
+    spread = np.einsum("tij,tij->t", cost.C, at.Sigma)
+    squares = np.einsum("ti,tij,tj->t", at.mu, cost.C, at.mu)
+    return 0.5 * (spread + squares) + np.einsum("ti,ti->t", cost.c, at.mu) + cost.e
+
+
+def kl(p: Controller, pbar: Controller, at: Trajectory) -> float:
+    """Return KL(p || pbar), the sum over all steps in nats, where the states are distributed as `at` says: p's own.
+
+    A step has 1/2 [tr(P S) - m + ln|Sbar| - ln|S| + E_x (dK x + dk)'P (dK x + dk)], P = Sbar^-1, dK = K - Kbar.
+    """
+    m, n = p.K.shape[1:]
+    P, dK = np.linalg.inv(pbar.S), p.K - pbar.K
+    d = np.einsum("tij,tj->ti", dK, at.mu[:, :n]) + p.k - pbar.k  # of the means, at the mean state
+    moved = np.einsum("ti,tij,tj->t", d, P, d) + np.einsum("tij,tik,tkl,tjl->t", P, dK, at.Sigma[:, :n, :n], dK)
+    noise = np.einsum("tij,tij->t", P, p.S) - m + np.linalg.slogdet(pbar.S)[1] - np.linalg.slogdet(p.S)[1]
+    return float(0.5 * np.sum(moved + noise))
+
+
+@dataclass(frozen=True)
+class Limited:
+    """The controller that a KL limit allows, where it leads, and the multiplier eta with which it was found."""
+
+    p: Controller
+    at: Trajectory
+    eta: float
+    kl: float
+
+
+def kl_limited(
+    dynamics: Dynamics, cost: Cost, pbar: Controller, mu0: Array, Sigma0: Array, limit: float, eta: float = 1.0
+) -> Limited:
+    """Return the controller of least expected cost with KL(p || pbar) <= limit, in nats, used to within 10 %.
+
+    The KL falls as eta grows. So eta is multiplied or divided by 10 until it is known to lie between two values, whose
+    geometric mean is tried from then on. eta: where to begin. Where no eta gives numbers, pbar itself is the answer.
+    Source: Levine & Abbeel 2014.
+    """
+    low, high = ETA_LIMITS
+    found = Limited(pbar, forward(dynamics, pbar, mu0, Sigma0), eta, 0.0)
+    for _ in range(60):
+        p = backward(dynamics, cost, pbar, eta)
+        at = forward(dynamics, p, mu0, Sigma0)
+        distance = kl(p, pbar, at)
+        if distance <= limit:
+            found, high = Limited(p, at, eta, distance), eta
+            if distance >= CLOSE * limit:
+                return found
+            eta = max(eta / 10, np.sqrt(low * high))
+        else:  # not a number counts as too far
+            low = eta
+            eta = min(eta * 10, np.sqrt(low * high))
+    return found
