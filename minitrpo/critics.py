@@ -61,15 +61,19 @@ class LinearCritic:
     ) -> State:
         """Return the coefficients c that solve (Phi'Phi + ridge I) c = Phi' targets."""
         cut = blocks(len(targets))
-
-        def of_block(rows: slice) -> Array:
-            phi = self.features(observations[rows], times[rows])
-            return phi.T @ np.column_stack([phi, targets[rows]])
-
+        own = cut[reduction.own(len(cut))]
+        parts = [self.normal_sums(observations[rows], times[rows], targets[rows]) for rows in own]
         size = 2 * self.observation_size + 3
-        parts = [of_block(rows) for rows in cut[reduction.own(len(cut))]]
-        sums = reduction.sum(np.array(parts, dtype=np.float64).reshape(-1, size, size + 1), len(cut))
-        normal = sums[:, :-1] + self.ridge * np.eye(size)
+        return self.solve(reduction.sum(np.array(parts, dtype=np.float64).reshape(-1, size, size + 1), len(cut)))
+
+    def normal_sums(self, observations: Array, times: Array, targets: Array) -> Array:
+        """Return Phi' [Phi, targets], (k, k + 1), k = 2D + 3: what is to be added up over all rows, and no more."""
+        phi = self.features(observations, times)
+        return np.asarray(phi.T @ np.column_stack([phi, targets]))
+
+    def solve(self, sums: Array) -> State:
+        """Return the coefficients c of the added `normal_sums`."""
+        normal = sums[:, :-1] + self.ridge * np.eye(len(sums))
         return {"coefficients": np.linalg.solve(normal, sums[:, -1])}
 
 

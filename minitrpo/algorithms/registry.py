@@ -11,6 +11,7 @@ from minitrpo.errors import BadInput, told
 DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
+    "policy-gradient": "minitrpo.algorithms.gradient_pooling:PolicyGradient",
 }
 
 
