@@ -24,7 +24,16 @@ VISITORS = ("doctor", "classroom")  # in the root for their short names; they se
 FLOORS = (
     ("errors", "perceptron"),
     ("policies", "block_sums", "optimisers"),
-    ("log_probability", "returns", "critics", "policy_gradient", "natural_gradient", "conjugate_gradient", "line_search", "adaptive"),
+    (
+        "log_probability",
+        "returns",
+        "critics",
+        "policy_gradient",
+        "natural_gradient",
+        "conjugate_gradient",
+        "line_search",
+        "adaptive",
+    ),
     ("trpo",),
     ("experience",),
     ("parallel",),

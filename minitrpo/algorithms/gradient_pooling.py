@@ -11,6 +11,7 @@ import numpy as np
 
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
+from minitrpo.algorithms.samples import fragments_of, judged, named, samples_of, taken_over
 from minitrpo.block_sums import ordered_sum
 from minitrpo.critics import Critic, LinearCritic, MLPCritic
 from minitrpo.experience.episodes import Episodes
@@ -19,7 +20,6 @@ from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.policies import Array, Policy
-from minitrpo.returns import gae, next_values
 
 MOMENTS = 5  # numbers about the weights and the critic's targets that travel with a gradient
 
@@ -96,9 +96,7 @@ class PolicyGradient:
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset("many small updates", {"steps_per_update": 2_000, "total_steps": 200_000})
-    }
+    presets: ClassVar[dict[str, Preset]] = {"default": Preset("many small updates", {"steps_per_update": 2_000})}
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
@@ -114,31 +112,17 @@ class PolicyGradient:
 
     def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
         """Return the samples of a fragment, or the sums they are good for."""
-        samples = {
-            "observations": fragment.observations,
-            "actions": fragment.actions,
-            "rewards": fragment.rewards,
-            "times": fragment.timesteps,
-            "lengths": fragment.lengths,
-            "terminated": fragment.terminated,
-            "final_observations": fragment.final_observations,
-            "final_times": (fragment.starts + fragment.lengths).astype(float),
-        }
+        samples = samples_of(fragment)
         if self.settings.travels == "samples":
             return samples
         samples |= self._judged(samples, plan.arrays)
-        minibatches_need = ("observations", "times", "targets") if self.settings.critic == "mlp" else ()
+        minibatches_need = ("observations", "timesteps", "targets") if self.settings.critic == "mlp" else ()
         return {"sums": self._sums(plan.theta, samples)[None]} | {name: samples[name] for name in minibatches_need}
 
     def _judged(self, samples: Arrays, critic_state: Arrays) -> Arrays:
         """Return advantages and value targets (n,) of a fragment, by the critic's last fit."""
-        values = self.critic.predict(critic_state, samples["observations"], samples["times"])
-        final_value = self.critic.predict(critic_state, samples["final_observations"], samples["final_times"])
-        last = np.arange(len(values)) == len(values) - 1
-        after = next_values(values, final_value, last, last & samples["terminated"])
         gae_lambda = 1.0 if self.settings.critic == "none" else self.settings.gae_lambda
-        advantages, targets = gae(samples["rewards"], values, after, last, self.settings.discount, gae_lambda)
-        return {"advantages": advantages, "targets": targets}
+        return judged(self.critic, critic_state, samples, self.settings.discount, gae_lambda)
 
     def _sums(self, theta: Array, samples: Arrays) -> Array:
         """Return all that an update needs of a fragment, in one vector: gradients, moments, normal equations."""
@@ -146,14 +130,14 @@ class PolicyGradient:
         parts = [gradient_sums(self.policy, theta, observations, samples["actions"], weights)]
         parts.append(moments(weights, targets))
         if isinstance(self.critic, LinearCritic):
-            parts.append(self.critic.normal_sums(observations, samples["times"], targets).ravel())
+            parts.append(self.critic.normal_sums(observations, samples["timesteps"], targets).ravel())
         return np.concatenate(parts)
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Take one step of the policy, then fit the critic: the other order would leave no advantage."""
         if self.settings.travels == "samples":
-            judged = [self._judged(fragment, self.critic_state) for fragment in fragments(batch)]
-            batch |= {name: np.concatenate([each[name] for each in judged]) for name in ("advantages", "targets")}
+            parts = [self._judged(fragment, self.critic_state) for fragment in fragments_of(batch)]
+            batch = batch | {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
         if self._shares:
             self.context.comm.broadcast(batch)
         total, self.critic_state = self._update(self.theta, self.critic_state, batch, rng)
@@ -177,7 +161,7 @@ class PolicyGradient:
     def _update(self, theta: Array, state: Arrays, batch: Arrays, rng: np.random.Generator) -> tuple[Array, Arrays]:
         """Return the sums over all fragments and the critic's new state; shared among the ranks of `comm`."""
         if self.settings.travels == "samples":
-            every = fragments(batch)
+            every = fragments_of(batch)
             rows = [self._sums(theta, fragment) for fragment in every[self._reduction.own(len(every))]]
             total = self._reduction.sum(np.array(rows).reshape(len(rows), -1), len(every))
         else:
@@ -186,30 +170,19 @@ class PolicyGradient:
             k = 2 * self.policy.observation_size + 3
             state = self.critic.solve(total[2 * len(theta) + MOMENTS :].reshape(k, k + 1))
         elif isinstance(self.critic, MLPCritic):
-            given = (batch[name] for name in ("observations", "times", "targets"))
-            state = self.critic.fit(state, *given, rng, self._reduction)
+            observations, timesteps, targets = (batch[name] for name in ("observations", "timesteps", "targets"))
+            state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
         return total, state
 
     def state(self) -> Arrays:
         """Return policy, the optimiser's memory and the critic."""
-        optimiser = {f"optimiser_{name}": array for name, array in self.optimiser_state.items()}
-        return {"theta": self.theta, **optimiser, **{f"critic_{name}": a for name, a in self.critic_state.items()}}
+        return {"theta": self.theta, **named("optimiser_", self.optimiser_state), **named("critic_", self.critic_state)}
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned."""
         self.theta = arrays["theta"]
-        self.optimiser_state = {name: arrays[f"optimiser_{name}"] for name in self.optimiser_state}
-        self.critic_state = {name: arrays[f"critic_{name}"] for name in self.critic_state}
-
-
-def fragments(batch: Arrays) -> list[Arrays]:
-    """Return everybody's samples fragment by fragment: the shape in which a rank that plays sees them."""
-    stops = np.cumsum(batch["lengths"]).tolist()
-    once = ("lengths", "terminated", "final_observations", "final_times")
-    return [
-        {name: array[i : i + 1] if name in once else array[start:stop] for name, array in batch.items()}
-        for i, (start, stop) in enumerate(zip([0, *stops], stops, strict=False))
-    ]
+        self.optimiser_state = taken_over("optimiser_", self.optimiser_state, arrays)
+        self.critic_state = taken_over("critic_", self.critic_state, arrays)
 
 
 def make_critic(settings: PolicyGradientSettings, policy: Policy) -> Critic | NoCritic:

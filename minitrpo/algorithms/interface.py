@@ -67,6 +67,7 @@ class Context:
     comm: Comm = field(default_factory=SerialComm)  # the ranks that share the update: this one alone by default
     timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
     notes: list[str] = field(default_factory=list)
+    total_steps: int = 0  # after which the run will end, for schedules; 0: not known
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
         """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""

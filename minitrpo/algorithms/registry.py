@@ -12,6 +12,7 @@ DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
     "policy-gradient": "minitrpo.algorithms.gradient_pooling:PolicyGradient",
+    "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
 }
 
 
