@@ -36,12 +36,17 @@ class LinearCritic:
     observation_size: int
     ridge: float = 2.0
 
+    @property
+    def size(self) -> int:
+        """Return the number of features."""
+        return 2 * self.observation_size + 3
+
     def initialise(self, rng: np.random.Generator) -> State:
         """Return coefficients of 0."""
-        return {"coefficients": np.zeros(2 * self.observation_size + 3)}
+        return {"coefficients": np.zeros(self.size)}
 
     def features(self, observations: Array, times: Array) -> Array:
-        """Return the features (N, 2D + 3); observations are clipped to +-10 as squares would explode."""
+        """Return the features (N, size); observations are clipped to +-10 as squares would explode."""
         o = np.clip(observations, -10.0, 10.0)
         t = times.reshape(-1, 1) / 100.0
         return np.concatenate([o, o**2, t, t**2, np.ones_like(t)], axis=1)
@@ -63,11 +68,11 @@ class LinearCritic:
         cut = blocks(len(targets))
         own = cut[reduction.own(len(cut))]
         parts = [self.normal_sums(observations[rows], times[rows], targets[rows]) for rows in own]
-        size = 2 * self.observation_size + 3
-        return self.solve(reduction.sum(np.array(parts, dtype=np.float64).reshape(-1, size, size + 1), len(cut)))
+        shape = (-1, self.size, self.size + 1)
+        return self.solve(reduction.sum(np.array(parts, dtype=np.float64).reshape(shape), len(cut)))
 
     def normal_sums(self, observations: Array, times: Array, targets: Array) -> Array:
-        """Return Phi' [Phi, targets], (k, k + 1), k = 2D + 3: what is to be added up over all rows, and no more."""
+        """Return Phi' [Phi, targets], (size, size + 1): what is to be added up over all rows, and no more."""
         phi = self.features(observations, times)
         return np.asarray(phi.T @ np.column_stack([phi, targets]))
 

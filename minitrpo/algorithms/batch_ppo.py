@@ -89,7 +89,8 @@ class Ascent:
                 theta = theta + step
                 if epoch == self.epochs - 1:
                     seen.append((at.log_prob - old, at.entropy))
-        return theta, memory, watched(*(np.concatenate(each) for each in zip(*seen, strict=True)), self.clip)
+        log_ratio, entropy = (np.concatenate(each) for each in zip(*seen, strict=True))
+        return theta, memory, watched(log_ratio, entropy, self.clip)
 
     def gradient(
         self, policy: Policy, theta: Array, observations: Array, actions: Array, advantages: Array, old_log_prob: Array

@@ -104,6 +104,7 @@ class PolicyGradient:
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.optimiser_state = initial_state(settings.optimiser, len(self.theta))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
+        self._k = self.critic.size if isinstance(self.critic, LinearCritic) else 0  # of the normal equations
         self._reduction = ordered_allreduce(context.comm)
 
     def plan(self) -> Plan:
@@ -163,12 +164,12 @@ class PolicyGradient:
         if self.settings.travels == "samples":
             every = fragments_of(batch)
             rows = [self._sums(theta, fragment) for fragment in every[self._reduction.own(len(every))]]
-            total = self._reduction.sum(np.array(rows).reshape(len(rows), -1), len(every))
+            width = 2 * len(theta) + MOMENTS + self._k * (self._k + 1)
+            total = self._reduction.sum(np.array(rows).reshape(len(rows), width), len(every))  # a rank may have none
         else:
             total = ordered_sum(batch["sums"])
         if isinstance(self.critic, LinearCritic):
-            k = 2 * self.policy.observation_size + 3
-            state = self.critic.solve(total[2 * len(theta) + MOMENTS :].reshape(k, k + 1))
+            state = self.critic.solve(total[2 * len(theta) + MOMENTS :].reshape(self._k, self._k + 1))
         elif isinstance(self.critic, MLPCritic):
             observations, timesteps, targets = (batch[name] for name in ("observations", "timesteps", "targets"))
             state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
