@@ -264,14 +264,13 @@ def test_settings_that_make_no_sense(values):
 
 NAME = ("--algorithm", "policy-gradient", "--hidden", 16)
 STEPS = ("--steps-per-update", 600, "--total-steps", 2400)
-JOBS = {
-    "mlp": ("--env", "CartPole-v1"),
-    "none": ("--env", "CartPole-v1", "--requests", "segments"),
-    "linear": ("--env", "Pendulum-v1", "--requests", "segments"),
-}
+SEGMENTS = ("--requests", "segments")
+QUICK_ONES = {"mlp": ("--env", "CartPole-v1")}
 SLOW = {
+    "none": ("--env", "CartPole-v1", *SEGMENTS),
+    "linear": ("--env", "Pendulum-v1", *SEGMENTS),
     "linear, episodes": ("--env", "CartPole-v1"),
-    "mlp, segments": ("--env", "Pendulum-v1", "--requests", "segments"),
+    "mlp, segments": ("--env", "Pendulum-v1", *SEGMENTS),
 }
 
 

@@ -73,9 +73,13 @@ class PolicyGradientSettings:
     )
     optimiser: str = option("adam", "what makes a step of the gradient", "", tuple(OPTIMISERS))
     step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3)
-    critic_epochs: int = option(10, "passes over the batch per fit of the mlp critic", "as TRPO here", least=1)
-    critic_minibatch: int = option(256, "steps per minibatch of the mlp critic", "as TRPO here", least=1)
-    critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "as TRPO here", above=0, most=1)
+    critic_epochs: int = option(
+        10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1
+    )
+    critic_minibatch: int = option(
+        256, "steps per minibatch of the mlp critic, a multiple of 4 or the next one", "rl-zoo: 128", least=1
+    )
+    critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1)
 
 
 @dataclass(frozen=True)
