@@ -17,6 +17,7 @@ from minitrpo.algorithms.batch_ppo_settings import PRESETS, BatchPPOSettings
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.samples import judged, named, samples_of, taken_over
 from minitrpo.critics import MLPCritic
+from minitrpo.experience.continuous import MovingAverage
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.log_probability import LogProbability
@@ -130,7 +131,7 @@ class BatchPPO:
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY)).astype(np.float32)
         self.memory = initial_state("adam", len(self.theta), np.float32)
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
-        self.steps, self.returns = 0, np.full(WINDOW, np.nan)
+        self.steps, self.average_return = 0, MovingAverage(WINDOW)
         self._critic_rank = min(1, context.comm.size - 1)  # rank 0 steps the policy; more ranks than 2 have no part
 
     def plan(self) -> Plan:
@@ -156,9 +157,9 @@ class BatchPPO:
         self.theta, self.memory, seen = climbed
         self.critic_state = self._fit_critic(critic_needs, self.critic_state, critic_rng)
         self.steps += len(batch["rewards"])
-        self.returns = np.append(self.returns, batch["returns"][batch["ended"]])[-WINDOW:]
+        self.average_return.extend(batch["returns"][batch["ended"]])
         return {
-            "average_return": float(np.nanmean(self.returns)) if np.any(np.isfinite(self.returns)) else float("nan"),
+            "average_return": self.average_return.mean,
             **seen,
             "step_size": ascent.step_size,
             "explained_variance": explained_variance(batch["values"], batch["targets"]),
@@ -189,7 +190,8 @@ class BatchPPO:
 
     def state(self) -> Arrays:
         """Return policy, Adam's memory, value function, and where the schedule and the moving average stand."""
-        own = {"theta": self.theta.astype(np.float64), "steps": np.array([self.steps]), "last_returns": self.returns}
+        own = {"theta": self.theta.astype(np.float64), "steps": np.array([self.steps])}
+        own |= {"last_returns": self.average_return.to_vector()}
         return {**own, **named("optimiser_", self.memory), **named("critic_", self.critic_state)}
 
     def restore(self, arrays: Arrays) -> None:
@@ -199,4 +201,5 @@ class BatchPPO:
         self.critic_state = taken_over("critic_", self.critic_state, arrays)
         if arrays["steps"].shape != (1,) or arrays["last_returns"].shape != (WINDOW,):
             raise ValueError("steps or last_returns have another shape")
-        self.steps, self.returns = int(arrays["steps"][0]), arrays["last_returns"]
+        self.steps = int(arrays["steps"][0])
+        self.average_return.restore(arrays["last_returns"])
