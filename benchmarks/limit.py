@@ -7,6 +7,9 @@ observations, filter, policy, noise, actions, rewards, ends, records. The policy
 episodes are neither as short as at the beginning of a run nor as long as at its end. What it asks of MuJoCo is written
 down, and asked again of a bare `mujoco.batch.Batch`: the same resets, the same actions, the same slots, nothing else.
 The two take turns, now the one first, now the other; a ratio of 1 would mean that only the physics takes time.
+
+Then, for `--whole`, the same question of a whole training run as typed, on all cores: how many times as long does it
+take as its physics alone, with a thread per core?
 """
 
 import time
@@ -20,6 +23,7 @@ import mujoco
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import whole
 from benchmarks.options import make_parser, names, positive_numbers
 from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median
@@ -78,8 +82,8 @@ class RecordingVectorEnv(MujocoVectorEnv):
 class OpenLoop:
     """A bare batch that is asked the same again."""
 
-    def __init__(self, model: Any, width: int, frame_skip: int, calls: list[Reset | Step]) -> None:
-        self.batch = mujoco.batch.Batch(model, width, nthread=1)
+    def __init__(self, model: Any, width: int, frame_skip: int, calls: list[Reset | Step], threads: int = 1) -> None:
+        self.batch = mujoco.batch.Batch(model, width, nthread=threads)
         self.frame_skip, self.calls = frame_skip, calls
         self.fields = [self.batch.bind(name) for name in ("qpos", "qvel", "ctrl")]
 
@@ -102,12 +106,12 @@ class Case:
     envs: environment slots. steps: how many the episodes take together, at least.
     """
 
-    def __init__(self, env_id: str, learned: dict[str, Array], envs: int, steps: int) -> None:
+    def __init__(self, env_id: str, learned: dict[str, Array], envs: int, steps: int, threads: int = 1) -> None:
         self.spec, self.envs = describe(env_id), envs
         self.theta, self.filter = learned["theta"], ObservationFilter.from_vector(learned["run_filter"])
         policy = self.spec.policy((64, 64))
         recording = self._record(policy, steps)
-        self.open_loop = OpenLoop(recording.model, envs, recording.task.frame_skip, recording.calls)
+        self.open_loop = OpenLoop(recording.model, envs, recording.task.frame_skip, recording.calls, threads)
         self.rollouts = Rollouts(self.spec, policy, MujocoVectorEnv(self.spec, envs), run_seed=0)
 
     def measure(self, bare_first: bool) -> tuple[float, float]:
@@ -143,7 +147,7 @@ def checkpoint(env_id: str, steps: int) -> dict[str, Array]:
     """Return what a run has learned from this many steps."""
     with TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        words = flags({"env": env_id, "preset": "tuned", "total_steps": steps, "progress": "none", "out": run})
+        words = flags({"env": env_id, "total_steps": steps, "progress": "none", "out": run})
         mpiexec(cores(), "train", *words, timeout=600)
         return RunFolder(run).load_checkpoint()
 
@@ -155,6 +159,17 @@ def make_cases(env_ids: list[str], widths: list[int], steps: int, learned_steps:
         learned = checkpoint(env_id, learned_steps)
         cases += [Case(env_id, learned, envs, steps) for envs in widths]
     return cases
+
+
+def whole_run(env_id: str, steps: int, learned_steps: int, rounds: int) -> dict[str, Any]:
+    """Return how long a whole run as typed takes, and its physics alone on all cores, by turns."""
+    case = Case(env_id, checkpoint(env_id, learned_steps), 32, 100_000, threads=cores())
+    pairs = []
+    for _ in range(rounds):
+        physics = whole.physics_seconds(case.open_loop, case.steps, steps)
+        pairs.append((physics, whole.run_seconds(env_id, steps)))
+        print(f"{steps:,} steps of {env_id}: physics {pairs[-1][0]:.1f} s, whole run {pairs[-1][1]:.1f} s", flush=True)
+    return whole.summary(env_id, steps, pairs)
 
 
 def summary(case: Case, rates: list[tuple[float, float]]) -> dict[str, Any]:
@@ -178,6 +193,8 @@ def main() -> None:
     parser.add_argument("--envs", type=positive_numbers, default="16,32", help="numbers of environment slots")
     parser.add_argument("--steps", type=int, default=16_000, help="in one measurement, at least")
     parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--whole", default="HalfCheetah-v5", help="environment of the whole run; empty for none")
+    parser.add_argument("--whole-steps", type=int, default=1_000_000)
     parser.add_argument("--learned", type=int, default=100_000, help="steps that the policy has learned from")
     args = parser.parse_args()
     rates = defaultdict(list)
@@ -189,7 +206,9 @@ def main() -> None:
     for line in lines:
         print("{environment:28} {envs:3} slots {limit:9.0f} {ours:9.0f}  {ratio:.3f}".format(**line))
     settings = {key: value for key, value in vars(args).items() if key != "env"}
-    write_json(RESULTS / "limit.json", {"provenance": origin(), "settings": settings, "lines": lines})
+    runs = [whole_run(args.whole, args.whole_steps, args.learned, min(args.rounds, 3))] if args.whole else []
+    result = {"provenance": origin(), "settings": settings, "lines": lines, "whole": runs}
+    write_json(RESULTS / "limit.json", result)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,42 @@ def _speedups(axis: Any, lines: list[dict[str, Any]], cores: int) -> None:
     axis.legend(loc="lower right", fontsize=8)
 
 
+def seconds(result: dict[str, Any]) -> Any:
+    """Return a picture of the seconds to sb3-contrib's final return, an arrow from theirs to ours."""
+    lines = result["lines"]
+    figure, axis = plt.subplots(figsize=(9, 4.5), constrained_layout=True)
+    for system, color, mark in ((THEIRS, ORANGE, "o"), (OURS, BLUE, "s")):
+        found = [(x["seconds"][system], i) for i, x in enumerate(lines) if x["seconds"][system]]
+        axis.plot(*zip(*found, strict=True), mark, color=color, markersize=9, linestyle="none", label=system)
+    for i, x in enumerate(lines):
+        if x["ratio"]:
+            axis.plot(list(x["seconds"].values()), [i, i], "-", color=GREY, zorder=0)
+            axis.text(x["seconds"][OURS], i - 0.2, f"{x['ratio']:.1f} times", ha="center", va="bottom", fontsize=9)
+    axis.set(
+        yticks=range(len(lines)), yticklabels=[x["env"] for x in lines], xscale="log", ylim=(len(lines) - 0.5, -0.7)
+    )
+    axis.set_xlabel("seconds to sb3-contrib's final return (log scale)")
+    axis.grid(alpha=0.3, axis="x")
+    axis.legend()
+    return figure
+
+
+def as_typed(result: dict[str, Any]) -> Any:
+    """Return a picture of the seconds that whole commands take."""
+    lines = result["lines"]
+    figure, axis = plt.subplots(figsize=(9, 3), constrained_layout=True)
+    bars = axis.barh(
+        [f"{x['env']}, {x['system']}" for x in lines],
+        [x["seconds"] for x in lines],
+        color=[BLUE if x["system"] == OURS else ORANGE for x in lines],
+    )
+    axis.bar_label(bars, [f" {x['seconds']:.1f} s, return {x['return']:.1f}" for x in lines])
+    axis.set_xlabel(f"seconds of the whole command, {lines[0]['steps']:,} steps")
+    axis.margins(x=0.25)
+    axis.invert_yaxis()
+    return figure
+
+
 def returns(recorded: Recorded) -> Any:
     """Return a picture of the interquartile mean and the range of all seeds against environment steps."""
     envs = [env for env in STEPS if (env, OURS) in recorded or (env, THEIRS) in recorded]

@@ -4,6 +4,7 @@ Settings: rl-baselines3-zoo, hyperparams/trpo.yml. Its MuJoCo entries name v4 en
 its shared MuJoCo entry for the two that it does not name (Reacher, InvertedDoublePendulum).
 """
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,12 @@ def make_model(
     return TRPO("MlpPolicy", vector, seed=seed, device="cpu", **settings)
 
 
+def plain_model(env_id: str, seed: int) -> TRPO:
+    """Return sb3-contrib's TRPO as its documentation types it."""
+    with without_mujoco_warnings():
+        return TRPO("MlpPolicy", env_id, seed=seed, device="cpu")
+
+
 def main() -> None:
     """Train once and write the curve."""
     parser = make_parser(__doc__)
@@ -82,11 +89,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--total-steps", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--threads", type=int, default=1, help="of PyTorch")
+    parser.add_argument("--plain", action="store_true", help="as its documentation types it, with its own defaults")
     args = parser.parse_args()
-    torch.set_num_threads(1)
-    settings = ZOO.get(args.env, MUJOCO)
-    model, curve = make_model(args.env, args.seed, settings), Curve()
+    torch.set_num_threads(args.threads)
+    settings = {} if args.plain else ZOO.get(args.env, MUJOCO)
+    model, curve = (
+        plain_model(args.env, args.seed) if args.plain else make_model(args.env, args.seed, settings),
+        Curve(),
+    )
+    begin = time.perf_counter()
     model.learn(args.total_steps, callback=curve)
+    seconds = time.perf_counter() - begin
     result = {
         "system": "sb3-contrib",
         "env": args.env,
@@ -94,6 +108,7 @@ def main() -> None:
         "settings": settings,
         "episode_limit": gymnasium.spec(args.env).max_episode_steps,
         "provenance": origin(("torch", "stable-baselines3", "sb3-contrib")),
+        "seconds": seconds,
         "curve": thinned(curve.points),
     }
     write_json(args.out, result)

@@ -52,7 +52,59 @@ def limit(result: dict[str, Any]) -> str:
         "ratio": "{ratio:.2f}",
         "95 % interval": "{interval[0]:.3f} to {interval[1]:.3f}",
     }
-    return formatted(result, columns)
+    return "\n\n".join([formatted(result, columns), *map(whole, result.get("whole", []))])
+
+
+def whole(run: dict[str, Any]) -> str:
+    """Return the sentence about a whole run beside its physics."""
+    return (
+        f"A whole run as typed, {run['steps']:,} steps of {run['environment']} on all cores: {run['run_s']:.1f} s; its "
+        f"physics alone, also on all: {run['physics_s']:.1f} s; {run['ratio']:.2f} times ({span(run['interval'])})."
+    )
+
+
+def seconds(result: dict[str, Any]) -> str:
+    """Return the table of seconds to sb3-contrib's final return."""
+    header = (
+        "environment",
+        "return",
+        "steps, thousands",
+        "steps/s",
+        "seconds",
+        f"{THEIRS}: steps",
+        "steps/s",
+        "seconds",
+    )
+    rows = []
+    for x in result["lines"]:
+        cells = []
+        for system in (OURS, THEIRS):
+            steps, rate, needed = (x[name][system] for name in ("steps", "rate", "seconds"))
+            cells += [
+                f"{steps / 1e3:,.0f}" if steps else "not reached",
+                f"{rate:,.0f}",
+                f"{needed:.1f}" if needed else "-",
+            ]
+        form = ".2f" if x["env"] == "Reacher-v5" else ".0f"
+        rows.append((x["env"], f"{x['target']:{form}}", *cells, f"{x['ratio']:.1f}" if x["ratio"] else "-"))
+    middle = np.median([x["ratio"] or 0.0 for x in result["lines"]])
+    text = f"Median over the environments, one not reached counted as 0: **{middle:.1f} times** sooner."
+    return f"{table((*header, 'times sooner'), rows)}\n\n{text}\n\n{made_by(result)}"
+
+
+def as_typed(result: dict[str, Any]) -> str:
+    """Return the table of whole commands as typed."""
+    rows = [
+        (
+            f"{x['env']}, {x['system']}",
+            *(f"{x['steps']:,}", f"{x['rate']:,.0f}", f"{x['seconds']:.1f}", f"{x['return']:.1f}"),
+            f"{x['threshold_s']:.1f}" if x["threshold_s"] else f"- ({x['reached']})",
+            *(f"{x['peak_mb']}", f"{x['ratio']:.1f}", span(x["interval"], ".1f")),
+        )
+        for x in result["lines"]
+    ]
+    header = ("command", "steps", "steps/s", "seconds", "return", f"seconds to {THEIRS}'s return", "peak MB/process")
+    return f"{table((*header, f'times {THEIRS}', '95 % interval'), rows)}\n\n{made_by(result)}"
 
 
 def peers(result: dict[str, Any]) -> str:

@@ -28,7 +28,8 @@ COLUMNS = ("iteration", "env_steps", "episodes", "mean_return", "kl", "line_sear
 
 def train(env: str, seed: int, arguments: list[str], path: Path) -> RunFolder:
     """Train one policy in this process's shadow and return its run folder."""
-    command = [str(TRAIN), "--env", env, "--seed", str(seed), *arguments, "--out", str(path), "--progress", "none"]
+    where = ["--out", str(path), "--progress", "none"]
+    command = [str(TRAIN), "--preset", "episodes", "--env", env, "--seed", str(seed), *arguments, *where]
     subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
     return RunFolder(path)
 

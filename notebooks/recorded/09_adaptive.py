@@ -40,7 +40,7 @@ def record(seed: int, env: str, arm: str) -> list[list[object]]:
     """Train once and return the rows of the run."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        options = ["--seed", str(seed), "--out", str(out), "--progress", "none"]
+        options = ["--preset", "episodes", "--seed", str(seed), "--out", str(out), "--progress", "none"]
         command = [sys.executable, str(TRAIN), "--env", env, *EVERYWHERE, *ENVIRONMENTS[env], *ARMS[arm], *options]
         subprocess.run(command, check=True, capture_output=True)
         rows = RunFolder(out).rows()

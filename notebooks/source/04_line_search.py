@@ -454,7 +454,8 @@ recorded_returns = {
 live = {}
 for max_kl in budget((0.001, 0.01, 0.1), (0.1,)):
     steps = budget(40_000, 2_000)
-    run = train(2, "--env", "Reacher-v5", "--total-steps", steps, "--steps-per-update", 2000, "--max-kl", max_kl)
+    job = ("--preset", "episodes", "--env", "Reacher-v5", "--total-steps", steps, "--steps-per-update", 2000)
+    run = train(2, *job, "--max-kl", max_kl)
     live[max_kl] = run.columns()["mean_return"]
     print(f"max_kl {max_kl}: mean return {live[max_kl][0]:.1f} -> {live[max_kl][-1]:.1f}")
 
@@ -487,7 +488,8 @@ guess_lowest = 900
 figure, axis = plt.subplots(figsize=(8, 3.4))
 for max_kl in budget((0.01, 0.1), (0.1,)):
     steps = budget(30_000, 1_000)
-    run = train(2, "--env", ENV, "--total-steps", steps, "--steps-per-update", 1000, "--max-kl", max_kl)
+    job = ("--preset", "episodes", "--env", ENV, "--total-steps", steps, "--steps-per-update", 1000)
+    run = train(2, *job, "--max-kl", max_kl)
     returns = run.columns()["mean_return"]
     axis.plot(range(1, len(returns) + 1), returns, ".-", color=shades[max_kl], label=f"max_kl {max_kl}")
 after = returns[np.argmax(returns >= 900) :] if returns.max() >= 900 else np.array([np.nan])

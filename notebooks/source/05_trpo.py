@@ -416,8 +416,8 @@ _ = hunt("gae", suspect)
 # %% [markdown]
 # ## Five seeds, recorded
 #
-# A claim about an algorithm is a claim about all seeds. So two tasks of Frans & Hafner (2016) were recorded with the package's
-# defaults, five seeds each: Reacher, and **Swimmer**, a chain of three links in a thick fluid, paid for moving forward,
+# A claim about an algorithm is a claim about all seeds. So two tasks of Frans & Hafner (2016) were recorded with whole
+# episodes, as in this lecture (`--preset episodes`), five seeds each: Reacher, and **Swimmer**, a chain of three links in a thick fluid, paid for moving forward,
 # 1,000 steps an episode. It has to look far ahead: its discount is 0.9999.
 
 # %%
@@ -458,7 +458,7 @@ for name, runs in (("Reacher, end", reacher[:, -10:].mean(axis=1)), ("Swimmer, h
 
 # %%
 live = [
-    train(2, "--env", "Reacher-v5", "--seed", seed, "--total-steps", length)
+    train(2, "--preset", "episodes", "--env", "Reacher-v5", "--seed", seed, "--total-steps", length)
     for seed, length in zip((10, 11, 12), budget((30_000, 30_000, 100_000), (10_000,)))
 ]
 his_steps = 20_000 * np.array([0, 10, 20, 40, 60, 80, 100, 120, 140, 160, 180])

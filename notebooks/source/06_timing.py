@@ -76,9 +76,10 @@ for _ in range(2):
     plan, request = learner.plan()
     worker.collector.refill()  # with requests for episodes; lecture 07
     begun = time.perf_counter()
-    gathered, _ = worker.collect(plan, request, checkpoint=False)
+    gathered = worker.collect(plan, request, checkpoint=False).gathered
     between = time.perf_counter()
-    learner.learn(gathered)
+    learner.learn(gathered)  # moves the policy
+    learner.complete([])  # fits the critic
     collect_s, update_s = between - begun, time.perf_counter() - between
 print(f"{gathered.steps:,} steps: {collect_s:.2f} s collecting, {update_s:.2f} s learning")
 compare("fraction of collecting", guess_fraction, 100 * collect_s / (collect_s + update_s), "%")
@@ -187,10 +188,11 @@ print(f"Reacher runs {1e6 * env.unwrapped.dt / micro['environment']:.0f} times f
 #
 # The package's training loop is full of these stopwatches; its option `--trace` writes every span to a file. In a
 # notebook, `train(ranks, options)` runs `mpiexec -n ranks python -m minitrpo train options`, which is the same program
-# as `mpi_scripts/train.py`, and returns the folder that the run leaves.
+# as `mpi_scripts/train.py`, and returns the folder that the run leaves. `--preset episodes` stands for whole episodes and
+# a root that learns alone, as in this lecture; without it `train` would do what learns most (lecture 08 says why).
 
 # %%
-ONE = ("--steps-per-update", STEPS, "--total-steps", budget(3, 2) * STEPS, "--trace")
+ONE = ("--preset", "episodes", "--steps-per-update", STEPS, "--total-steps", budget(3, 2) * STEPS, "--trace")
 run = train(1, "--env", "Reacher-v5", "--physics", "gymnasium", *ONE)
 [spans] = read_chrome_trace(run.path / "trace.json")
 for name, begins, lasts in spans[:10]:
@@ -452,8 +454,10 @@ plt.show()
 spans, profiler = [], cProfile.Profile()
 with mine.timed(spans.append, "watched"), profiler:
     learner.learn(gathered)
+    learner.complete([])
 with mine.timed(spans.append, "unwatched"):
     learner.learn(gathered)
+    learner.complete([])
 for name, _, lasts in spans:
     print(f"{name:9} update: {lasts:.2f} s")
 

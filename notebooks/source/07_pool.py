@@ -391,6 +391,7 @@ def thetas(slots, sort, critic):
             episodes = replace(episodes, numbers=np.arange(len(episodes.numbers)))
         digest = digested(worker.algorithm, plan, request, episodes)
         learner.learn(in_episode_order([digest]))
+        learner.complete([])
         history.append(learner.algorithm.theta)
     return np.array(history)
 
@@ -435,8 +436,8 @@ plt.show()
 # ranks.
 
 # %%
-JOB = ("--env", "CartPole-v1", "--total-steps", budget(8000, 2000), "--steps-per-update", 1000, "--trace")
-JOB = (*JOB, "--oversubscribe")  # all ranks work, on however few cores
+JOB = ("--preset", "episodes", "--env", "CartPole-v1", "--total-steps", budget(8000, 2000), "--steps-per-update", 1000)
+JOB = (*JOB, "--trace", "--oversubscribe")  # all ranks work, on however few cores
 jobs = [(1, "dynamic"), (2, "dynamic"), (2, "static"), *budget([(3, "dynamic"), (3, "static")], [])]
 runs = {(ranks, pool): train(ranks, *JOB, "--pool", pool) for ranks, pool in jobs}
 for (ranks, pool), run in runs.items():
@@ -514,8 +515,8 @@ guess_faster = 2
 # %%
 collecting = {}
 for kind in ("episodes", "segments"):
-    job = ("--env", "HalfCheetah-v5", "--steps-per-update", 1000, "--total-steps", budget(6000, 2000))
-    columns = train(2, *job, "--requests", kind).columns()
+    job = ("--preset", "episodes", "--env", "HalfCheetah-v5", "--steps-per-update", 1000)
+    columns = train(2, *job, "--total-steps", budget(6000, 2000), "--requests", kind).columns()
     collecting[kind] = np.median((columns["collect_s"] + columns["wait_s"])[1:])
     print(f"{kind}: {1e3 * collecting[kind]:.0f} ms to collect {columns['env_steps'][0]:.0f} steps")
 compare("segments against one episode", guess_faster, collecting["episodes"] / collecting["segments"], "x")

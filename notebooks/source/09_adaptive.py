@@ -308,7 +308,7 @@ for length, name in ((50, "Reacher"), (1000, "Swimmer, HalfCheetah")):
     wanted = {steps: requests_for(steps, length) for steps in (1000, 2000, 5000, 20_000)}
     print(f"{name}: episodes for each steps/update {wanted}")
 
-small = ("--env", "Swimmer-v5", "--steps-per-update", 1000, "--total-steps", 2000)
+small = ("--preset", "episodes", "--env", "Swimmer-v5", "--steps-per-update", 1000, "--total-steps", 2000)
 printed = mpiexec(4, "train", *small, "--progress", "none", "--out", temporary_runs() / "run")
 print("\n".join(line for line in printed.splitlines() if line.startswith("note")))
 
@@ -326,7 +326,7 @@ print("\n".join(line for line in printed.splitlines() if line.startswith("note")
 guess_third = -20
 
 # %%
-common = ("--env", "Reacher-v5", "--seed", 5, "--total-steps", budget(50_000, 10_000))
+common = ("--preset", "episodes", "--env", "Reacher-v5", "--seed", 5, "--total-steps", budget(50_000, 10_000))
 window = budget(5, 2)
 start = ("--steps-per-update", 2000, "--max-kl", 0.005)
 fixed = train(1, *common, *start).columns()

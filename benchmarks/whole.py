@@ -1,0 +1,42 @@
+"""A whole run as typed beside its physics alone: what `limit` measures of training, not only of collecting."""
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.summaries import interval, median
+from minitrpo.parallel.speedup import cores
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.jobs import flags, mpiexec
+
+
+def run_seconds(env_id: str, steps: int) -> float:
+    """Return the seconds of a run as typed, a rank per core, from its first update to its last."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        words = flags({"env": env_id, "total_steps": steps, "progress": "none", "out": out})
+        mpiexec(cores(), "train", *words, timeout=3600)
+        columns = RunFolder(out).columns()
+        return float(columns["time_s"][-1] / columns["env_steps"][-1] * steps)
+
+
+def physics_seconds(open_loop: Any, steps_in_it: int, steps: int) -> float:
+    """Return the seconds that so many steps of bare physics take on all cores; open_loop: what plays some of them."""
+    begin = time.perf_counter()
+    open_loop.run()
+    return (time.perf_counter() - begin) * steps / steps_in_it
+
+
+def summary(env_id: str, steps: int, pairs: list[tuple[float, float]]) -> dict[str, Any]:
+    """Return what is to be reported; pairs: seconds of the physics and of the run, in every round."""
+    physics, runs = zip(*pairs, strict=True)
+    ratios = [run / bare for bare, run in pairs]
+    return {
+        "environment": env_id,
+        "steps": steps,
+        "physics_s": median(physics),
+        "run_s": median(runs),
+        "ratio": median(ratios),
+        "interval": interval(ratios),
+    }
