@@ -39,8 +39,9 @@ def objective_slope(ratio: Array, advantages: Array, clip: float) -> Array:
     A good action that is likelier by the clip already, and a bad one that is rarer, are left alone. The other two
     corners are mistakes of the steps before, and are mended.
     """
-    done = np.where(advantages > 0, ratio > 1 + clip, ratio < 1 - clip)
-    return np.where(done, 0.0, ratio * advantages).astype(ratio.dtype)
+    slope = ratio * advantages
+    slope[np.where(advantages > 0, ratio > 1 + clip, ratio < 1 - clip)] = 0.0
+    return slope
 
 
 def remaining(steps: int, horizon: int) -> float:
@@ -81,7 +82,10 @@ class Ascent:
         seen: list[tuple[Array, Array]] = []
         for epoch in range(self.epochs):
             order = minibatches(rng, len(advantages), self.minibatch)
-            given = [array[order] for array in (observations, actions, advantages, old_log_prob)]
+            weights = advantages[order]
+            if self.standardise == "minibatch":  # all of an epoch's at once
+                weights = (weights - weights.mean(axis=1, keepdims=True)) / (weights.std(axis=1, keepdims=True) + 1e-8)
+            given = (observations[order], actions[order], weights, old_log_prob[order])
             for o, a, advantage, old in zip(*given, strict=True):
                 gradient, at = self.gradient(policy, theta, o, a, advantage, old)
                 memory, step = adam(
@@ -97,8 +101,6 @@ class Ascent:
         self, policy: Policy, theta: Array, observations: Array, actions: Array, advantages: Array, old_log_prob: Array
     ) -> tuple[Array, LogProbability]:
         """Return the gradient (P,) of the objective on one minibatch, and what the policy says of it."""
-        if self.standardise == "minibatch":
-            advantages = standardise(advantages)
         at = LogProbability(policy, theta, observations, actions)
         slopes = objective_slope(np.exp(at.log_prob - old_log_prob), advantages, self.clip)
         slopes /= len(slopes)
