@@ -21,6 +21,7 @@ from minitrpo.algorithms.batch_ppo import (
     watched,
 )
 from minitrpo.algorithms.interface import Context
+from minitrpo.commands.train import main
 from minitrpo.errors import BadInput
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
@@ -293,6 +294,20 @@ def test_the_average_return_is_that_of_the_last_episodes():
 def test_settings_that_make_no_sense(values):
     with pytest.raises(BadInput, match="--" + next(iter(values)).replace("_", "-")):
         chosen({"algorithm": "batch-ppo", **values})
+
+
+BAD_WORDS = ("--clip=0", "--clip=nan", "--epochs=0.5", "--minibatch=0", "--anneal=cosine", "--anneal-steps=-1",
+                "--standardise=", "--max-kl=0.1", "--travels=samples", "--critic=mlp")  # fmt: skip
+
+
+@pytest.mark.parametrize("word", BAD_WORDS)
+def test_a_command_line_that_makes_no_sense(word, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = main(["--algorithm", "batch-ppo", word])
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1), said
+    assert word.partition("=")[0] in said[0]
+    assert not any(tmp_path.iterdir())
 
 
 # --- whole runs

@@ -17,6 +17,7 @@ from minitrpo.algorithms.gradient_pooling import (
 from minitrpo.algorithms.interface import Context
 from minitrpo.algorithms.samples import fragments_of, judged, samples_of
 from minitrpo.block_sums import ordered_sum
+from minitrpo.commands.train import main
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.experience.episodes import Episodes, concatenate
@@ -257,6 +258,20 @@ def test_a_checkpoint_that_was_changed_is_refused(name):
 def test_settings_that_make_no_sense(values):
     with pytest.raises(BadInput, match="--" + next(iter(values)).replace("_", "-")):
         chosen({"algorithm": "policy-gradient", **values})
+
+
+BAD_WORDS = ("--travels=sums", "--critic=", "--step-size=-1", "--optimiser=newton", "--critic-epochs=0",
+                "--max-kl=0.1", "--clip=0.2")  # fmt: skip
+
+
+@pytest.mark.parametrize("word", BAD_WORDS)
+def test_a_command_line_that_makes_no_sense(word, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = main(["--algorithm", "policy-gradient", word])
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1), said
+    assert word.partition("=")[0] in said[0]
+    assert not any(tmp_path.iterdir())
 
 
 # --- whole runs

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from minitrpo.algorithms.interface import Preset
 from minitrpo.algorithms.options import option
 
-SCRIPT = "train_ppo_batch_gym.py of ChainerRL, 2018"  # the script behind the seed's figures
+SCRIPT = "ChainerRL's Batch PPO script, 2018"
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class BatchPPOSettings:
     standardise: str = option(
         "minibatch",
         "advantages have mean 0 and deviation 1 in a minibatch, in an update's batch, or as they are",
-        "stable-baselines3; the script: none",
+        "stable-baselines3; ChainerRL: none",
         ("minibatch", "batch", "none"),
     )
 
 
 PRESETS = {
     "default": Preset(
-        "as the ChainerRL script: 2,048 steps of all simulators together, 10 epochs of minibatches of 64",
+        "as ChainerRL's script: 2,048 steps of all simulators together, 10 epochs of minibatches of 64",
         {"requests": "segments", "steps_per_update": 2_048},
         # rl-zoo's step size and minibatch, and a schedule that ends where there is no more to learn; with the script's
         # own a run falls back from 500 again and again (found on seeds 100 to 102)
