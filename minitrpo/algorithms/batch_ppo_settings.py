@@ -36,7 +36,7 @@ class BatchPPOSettings:
 PRESETS = {
     "default": Preset(
         "as ChainerRL's script: 2,048 steps of all simulators together, 10 epochs of minibatches of 64",
-        {"requests": "segments", "steps_per_update": 2_048},
+        {"requests": "segments", "steps_per_update": 2_048, "learner": "sharded"},
         # rl-zoo's step size and minibatch, and a schedule that ends where there is no more to learn; with the script's
         # own a run falls back from 500 again and again (found on seeds 100 to 102)
         {"CartPole-v1": {"step_size": 1e-3, "minibatch": 256, "total_steps": 150_000}},
