@@ -5,8 +5,7 @@ import resource
 import sys
 
 from benchmarks.options import make_parser
-from benchmarks.systems import SYSTEMS, train
-from benchmarks.workload import Workload
+from benchmarks.systems import FAMILIES, train
 
 
 def peak_mb(of_children: bool) -> int:
@@ -18,12 +17,16 @@ def peak_mb(of_children: bool) -> int:
 def main() -> None:
     """Run one system; the last line on stdout is JSON. The first update is not counted."""
     parser = make_parser(__doc__)
-    parser.add_argument("system", choices=SYSTEMS)
+    parser.add_argument("family", choices=FAMILIES)
+    parser.add_argument("system")
     parser.add_argument("--env", required=True)
     parser.add_argument("--steps", type=int, required=True, help="per update")
     parser.add_argument("--updates", type=int, required=True)
     args = parser.parse_args()
-    times = list(train(args.system, Workload(args.env, args.steps, args.updates)))
+    if args.system not in FAMILIES[args.family].systems:
+        parser.error(f"no system {args.system!r}; there is {', '.join(FAMILIES[args.family].systems)}")
+    workload = FAMILIES[args.family].workload(args.env, args.steps, args.updates)
+    times = list(train(args.family, args.system, workload))
     print(json.dumps({"times": times[1:], "peak_mb": peak_mb(of_children=args.system.startswith("minitrpo"))}))
 
 

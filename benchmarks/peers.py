@@ -1,11 +1,12 @@
-"""Whole training iterations beside the other TRPOs: same environment, batch, network, CG and critic epochs.
+"""Whole training iterations beside other libraries: same environment, batch, network and passes over the batch.
 
-    python -m benchmarks.peers
+    python -m benchmarks.peers                  TRPO: results/peers.json
+    python -m benchmarks.peers --family ppo     PPO, stable-baselines3 and RLtools: results/peers_ppo.json
 
 Every system runs in a process of its own, started afresh in every round; the rounds go through all systems by turns.
 The first update is not counted. Libraries keep their own defaults in everything that `workload` does not name, the
 number of threads among it. tianshou takes full-batch critic steps, as many as the others have epochs over minibatches
-of 128.
+of 128. RLtools collects and updates in one call: all of its time is counted as collecting.
 """
 
 import json
@@ -20,19 +21,15 @@ import numpy as np
 from benchmarks.options import make_parser
 from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median
-from benchmarks.systems import SYSTEMS
-from benchmarks.workload import Workload
+from benchmarks.systems import FAMILIES
 from minitrpo.runs.jobs import flags
 from minitrpo.runs.scaling import by_turns
 
-PACKAGES = ("torch", "stable-baselines3", "sb3-contrib", "tianshou", "pfrl")
-REFERENCE = "sb3-contrib, 1 environment"
 
-
-def run(system: str, workload: Workload) -> dict[str, Any]:
+def run(family: str, system: str, workload: Any) -> dict[str, Any]:
     """Return the times and the memory of one run."""
     words = flags({"env": workload.env, "steps": workload.steps, "updates": workload.updates})
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.one_peer", system, *words]
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.one_peer", family, system, *words]
     process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
     if process.returncode != 0:
         sys.exit(f"{system}: exit code {process.returncode}\n{process.stderr[-2000:]}")
@@ -64,23 +61,26 @@ def main() -> None:
     """Measure and write results/peers.json."""
     parser = make_parser(__doc__)
     parser.add_argument("--env", default="HalfCheetah-v5")
-    parser.add_argument("--steps", type=int, default=20_000, help="per update")
-    parser.add_argument("--updates", type=int, default=3, help="in a run, the first of which is not counted")
+    parser.add_argument("--family", choices=FAMILIES, default="trpo")
+    parser.add_argument("--steps", type=int, help="per update (trpo: 20000, ppo: 2048)")
+    parser.add_argument("--updates", type=int, help="in a run, the first of which is not counted (trpo: 3, ppo: 25)")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    workload, runs = Workload(args.env, args.steps, args.updates), defaultdict(list)
-    for number, system in by_turns(args.rounds, list(SYSTEMS)):
-        runs[system].append(run(system, workload))
+    family, runs = FAMILIES[args.family], defaultdict(list)
+    workload = family.workload(args.env, args.steps or family.steps, args.updates or family.updates)
+    for number, system in by_turns(args.rounds, list(family.systems)):
+        runs[system].append(run(args.family, system, workload))
         collect, update = np.median(runs[system][-1]["times"], axis=0)
         print(f"round {number}, {system:28} collecting {collect:7.3f} s, updating {update:7.3f} s", flush=True)
-    reference = float(np.median(np.sum(times_of(runs[REFERENCE]), axis=1)))
+    reference = float(np.median(np.sum(times_of(runs[family.reference]), axis=1)))
     result = {
-        "provenance": origin(PACKAGES),
+        "provenance": origin(family.packages),
         "settings": asdict(workload) | {"rounds": args.rounds},
-        "lines": [line(system, runs[system], reference, workload.steps) for system in SYSTEMS],
-        "times": {system: times_of(runs[system]) for system in SYSTEMS},
+        "reference": family.reference.partition(",")[0],
+        "lines": [line(system, runs[system], reference, workload.steps) for system in family.systems],
+        "times": {system: times_of(runs[system]) for system in family.systems},
     }
-    write_json(RESULTS / "peers.json", result)
+    write_json(RESULTS / ("peers.json" if args.family == "trpo" else f"peers_{args.family}.json"), result)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ def scaling(result: dict[str, Any]) -> str:
 REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "limit": (tables.limit, pictures.limit),
     "peers": (tables.peers, pictures.peers),
+    "peers_ppo": (tables.peers, pictures.peers),
     "seconds": (tables.seconds, pictures.seconds),
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),

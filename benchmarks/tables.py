@@ -115,7 +115,7 @@ def peers(result: dict[str, Any]) -> str:
         "collecting, s": "{collect_s:.2f}",
         "updating, s": "{update_s:.2f}",
         "peak MB/process": "{peak_mb}",
-        "times sb3-contrib": "{ratio:.2f}",
+        f"times {result.get('reference', 'sb3-contrib')}": "{ratio:.2f}",
         "95 % interval": "{interval[0]:.2f} to {interval[1]:.2f}",
     }
     return formatted(result, columns)

@@ -28,6 +28,27 @@ class Workload:
     gae_lambda: float = 0.95
 
 
+@dataclass(frozen=True)
+class BatchWorkload:
+    """The same environment, simulators, batch, epochs and minibatches of PPO for all, named as train.py has them.
+
+    Policy and value function have two layers of 64 tanh units each; nothing is annealed.
+    """
+
+    env: str
+    steps: int  # per update, of all simulators together
+    updates: int
+    num_envs: int = 16
+    epochs: int = 10
+    minibatch: int = 64
+    step_size: float = 3e-4
+    critic_step_size: float = 3e-4
+    clip: float = 0.2
+    discount: float = 0.99
+    gae_lambda: float = 0.95
+    max_gradient_norm: float = 0.5
+
+
 def timed(function: Callable[..., Any], spans: Spans) -> Callable[..., None]:
     """Return `function` without its result, that adds the span of each of its calls to `spans`."""
 

@@ -5,12 +5,12 @@ itself and leave no advantage. Its numbers are a dict of arrays, so that it can 
 Observations are (N, D), times since the episode began (N,), targets (N,).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from minitrpo.block_sums import SERIAL, Reduction, blocks
+from minitrpo.optimisers import adam, initial_state
 from minitrpo.perceptron import (
     Array,
     Linearisation,
@@ -36,12 +36,17 @@ class LinearCritic:
     observation_size: int
     ridge: float = 2.0
 
+    @property
+    def size(self) -> int:
+        """Return the number of features."""
+        return 2 * self.observation_size + 3
+
     def initialise(self, rng: np.random.Generator) -> State:
         """Return coefficients of 0."""
-        return {"coefficients": np.zeros(2 * self.observation_size + 3)}
+        return {"coefficients": np.zeros(self.size)}
 
     def features(self, observations: Array, times: Array) -> Array:
-        """Return the features (N, 2D + 3); observations are clipped to +-10 as squares would explode."""
+        """Return the features (N, size); observations are clipped to +-10 as squares would explode."""
         o = np.clip(observations, -10.0, 10.0)
         t = times.reshape(-1, 1) / 100.0
         return np.concatenate([o, o**2, t, t**2, np.ones_like(t)], axis=1)
@@ -61,15 +66,19 @@ class LinearCritic:
     ) -> State:
         """Return the coefficients c that solve (Phi'Phi + ridge I) c = Phi' targets."""
         cut = blocks(len(targets))
+        own = cut[reduction.own(len(cut))]
+        parts = [self.normal_sums(observations[rows], times[rows], targets[rows]) for rows in own]
+        shape = (-1, self.size, self.size + 1)
+        return self.solve(reduction.sum(np.array(parts, dtype=np.float64).reshape(shape), len(cut)))
 
-        def of_block(rows: slice) -> Array:
-            phi = self.features(observations[rows], times[rows])
-            return phi.T @ np.column_stack([phi, targets[rows]])
+    def normal_sums(self, observations: Array, times: Array, targets: Array) -> Array:
+        """Return Phi' [Phi, targets], (size, size + 1): what is to be added up over all rows, and no more."""
+        phi = self.features(observations, times)
+        return np.asarray(phi.T @ np.column_stack([phi, targets]))
 
-        size = 2 * self.observation_size + 3
-        parts = [of_block(rows) for rows in cut[reduction.own(len(cut))]]
-        sums = reduction.sum(np.array(parts, dtype=np.float64).reshape(-1, size, size + 1), len(cut))
-        normal = sums[:, :-1] + self.ridge * np.eye(size)
+    def solve(self, sums: Array) -> State:
+        """Return the coefficients c of the added `normal_sums`."""
+        normal = sums[:, :-1] + self.ridge * np.eye(len(sums))
         return {"coefficients": np.linalg.solve(normal, sums[:, -1])}
 
 
@@ -98,9 +107,7 @@ class MLPCritic:
         n = count_parameters(self.sizes)
         return {
             "phi": initialise_mlp(rng, self.sizes, last_gain=0.01).astype(np.float32),
-            "moment": np.zeros(n, np.float32),
-            "square": np.zeros(n, np.float32),
-            "updates": np.zeros(1),
+            **initial_state("adam", n, np.float32),
             "shift": np.zeros(1),
             "scale": np.ones(1),
         }
@@ -135,7 +142,9 @@ class MLPCritic:
             order = np.resize(rng.permutation(len(targets)), (count, PARTS, part))
             for rows in order:
                 gradient = self._gradient(state["phi"], inputs, standardised, rows, reduction)
-                adam(state, gradient, self.step_size)
+                moments, step = adam(state, gradient, self.step_size)
+                state.update(moments)
+                state["phi"] -= step
         return state
 
     def _gradient(self, phi: Array, inputs: Array, targets: Array, rows: Array, reduction: Reduction) -> Array:
@@ -158,21 +167,3 @@ def squared_error_gradients(phi: Array, sizes: Sizes, inputs: Array, targets: Ar
     error[..., 0] -= targets
     error /= rows
     return at.transposed_product(error)
-
-
-def adam(state: State, gradient: Array, step_size: float, b1: float = 0.9, b2: float = 0.999) -> None:
-    """Move state["phi"] against the gradient in place, with state's moments (Kingma & Ba 2015, algorithm 1)."""
-    state["updates"] += 1
-    k = float(state["updates"][0])
-    m, v = state["moment"], state["square"]
-    m *= b1
-    m += (1 - b1) * gradient
-    square = gradient * gradient
-    square *= 1 - b2
-    v *= b2
-    v += square
-    step = np.sqrt(v, out=square)
-    step += 1e-8
-    np.divide(m, step, out=step)
-    step *= step_size * math.sqrt(1 - b2**k) / (1 - b1**k)
-    state["phi"] -= step

@@ -24,7 +24,7 @@ from benchmarks.returns import FEW_SEEDS, STEPS, curve_of  # noqa: E402
 from benchmarks.scaling import Experiment  # noqa: E402
 from benchmarks.seconds import crossing  # noqa: E402
 from benchmarks.summaries import interval, iqm, iqm_interval, median  # noqa: E402
-from benchmarks.systems import SYSTEMS  # noqa: E402
+from benchmarks.systems import FAMILIES  # noqa: E402
 from benchmarks.workload import timed  # noqa: E402
 from minitrpo.experience.environments import describe  # noqa: E402
 from minitrpo.experience.filters import ObservationFilter  # noqa: E402
@@ -169,7 +169,7 @@ def test_a_picture_is_drawn_for_every_benchmark(monkeypatch, tmp_path):
         monkeypatch.setattr(module, "RESULTS", tmp_path)
     shutil.copytree(RESULTS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.png"))
     report.draw()
-    assert {path.name for path in tmp_path.glob("*.png")} == {f"{name}.png" for name in report.REPORTS}
+    assert {path.name for path in tmp_path.glob("*.png")} == {f"{name}.png" for name in report.results()}
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
@@ -288,14 +288,19 @@ def test_calls_are_timed_one_by_one():
 
 
 def test_every_system_has_its_module():
-    for name, (module, options) in SYSTEMS.items():
-        text = (ROOT / "benchmarks" / "systems" / f"{module}.py").read_text()
-        (signature,) = re.findall(r"^def train\(workload: Workload(.*)\) -> Times:$", text, re.MULTILINE)
-        assert re.findall(r", (\w+): ", signature) == list(options), name
+    for family in FAMILIES.values():
+        assert family.reference in family.systems
+        for name, (module, options) in family.systems.items():
+            text = (ROOT / "benchmarks" / "systems" / f"{module}.py").read_text()
+            (signature,) = re.findall(
+                rf"^def train\(workload: {family.workload.__name__}(.*)\) -> Times:$", text, re.MULTILINE
+            )
+            assert re.findall(r", (\w+): ", signature) == list(options), name
 
 
-def test_one_system_says_what_its_updates_took():
-    words = ("minitrpo, 2 ranks, sharded", "--env", "Reacher-v5", "--steps", "200", "--updates", "3")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_system_says_what_its_updates_took(family):
+    words = (family, "minitrpo, 2 ranks, sharded", "--env", "Reacher-v5", "--steps", "200", "--updates", "3")
     command = [sys.executable, "-m", "benchmarks.one_peer", *words]
     output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120).stdout
     result = json.loads(output.splitlines()[-1])

@@ -1,10 +1,13 @@
-"""The systems that `peers` compares: a module for each implementation of TRPO, that imports its library."""
+"""The systems that `peers` compares: a module for each implementation, that imports its library."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
-from benchmarks.workload import Times, Workload
+from benchmarks.workload import BatchWorkload, Times, Workload
 
-SYSTEMS = {  # by name: a module, and the options of its `train`
+TRPO: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a module, and the options of its `train`
     "minitrpo, 1 rank": ("ours", {"ranks": 1, "learner": "root"}),
     "minitrpo, 2 ranks": ("ours", {"ranks": 2, "learner": "root"}),
     "minitrpo, 2 ranks, sharded": ("ours", {"ranks": 2, "learner": "sharded"}),
@@ -15,8 +18,40 @@ SYSTEMS = {  # by name: a module, and the options of its `train`
     "pfrl, 1 environment": ("pfrl_trpo", {}),
 }
 
+PPO: dict[str, tuple[str, dict[str, Any]]] = {
+    "minitrpo, 1 rank": ("ours_ppo", {"ranks": 1, "learner": "root"}),
+    "minitrpo, 2 ranks": ("ours_ppo", {"ranks": 2, "learner": "root"}),
+    "minitrpo, 2 ranks, sharded": ("ours_ppo", {"ranks": 2, "learner": "sharded"}),
+    "stable-baselines3": ("sb3_ppo", {"processes": False}),
+    "stable-baselines3, a process per simulator": ("sb3_ppo", {"processes": True}),
+    "RLtools": ("rltools_ppo", {}),
+}
 
-def train(system: str, workload: Workload) -> Times:
-    """Train one of the systems; yield the times of every update."""
-    module, options = SYSTEMS[system]
+
+@dataclass(frozen=True)
+class Family:
+    """Systems that do the same work: what it is, which of them the others are compared with, and what is installed."""
+
+    workload: Callable[[str, int, int], Any]
+    steps: int  # per update, unless told otherwise
+    updates: int
+    reference: str
+    systems: dict[str, tuple[str, dict[str, Any]]]
+    packages: tuple[str, ...]
+
+
+FAMILIES = {
+    "trpo": Family(
+        *(Workload, 20_000, 3, "sb3-contrib, 1 environment", TRPO),
+        packages=("torch", "stable-baselines3", "sb3-contrib", "tianshou", "pfrl"),
+    ),
+    "ppo": Family(
+        *(BatchWorkload, 2_048, 25, "stable-baselines3", PPO), packages=("torch", "stable-baselines3", "rltools")
+    ),
+}
+
+
+def train(family: str, system: str, workload: Any) -> Times:
+    """Train one of the systems of a family; yield the times of every update."""
+    module, options = FAMILIES[family].systems[system]
     return import_module(f"benchmarks.systems.{module}").train(workload, **options)

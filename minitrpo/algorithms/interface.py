@@ -72,6 +72,7 @@ class Context:
     timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
     notes: list[str] = field(default_factory=list)
     first_states: int = 0  # episode n begins as n % first_states does; 0: each in a state of its own
+    total_steps: int = 0  # after which the run will end, for schedules; 0: not known
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
         """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""

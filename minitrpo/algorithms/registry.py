@@ -12,6 +12,8 @@ DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
     "guided-policy-search": "minitrpo.algorithms.guided_policy_search:GuidedPolicySearch",
+    "policy-gradient": "minitrpo.algorithms.gradient_pooling:PolicyGradient",
+    "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
 }
 
 

@@ -53,5 +53,7 @@ def make_algorithm(
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
     policy, comm = make_policy(choice, spec), comm or SerialComm()
-    context = Context(policy, s.seed, s.steps_per_update, comm, timeline, first_states=s.first_states)
+    context = Context(
+        policy, s.seed, s.steps_per_update, comm, timeline, total_steps=s.total_steps, first_states=s.first_states
+    )
     return choice.algorithm(choice.own, context), context

@@ -1,0 +1,67 @@
+"""What algorithms that learn from samples have in common: what a fragment sends, its advantages, what is remembered."""
+
+from typing import Protocol
+
+import numpy as np
+
+from minitrpo.algorithms.interface import Arrays
+from minitrpo.experience.episodes import Episodes
+from minitrpo.policies import Array
+from minitrpo.returns import gae, next_values
+
+PER_FRAGMENT = ("final_observations", "final_timesteps")  # of the samples; all others have a row per step
+
+
+class Predictor(Protocol):
+    """A value function: what is asked of a critic here."""
+
+    def predict(self, state: Arrays, observations: Array, times: Array) -> Array: ...
+
+
+def samples_of(fragment: Episodes) -> Arrays:
+    """Return the samples of fragments (n steps, e fragments), as `digest` may send them."""
+    return {
+        "observations": fragment.observations,
+        "actions": fragment.actions,
+        "rewards": fragment.rewards,
+        "timesteps": fragment.timesteps,
+        "last": fragment.last,
+        "terminated": fragment.terminated_steps,
+        "final_observations": fragment.final_observations,
+        "final_timesteps": (fragment.starts + fragment.lengths).astype(float),
+    }
+
+
+def fragments_of(samples: Arrays) -> list[Arrays]:
+    """Return samples fragment by fragment: the shapes in which the ranks that played them saw them."""
+    stops = (np.flatnonzero(samples["last"]) + 1).tolist()
+    return [
+        {name: a[i : i + 1] if name in PER_FRAGMENT else a[start:stop] for name, a in samples.items()}
+        for i, (start, stop) in enumerate(zip([0, *stops], stops, strict=False))
+    ]
+
+
+def judged(critic: Predictor, state: Arrays, samples: Arrays, discount: float, gae_lambda: float) -> Arrays:
+    """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit."""
+    last = samples["last"]
+    values = critic.predict(state, samples["observations"], samples["timesteps"])
+    final_values = critic.predict(state, samples["final_observations"], samples["final_timesteps"])
+    after = next_values(values, final_values, last, samples["terminated"])
+    advantages, targets = gae(samples["rewards"], values, after, last, discount, gae_lambda)
+    return {"advantages": advantages, "targets": targets, "values": values}
+
+
+def named(prefix: str, state: Arrays) -> Arrays:
+    """Return a part's arrays under names of their own, for a checkpoint that holds several parts."""
+    return {prefix + name: array for name, array in state.items()}
+
+
+def taken_over(prefix: str, state: Arrays, arrays: Arrays) -> Arrays:
+    """Return a part's arrays from a checkpoint's; ValueError unless they look like `state` and are finite."""
+    found = {name: arrays[prefix + name] for name in state}
+    for name, array in found.items():
+        if array.shape != state[name].shape or array.dtype != state[name].dtype:
+            raise ValueError(f"{prefix}{name} is {array.dtype} {array.shape}, not {state[name].dtype}")
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"{prefix}{name} is not finite")
+    return found

@@ -1,0 +1,177 @@
+"""Continuous training as ChainerRL has it: simulators that never wait for each other, and an agent of two calls.
+
+`batch_act` chooses an action for every simulator, `batch_observe` is told what became of it; what the two share lies in
+an accumulator, and every T steps of all simulators the agent learns from it. This is the loop by hand, for one process;
+`rollouts.Rollouts.advance` plays the same steps, to the bit, on the slots of one rank.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from minitrpo.experience.episodes import Episodes, concatenate
+from minitrpo.experience.vector_env import VectorEnv
+from minitrpo.policies import Array, Policy
+
+Update = Callable[[Array, Episodes], Array]  # theta, fragments -> theta
+
+
+class MovingAverage:
+    """The mean of the last `length` numbers: first in, first out."""
+
+    def __init__(self, length: int = 100) -> None:
+        self.values: deque[float] = deque(maxlen=length)
+
+    def extend(self, values: Array) -> None:
+        """Take in numbers (k,), in order; the oldest make room."""
+        self.values.extend(values.tolist())
+
+    @property
+    def mean(self) -> float:
+        """Return the mean; NaN before the first number."""
+        return float(np.mean(self.values)) if self.values else float("nan")
+
+    def to_vector(self) -> Array:
+        """Return the numbers, (length,), with NaN in the places that are still free, for a checkpoint."""
+        free = [float("nan")] * ((self.values.maxlen or 0) - len(self.values))
+        return np.array([*free, *self.values])
+
+    def restore(self, vector: Array) -> None:
+        """Take over what `to_vector` returned."""
+        self.values.clear()
+        self.extend(vector[~np.isnan(vector)])
+
+
+class Simulators:
+    """N environments side by side: all are stepped, and those in a mask begin anew."""
+
+    def __init__(self, envs: VectorEnv, observation_size: int) -> None:
+        self.envs, self.number = envs, envs.width
+        self._observations = np.zeros((envs.width, observation_size))
+
+    def reset(self, mask: Array, seeds: list[int]) -> Array:
+        """Begin an episode where `mask` (N,) is set, in order of `seeds`; return all observations (N, D).
+
+        The others are not touched: they are in the middle of an episode.
+        """
+        for slot, seed in zip(np.flatnonzero(mask).tolist(), seeds, strict=True):
+            self._observations[slot] = self.envs.reset(slot, seed)
+        return self._observations.copy()
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array]:
+        """Step all; return observations (N, D), rewards, terminated and truncated (N,), final ones where one ended."""
+        observations, rewards, terminated, truncated = self.envs.step(np.arange(self.number), actions)
+        self._observations[:] = observations
+        return observations, rewards, terminated, truncated
+
+
+class Accumulator:
+    """What two calls must share: the first leaves observations and actions, the second adds what became of them.
+
+    Nothing is lost: an action that nobody saw the end of, or an end without an action, is an error.
+    """
+
+    def __init__(self, simulators: int) -> None:
+        self._pending: tuple[Array, Array] | None = None
+        self._rows: list[tuple[Array, ...]] = []
+        self._numbers = np.arange(simulators)  # of the episodes that go on
+        self._taken = np.zeros(simulators, np.int64)  # steps of them that have been flushed
+        self._returns = np.zeros(simulators)
+
+    def __len__(self) -> int:
+        """Return how many steps of every simulator are complete."""
+        return len(self._rows)
+
+    def before(self, observations: Array, actions: Array) -> None:
+        """Keep what a step began with: (N, D) and (N, ...)."""
+        if self._pending is not None:
+            raise RuntimeError("the last actions have not been observed: call batch_observe after every batch_act")
+        self._pending = (observations.copy(), actions.copy())
+
+    def after(self, observations: Array, rewards: Array, terminated: Array, truncated: Array) -> None:
+        """Complete the step; observations are final ones where an episode ended, not the first of the next."""
+        if self._pending is None:
+            raise RuntimeError("there is no action to observe: call batch_act before batch_observe")
+        self._rows.append((*self._pending, observations.copy(), rewards.copy(), terminated.copy(), truncated.copy()))
+        self._pending = None
+
+    def flush(self) -> Episodes:
+        """Return all complete steps as fragments, in episode order, and forget them."""
+        columns = [np.array(column) for column in zip(*self._rows, strict=True)]  # (T, N, ...) each
+        self._rows = []
+        parts = [self._fragment(n, slice(start, stop), columns) for n, start, stop in self._cuts(columns)]
+        return concatenate(parts).sorted()
+
+    def _cuts(self, columns: list[Array]) -> list[tuple[int, int, int]]:
+        """Return (simulator, first step, step after the last) of every fragment."""
+        ended, steps, cuts = columns[4] | columns[5], len(columns[0]), []
+        for n in range(ended.shape[1]):
+            stops = (np.flatnonzero(ended[:, n]) + 1).tolist()
+            bounds = [0, *stops] if stops and stops[-1] == steps else [0, *stops, steps]
+            cuts += [(n, start, stop) for start, stop in pairwise(bounds)]
+        return cuts
+
+    def _fragment(self, n: int, rows: slice, columns: list[Array]) -> Episodes:
+        observations, actions, after, rewards, terminated, truncated = (column[rows, n] for column in columns)
+        for reward in rewards.tolist():  # one by one, as it came
+            self._returns[n] += reward
+        fragment = Episodes(
+            observations=observations,
+            actions=actions,
+            rewards=rewards,
+            final_observations=after[-1:],
+            numbers=self._numbers[n : n + 1].copy(),
+            lengths=np.array([len(rewards)]),
+            starts=self._taken[n : n + 1].copy(),
+            terminated=terminated[-1:],
+            truncated=truncated[-1:] & ~terminated[-1:],
+            returns=self._returns[n : n + 1].copy(),
+        )
+        self._taken[n] += len(rewards)
+        if terminated[-1] or truncated[-1]:
+            self._numbers[n] += len(self._numbers)
+            self._taken[n], self._returns[n] = 0, 0.0
+        return fragment
+
+
+class Agent:
+    """A policy that acts for N simulators at once, and learns every `steps` steps of each."""
+
+    def __init__(
+        self, policy: Policy, theta: Array, simulators: int, steps: int, noise: Callable[[], Array], update: Update
+    ) -> None:
+        self.policy, self.theta, self.steps, self.noise, self.update = policy, theta, steps, noise, update
+        self.accumulator = Accumulator(simulators)
+        self.average_return = MovingAverage()
+
+    def batch_act(self, observations: Array) -> Array:
+        """Return an action for each of the observations (N, D)."""
+        actions = self.policy.act_function(self.theta)(observations, self.noise(), len(observations))
+        self.accumulator.before(observations, actions)
+        return actions
+
+    def batch_observe(self, observations: Array, rewards: Array, terminated: Array, truncated: Array) -> None:
+        """Take in what became of the actions; if that completes `steps` steps of each simulator, learn from them."""
+        self.accumulator.after(observations, rewards, terminated, truncated)
+        if len(self.accumulator) == self.steps:
+            fragments = self.accumulator.flush()
+            self.average_return.extend(fragments.returns[fragments.ended])
+            self.theta = self.update(self.theta, fragments)
+
+
+def train_continuously(agent: Agent, simulators: Simulators, seed_of: Callable[[int], int], steps: int) -> None:
+    """Let the agent act `steps` times in all simulators; an episode that ends is followed by the next at once.
+
+    seed_of: the reset seed of episode n; the k-th episode of simulator l is l + k N.
+    """
+    numbers = np.arange(simulators.number)
+    observations = simulators.reset(np.ones(simulators.number, bool), [seed_of(n) for n in numbers.tolist()])
+    for _ in range(steps):
+        observations, rewards, terminated, truncated = simulators.step(agent.batch_act(observations))
+        # observe, then reset: in the other order V would be asked about the first state of the next episode
+        agent.batch_observe(observations, rewards, terminated, truncated)
+        ended = terminated | truncated
+        numbers[ended] += simulators.number
+        observations = simulators.reset(ended, [seed_of(n) for n in numbers[ended].tolist()])
