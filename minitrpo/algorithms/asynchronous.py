@@ -5,15 +5,15 @@
     pulled          which shared arrays a worker is given; optional, ("theta",) by default
     transports      which of `TRANSPORTS` make sense; optional, all by default
     __init__        (settings, context): one object for every worker, `context.worker` of `context.workers`
-    state()         the shared arrays at the start -> a dict of arrays, `theta` among them: parameters, optimiser, target
-                    network. What lasts lies here; shapes and dtypes never change
+    state()         the shared arrays at the start -> a dict of arrays, `theta` among them: parameters, optimiser,
+                    target network. What lasts lies here; shapes and dtypes never change
     gradient(shared, fragment, now, rng)    on a worker, from its copies of the `pulled` arrays and the steps it took
                     with them -> what travels, a dict of arrays, the same names each time ({}: nothing to apply), and a
                     dict of `columns` (NaN: nothing to say)
     apply(shared, gradient, now)            where the shared arrays are: changes them in place; keeps nothing in self.
                     Returns False to refuse a gradient
     acting(shared, now)                     what `policy.act_function` is given; optional, theta by default
-    memory(), remember(arrays)              a worker's own arrays, such as a replay memory; optional; for an exact resume
+    memory(), remember(arrays)              a worker's own arrays, such as a replay; optional; for an exact resume
     make_policy(settings, policy)           as every algorithm may have
 
 `runs.asynchronous` plays such a class over each of the transports of `parallel.parameter_server`.

@@ -11,6 +11,7 @@ from minitrpo.errors import BadInput, told
 DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
+    "a3c": "minitrpo.algorithms.a3c:A3C",
 }
 
 

@@ -23,6 +23,11 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
     which gives the same policy to the bit.
     """
     choice, checkpoint = load(folder)
+    if choice.asynchronous:
+        raise BadInput(
+            f"{folder.path}: {choice.common.algorithm} is asynchronous: nobody kept the parameters with which an "
+            "episode was played; its reset seed stands in failure.txt"
+        )
     spec = describe(choice.common.env)
     algorithm, given = make_algorithm(choice, spec)
     check_arrays(checkpoint, algorithm, spec, choice)
