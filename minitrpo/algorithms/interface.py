@@ -11,7 +11,10 @@
     make_policy(settings, policy)    a static method, if the house's Gaussian or categorical `policy` is not what acts:
                     returns another with its noise_size, draw_noise, initialise, act_function, distribution and mode;
                     BadInput if the algorithm cannot act in this kind of environment
-    assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share
+    fit(found)                on the root, while the new policy is being played already: what the next rollout does not
+                    need, such as a critic; theta must stay
+    assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share.
+                    May return a dict of arrays, which the root's `fit` gets: found[rank]
     state(), restore(arrays)  a dict of arrays from which a run goes on, to the bit; `theta` is among them
 
 Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
@@ -108,7 +111,7 @@ METHODS = {
     "state": ("self",),
     "restore": ("self", "arrays"),
 }
-MAY_HAVE = {"assist": ("self", "plan", "rng"), "make_policy": ("settings", "policy")}
+MAY_HAVE = {"assist": ("self", "plan", "rng"), "fit": ("self", "found"), "make_policy": ("settings", "policy")}
 ASYNCHRONOUS_METHODS = {
     "__init__": ("self", "settings", "context"),
     "state": ("self",),

@@ -46,9 +46,10 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
             if learner.finished:
                 raise BadInput(f"--iteration {iteration} lies behind the run's last, which is {learner.iteration}")
             collector.refill()
-            gathered, _ = worker.collect(plan, request, checkpoint=False)
+            gathered = worker.collect(plan, request, checkpoint=False).gathered
             assert gathered is not None
             learner.learn(gathered)
+            learner.complete([])
             plan, request = learner.plan()
         fragments = collector.replay(request, episode)
     return _story(fragments, episode, request)

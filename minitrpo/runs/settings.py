@@ -55,6 +55,9 @@ class Settings:
         "Frans & Hafner 2016, section 4",
         ("root", "sharded"),
     )
+    overlap: str = option(
+        "yes", "collect while that is learned which collecting does not need, such as a critic", "", ("yes", "no")
+    )
     physics: str = option(
         "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
     )
@@ -66,6 +69,9 @@ class Settings:
         10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6
     )
     checkpoint_every: str = option("1", "updates between two checkpoints, or seconds with an s: 20, 30s")
+    record_every: int = option(
+        1, "updates per row of metrics.csv: their means; checkpoints are written with rows", least=1, most=10**9
+    )
 
     @property
     def hidden_sizes(self) -> tuple[int, ...]:
@@ -96,7 +102,7 @@ class Settings:
 
 
 MAY_CHANGE = (  # on --resume: nothing that would make the numbers differ
-    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every"),
+    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "overlap", "checkpoint_every"),
 )
 # What metrics.csv has for every algorithm; the algorithm's own columns stand between the two
 PHASES = ("collect", "wait", "gather", "update")  # of an iteration

@@ -61,8 +61,9 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     iteration = iteration_of(checkpoint)
-    folder.check_log(iteration, choice.columns)
-    if iteration and int(folder.rows()[iteration - 1]["env_steps"]) != int(checkpoint[OWN + "counters"][1]):
+    folder.check_log(iteration, choice.columns, choice.common.record_every)
+    steps = {int(row["iteration"]): int(row["env_steps"]) for row in folder.rows() if row["ranks"]}
+    if iteration and steps[iteration] != int(checkpoint[OWN + "counters"][1]):
         raise BadInput(f"{folder.path}: metrics.csv and checkpoint.npz count other steps: one of the two was changed")
     if not checkpoint and folder.rows():
         raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
