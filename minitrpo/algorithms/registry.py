@@ -11,6 +11,8 @@ from minitrpo.errors import BadInput, told
 DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
+    "actor-critic": "minitrpo.algorithms.a2c:OnlineActorCritic",
+    "a2c": "minitrpo.algorithms.a2c:A2C",
     "a3c": "minitrpo.algorithms.a3c:A3C",
 }
 
