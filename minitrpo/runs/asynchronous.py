@@ -181,6 +181,8 @@ def transport_of(choice: Choice, shares_memory: bool) -> str:
     wanted, name = choice.own.transport, f"--algorithm {choice.common.algorithm}"
     allowed = getattr(choice.algorithm, "transports", TRANSPORTS)
     possible = [t for t in TRANSPORTS if t in allowed and (shares_memory or t != "window")]
+    if choice.common.record_every != 1:
+        raise BadInput(f"--record-every: {name} writes a row every --steps-per-update steps, however many updates")
     if wanted == "auto":
         wanted = possible[0] if possible else "window"
     if wanted not in allowed:
