@@ -34,7 +34,8 @@ class A2C:
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "5 steps of 16 environments an update",
-            {**SEGMENTS, "steps_per_update": 80, "record_every": 50, "step_size": 2e-3},
+            {**SEGMENTS, "steps_per_update": 80, "record_every": 50, "step_size": 5e-3},
+            {"CartPole-v1": {"total_steps": 200_000, "anneal_steps": 200_000}},
         ),
     }
 
@@ -97,6 +98,7 @@ class OnlineActorCritic(A2C):
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "one step of 16 environments an update",
-            {**SEGMENTS, "steps_per_update": 16, "record_every": 250, "step_size": 1e-3},
+            {**SEGMENTS, "steps_per_update": 16, "record_every": 250, "step_size": 2e-3},
+            {"CartPole-v1": {"total_steps": 150_000, "anneal_steps": 150_000}},
         ),
     }

@@ -36,6 +36,7 @@ class A3C:
         "default": Preset(
             "a gradient from 20 steps of one environment",
             {"t_max": 20, "steps_per_update": 2_000, "step_size": 3e-3},
+            {"CartPole-v1": {"total_steps": 150_000, "anneal_steps": 150_000}},
         ),
         "paper": Preset(
             "as Mnih et al. 2016 ran it: a gradient from 5 steps of one environment, a shared RMSProp",
