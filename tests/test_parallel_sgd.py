@@ -128,20 +128,20 @@ def test_the_value_function_solves_its_bellman_equation():
     np.testing.assert_allclose(after(actions), linear_quadratic_values(states), rtol=1e-6)
 
 
-QUICK = ("--rows", 256, "--features", 3, "--epochs", 4, "--records", 5)
+QUICK = ("--rows", 256, "--features", 3, "--epochs", 8, "--records", 5)
 
 
 @pytest.mark.parametrize("ranks", [0, 2, 3])
 def test_the_command_compares_all_modes(ranks, tmp_path):
     out = tmp_path / "sgd"
-    outcome = run("parallel_sgd.py", *QUICK, "--problem", "perceptron", "--out", out, ranks=ranks)
+    outcome = run("parallel_sgd.py", *QUICK, "--out", out, ranks=ranks)
     assert outcome.code == 0, outcome.err
     rows = list(csv.DictReader((out / "loss.csv").open()))
     assert list(dict.fromkeys(row["mode"] for row in rows)) == list(MODES)
     for mode in MODES:
         losses = [float(row["loss"]) for row in rows if row["mode"] == mode]
         assert losses[-1] < losses[0]
-        assert float([row for row in rows if row["mode"] == mode][-1]["samples"]) >= 4 * 256
+        assert float([row for row in rows if row["mode"] == mode][-1]["samples"]) >= 8 * 256
     ages = list(csv.DictReader((out / "staleness.csv").open()))
     assert [int(row["staleness"]) for row in ages if row["mode"] == "synchronous"] == [0]
     made = json.loads((out / "sgd.json").read_text())

@@ -1,4 +1,4 @@
-"""Lecture 11: the asynchronous advantage actor-critic (Mnih et al. 2016): every worker at its own pace."""
+"""Lecture 11: the asynchronous advantage actor critic (Mnih et al. 2016): every worker at its own pace."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ class A3CSettings(ActorCriticSettings, AsynchronousSettings):
 
 
 class A3C:
-    """Workers play t_max steps with the policy they pulled and push the gradient of their actor-critic loss."""
+    """Workers play t_max steps with the policy they pulled and push the gradient of the loss of both networks."""
 
     Settings = A3CSettings
     columns = LOGGED

@@ -1,4 +1,4 @@
-"""Lecture 11: actor-critic. The policy moves by log pi times advantage, the value function towards the return.
+"""Lecture 11: actor and critic. The policy moves by log pi times advantage, the value function towards the return.
 
     loss = mean over steps of  - log pi(a|s) A  - entropy_weight H(pi(.|s))  + value_weight (R - V(s))^2 / 2
 
@@ -80,7 +80,7 @@ class ActorCritic:
 
 @dataclass(frozen=True)
 class ActorCriticSettings:
-    """What every actor-critic can be told."""
+    """What everyone can be told who moves policy and value function together."""
 
     discount: float = option(0.99, "discount per step (gamma)", "Mnih et al. 2016", above=0, most=1)
     entropy_weight: float = option(0.01, "how much entropy is worth, per nat", "Mnih et al. 2016", least=0, most=1e3)
