@@ -129,6 +129,15 @@ def test_a_failing_environment_ends_the_job_with_one_message(mode, cause, ranks,
     assert len(seeds) == 1
     assert seeds[0] % 7 == 3, "the episode named is the one that failed"
     assert f"--resume {tmp_path / 'run'}" in outcome.err
+    if mode == "raise":
+        episode, iteration = re.search(r"episode (\d+) of iteration (\d+)", said[0][1]).groups()
+        again = run("replay.py", tmp_path / "run", episode, "--iteration", iteration)
+        if transport == "events":  # plays what failed again, to the bit
+            assert again.code == 1
+            assert f"episode {episode} of iteration {iteration}" in again.err
+        else:
+            assert again.code == 2
+            assert "failure.txt" in again.err
 
 
 def test_what_cannot_be_is_refused_in_one_line(tmp_path):
