@@ -135,7 +135,8 @@ def test_one_worker_is_the_sequential_actor_critic_to_the_bit(env, tmp_path):
     t_max, total = 7, 700
     train(
         tmp_path / "run", "--algorithm", "a3c", "--env", env, "--total-steps", total, "--t-max", t_max,
-        "--steps-per-update", 70, "--hidden", "8", "--anneal-steps", 1000,
+        "--steps-per-update", 70, "--hidden", "8", "--anneal-steps", 1000, "--envs-per-worker", 1, "--discount", 0.99,
+        "--step-size", 3e-3, "--entropy-weight", 0.01,
     )  # fmt: skip
     s = A3CSettings(t_max=t_max, step_size=3e-3, anneal_steps=1000)
     spec = describe(env)

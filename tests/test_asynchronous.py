@@ -17,7 +17,8 @@ from minitrpo.algorithms.interface import defect
 from minitrpo.algorithms.options import option
 from minitrpo.runs.folder import RunFolder
 
-JOB = ("--algorithm", "a3c", "--env", "CartPole-v1", "--t-max", 5, "--steps-per-update", 200, "--hidden", "8")
+ONE = ("--envs-per-worker", 1)
+JOB = ("--algorithm", "a3c", "--env", "CartPole-v1", *ONE, "--t-max", 5, "--steps-per-update", 200, "--hidden", "8")
 EVENTS = (*JOB, "--transport", "events", "--workers", 3)
 
 

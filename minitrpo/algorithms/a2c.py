@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.actor_critic import (
+    BY_ENV,
     LOGGED,
     OPTIMISER,
     ActorCritic,
@@ -35,7 +36,7 @@ class A2C:
         "default": Preset(
             "5 steps of 16 environments an update",
             {**SEGMENTS, "steps_per_update": 80, "record_every": 50, "step_size": 5e-3},
-            {"CartPole-v1": {"total_steps": 200_000, "anneal_steps": 200_000}},
+            BY_ENV,
         ),
     }
 
@@ -99,6 +100,6 @@ class OnlineActorCritic(A2C):
         "default": Preset(
             "one step of 16 environments an update",
             {**SEGMENTS, "steps_per_update": 16, "record_every": 250, "step_size": 2e-3},
-            {"CartPole-v1": {"total_steps": 150_000, "anneal_steps": 150_000}},
+            BY_ENV,
         ),
     }

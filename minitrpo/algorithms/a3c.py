@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.actor_critic import (
+    BY_ENV,
     LOGGED,
     OPTIMISER,
     ActorCritic,
@@ -34,9 +35,9 @@ class A3C:
     chart, chart_label = ("entropy",), "entropy (nats)"
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "a gradient from 20 steps of one environment",
-            {"t_max": 20, "steps_per_update": 2_000, "step_size": 3e-3},
-            {"CartPole-v1": {"total_steps": 150_000, "anneal_steps": 150_000}},
+            "a gradient from 5 steps of each of a worker's 8 environments: gradients of one environment are noisier",
+            {"envs_per_worker": 8, "steps_per_update": 2_000, "step_size": 3e-3},
+            BY_ENV,
         ),
         "paper": Preset(
             "as Mnih et al. 2016 ran it: a gradient from 5 steps of one environment, a shared RMSProp",

@@ -7,6 +7,7 @@ value function are two perceptrons in one flat vector, theta = (policy, value), 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from minitrpo.perceptron import Linearisation, Sizes, activations, count_paramet
 from minitrpo.policies import ActFunction, Array, Policy
 from minitrpo.returns import discounted_sums
 
+BY_ENV: dict[str, dict[str, Any]] = {  # presets for single environments
+    "CartPole-v1": {"total_steps": 200_000, "anneal_steps": 200_000},
+    "Pendulum-v1": {"total_steps": 1_000_000, "discount": 0.9, "entropy_weight": 0.0, "step_size": 1e-3},
+}
 LOGGED = ("entropy", "value_loss", "value", "gradient_norm")  # what is told of a gradient
 OPTIMISER = "optimiser_"  # how an optimiser's arrays are called beside theta
 
