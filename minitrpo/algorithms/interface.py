@@ -19,6 +19,8 @@
 
 Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
 that depends on the rank or the clock; sums in the order in which rows arrive, which is that of the episodes.
+
+An asynchronous algorithm has `gradient` and `apply` instead of plan, digest and learn: see `asynchronous`.
 """
 
 import inspect
@@ -30,6 +32,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousSettings, is_asynchronous
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm, SerialComm
@@ -73,6 +76,8 @@ class Context:
     notes: list[str] = field(default_factory=list)
     first_states: int = 0  # episode n begins as n % first_states does; 0: each in a state of its own
     total_steps: int = 0  # after which the run will end, for schedules; 0: not known
+    worker: int = 0  # which of the workers an asynchronous algorithm is, of how many
+    workers: int = 1
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
         """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""
@@ -110,6 +115,18 @@ METHODS = {
     "restore": ("self", "arrays"),
 }
 MAY_HAVE = {"assist": ("self", "plan", "rng"), "fit": ("self", "found"), "make_policy": ("settings", "policy")}
+ASYNCHRONOUS_METHODS = {
+    "__init__": ("self", "settings", "context"),
+    "state": ("self",),
+    "gradient": ("self", "shared", "fragment", "now", "rng"),
+    "apply": ("self", "shared", "gradient", "now"),
+}
+ASYNCHRONOUS_MAY_HAVE = {
+    "acting": ("self", "shared", "now"),
+    "memory": ("self",),
+    "remember": ("self", "arrays"),
+    "make_policy": ("settings", "policy"),
+}
 
 
 def defect(candidate: Any, taken: set[str]) -> str:
@@ -119,15 +136,35 @@ def defect(candidate: Any, taken: set[str]) -> str:
     """
     if not inspect.isclass(candidate):
         return f"is a {type(candidate).__name__}, not a class"
-    for name, parameters in {**METHODS, **MAY_HAVE}.items():
+    methods, may_have = METHODS, MAY_HAVE
+    if is_asynchronous(candidate):
+        methods, may_have = ASYNCHRONOUS_METHODS, ASYNCHRONOUS_MAY_HAVE
+    for name, parameters in {**methods, **may_have}.items():
         method = getattr(candidate, name, None)
-        if method is None and name in MAY_HAVE:
+        if method is None and name in may_have:
             continue
         if not callable(method) or method is getattr(object, name, None):  # object's own __init__ takes nothing
             return f"has no method {name}({', '.join(parameters)})"
         if not _takes(method, len(parameters)):
             return f"has {name}{inspect.signature(method)}; it must take ({', '.join(parameters)})"
-    return _defect_of_settings(getattr(candidate, "Settings", None), taken) or _defect_of_columns(candidate, taken)
+    return (
+        _defect_of_settings(getattr(candidate, "Settings", None), taken)
+        or _defect_of_columns(candidate, taken)
+        or (_defect_of_asynchronous(candidate) if is_asynchronous(candidate) else "")
+    )
+
+
+def _defect_of_asynchronous(candidate: Any) -> str:
+    if not issubclass(candidate.Settings, AsynchronousSettings):
+        return "has gradient and apply, but its Settings do not inherit AsynchronousSettings"
+    if hasattr(candidate, "memory") != hasattr(candidate, "remember"):
+        return "has only one of memory() and remember(arrays)"
+    pulled, transports = getattr(candidate, "pulled", ("theta",)), getattr(candidate, "transports", TRANSPORTS)
+    if not isinstance(pulled, tuple) or "theta" not in pulled:
+        return f"has pulled = {pulled!r}; it must be a tuple of names of shared arrays, theta among them"
+    if not isinstance(transports, tuple) or not transports or not set(transports) <= set(TRANSPORTS):
+        return f"has transports = {transports!r}; it must be a tuple of some of {', '.join(TRANSPORTS)}"
+    return ""
 
 
 def _takes(method: Callable[..., Any], count: int) -> bool:

@@ -14,6 +14,9 @@ ALGORITHMS = {
     "guided-policy-search": "minitrpo.algorithms.guided_policy_search:GuidedPolicySearch",
     "policy-gradient": "minitrpo.algorithms.gradient_pooling:PolicyGradient",
     "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
+    "actor-critic": "minitrpo.algorithms.a2c:OnlineActorCritic",
+    "a2c": "minitrpo.algorithms.a2c:A2C",
+    "a3c": "minitrpo.algorithms.a3c:A3C",
 }
 
 

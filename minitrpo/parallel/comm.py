@@ -26,6 +26,7 @@ class Comm(Protocol):
 
     rank: int
     size: int
+    native: Any  # mpi4py's own communicator; None without MPI
 
     def broadcast(self, arrays: Arrays, root: int = 0) -> Arrays: ...
     def listen(self) -> Callable[[], Arrays]: ...
@@ -66,6 +67,7 @@ class SerialComm:
 
     rank = 0
     size = 1
+    native = None
 
     def broadcast(self, arrays: Arrays, root: int = 0) -> Arrays:
         """Return the root's arrays."""
@@ -122,6 +124,7 @@ class MPIComm:
 
         self._mpi: Any = MPI
         self._comm = MPI.COMM_WORLD if comm is None else comm
+        self.native: Any = self._comm
         self.rank: int = self._comm.rank
         self.size: int = self._comm.size
         self._counters: list[WindowCounter] = []

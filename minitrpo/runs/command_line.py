@@ -6,12 +6,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
 from minitrpo.algorithms import registry
+from minitrpo.algorithms.asynchronous import is_asynchronous
 from minitrpo.algorithms.interface import Preset
 from minitrpo.algorithms.options import flag
 from minitrpo.errors import BadInput, shown
 from minitrpo.parallel.comm import launched_rank
 from minitrpo.runs.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen
 
+SAME_BITS = "A run with the same settings and seed gives the same policy, to the bit, on any number of ranks."
+ASYNCHRONOUS = (
+    "Without a barrier no two runs are equal, but those with --transport events are, to the bit, on any ranks."
+)
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 RENAMED = {
     "--lanes": "--envs-per-rank, or --num-envs with --requests segments",
@@ -124,7 +129,7 @@ def train_parser(algorithm: Any, name: str, program: str) -> RootParser:
         allow_abbrev=False,
         parents=[job_parser(defaults)],
         description="Train a policy. Alone, or on 8 ranks: mpiexec -n 8 python mpi_scripts/train.py --env ID",
-        epilog="A run with the same settings and seed gives the same policy, to the bit, on any number of ranks.",
+        epilog=ASYNCHRONOUS if is_asynchronous(algorithm) else SAME_BITS,
     )
     group = parser.add_argument_group(f"the algorithm {name}")
     text = "; ".join(f"{key}: {preset.text}" for key, preset in choices.items())

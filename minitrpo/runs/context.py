@@ -1,6 +1,6 @@
 """Where a run begins, the same on every rank: its settings, environment, folder and checkpoint; and its algorithm."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minitrpo.algorithms.interface import Context
@@ -47,13 +47,20 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
 
 
 def make_algorithm(
-    choice: Choice, spec: EnvironmentSpec, comm: Comm | None = None, timeline: Timeline | None = None
+    choice: Choice,
+    spec: EnvironmentSpec,
+    comm: Comm | None = None,
+    timeline: Timeline | None = None,
+    worker: int = 0,
+    workers: int = 1,
 ) -> tuple[Any, Context]:
-    """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default."""
+    """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default.
+
+    worker: which of the workers of an asynchronous algorithm it is.
+    """
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
     policy, comm = make_policy(choice, spec), comm or SerialComm()
-    context = Context(
-        policy, s.seed, s.steps_per_update, comm, timeline, total_steps=s.total_steps, first_states=s.first_states
-    )
+    context = Context(policy, s.seed, s.steps_per_update, comm, timeline)
+    context = replace(context, total_steps=s.total_steps, first_states=s.first_states, worker=worker, workers=workers)
     return choice.algorithm(choice.own, context), context

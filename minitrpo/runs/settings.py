@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms import registry
+from minitrpo.algorithms.asynchronous import is_asynchronous
 from minitrpo.algorithms.options import check_options, flag, option
 from minitrpo.errors import BadInput
 from minitrpo.experience.status import MAX_SLOTS
@@ -120,8 +121,14 @@ PHASES = ("collect", "wait", "gather", "update")  # of an iteration
 FIRST = ("iteration", "env_steps", "time_s", "episodes", "mean_return", "mean_length", "steps_per_update")
 SECONDS = (*(f"{phase}_s" for phase in PHASES), "iteration_s")
 LAST = (*SECONDS, "ranks")
+# What became of the gradients of an asynchronous algorithm since the last row, and how old they were
+GRADIENTS = ("applied", "refused", "lost", "staleness_mean", "staleness_max")
 TIMINGS = ("time_s", *LAST)  # differ run by run
-TAKEN = {f.name for f in fields(Settings)} | {*FIRST, *LAST} | {"preset", "out", "resume", "trace", "oversubscribe"}
+TAKEN = (
+    {f.name for f in fields(Settings)}
+    | {*FIRST, *GRADIENTS, *LAST}
+    | {"preset", "out", "resume", "trace", "oversubscribe"}
+)
 TAKEN |= {"progress", "stuck_after", "help"}
 
 
@@ -136,7 +143,12 @@ class Choice:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns of metrics.csv."""
-        return (*FIRST, *self.algorithm.columns, *LAST)
+        return (*FIRST, *(GRADIENTS if self.asynchronous else ()), *self.algorithm.columns, *LAST)
+
+    @property
+    def asynchronous(self) -> bool:
+        """Return whether the algorithm applies gradients as they come, without a barrier."""
+        return is_asynchronous(self.algorithm)
 
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""

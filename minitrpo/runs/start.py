@@ -9,9 +9,11 @@ from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.physics import is_batched
 from minitrpo.experience.status import RankStatus
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
 from minitrpo.runs.actor import check_ranks, check_requests
+from minitrpo.runs.asynchronous import check_shared, transport_of
 from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded_settings
 from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
@@ -31,6 +33,9 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
     common = choice.common
     watchdog.describe(env=common.env, seed=common.seed, first_states=common.first_states)
     spec = raise_on_all(comm, lambda: _suited(choice, checkpoint, comm, watchdog.status))
+    if choice.asynchronous:
+        shares_memory = one_machine(comm)
+        raise_on_all(comm, lambda: transport_of(choice, shares_memory))
     notes = [note] if note else []
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)
@@ -76,10 +81,13 @@ def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: Ra
     try:
         algorithm, _ = make_algorithm(choice, spec)
         state = checked_state(algorithm.state())
-        plan = algorithm.plan()
-        check_plan(plan, state["theta"].shape)
-        check_requests(choice.common, plan)
-        algorithm.restore(state)
+        if choice.asynchronous:
+            check_shared(state, algorithm)
+        else:
+            plan = algorithm.plan()
+            check_plan(plan, state["theta"].shape)
+            check_requests(choice.common, plan)
+            algorithm.restore(state)
     except (BadInput, KeyboardInterrupt):
         raise
     except AlgorithmFailed as error:
