@@ -66,11 +66,11 @@ def settings():
 
 
 @pytest.mark.parametrize(("option", "text"), list(settings()), ids=lambda text: text[:30] or "nothing")
-def test_a_setting_that_makes_no_sense(option, text, tmp_path, monkeypatch, capsys):
+def test_a_setting_that_makes_no_sense(option, text, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(train, "launch", lambda *_: pytest.fail("the run began"))
     code = train.main([f"{option}={text}"])
-    said = capsys.readouterr().err.splitlines()
+    said = capfd.readouterr().err.splitlines()
     assert (code, len(said)) == (2, 1), said
     assert option in said[0]
     assert 20 < len(said[0]) < 1500
@@ -271,10 +271,10 @@ def test_another_command_line_that_makes_no_sense(command, name, tmp_path, run):
 
 
 @pytest.mark.parametrize("words", [("fly",), ("Train",), ("train.py",), ("",), ("--version",), ("-x",)])
-def test_a_command_that_is_none(words, monkeypatch, capsys):
+def test_a_command_that_is_none(words, monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["minitrpo", *words])
     assert main() == 2
-    assert len(capsys.readouterr()) > 0
+    assert len(capfd.readouterr()) > 0
 
 
 # --- run folders that were damaged

@@ -54,3 +54,8 @@ def make_algorithm(
     timeline = timeline or Timeline(SerialComm(), keep=False)
     context = Context(make_policy(choice, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
     return choice.algorithm(choice.own, context), context
+
+
+def fresh_algorithm(context: RunContext) -> Any:
+    """Return an algorithm as a run begins with it, which shares its update with nobody."""
+    return make_algorithm(context.choice, context.spec)[0]
