@@ -11,7 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from minitrpo.parallel.counters import Counter, LocalCounter, WindowCounter
-from minitrpo.parallel.launcher import launched_size
+from minitrpo.parallel.launcher import RANK_VARIABLES as RANK_VARIABLES
+from minitrpo.parallel.launcher import SIZE_VARIABLES as SIZE_VARIABLES
+from minitrpo.parallel.launcher import launched_rank as launched_rank
+from minitrpo.parallel.launcher import launched_size as launched_size
 from minitrpo.parallel.packing import Arrays, packed, unpacked
 from minitrpo.policies import Array
 

@@ -1,6 +1,7 @@
 """How a process that trained ends: with its exit code and soon, whatever an environment left behind or takes over."""
 
 import atexit
+import ctypes
 import faulthandler
 import os
 import signal
@@ -47,7 +48,7 @@ def depart(code: int) -> NoReturn:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that was asked for is done
     _finalise_mpi()
-    deadline = threading.Timer(LINGER, EXIT, (code,))
+    deadline = threading.Timer(LINGER, _exit, (code,))
     deadline.daemon = True
     deadline.start()
     with suppress(OSError, ValueError):  # what holds the interpreter's lock stops the deadline, but not this one
@@ -56,7 +57,7 @@ def depart(code: int) -> NoReturn:
         with suppress(BaseException):
             if farewell is not None:
                 farewell()
-    EXIT(code)
+    _exit(code)
 
 
 def _finalise_mpi() -> None:
@@ -66,6 +67,13 @@ def _finalise_mpi() -> None:
 
         if MPI.Is_initialized() and not MPI.Is_finalized():
             MPI.Finalize()
+
+
+def _exit(code: int) -> NoReturn:
+    """End as a program in C does: only then has MPICH said goodbye to the launcher, which else kills the others."""
+    with suppress(AttributeError, OSError, TypeError):  # a system on which this process has no such function
+        ctypes.CDLL(None).exit(code)
+    EXIT(code)
 
 
 def _flush() -> None:

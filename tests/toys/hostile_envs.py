@@ -127,6 +127,7 @@ for name, value in BAD.items():
 hostile("observation-long-double", 1, "not finite", step=returning(OBSERVATION, np.full(3, np.longdouble("1e4000"))))
 REWARDS = {
     "none": None, "string": "1", "list": [1.0], "two": np.ones(2), "complex": 1j, "bool": True, "dict": {},
+    "numpy-bool": np.True_, "zero-d-bool": np.array(True),
     "whole": 10**400, "fraction": Fraction(1, 3), "decimal": Decimal(1), "one-element": np.ones(1),
 }  # fmt: skip
 for name, value in REWARDS.items():
@@ -436,17 +437,18 @@ CRASHES = {
     "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "abort": os.abort,
     "leaves": lambda: os._exit(7),
+    "leaves-with-0": lambda: os._exit(0),
     "terminates-itself": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "killed-with-a-child": lambda: (os.fork() == 0 and (os.closerange(0, 3), time.sleep(8), os._exit(0)),
                                     time.sleep(0.1), os.kill(os.getpid(), signal.SIGKILL)),
 }  # fmt: skip
 for name, action in CRASHES.items():
-    hostile(f"step-{name}", -1, "crashed while playing", "crash", step=doing(action))
-for name in ("kills-itself", "leaves"):
-    action = CRASHES[name]
-    hostile(f"reset-{name}", -1, "crashed", "crash", reset=lambda s, action=action, **k: action())
-    hostile(f"constructor-{name}", -1, "crashed in the constructor", "crash",
-            __init__=lambda self, action=action, **_: action())  # fmt: skip
+    words = f"was left by os._exit({int(name == 'leaves') * 7})" if "leaves" in name else "crashed"
+    hostile(f"step-{name}", -1, f"{words} while playing", "crash", step=doing(action))
+    if name in ("kills-itself", "leaves", "leaves-with-0"):
+        hostile(f"reset-{name}", -1, words, "crash", reset=lambda s, action=action, **k: action())
+        hostile(f"constructor-{name}", -1, f"{words} in the constructor", "crash",
+                __init__=lambda self, action=action, **_: action())  # fmt: skip
 
 
 def sleep(*_, **__):
