@@ -9,6 +9,7 @@ from minitrpo.runs.command_line import RootParser, whole
 from minitrpo.runs.entrance import command
 from minitrpo.runs.folder import RunFolder
 
+FILES = ("video.mp4", "filmstrip.png")
 LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
 
 
@@ -27,6 +28,9 @@ def read(name: str, words: list[str]) -> tuple[RunFolder, list[int]]:
     folder = RunFolder.open(args.run)
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
+    for path in (folder.path / name for name in FILES):
+        if os.path.lexists(path) and not (path.is_file() and os.access(path, os.W_OK)):
+            raise BadInput(f"{path} is in the way, no file that can be written: move it away first")
     return folder, [args.seed, args.steps, args.frames, args.pictures]
 
 

@@ -15,26 +15,32 @@ HEAD = 5  # numbers before those of the slots
 
 
 class Doing(IntEnum):
-    """Which call of an environment's, or of an algorithm's, a rank is waiting for."""
+    """Which call of an environment's, an algorithm's or MPI's a rank is waiting for."""
 
     NOTHING = 0
     MAKING = 1
     RESETTING = 2
     STEPPING = 3
     CLOSING = 4
-    BEGINNING = 5  # from here on: the algorithm's
-    PLANNING = 6
-    DIGESTING = 7
-    LEARNING = 8
-    ASSISTING = 9
-    KEEPING = 10
-    RESTORING = 11
+    JOINING = 5
+    BEGINNING = 6  # from here on: the algorithm's
+    PLANNING = 7
+    DIGESTING = 8
+    LEARNING = 9
+    ASSISTING = 10
+    KEEPING = 11
+    RESTORING = 12
 
     @property
     def call(self) -> str:
         """Return the name of the method."""
-        names = ("", "constructor", "reset", "step", "close")
+        names = ("", "constructor", "reset", "step", "close", "MPI_Init")
         return (*names, "constructor", "plan", "digest", "learn", "assist", "state", "restore")[self]
+
+    @property
+    def patient(self) -> bool:
+        """Return whether it may rightly take longer than a step of an environment."""
+        return self >= Doing.JOINING
 
     @property
     def of_algorithm(self) -> bool:

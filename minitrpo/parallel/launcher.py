@@ -10,6 +10,7 @@ SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
 SCRIPTS = ("train.py", "speedup.py", "watch.py", "replay.py")
 INTERRUPTED = 130  # exit code of Ctrl-C
+REMEMBERED: list[int] = []
 
 
 def launched_size() -> int:
@@ -29,18 +30,28 @@ def is_command() -> bool:
 
 
 def leave_at_interrupts() -> None:
-    """Answer Ctrl-C with a line while modules are loaded: nothing has begun, and a traceback would help nobody."""
+    """Answer Ctrl-C with a line while modules are loaded: nothing has begun, and a traceback would help nobody.
+
+    A rank among several remembers it: the others would wait for one that left before MPI knows it.
+    """
     if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
 
 def heed_interrupts() -> None:
-    """End that: what is loaded can answer by itself."""
-    if signal.getsignal(signal.SIGINT) is _leave:
+    """End that where a process is alone: what is loaded can answer by itself."""
+    if signal.getsignal(signal.SIGINT) is _leave and launched_size() == 1:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def was_interrupted() -> bool:
+    """Return whether there was a Ctrl-C that this rank has only remembered."""
+    return bool(REMEMBERED)
+
+
 def _leave(number: int, frame: Any) -> None:
-    if launched_rank() == 0:
-        os.write(2, b"interrupted before anything began\n")
+    if launched_size() > 1:
+        REMEMBERED.append(number)
+        return
+    os.write(2, b"interrupted before anything began\n")
     os._exit(INTERRUPTED)

@@ -7,7 +7,7 @@ from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.parallel.voice import say
 
-PATIENCE = 20  # times as long as an environment's step may an algorithm's call take: an update is rightly slow
+PATIENCE = 20  # times as long as an environment's call may an algorithm's take: an update is rightly slow
 TICK = 1.0  # seconds between two looks
 
 
@@ -30,12 +30,12 @@ class Stillness:
             self._still, self._heartbeat = 0.0, heartbeat
             return ""
         self._still += passed
-        limit = self._stuck_after * (PATIENCE if doing.of_algorithm else 1)
+        limit = self._stuck_after * (PATIENCE if doing.patient else 1)
         if self._still <= limit:
             return ""
         if doing is Doing.STEPPING:
             return f"is stuck: no environment step for {limit:g} s"
-        longer = f", {PATIENCE} times --stuck-after," if doing.of_algorithm else ""
+        longer = f", {PATIENCE} times --stuck-after," if doing.patient else ""
         return f"is stuck: {doing.call} has not returned for {limit:g} s{longer}"
 
     def _look_at_stopped(self, passed: float) -> str:

@@ -131,7 +131,7 @@ class Watchdog:
     def _say(self, what: str) -> None:
         job, doing = self.job(), Doing(int(self.status.doing[0]))
         idle = doing is Doing.NOTHING and not self.status.busy[0]
-        if launched_size() > 1 and (idle or doing.of_algorithm) and "killed" in what:
+        if launched_size() > 1 and (idle or doing.patient) and "killed" in what:
             let_others_speak(job)  # the launcher kills all ranks when one has died: it was perhaps not this one
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
         episodes = self.status.episodes() if job and self.status.busy[0] else []
@@ -143,7 +143,7 @@ class Watchdog:
         place = "outside the environments"
         if playing:
             place = f"while playing {job['env']}: {', '.join(playing)}"
-        elif doing is not Doing.NOTHING:
+        elif doing not in (Doing.NOTHING, Doing.JOINING):
             whose = job.get("algorithm", "the algorithm") if doing.of_algorithm else job.get("env", "the environment")
             place = f"in the {doing.call} of {whose}"
         announce(claimed, f"{what} {place}", job, episodes[0][1] if episodes else None, iteration)

@@ -10,8 +10,9 @@ from typing import TypeVar, cast
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
+from minitrpo.experience.status import Doing
 from minitrpo.parallel.comm import Comm, connect
-from minitrpo.parallel.launcher import INTERRUPTED, is_command, launched_rank
+from minitrpo.parallel.launcher import INTERRUPTED, is_command, launched_rank, was_interrupted
 from minitrpo.parallel.voice import say
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.runs.ending import NoWayOut, depart
@@ -34,7 +35,8 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
     watchdog.heed_interrupts()
     signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
     try:
-        comm = connect()
+        with watchdog.status.at(Doing.JOINING):
+            comm = connect()
     except (ImportError, RuntimeError) as error:
         watchdog.dismiss()
         say(f"{name}: MPI does not work here: {error}; python -m minitrpo.doctor knows more")
@@ -50,6 +52,8 @@ def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watch
     """Return the exit code of `work`; a failure of one rank among several does not return."""
     try:
         with threadpool_limits(1), NoWayOut(comm, watchdog):
+            if comm.rank == 0 and was_interrupted():
+                raise KeyboardInterrupt
             work(comm, watchdog)
         comm.close()
     except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
