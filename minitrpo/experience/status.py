@@ -30,22 +30,23 @@ class Doing(IntEnum):
     ASSISTING = 10
     KEEPING = 11
     RESTORING = 12
+    DISMISSED = 13  # the rank ends by itself
 
     @property
     def call(self) -> str:
         """Return the name of the method."""
         names = ("", "constructor", "reset", "step", "close", "MPI_Init")
-        return (*names, "constructor", "plan", "digest", "learn", "assist", "state", "restore")[self]
+        return (*names, "constructor", "plan", "digest", "learn", "assist", "state", "restore", "")[self]
 
     @property
     def patient(self) -> bool:
         """Return whether it may rightly take longer than a step of an environment."""
-        return self >= Doing.JOINING
+        return Doing.JOINING <= self < Doing.DISMISSED
 
     @property
     def of_algorithm(self) -> bool:
         """Return whether it is the algorithm that is at work."""
-        return self >= Doing.BEGINNING
+        return Doing.BEGINNING <= self < Doing.DISMISSED
 
 
 @dataclass(frozen=True)

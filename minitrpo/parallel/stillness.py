@@ -26,7 +26,7 @@ class Stillness:
         if state == "T" and launched_size() > 1:  # alone: Ctrl-Z
             return self._look_at_stopped(passed)
         self._stopped = 0.0
-        if heartbeat != self._heartbeat or doing is Doing.NOTHING or state in ("T", "t"):
+        if heartbeat != self._heartbeat or doing in (Doing.NOTHING, Doing.DISMISSED) or state in ("T", "t"):
             self._still, self._heartbeat = 0.0, heartbeat
             return ""
         self._still += passed

@@ -43,14 +43,14 @@ def keep_stderr() -> None:
 def say(text: str) -> None:
     """Write lines to stderr as it was at the beginning; where that has gone, to stderr as it is, else to stdout."""
     content = (text + "\n").encode(errors="backslashreplace")
-    kept = [number for number, file in KEPT if _is_still(number, file)]
+    kept = [number for number, file in KEPT if is_still(number, file)]
     for number in (*kept, 2, 1):
         with suppress(OSError):
             os.write(number, content)
             return
 
 
-def _is_still(number: int, file: os.stat_result) -> bool:
+def is_still(number: int, file: os.stat_result) -> bool:
     """Return whether a descriptor is what it was: an environment may have closed it, and opened another file."""
     try:
         return os.path.samestat(os.fstat(number), file)

@@ -23,7 +23,7 @@ from minitrpo.experience.randomness import reset_seed
 from minitrpo.experience.status import MAX_SLOTS, Doing, RankStatus
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.parallel.stillness import TICK, Stillness, state_of
-from minitrpo.parallel.voice import keep_stderr, say
+from minitrpo.parallel.voice import is_still, keep_stderr, say
 
 LINGER = 1.5  # seconds
 LAUNCHER = os.getppid()  # that of all ranks on this machine
@@ -63,9 +63,11 @@ class Watchdog:
             signal.set_wakeup_fd(-1)
             if self._hears_crashes:
                 faulthandler.disable()
-            with suppress(BrokenPipeError):  # it has gone at Ctrl-C
-                os.write(self._pipe, HOME)
-            os.close(self._pipe)
+            self.status.doing[0] = Doing.DISMISSED  # in case an environment closed the pipe
+            with suppress(OSError):  # it has gone at Ctrl-C
+                if is_still(self._pipe, self._file):  # and is no file of an environment's
+                    os.write(self._pipe, HOME)
+                    os.close(self._pipe)
             self._pipe = -1
 
     def report(self, failure: str, episode: int | None = None) -> None:
@@ -95,6 +97,7 @@ class Watchdog:
             finally:
                 os._exit(0)
         os.close(reading)
+        self._file = os.fstat(self._pipe)
         self._hears_crashes = not faulthandler.is_enabled()
         if self._hears_crashes:  # before the launcher kills the others, whose watchdogs then speak, too
             faulthandler.enable(self._pipe, all_threads=False)
@@ -116,7 +119,8 @@ class Watchdog:
                 if message == b"" and not gone and _lives(parent):  # an environment closed all that it found open
                     ears.clear()
                     continue
-                if message in (b"", CRASH):
+                dismissed = self.status.doing[0] == Doing.DISMISSED
+                if message in (b"", CRASH) and not dismissed:
                     self._say("crashed" if message else "was killed or crashed")
                     time.sleep(LINGER if CLAIMS else 0)
                 if message in (b"", HOME, INTERRUPT, CRASH):

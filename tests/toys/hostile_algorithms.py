@@ -2,10 +2,13 @@
 
 import os
 import random
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).parent.parent.parent))
 from mpi_scripts.own.reinforce import Reinforce
 
 
