@@ -21,6 +21,7 @@ def prepare_streams() -> None:
             continue
         with suppress(OSError):  # closed by who started this process: the next file would become its stderr
             os.open(os.devnull, os.O_RDWR)
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             with suppress(ValueError):  # closed

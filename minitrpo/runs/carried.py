@@ -43,7 +43,9 @@ def not_carried(algorithm: Any, before: Prints, fresh: Callable[[], Any]) -> str
     there = fingerprints(resumed)
     lost = [name for name in after if before.get(name) != after[name] != there.get(name)]
     if lost:
-        return f"{kind}.{lost[0]} changes in learn(), and restore() does not bring it back: if learn() needs it"
+        return (
+            f"{kind}.{min(lost, key=len)} changes in learn(), and restore() does not bring it back: if learn() needs it"
+        )
     return ""
 
 

@@ -50,8 +50,7 @@ def printed(work: Callable[[], int], title: str) -> int:
     try:
         check_folder()
         code = work()
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         if error.filename is not None or error.errno not in UNREAD | FULL:
             raise
