@@ -47,8 +47,8 @@ lint: .venv/ready-dev ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-doctor: .venv/ready-core ## say whether this machine can run everything
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo.doctor
+doctor: .venv/ready-core ## say whether this machine can run everything, and train on an environment: make doctor ENV=Hopper-v5
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo.doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))
 
 lock: ## renew requirements.lock with the newest versions that pyproject.toml allows
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock

@@ -3,13 +3,12 @@
 import importlib
 import sys
 
-COMMANDS = {
-    "train": "minitrpo.commands.train",
-    "speedup": "minitrpo.commands.speedup",
-    "watch": "minitrpo.commands.watch",
-    "replay": "minitrpo.commands.replay",
-    "doctor": "minitrpo.doctor",
-}
+from minitrpo import commands  # first: it answers Ctrl-C
+from minitrpo.errors import BadInput
+from minitrpo.runs.entrance import command
+
+COMMANDS = {name: f"{commands.__name__}.{name}" for name in ("train", "speedup", "watch", "replay")}
+COMMANDS |= {"parallel-sgd": f"{commands.__name__}.parallel_sgd", "doctor": "minitrpo.doctor"}
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
     mpiexec -n 8 python -m minitrpo train --env HalfCheetah-v5    train on 8 ranks
@@ -17,23 +16,20 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo speedup --ranks 1,2,4                      measure how much faster more ranks are
     python -m minitrpo watch RUN                                  a video of a run's policy
     python -m minitrpo replay RUN EPISODE                         play an episode that failed again
+    python -m minitrpo parallel-sgd                               four ways to descend on many workers
     python -m minitrpo doctor                                     can this machine run everything?"""
 
 
-def main() -> int:
+@command("minitrpo")
+def main(title: str, words: list[str]) -> int:
     """Run the command that was named."""
-    name, words = (sys.argv[1] if len(sys.argv) > 1 else ""), sys.argv[2:]
+    name, rest = (words[0] if words else ""), words[1:]
     if name in ("", "-h", "--help"):
         print(USAGE)
         return 0 if name else 2
     if name not in COMMANDS:
-        print(f"minitrpo: there is no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
-        return 2
-    if name == "doctor" and words:
-        print("usage: python -m minitrpo doctor: says whether this machine can run everything; it takes no arguments")
-        return 0 if words[0] in ("-h", "--help") else 2
-    run = importlib.import_module(COMMANDS[name]).main
-    return int(run() if name == "doctor" else run(words))
+        raise BadInput(f"there is no command {name!r}; there are {', '.join(COMMANDS)}")
+    return int(importlib.import_module(COMMANDS[name]).main(rest))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """python -m minitrpo.doctor: can this machine run everything? A line for each thing, with the cure where it cannot."""
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -12,17 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from minitrpo.runs.entrance import command
+
 NEEDED = (
-    "numpy",
-    "scipy",
-    "autograd",
-    "gymnasium",
-    "mujoco",
-    "mpi4py",
-    "matplotlib",
-    "tqdm",
-    "threadpoolctl",
-    "imageio",
+    *("numpy", "scipy", "autograd", "gymnasium", "mujoco"),
+    *("mpi4py", "matplotlib", "tqdm", "threadpoolctl", "imageio"),
 )
 COURSE = ("jupyterlab", "nbval", "jupytext", "ipywidgets")
 SECONDS = 60  # for anything that starts processes
@@ -150,10 +145,19 @@ def disk() -> Finding:
         )
 
 
-def examine() -> Iterator[Finding]:
+def environment(env_id: str) -> Finding:
+    """Look whether an environment can be trained on, and whether it repeats itself, as equal bits ask for."""
+    from minitrpo.experience.determinism import looked_at
+
+    well, seen = looked_at(env_id)
+    cure = "take random numbers from self.np_random alone and begin anew in reset; what --env takes: see README"
+    return Finding("environment", well, seen, cure)
+
+
+def examine(more: list[Callable[[], Finding]]) -> Iterator[Finding]:
     """Yield all findings, one after the other."""
     looks: list[Callable[[], Finding]] = [python, packages, course, cores, launcher, ranks, blas, rendering, disk]
-    for look in looks:
+    for look in looks + more:
         try:
             yield look()
         except Exception as error:  # a doctor does not fall ill
@@ -191,10 +195,13 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
     return done.stdout + done.stderr
 
 
-def main() -> int:
+@command("doctor")
+def main(name: str, words: list[str]) -> int:
     """Print the findings; exit code 1 if something that training needs is not well."""
-    well = True
-    for finding in examine():
+    parser = argparse.ArgumentParser(prog=name, allow_abbrev=False, description=__doc__)
+    parser.add_argument("--env", metavar="ID", help="look at this environment, too: any that train takes")
+    env, well = parser.parse_args(words).env, True
+    for finding in examine([] if env is None else [lambda: environment(env)]):
         print(finding, flush=True)
         well &= finding.well or finding.name == "rendering"
     return 0 if well else 1

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 import traceback
-from pathlib import Path
 
 from conftest import TOYS
 
@@ -51,8 +50,7 @@ class Forked:
             sys.path.insert(0, str(TOYS))
             sys.argv = [f"{self.command}.py", *self.words]
             sys.modules["__main__"].__spec__ = None  # a script, not python -m pytest
-            train.START = Path.cwd()
-            train.learning_curve = lambda folder, chart: "no picture"  # takes a second
+            train.learning_curve = lambda folder, chart, label: "no picture"  # takes a second
             minitrpo.parallel.watchdog.LAUNCHER = os.getpid()  # claims of other tests are not ours
             code = MAINS[self.command](self.words)
             sys.stdout.flush()

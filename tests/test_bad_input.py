@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import run
+from conftest import ROOT, run
 
 BAD = {
     "unknown environment": (("--env", "Reachr-v5"), "Reacher-v5"),
@@ -125,3 +125,10 @@ def test_a_command_calls_itself_what_was_typed(tmp_path):
     assert outcome.code == 2
     assert outcome.err == "minitrpo train: --max-kl must lie in (0, 1000], not -1.0\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_help_names_the_default_algorithm_whatever_was_chosen():
+    algorithm = ("--algorithm", "mpi_scripts.own.reinforce:Reinforce")
+    text = " ".join(run("train.py", "--help", *algorithm, cwd=ROOT).out.split())
+    assert "class of your own as module:Class (default: trpo)" in text
+    assert "the algorithm mpi_scripts.own.reinforce:Reinforce" in text

@@ -66,11 +66,11 @@ def settings():
 
 
 @pytest.mark.parametrize(("option", "text"), list(settings()), ids=lambda text: text[:30] or "nothing")
-def test_a_setting_that_makes_no_sense(option, text, tmp_path, monkeypatch, capsys):
+def test_a_setting_that_makes_no_sense(option, text, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(train, "launch", lambda *_: pytest.fail("the run began"))
     code = train.main([f"{option}={text}"])
-    said = capsys.readouterr().err.splitlines()
+    said = capfd.readouterr().err.splitlines()
     assert (code, len(said)) == (2, 1), said
     assert option in said[0]
     assert 20 < len(said[0]) < 1500
@@ -271,10 +271,10 @@ def test_another_command_line_that_makes_no_sense(command, name, tmp_path, run):
 
 
 @pytest.mark.parametrize("words", [("fly",), ("Train",), ("train.py",), ("",), ("--version",), ("-x",)])
-def test_a_command_that_is_none(words, monkeypatch, capsys):
+def test_a_command_that_is_none(words, monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["minitrpo", *words])
     assert main() == 2
-    assert len(capsys.readouterr()) > 0
+    assert len(capfd.readouterr()) > 0
 
 
 # --- run folders that were damaged
@@ -491,6 +491,25 @@ CHECKPOINT = {
     "more": with_arrays(secret=np.zeros(3)),
     "adaptive-0": with_arrays(adaptive=np.zeros(3)),
     "returns-text": with_arrays(adaptive_returns=np.array(["a"])),
+    "returns-many": with_arrays(adaptive_returns=np.zeros(99)),
+    "returns-nan": with_arrays(adaptive_returns=np.full(1, np.nan)),
+    "adaptive-huge": with_arrays(adaptive=np.array([1e300, 0.01, np.nan])),
+    "adaptive-half": with_arrays(adaptive=np.array([40.5, 0.01, np.nan])),
+    "adaptive-steps": with_arrays(adaptive=np.array([41.0, 0.01, np.nan])),
+    "adaptive-kl": with_arrays(adaptive=np.array([40.0, 1e300, np.nan])),
+    "adaptive-kl-moved": with_arrays(adaptive=np.array([40.0, 0.02, np.nan])),
+    "adaptive-inf": with_arrays(adaptive=np.array([40.0, 0.01, np.inf])),
+    "adaptive-int": with_arrays(adaptive=np.array([40, 1, 1])),
+    "critic-complex": with_arrays(critic_coefficients=lambda old: old + 1j),
+    "critic-inf": with_arrays(critic_coefficients=lambda old: old + np.inf),
+    "critic-row": with_arrays(critic_coefficients=lambda old: old[None]),
+    "theta-single": with_arrays(theta=lambda old: old.astype(np.float32)),
+    "filter-clip": with_arrays(run_filter=lambda old: old + np.eye(len(old))[1]),
+    "filter-count": with_arrays(run_filter=lambda old: old + 1e6 * np.eye(len(old))[0]),
+    "filter-count-minus": with_arrays(run_filter=lambda old: old * (1 - 2 * np.eye(len(old))[0])),
+    "counters-steps": with_arrays(run_counters=np.array([3, 2])),
+    "counters-huge": with_arrays(run_counters=np.array([3, 2**62])),
+    "unfinished": with_arrays(unfinished_numbers=np.zeros(1, int)),
     "other-seed": from_run("seed", *CHECKPOINTS),
     "other-env": from_run("env", *CHECKPOINTS),
 }
@@ -540,6 +559,76 @@ def test_a_run_that_was_damaged(name, runs, tmp_path):
     assert not Path("/tmp/minitrpo-pickle-has-run").exists()
 
 
+MLP = {
+    "scale-0": with_arrays(critic_scale=np.zeros(1)),
+    "scale-minus": with_arrays(critic_scale=-np.ones(1)),
+    "scale-inf": with_arrays(critic_scale=np.full(1, np.inf)),
+    "updates-minus": with_arrays(critic_updates=np.full(1, -1.0)),
+    "square-minus": with_arrays(critic_square=lambda old: old - 1),
+    "moment-nan": with_arrays(critic_moment=lambda old: old * np.nan),
+    "phi-double": with_arrays(critic_phi=lambda old: old.astype(float)),
+    "shift-two": with_arrays(critic_shift=np.zeros(2)),
+    "numbers-order": with_arrays(unfinished_numbers=lambda old: old[::-1]),
+    "numbers-minus": with_arrays(unfinished_numbers=lambda old: old - 8),
+    "numbers-float": with_arrays(unfinished_numbers=lambda old: old.astype(float)),
+    "lengths-minus": with_arrays(unfinished_lengths=lambda old: old - 10**6),
+    "actions-float": with_arrays(unfinished_actions=lambda old: old + 0.5),
+    "observations-nan": with_arrays(unfinished_observations=lambda old: old * np.nan),
+    "observations-wide": with_arrays(unfinished_observations=lambda old: np.ones((len(old), 9))),
+    "observations-none": with_arrays(unfinished_observations=None),
+}
+
+
+@pytest.mark.parametrize("name", MLP)
+def test_a_run_of_segments_with_a_perceptron_that_was_damaged(name, runs, tmp_path):
+    whole, folder = runs / "segments", tmp_path / "damaged"
+    if not whole.exists():
+        words = (*SMALL, "--critic", "mlp", "--requests", "segments", "--num-envs", 2, "--out", whole)
+        assert forked("train", *words, cwd=runs).code == 0
+    shutil.copytree(whole, folder)
+    MLP[name](folder)
+    before = content(folder)
+    refused(forked("train", "--resume", folder, "--total-steps", 200, cwd=tmp_path))
+    assert content(folder) == before, "something was written"
+
+
+def test_a_checkpoint_that_may_not_be_read_is_not_taken_for_a_damaged_one(run, tmp_path, monkeypatch):
+    """Going on from the one before would overwrite it."""
+    opened = Path.open
+
+    def forbidden(self, *words, **options):
+        if self.name == NPZ:
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, *words, **options)
+
+    before = content(run)
+    monkeypatch.setattr(Path, "open", forbidden)
+    done = forked("train", "--resume", run, "--total-steps", 200, cwd=tmp_path)
+    monkeypatch.undo()
+    refused(done, "cannot read", NPZ, "Permission denied")
+    assert content(run) == before
+
+
+@pytest.mark.parametrize("name", [NPZ, CHECKPOINTS[1]])
+def test_a_checkpoint_that_is_a_folder_is_not_gone_around(name, run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    folder_instead(name)(folder)
+    if name == CHECKPOINTS[1]:  # is only looked at when it is needed
+        no_file(NPZ)(folder)
+    before = content(folder)
+    refused(forked("train", "--resume", folder, "--total-steps", 200, cwd=tmp_path), name, "is not a file")
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize("name", ["video.mp4", "filmstrip.png"])
+def test_a_film_that_cannot_be_written_is_refused_before_it_is_played(name, run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    (folder / name).mkdir()
+    refused(forked("watch", folder, cwd=tmp_path), name, "is in the way")
+
+
 FINE = {
     "newest": lambda f: (f / NPZ).write_bytes(b""),
     "before": lambda f: (f / CHECKPOINTS[1]).write_bytes(b"x"),
@@ -561,6 +650,7 @@ def test_a_run_that_can_go_on(name, runs, tmp_path):
     done = forked("train", "--resume", folder, "--total-steps", 200, "--progress", "none", cwd=tmp_path)
     assert done.code == 0, done
     assert done.out.splitlines()[-1].startswith("theta sha256: ")
+    assert ("note: metrics.csv has 1 row(s) after update 3" in done.out) == (name in ("more-rows", "half-a-row-more"))
     assert [int(line.split(",")[0]) for line in (folder / CSV).read_text().splitlines()[1:]][:4] == [1, 2, 3, 4]
 
 

@@ -5,11 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from conftest import TOYS
 
-def doctor(path):
+from minitrpo.experience.determinism import looked_at
+
+
+def doctor(path, *words):
+    own = os.pathsep.join([str(TOYS), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
-        [sys.executable, "-m", "minitrpo.doctor"],
-        env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=False,
+        [sys.executable, "-m", "minitrpo.doctor", *words], env={**os.environ, "PATH": path, "PYTHONPATH": own},
+        capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 
@@ -26,3 +32,25 @@ def test_without_mpiexec_it_names_the_cure(tmp_path):
     assert done.returncode == 1
     assert "FAIL  launcher     no mpiexec on the PATH" in done.stdout
     assert "cure: put" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("env", "well", "words"),
+    [
+        ("CartPole-v1", True, "CartPole-v1: 4 observations, 2 choices; it repeats itself"),
+        ("Pendulum-v1", True, "3 observations, 1 actions"),
+        ("restless_envs:Restless-random-v0", False, "is not deterministic"),
+        ("Nope-v0", False, "unknown environment 'Nope-v0'"),
+        ("FrozenLake-v1", False, "Discrete observations"),
+    ],
+)
+def test_it_looks_at_an_environment(env, well, words, monkeypatch):
+    monkeypatch.syspath_prepend(str(TOYS))
+    result, seen = looked_at(env)
+    assert (result, words in seen) == (well, True), seen
+
+
+def test_it_is_told_the_environment_on_its_command_line(tmp_path):
+    done = doctor(str(tmp_path), "--env", "restless_envs:Restless-memory-v0")
+    assert "FAIL  environment  note: restless_envs:Restless-memory-v0 is not deterministic" in done.stdout
+    assert doctor(str(tmp_path), "--enw", "x").returncode == 2

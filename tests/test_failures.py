@@ -17,6 +17,7 @@ from minitrpo.experience.randomness import reset_seed
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import OWN
 
+PYTHONPATH = os.pathsep.join([str(TOYS), *filter(None, [os.environ.get("PYTHONPATH")])])
 JOB = ("--total-steps", 100_000, "--steps-per-update", 2000, "--stuck-after", 2)
 CAUSES = {
     "raise": "step raised RuntimeError: the arm fell off",
@@ -33,7 +34,7 @@ def as_typed(message, **environment):
     (command,) = re.findall(r"to play that episode in one process: (.*)$", message, re.MULTILINE)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
-        shlex.split(command), env={**os.environ, "PATH": path, "PYTHONPATH": str(TOYS), **environment},
+        shlex.split(command), env={**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH, **environment},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -155,7 +156,7 @@ def train_with(patch, *arguments, ranks=0):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
     return subprocess.run(
-        [*launcher, sys.executable, "-c", script], env={**os.environ, "PATH": path, "PYTHONPATH": str(TOYS)},
+        [*launcher, sys.executable, "-c", script], env={**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ def test_one_message_and_an_end(name, tmp_path):
     check(name, forked("train", *arguments(name), cwd=tmp_path), tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["crash", "hang", "slow", "mute"])
+@pytest.mark.parametrize("kind", ["crash", "hang", "slow", "mute", "late"])
 def test_what_the_process_itself_cannot_tell(kind, tmp_path):
     """All of one kind at once: they spend their time waiting."""
     jobs = {}
@@ -52,7 +52,9 @@ def test_what_the_process_itself_cannot_tell(kind, tmp_path):
         jobs[name] = Forked("train", arguments(name), tmp_path / name)
     for name, job in jobs.items():
         done, case = job.end(60), CASES[name]
-        if kind == "mute":
+        if kind == "late":
+            assert (done.code, case.words in done.err, "Traceback" in done.err) == (0, True, False), done
+        elif kind == "mute":
             assert (done.code, "Traceback" in done.err) == (case.code, False), done
         elif kind == "slow":
             check(name, done, tmp_path / name)

@@ -1,16 +1,22 @@
 """The scaling experiment: turns that no drift favours, timed runs that leave nothing behind, honest comparisons."""
 
+import os
+import re
+import shutil
 import tempfile
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import TOYS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.parallel.speedup import karp_flatt, speedup_interval
 from minitrpo.runs.command_line import parse
-from minitrpo.runs.jobs import flags
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.jobs import JobFailed, flags
 from minitrpo.runs.scaling import by_turns, compared, timed_run
 from minitrpo.runs.settings import SECONDS
 
@@ -62,3 +68,18 @@ def test_a_timed_run_gives_steps_and_seconds_of_every_update(ranks, tmp_path, mo
     assert (parts > 0).all()
     assert (parts <= columns["iteration_s"] + 1e-9).all()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_a_run_that_failed_stays_for_the_commands_that_are_printed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TOYS), os.environ.get("PYTHONPATH", "")]))
+    words = flags({"env": "failing_envs:Failing-raise-v0", "total_steps": 50_000})
+    with pytest.raises(JobFailed) as failed:
+        timed_run(1, words)
+    (path,) = re.findall(r"train --resume (\S+)", str(failed.value))
+    assert RunFolder(Path(path)).read_config()["settings"]["env"] == "failing_envs:Failing-raise-v0"
+    (folder,) = tmp_path.glob("minitrpo-*")
+    shutil.rmtree(folder)
+    with pytest.raises(JobFailed):
+        timed_run(1, flags({"max_kl": -1}))
+    assert not list(tmp_path.iterdir()), "what never began leaves nothing"

@@ -31,12 +31,18 @@ def load(name: str, taken: set[str]) -> Any:
         known = ", ".join(ALGORITHMS)
         raise BadInput(f"unknown --algorithm {name!r}: there is {known}, or your own class as module:Class")
     namespace = _imported(module, name)
-    if not hasattr(namespace, attribute):
-        raise BadInput(f"--algorithm {name}: the module {module} ({_file_of(namespace)}) has no {attribute}")
-    problem = defect(getattr(namespace, attribute), taken)
+    try:
+        if not hasattr(namespace, attribute):
+            raise BadInput(f"--algorithm {name}: the module {module} ({_file_of(namespace)}) has no {attribute}")
+        candidate = getattr(namespace, attribute)
+        problem = defect(candidate, taken)
+    except (BadInput, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a class may raise whenever it is looked at
+        raise BadInput(f"--algorithm {name}: {attribute} cannot be looked at: {told(error)}") from error
     if problem:
         raise BadInput(f"--algorithm {name}: {attribute} {problem}; see minitrpo/algorithms/interface.py")
-    return getattr(namespace, attribute)
+    return candidate
 
 
 def _imported(module: str, name: str) -> Any:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.adaptive import AdaptiveState, adapt
+from minitrpo.algorithms.accepted import accepted, finite_numbers, whole, within
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.trpo_settings import PRESETS, TRPOSettings
 from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
@@ -35,6 +36,7 @@ class TRPO:
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
+        self._to_fit: tuple[Arrays, np.random.Generator] | None = None  # between `learn` and `fit`
         self._divide_labour()
 
     def _divide_labour(self) -> None:
@@ -81,16 +83,17 @@ class TRPO:
             self.context.comm.broadcast(samples | {CRITIC + name: array for name, array in self.critic_state.items()})
         max_kl = self.adaptive.max_kl
         self.theta, report = self._step_policy(self.theta, samples)
-        self._to_fit = samples, rng
-        if not self._fits_later:
+        if self._fits_later and self._fits:
+            self._to_fit = samples, rng
+        elif not self._fits_later:
             self._take_over(self._fit_critic(samples, self.critic_state, rng))
         self._adapt(batch["returns"][batch["ended"]])
         return row(report, max_kl, explained)
 
     def fit(self, found: list[Arrays]) -> None:
         """Fit the critic to the last update's samples, or take over what those have found who fitted it."""
-        if self._fits_later and self._fits:
-            samples, rng = self._to_fit
+        if self._to_fit is not None:
+            (samples, rng), self._to_fit = self._to_fit, None
             self._take_over(self._fit_critic(samples, self.critic_state, rng))
         for fitted in filter(None, found):
             self._take_over(fitted)
@@ -117,20 +120,19 @@ class TRPO:
         }
 
     def restore(self, arrays: Arrays) -> None:
-        """Take over what `state` returned."""
-        self.theta = arrays["theta"]
-        steps, max_kl, before = arrays["adaptive"].tolist()
-        returns = tuple(arrays["adaptive_returns"].tolist())
-        if not (1 <= steps < np.inf and 0 < max_kl < np.inf):
-            raise ValueError(f"{steps:g} steps/update with max-KL {max_kl:g}")
-        self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
-        critic_state = {name: arrays[CRITIC + name] for name in self.critic_state}
-        for name, array in self.critic_state.items():
-            if not np.all(np.isfinite(critic_state[name])):
-                raise ValueError(f"critic_{name} is not finite")
-            if critic_state[name].shape != array.shape:
-                raise ValueError(f"critic_{name} of shape {critic_state[name].shape}, where {array.shape} is needed")
-        self.critic_state = critic_state
+        """Take over what `state` returned; ValueError for values that no run with these settings has."""
+        rule, first = self.settings.rule, AdaptiveState(self.context.steps_per_update, self.settings.max_kl)
+        fresh = {"theta": self.theta, "adaptive": np.zeros(3)}
+        before = arrays["adaptive"][-1:]  # NaN before the first window has closed
+        own = accepted({**arrays, "adaptive": np.where([False, False, True], 0.0, arrays["adaptive"])}, fresh)
+        steps, max_kl, _ = own["adaptive"].tolist()
+        within("adaptive steps/update", steps, *reach(first.steps_per_update, rule.steps_limits, rule.mode, "steps"))
+        within("adaptive max-KL", max_kl, *reach(first.max_kl, rule.kl_limits, rule.mode, "kl"))
+        returns = finite_numbers("adaptive_returns", arrays["adaptive_returns"], rule.window)
+        sums = None if np.isnan(before[0]) else finite_numbers("adaptive's last sum", before, 1)[0]
+        critic_state = accepted(arrays, self.critic_state, CRITIC)
+        self.theta, self.critic_state = own["theta"], critic_state
+        self.adaptive = AdaptiveState(whole("adaptive steps/update", steps), max_kl, returns, sums)
 
     def _advantages(self, batch: Arrays) -> tuple[Array, Array, float]:
         """Return standardised advantages, value targets (N,), and how much of them the previous fit explains."""
@@ -168,6 +170,11 @@ class TRPO:
         self.adaptive, decision = adapt(self.adaptive, float(np.mean(returns)), self.settings.rule)
         if decision is not None:
             self.context.note(str(decision))
+
+
+def reach(first: float, limits: tuple[float, float], mode: str, name: str) -> tuple[float, float]:
+    """Return between which values the adaptive rule can have moved a setting that began at `first`."""
+    return (min(first, limits[0]), max(first, limits[1])) if mode in (name, "both") else (first, first)
 
 
 def make_critic(settings: TRPOSettings, policy: Policy) -> Critic:

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 from minitrpo.checks.register import Candidate, exercise
-from minitrpo.parallel.comm import RANK_VARIABLES, SIZE_VARIABLES
+from minitrpo.parallel.launcher import RANK_VARIABLES, SIZE_VARIABLES
 
 
 def whole(value: Any, symptom: str) -> int:

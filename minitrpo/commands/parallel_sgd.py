@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,11 +13,12 @@ from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm, launched_size
 from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.parallel.shared_window import one_machine
-from minitrpo.runs.command_line import RootParser, add_options, refuse
+from minitrpo.runs.command_line import RootParser, add_options
+from minitrpo.runs.entrance import command
 from minitrpo.runs.files import write_atomically
 from minitrpo.runs.launch import launch, raise_on_all
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, RED
-from minitrpo.runs.provenance import program, provenance
+from minitrpo.runs.provenance import provenance
 from minitrpo.runs.sgd import Trace, play, run
 
 COLORS = dict(zip(MODES, (BLUE, ORANGE, GREEN, RED), strict=True))
@@ -135,11 +135,8 @@ def draw(path: Path, traces: dict[str, Trace], title: str, seconds: str) -> None
     plt.close(figure)
 
 
-def main(words: list[str] | None = None) -> int:
+@command("parallel_sgd")
+def main(name: str, words: list[str]) -> int:
     """Read the command line, descend, report."""
-    name = program("parallel_sgd")
-    try:
-        settings, modes, out = read(sys.argv[1:] if words is None else words, name)
-    except BadInput as error:
-        return refuse(name, error)
+    settings, modes, out = read(words, name)
     return launch(lambda comm, watchdog: compare(settings, modes, out, comm), name, 3600.0)

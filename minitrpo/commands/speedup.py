@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,16 @@ import numpy as np
 from minitrpo.algorithms import registry
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
-from minitrpo.parallel.comm import RANK_VARIABLES
+from minitrpo.parallel.launcher import RANK_VARIABLES
 from minitrpo.parallel.speedup import cores, interval
+from minitrpo.parallel.voice import say
 from minitrpo.runs.actor import check_ranks
-from minitrpo.runs.command_line import RootParser, parse, presets, refuse, whole
+from minitrpo.runs.command_line import RootParser, parse, presets, whole
+from minitrpo.runs.entrance import command
 from minitrpo.runs.files import write_atomically
 from minitrpo.runs.jobs import JobFailed, flags
 from minitrpo.runs.plots import BLUE, COLORS, GREY, RED
-from minitrpo.runs.provenance import program, provenance
+from minitrpo.runs.provenance import provenance
 from minitrpo.runs.scaling import by_turns, compared, timed_run
 from minitrpo.runs.settings import PHASES, SECONDS, algorithm_of
 
@@ -199,15 +200,13 @@ def write(folder: Path, args: Any, rows: list[Row], load: tuple[float, ...]) -> 
     print(f"load average before: {load[0]:.1f}; {folder / 'speedup.csv'}, .json, .png")
 
 
-def main(words: list[str] | None = None) -> int:
+@command("speedup")
+def main(name: str, words: list[str]) -> int:
     """Measure and report."""
-    name, load = program("speedup"), os.getloadavg()
-    try:
-        args = make_parser(name).parse_args(words)
-        numbers = checked(args)
-        folder = new_folder(args)
-    except BadInput as error:
-        return refuse(name, error)
+    load = os.getloadavg()
+    args = make_parser(name).parse_args(words)
+    numbers = checked(args)
+    folder = new_folder(args)
     if load[0] > cores() / 2:
         print(
             f"note: load average {load[0]:.1f} on {cores()} core(s): other work is running and will be in the numbers"
@@ -215,6 +214,6 @@ def main(words: list[str] | None = None) -> int:
     try:
         write(folder, args, measure(args, numbers), load)
     except JobFailed as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        say(f"{name}: {error}")
         return 1
     return 0

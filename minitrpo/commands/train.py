@@ -1,39 +1,38 @@
 """Train a policy with any algorithm of the family, on as many ranks as mpiexec starts."""
 
 import os
-import sys
 from pathlib import Path
 
-from minitrpo.errors import BadInput, told
+from minitrpo.errors import told
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.runs.asynchronous import run_asynchronous
 from minitrpo.runs.barrier import run_barrier
-from minitrpo.runs.command_line import Arguments, parse, refuse
+from minitrpo.runs.command_line import Arguments, parse
 from minitrpo.runs.context import RunContext
+from minitrpo.runs.entrance import command
 from minitrpo.runs.folder import sha256
 from minitrpo.runs.launch import launch
 from minitrpo.runs.plots import learning_curve
-from minitrpo.runs.provenance import command, program
+from minitrpo.runs.provenance import command as typed_command
 from minitrpo.runs.start import prepare
 
-START = Path.cwd()  # an environment may change the working directory
 
-
-def run(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> None:
-    """Do what every rank does: prepare, train, and let the root finish."""
-    context = prepare(arguments, comm, watchdog)
+def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> None:
+    """Do what every rank does: prepare, train, and let the root finish. start: where relative names begin."""
+    context = prepare(arguments, comm, watchdog, start)
     settings = context.settings
-    path = os.path.relpath(context.folder.path, START) if context.folder.path.is_relative_to(START) else ""
+    path = os.path.relpath(context.folder.path, start) if context.folder.path.is_relative_to(start) else ""
     path = path or str(context.folder.path)
     watchdog.describe(
         env=settings.env,
+        algorithm=settings.algorithm,
         seed=settings.seed,
         first_states=settings.first_states,
         run=str(context.folder.path),
-        replay=command("replay", path),
-        resume=command("train", "--resume", path, ranks=comm.size),
+        replay=typed_command("replay", path),
+        resume=typed_command("train", "--resume", path, ranks=comm.size),
     )
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
@@ -64,11 +63,9 @@ def finish(context: RunContext) -> None:
     print(f"theta sha256: {sha256(theta)}", flush=True)
 
 
-def main(words: list[str] | None = None) -> int:
+@command("train")
+def main(name: str, words: list[str]) -> int:
     """Read the command line and launch the run."""
-    name = program("train")
-    try:
-        arguments = parse(sys.argv[1:] if words is None else words, name)
-    except BadInput as error:
-        return refuse(name, error)
-    return launch(lambda comm, watchdog: run(arguments, comm, watchdog), name, arguments.stuck_after)
+    start = Path.cwd()  # what the user brings may change it
+    arguments = parse(words, name)
+    return launch(lambda comm, watchdog: run(arguments, comm, watchdog, start), name, arguments.stuck_after)

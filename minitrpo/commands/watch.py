@@ -1,18 +1,19 @@
 """See the policy of a run, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
 
 import os
-import sys
 
-from minitrpo.errors import BadInput, EpisodeFailed
+from minitrpo.errors import BadInput, EpisodeFailed, one_line
 from minitrpo.experience.vector_env import EnvironmentFailed
-from minitrpo.runs.command_line import RootParser, refuse, whole
+from minitrpo.parallel.voice import say
+from minitrpo.runs.command_line import RootParser, whole
+from minitrpo.runs.entrance import command
 from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.provenance import program
 
+FILES = ("video.mp4", "filmstrip.png")
 LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
 
 
-def read(name: str, words: list[str] | None) -> tuple[RunFolder, list[int]]:
+def read(name: str, words: list[str]) -> tuple[RunFolder, list[int]]:
     """Return the run folder, and seed, steps, frames and pictures; BadInput if they make no sense."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
     parser.add_argument("run", help="run folder, as training printed it")
@@ -27,21 +28,22 @@ def read(name: str, words: list[str] | None) -> tuple[RunFolder, list[int]]:
     folder = RunFolder.open(args.run)
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
+    for path in (folder.path / name for name in FILES):
+        if os.path.lexists(path) and not (path.is_file() and os.access(path, os.W_OK)):
+            raise BadInput(f"{path} is in the way, no file that can be written: move it away first")
     return folder, [args.seed, args.steps, args.frames, args.pictures]
 
 
-def main(words: list[str] | None = None) -> int:
+@command("watch")
+def main(name: str, words: list[str]) -> int:
     """Film one episode."""
-    name = program("watch")
-    try:
-        folder, numbers = read(name, words)
-        from minitrpo.runs.video import film
+    folder, numbers = read(name, words)
+    from minitrpo.runs.video import film
 
+    try:
         result = film(folder, *numbers)
-    except BadInput as error:
-        return refuse(name, error)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        say(f"{name}: {one_line(error)}")
         return 1
     print(f"{result.steps} steps, return {result.episode_return:.2f}; {result.video} and {result.filmstrip}")
     return 0

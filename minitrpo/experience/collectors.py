@@ -53,6 +53,7 @@ class Collector(Protocol):
     def replay(self, request: Request, number: int) -> Episodes: ...
     def unfinished(self) -> dict[str, Array]: ...
     def restore(self, arrays: dict[str, Array], iteration: int) -> None: ...
+    def close(self) -> None: ...
 
 
 class EpisodeCollector:
@@ -90,6 +91,10 @@ class EpisodeCollector:
 
     def restore(self, arrays: dict[str, Array], iteration: int) -> None:
         """Do nothing: every request begins afresh."""
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.rollouts.envs.close()
 
     def _play(self, request: Request, draw: Draw, concurrency: int) -> Episodes:
         theta, frozen = request.theta, request.observation_filter
@@ -145,3 +150,7 @@ class SegmentCollector:
         past = np.split(actions, np.cumsum(lengths)[:-1])
         episodes = [UnfinishedEpisode(int(numbers[i]), past[i], observations[i]) for i in self.slots]
         self.rollouts.restore(episodes, iteration)
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.rollouts.envs.close()

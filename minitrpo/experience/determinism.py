@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.errors import BadInput
+from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.status import RankStatus
 from minitrpo.experience.vector_env import EnvironmentFailed, GymnasiumVectorEnv
 from minitrpo.policies import Array
@@ -10,18 +11,18 @@ from minitrpo.policies import Array
 STEPS = 4  # enough for global random numbers, the clock and what is kept over a reset; a sample, no proof
 
 
-def differences(spec: EnvironmentSpec, status: RankStatus) -> list[str]:
+def differences(spec: EnvironmentSpec, status: RankStatus, steps: int = STEPS) -> list[str]:
     """Return a note, if the same seed and the same actions twice give different observations or rewards.
 
     Plays a few steps of one episode in one environment, again in the same, in another, and with another begun beside
-    it. What fails here is left to the run, which names the episode.
+    it; `steps` in each. What fails here is left to the run, which names the episode.
     """
     env = GymnasiumVectorEnv(spec, 2)
     env.status = status
     actions = np.zeros(1, np.int64) if spec.discrete else np.zeros((1, spec.action_size))
     try:
-        first, second, third = (_played(env, slot, actions) for slot in (0, 0, 1))
-        fourth = _played(env, 0, actions, beside=1)
+        first, second, third = (_played(env, slot, actions, steps) for slot in (0, 0, 1))
+        fourth = _played(env, 0, actions, steps, beside=1)
         env.close()
     except EnvironmentFailed:
         return []
@@ -37,12 +38,24 @@ def differences(spec: EnvironmentSpec, status: RankStatus) -> list[str]:
     ]
 
 
-def _played(env: GymnasiumVectorEnv, slot: int, actions: Array, beside: int | None = None) -> Array:
+def looked_at(env_id: str, steps: int = 200) -> tuple[bool, str]:
+    """Return whether an environment can be trained on and repeats itself for some steps, and what was seen of it."""
+    status = RankStatus.private(2)
+    try:
+        spec = describe(env_id)
+        odd = differences(spec, status, steps)
+    except BadInput as error:
+        return False, str(error)
+    kind = f"{spec.observation_size} observations, {spec.action_size} {'choices' if spec.discrete else 'actions'}"
+    return not odd, odd[0] if odd else f"{env_id}: {kind}; it repeats itself"
+
+
+def _played(env: GymnasiumVectorEnv, slot: int, actions: Array, steps: int, beside: int | None = None) -> Array:
     """Return observations and rewards of a few steps as one vector; `beside`: a slot that begins meanwhile."""
     numbers, one = [env.reset(slot, 12345)], np.array([slot])
     if beside is not None:
         env.reset(beside, 54321)
-    for _ in range(STEPS):
+    for _ in range(steps):
         observations, rewards, terminated, truncated = env.step(one, actions)
         numbers += [observations[0], rewards]
         if terminated[0] or truncated[0]:

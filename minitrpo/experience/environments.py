@@ -66,10 +66,12 @@ def describe(env_id: str, status: RankStatus | None = None) -> EnvironmentSpec:
     with status.at(Doing.MAKING):
         env = make(env_id)
     try:
-        return _spec(env_id, env)
+        with status.at(Doing.MAKING):
+            return _spec(env_id, env)
     finally:
         with status.at(Doing.CLOSING), _as_bad_input(f"{env_id} cannot be closed"):
             env.close()
+            del env  # its `__del__` is watched, too
 
 
 def _spec(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
@@ -123,6 +125,8 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     except gymnasium.error.DependencyNotInstalled as error:
         raise BadInput(f"{env_id} needs a package that is not installed: {one_line(error)}") from error
     except (gymnasium.error.Error, ImportError) as error:
+        if env_id.rpartition(":")[2] in gymnasium.registry:
+            raise BadInput(f"{env_id} is registered, but cannot be made: {told(error)}") from error
         raise BadInput(f"unknown environment {env_id!r}: {one_line(error)}{_suggestion(env_id)}") from error
     except KeyboardInterrupt:
         raise

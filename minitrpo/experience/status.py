@@ -15,13 +15,54 @@ HEAD = 5  # numbers before those of the slots
 
 
 class Doing(IntEnum):
-    """Which call of an environment's a rank is waiting for."""
+    """Which call of an environment's, an algorithm's or MPI's a rank is waiting for."""
 
     NOTHING = 0
     MAKING = 1
     RESETTING = 2
     STEPPING = 3
     CLOSING = 4
+    JOINING = 5
+    BEGINNING = 6  # from here on: the algorithm's
+    PLANNING = 7
+    DIGESTING = 8
+    LEARNING = 9
+    FITTING = 10
+    ASSISTING = 11
+    KEEPING = 12
+    RESTORING = 13
+    GRADIENT = 14
+    APPLYING = 15
+    DISMISSED = 16  # the rank ends by itself
+
+    @property
+    def call(self) -> str:
+        """Return the name of the method."""
+        names = ("", "constructor", "reset", "step", "close", "MPI_Init")
+        return (
+            *names,
+            "constructor",
+            "plan",
+            "digest",
+            "learn",
+            "fit",
+            "assist",
+            "state",
+            "restore",
+            "gradient",
+            "apply",
+            "",
+        )[self]
+
+    @property
+    def patient(self) -> bool:
+        """Return whether it may rightly take longer than a step of an environment."""
+        return Doing.JOINING <= self < Doing.DISMISSED
+
+    @property
+    def of_algorithm(self) -> bool:
+        """Return whether it is the algorithm that is at work."""
+        return Doing.BEGINNING <= self < Doing.DISMISSED
 
 
 @dataclass(frozen=True)
@@ -29,7 +70,7 @@ class RankStatus:
     """What a rank is doing, in plain integers; a watchdog may hold the same memory. Episode number -1: slot idle."""
 
     busy: Array  # (1,): 1 while episodes are being played
-    doing: Array  # (1,): the call of an environment's that has not returned
+    doing: Array  # (1,): the call of an environment's or an algorithm's that has not returned
     heartbeat: Array  # (1,): such calls so far
     stepping: Array  # (1,): the slot whose environment is at work, -1 if that is not known
     iteration: Array  # (1,): the update for which episodes are being collected
@@ -67,7 +108,7 @@ class RankStatus:
         return cls.on(np.zeros(cls.size(width), np.int64))
 
     def begin(self, call: Doing, slot: int = IDLE) -> None:
-        """Say that an environment is asked for something now: the one in `slot`, or all of them."""
+        """Say that an environment is asked for something now, the one in `slot` or all of them; or the algorithm."""
         self.stepping[0], self.doing[0] = slot, call
         self.heartbeat[0] += 1
 

@@ -94,11 +94,16 @@ class GymnasiumVectorEnv:
         return self.spec.stretched(actions).reshape(len(actions), *self.spec.action_shape)
 
     def close(self) -> None:
-        """Close all environments."""
-        for slot, env in self._environments.items():
-            with self.status.at(Doing.CLOSING):
-                self._asked(slot, "close", env.close)
-        self._environments.clear()
+        """Close all environments, and let go of them; EnvironmentFailed if one could not be closed."""
+        failed = None
+        for slot in list(self._environments):
+            with self.status.at(Doing.CLOSING):  # which watches over `__del__`, too
+                try:
+                    self._asked(slot, "close", self._environments.pop(slot).close)
+                except EnvironmentFailed as error:
+                    failed = error
+        if failed is not None:
+            raise failed
 
     def _checked(self, slot: int, result: Any) -> tuple[Array, float, bool, bool]:
         """Return what a step returned, of the right kinds; EnvironmentFailed if it is not."""
@@ -116,7 +121,8 @@ class GymnasiumVectorEnv:
         """Return a reward that is an array of one number as that number."""
         if isinstance(reward, np.ndarray) and reward.ndim == 0 and reward.dtype.kind in "fiu":
             return float(reward)
-        raise EnvironmentFailed(slot, f"step returned reward = {shown(reward)}; it must be one number")
+        hint = "; True is none, but float(True) is" if isinstance(reward, bool | np.bool_) else ""
+        raise EnvironmentFailed(slot, f"step returned reward = {shown(reward)}; it must be one number{hint}")
 
     def _observation(self, slot: int, call: str, observation: Any) -> Array:
         """Return an observation as a vector (D,); EnvironmentFailed if it is not what the space announces."""

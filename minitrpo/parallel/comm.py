@@ -13,12 +13,12 @@ import numpy as np
 
 from minitrpo.parallel.background import in_background
 from minitrpo.parallel.counters import Counter, LocalCounter, WindowCounter
+from minitrpo.parallel.launcher import RANK_VARIABLES as RANK_VARIABLES
+from minitrpo.parallel.launcher import SIZE_VARIABLES as SIZE_VARIABLES
+from minitrpo.parallel.launcher import launched_rank as launched_rank
+from minitrpo.parallel.launcher import launched_size as launched_size
 from minitrpo.parallel.packing import Arrays, packed, unpacked
 from minitrpo.policies import Array
-
-# How launchers tell a process how many it is one of: MPICH and Intel (PMI), Open MPI, MVAPICH, PMIx under Slurm.
-SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
-RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
 
 
 class Comm(Protocol):
@@ -40,16 +40,6 @@ class Comm(Protocol):
     def split_per_node(self, ranks: int) -> "Comm | None": ...
     def abort(self, code: int) -> None: ...
     def close(self) -> None: ...
-
-
-def launched_size() -> int:
-    """Return how many processes the launcher says there are; 1 without a launcher."""
-    return next((int(os.environ[name]) for name in SIZE_VARIABLES if name in os.environ), 1)
-
-
-def launched_rank() -> int:
-    """Return which process this is according to the launcher, before MPI is initialised; 0 without a launcher."""
-    return next((int(os.environ[name]) for name in RANK_VARIABLES if name in os.environ), 0)
 
 
 def connect() -> Comm:

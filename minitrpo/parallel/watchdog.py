@@ -21,7 +21,9 @@ import numpy as np
 
 from minitrpo.experience.randomness import first_state_seed
 from minitrpo.experience.status import MAX_SLOTS, Doing, RankStatus
-from minitrpo.parallel.comm import launched_rank, launched_size
+from minitrpo.parallel.launcher import launched_rank, launched_size
+from minitrpo.parallel.stillness import TICK, Stillness, state_of
+from minitrpo.parallel.voice import is_still, keep_stderr, say
 
 LINGER = 1.5  # seconds
 LAUNCHER = os.getppid()  # that of all ranks on this machine
@@ -29,13 +31,13 @@ CLAIMS: list[socket.socket] = []  # held while others may ask
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
 CRASH = b"F"  # how faulthandler begins, "Fatal Python error: Segmentation fault"
-CALLS = {Doing.MAKING: "constructor", Doing.RESETTING: "reset", Doing.STEPPING: "step", Doing.CLOSING: "close"}
 
 
 class Watchdog:
     """The rank's side: the status to keep, `describe` to say what the job is, `dismiss` when all went well."""
 
     def __init__(self, stuck_after: float) -> None:
+        keep_stderr()
         words = RankStatus.size(MAX_SLOTS)
         self._memory = mmap.mmap(-1, words * 8 + TEXT)
         self.status = RankStatus.on(np.frombuffer(self._memory, np.int64, words))
@@ -45,7 +47,7 @@ class Watchdog:
             self._fork(stuck_after)
 
     def describe(self, **job: Any) -> None:
-        """Say what the job is: env, seed, run (the run folder), replay and resume (commands)."""
+        """Say what the job is: env, algorithm, seed, run (the run folder), replay and resume (commands)."""
         text = json.dumps(job).encode()[: TEXT - 1]
         self._memory[self._text_start : self._text_start + len(text) + 1] = text + b"\0"
 
@@ -61,15 +63,22 @@ class Watchdog:
             signal.set_wakeup_fd(-1)
             if self._hears_crashes:
                 faulthandler.disable()
-            with suppress(BrokenPipeError):  # it has gone at Ctrl-C
-                os.write(self._pipe, HOME)
-            os.close(self._pipe)
+            self.status.doing[0] = Doing.DISMISSED  # in case an environment closed the pipe
+            with suppress(OSError):  # it has gone at Ctrl-C
+                if is_still(self._pipe, self._file):  # and is no file of an environment's
+                    os.write(self._pipe, HOME)
+                    os.close(self._pipe)
             self._pipe = -1
 
     def report(self, failure: str, episode: int | None = None) -> None:
         """Print why this rank failed and in which episode, unless another rank was first; send the watchdog home."""
         job = self.job()
         announce(claim(job), failure, job, episode, int(self.status.iteration[0]))
+        self.dismiss()
+
+    def report_end(self, what: str) -> None:
+        """Print where this rank is about to end against its will; send the watchdog home."""
+        self._say(what)
         self.dismiss()
 
     def job(self) -> dict[str, Any]:
@@ -88,43 +97,46 @@ class Watchdog:
             finally:
                 os._exit(0)
         os.close(reading)
+        self._file = os.fstat(self._pipe)
         self._hears_crashes = not faulthandler.is_enabled()
         if self._hears_crashes:  # before the launcher kills the others, whose watchdogs then speak, too
             faulthandler.enable(self._pipe, all_threads=False)
 
     def _guard(self, pipe: int, parent: int, stuck_after: float) -> None:
-        """Sleep until the rank ends; speak up if it did not say goodbye, or if it steps no more."""
+        """Sleep until the rank ends; speak up if it did not say goodbye, or if it gets no further."""
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.dup2(pipe, 0)
         os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
         os.close(1)
-        heartbeat, since = -1, time.monotonic()
+        keep_stderr()
+        ears, stillness = [0], Stillness(self.status, parent, stuck_after)
         while True:
-            ready, _, _ = select.select([0], [], [], 1.0)
-            if ready or os.getppid() != parent:  # a child of the environment's may hold the pipe open
+            ready, _, _ = select.select(ears, [], [], TICK)
+            gone = os.getppid() != parent  # a child of the environment's may hold the pipe open
+            if ready or gone:
                 message = os.read(0, 1) if ready else b""
-                if message in (b"", CRASH):
+                if message == b"" and not gone and _lives(parent):  # an environment closed all that it found open
+                    ears.clear()
+                    continue
+                dismissed = self.status.doing[0] == Doing.DISMISSED
+                if message in (b"", CRASH) and not dismissed:
                     self._say("crashed" if message else "was killed or crashed")
                     time.sleep(LINGER if CLAIMS else 0)
                 if message in (b"", HOME, INTERRUPT, CRASH):
                     return
-            now, doing = int(self.status.heartbeat[0]), Doing(int(self.status.doing[0]))
-            if now != heartbeat or doing is Doing.NOTHING or _is_stopped(parent):
-                heartbeat, since = now, time.monotonic()
-            elif time.monotonic() - since > stuck_after:
-                self._say(f"is stuck: {self._waiting(doing)} for {stuck_after:g} s")
+            complaint = stillness.look()
+            if complaint:
+                self._say(complaint)
                 os.kill(parent, signal.SIGKILL)
                 time.sleep(LINGER if CLAIMS else 0)
                 return
 
-    def _waiting(self, doing: Doing) -> str:
-        return "no environment step" if doing is Doing.STEPPING else f"{CALLS[doing]} has not returned"
-
     def _say(self, what: str) -> None:
         job, doing = self.job(), Doing(int(self.status.doing[0]))
-        if not self.status.busy[0] and doing is Doing.NOTHING and launched_size() > 1:
-            let_others_speak(job)  # the launcher kills all ranks when one has died: this one was perhaps only waiting
+        idle = doing is Doing.NOTHING and not self.status.busy[0]
+        if launched_size() > 1 and (idle or doing.patient) and "killed" in what:
+            let_others_speak(job)  # the launcher kills all ranks when one has died: it was perhaps not this one
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
         episodes = self.status.episodes() if job and self.status.busy[0] else []
         iteration = int(self.status.iteration[0])
@@ -136,8 +148,9 @@ class Watchdog:
         place = "outside the environments"
         if playing:
             place = f"while playing {job['env']}: {', '.join(playing)}"
-        elif doing is not Doing.NOTHING:
-            place = f"in the {CALLS[doing]} of {job.get('env', 'the environment')}"
+        elif doing not in (Doing.NOTHING, Doing.JOINING):
+            whose = job.get("algorithm", "the algorithm") if doing.of_algorithm else job.get("env", "the environment")
+            place = f"in the {doing.call} of {whose}"
         announce(claimed, f"{what} {place}", job, episodes[0][1] if episodes else None, iteration)
 
 
@@ -183,18 +196,19 @@ def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: in
         lines.append(f"  to play that episode in one process: {job['replay']} {episode} --iteration {iteration}")
     if job.get("resume"):
         lines.append(f"  once the cause is mended, this goes on from the last checkpoint: {job['resume']}")
-    text = "\n".join(lines) + "\n"
-    with suppress(OSError):  # whatever happens, the job must be ended after this
-        os.write(2, text.encode(errors="backslashreplace"))
+    text = "\n".join(lines)
+    say(text)
     if claimed >= 0:
-        with suppress(OSError):
-            os.write(claimed, text.encode(errors="backslashreplace"))
+        with suppress(OSError):  # whatever happens, the job must be ended after this
+            os.write(claimed, (text + "\n").encode(errors="backslashreplace"))
         os.close(claimed)
 
 
-def _is_stopped(process: int) -> bool:
-    """Return whether a process is suspended (Ctrl-Z): that is not being stuck. Only Linux can say."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
-    except OSError:
-        return False
+def _lives(process: int) -> bool:
+    """Return whether a process that lets go of everything lives on for a while."""
+    deadline = time.monotonic() + 0.5
+    while time.monotonic() < deadline:
+        if state_of(process) in ("", "Z", "X"):
+            return False
+        time.sleep(0.01)
+    return True

@@ -13,8 +13,11 @@ from minitrpo.experience.filters import moments
 from minitrpo.experience.physics import make_vector_env
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.experience.status import RankStatus
+from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.launcher import launched_rank
 from minitrpo.parallel.pool import DynamicPool, RankRequests, StaticPool, slots_of
+from minitrpo.parallel.voice import say
 from minitrpo.policies import Array, Policy
 from minitrpo.runs.settings import Settings
 
@@ -55,6 +58,14 @@ def make_collector(
         return SegmentCollector(rollouts, slots_of(comm.rank, comm.size, width), width)
     pool = DynamicPool(comm) if settings.pool == "dynamic" else StaticPool(comm)
     return EpisodeCollector(rollouts, RankRequests(pool, comm.size, width))
+
+
+def close_environments(collector: Collector) -> None:
+    """Close a rank's environments at the end of a run that went well, which an environment cannot undo any more."""
+    try:
+        collector.close()
+    except EnvironmentFailed as error:
+        say(f"minitrpo: the run is whole, but rank {launched_rank()} could not close an environment: {error}")
 
 
 def check_ranks(settings: Settings, ranks: int) -> None:

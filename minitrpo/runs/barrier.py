@@ -1,6 +1,7 @@
 """The loop with a barrier: broadcast a plan, collect on all ranks, gather to the root, learn, log, checkpoint."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,18 @@ from minitrpo.experience.status import RankStatus
 from minitrpo.parallel.comm import Comm, SerialComm
 from minitrpo.parallel.speedup import cores
 from minitrpo.parallel.timing import Timeline
-from minitrpo.runs.actor import Arrays, Gathered, check_ranks, digested, gather, gather_unfinished, make_collector
-from minitrpo.runs.context import RunContext, make_algorithm
+from minitrpo.runs.actor import (
+    Arrays,
+    Gathered,
+    check_ranks,
+    close_environments,
+    digested,
+    gather,
+    gather_unfinished,
+    make_collector,
+)
+from minitrpo.runs.context import RunContext, fresh_algorithm, make_algorithm
+from minitrpo.runs.guarded import Guarded
 from minitrpo.runs.learner import Learner, resumed_iteration, update_rng
 from minitrpo.runs.root import Root
 
@@ -91,6 +102,8 @@ def run_barrier(
         return timeline
     sharded = context.settings.learner == "sharded"
     algorithm, given = make_algorithm(context.choice, context.spec, working if sharded else SerialComm(), timeline)
+    fresh = partial(fresh_algorithm, context) if comm.rank == 0 else None
+    algorithm = Guarded(algorithm, status or RankStatus.private(), given.notes, fresh)
     collector = make_collector(context.settings, context.spec, given.policy, working, status)
     if context.checkpoint:
         collector.restore(context.checkpoint, resumed_iteration(context.checkpoint))
@@ -101,6 +114,7 @@ def run_barrier(
         root_loop(worker, learner, Root(context, learner, collector, progress, comm.size, working.size), given.notes)
     else:
         worker_loop(worker, context.settings.seed)
+    close_environments(collector)
     working.close()
     if working.size < comm.size:
         comm.barrier(max_sleep=0.05)

@@ -16,6 +16,8 @@ from minitrpo.runs.settings import Choice, chosen
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
 
 NUMBERS = "biufc"  # kinds of dtypes
+KINDS = {"f": "floats", "i": "integers", "b": "bools", "u": "integers", "c": "complex numbers"}
+MOST_STEPS = 2**53  # beyond, the filter's count of them is no longer exact
 
 
 def recorded_settings(folder: RunFolder) -> Choice:
@@ -64,8 +66,9 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
         array = checkpoint.get(name, np.zeros(0))
         if array.shape != shape or array.dtype.kind != kind:
             raise BadInput(
-                f"the checkpoint has {name} of shape {array.shape}, where {choice.common.env} with "
-                f"{choice.common.algorithm} needs {shape}: it belongs to another run or environment"
+                f"the checkpoint has {name}, {array.dtype} of shape {array.shape}, where {choice.common.env} with "
+                f"{choice.common.algorithm} needs {KINDS[kind]} of shape {shape}: it was changed, or belongs to "
+                "another run or environment"
             )
     own = {name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))}
     if own.keys() != fresh.keys():
@@ -82,13 +85,20 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
         if not np.all(np.isfinite(checkpoint[name])):
             raise BadInput(f"the checkpoint has a {name} that is not finite: there is nothing to go on from")
     filtered, counters = checkpoint[f"{OWN}filter"], checkpoint[f"{OWN}counters"]
-    if filtered[0] < 0 or filtered[1] <= 0 or np.any(filtered[2 + size :] < 0) or np.any(counters < 0):
+    odd = not 0 <= filtered[0] <= counters[1] or filtered[1] != choice.common.filter_clip
+    if (
+        odd
+        or np.any(filtered[2 + size :] < 0)
+        or np.any(counters < 0)
+        or counters[0] > counters[1]
+        or counters[1] > MOST_STEPS
+    ):
         raise BadInput(f"the checkpoint has a {OWN}filter or {OWN}counters that no run has: it was changed")
     if checkpoint["theta"].dtype != np.asarray(fresh["theta"]).dtype:
         raise BadInput(f"the checkpoint has a theta of {checkpoint['theta'].dtype}: it was changed")
     if checkpoint[f"{OWN}mean_length"][0] < 1 or checkpoint[f"{OWN}time_s"][0] < 0:
         raise BadInput(f"the checkpoint has a {OWN}mean_length or {OWN}time_s that no run has: it was changed")
-    _check_unfinished(checkpoint, choice)
+    _check_unfinished(checkpoint, spec, choice)
 
 
 def restore_shared(fresh: dict[str, Array], own: dict[str, Array]) -> None:
@@ -100,11 +110,20 @@ def restore_shared(fresh: dict[str, Array], own: dict[str, Array]) -> None:
             raise ValueError(f"{name} is not finite")
 
 
-def _check_unfinished(checkpoint: dict[str, Array], choice: Choice) -> None:
+def _check_unfinished(checkpoint: dict[str, Array], spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless unfinished episodes are there for all slots, if they must be, and fit together."""
     names = ("numbers", "lengths", "actions", "observations")
     numbers, lengths, actions, observations = (checkpoint.get(UNFINISHED + name, np.zeros(0)) for name in names)
     iteration = int(checkpoint[OWN + "counters"][0])
     slots = unfinished_slots(choice.common) if iteration > 0 else 0
-    if not len(numbers) == len(lengths) == len(observations) == slots or len(actions) != int(np.sum(lengths)):
+    whole = len(numbers) == len(lengths) == len(observations) == slots
+    if whole and slots:
+        whole = all(array.dtype.kind == "i" and array.shape == (slots,) for array in (numbers, lengths))
+        whole = whole and bool(np.all(numbers >= 0) and np.all(lengths >= 0) and len(actions) == lengths.sum())
+        whole = whole and np.array_equal(numbers % slots, np.arange(slots))  # episodes of a slot follow each other
+        sizes = (spec.observation_size,), () if spec.discrete else (spec.action_size,)
+        whole = whole and (observations.shape[1:], actions.shape[1:]) == sizes
+        whole = whole and actions.dtype.kind == ("i" if spec.discrete else "f") and observations.dtype.kind == "f"
+        whole = whole and bool(np.all(np.isfinite(actions)) and np.all(np.isfinite(observations)))
+    if not whole:
         raise BadInput(f"the checkpoint does not have the unfinished episodes of {slots} environments: it is damaged")

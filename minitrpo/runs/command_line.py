@@ -1,7 +1,6 @@
 """The command line of `train`, made from settings; of all ranks one speaks, in one line."""
 
 import argparse
-import sys
 from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
@@ -9,8 +8,8 @@ from minitrpo.algorithms import registry
 from minitrpo.algorithms.asynchronous import is_asynchronous
 from minitrpo.algorithms.interface import Preset
 from minitrpo.algorithms.options import flag
-from minitrpo.errors import BadInput, shown
-from minitrpo.parallel.comm import launched_rank
+from minitrpo.errors import BadInput
+from minitrpo.parallel.launcher import launched_rank
 from minitrpo.runs.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen
 
 SAME_BITS = "A run with the same settings and seed gives the same policy, to the bit, on any number of ranks."
@@ -114,7 +113,11 @@ def job_parser(defaults: dict[str, Any] | None = None) -> RootParser:
     modes = ("auto", "bar", "lines", "none")
     group.add_argument("--progress", choices=modes, default="auto", help="auto: a bar on a terminal, else lines")
     group.add_argument(
-        "--stuck-after", type=float, default=30.0, metavar="S", help="end the job if an environment stands still (30 s)"
+        "--stuck-after",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="end the job if an environment stands still for so long, or an algorithm for 20 times as long (30 s)",
     )
     add_options(parser.add_argument_group("the run"), Settings, defaults or {})
     return parser
@@ -123,7 +126,7 @@ def job_parser(defaults: dict[str, Any] | None = None) -> RootParser:
 def train_parser(algorithm: Any, name: str, program: str) -> RootParser:
     """Return the command line of `train` for one algorithm."""
     choices = presets(algorithm)
-    defaults = {**choices["default"].values, "algorithm": name}
+    defaults = choices["default"].values
     parser = RootParser(
         prog=program,
         allow_abbrev=False,
@@ -180,10 +183,3 @@ def parse(words: list[str], program: str = "train") -> Arguments:
 def _arguments(named: dict[str, Any], words: list[str]) -> Arguments:
     own = {f.name: named.pop(f.name) for f in fields(Arguments) if f.name in named}
     return replace(Arguments(given=named, **own), words=tuple(words))
-
-
-def refuse(program: str, error: BadInput) -> int:
-    """Print one line, on one rank, and return the exit code of bad input."""
-    if launched_rank() == 0:
-        print(f"{program}: {shown(error, str, 1000)}", file=sys.stderr, flush=True)
-    return 2

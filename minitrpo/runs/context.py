@@ -64,3 +64,8 @@ def make_algorithm(
     context = Context(policy, s.seed, s.steps_per_update, comm, timeline)
     context = replace(context, total_steps=s.total_steps, first_states=s.first_states, worker=worker, workers=workers)
     return choice.algorithm(choice.own, context), context
+
+
+def fresh_algorithm(context: RunContext) -> Any:
+    """Return an algorithm as a run begins with it, which shares its update with nobody."""
+    return make_algorithm(context.choice, context.spec)[0]

@@ -1,9 +1,14 @@
-"""Files that are never half written."""
+"""Files that are never half written, and files of arrays that are read without running what is in them."""
 
 import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
+
+import numpy as np
+
+from minitrpo.errors import BadInput
+from minitrpo.policies import Array
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -38,3 +43,39 @@ def keep_before(path: Path, before: Path) -> None:
     except OSError:  # a file system without links
         shutil.copyfile(path, temporary)
     temporary.replace(before)
+
+
+def check_readable(path: Path) -> None:
+    """Raise BadInput if a file cannot be read: that is no damage, and what is in it must not be overwritten."""
+    if not path.is_file():  # a pipe would be waited for
+        raise BadInput(f"{path} is not a file: put back the one that was there, or remove it")
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}; nothing was changed") from error
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Return the arrays of a checkpoint; ValueError if it is none. Every array has a checksum in the file."""
+    loaded = np.load(path, allow_pickle=False)
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise ValueError("it is not a file of arrays")
+    with loaded:
+        arrays = dict(loaded)
+    if "theta" not in arrays:
+        raise ValueError("there is no theta in it")
+    return arrays
+
+
+def new_numbered(parent: Path, name: str) -> Path:
+    """Return a new folder parent/name-NN, made at once, so that two runs started together do not share it."""
+    number = 1
+    while True:
+        path = parent / f"{name}-{number:02d}"
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return path

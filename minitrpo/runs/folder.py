@@ -15,7 +15,7 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.runs.files import keep_before, sync, write_atomically
+from minitrpo.runs.files import check_readable, keep_before, new_numbered, read_arrays, sync, write_atomically
 from minitrpo.runs.settings import FIRST, Choice
 
 CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
@@ -40,7 +40,7 @@ class RunFolder:
         here = here or Path.cwd()
         name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
         try:
-            path = _next_free(here / "runs", name) if out is None else here / out
+            path = new_numbered(here / "runs", name) if out is None else here / out
             path.mkdir(parents=True, exist_ok=True)
             folder = cls(path)
             folder.lock()
@@ -56,9 +56,9 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: str) -> "RunFolder":
-        """Return an existing run; BadInput if the folder does not hold one."""
-        folder = cls(Path(path))
+    def open(cls, path: str, here: Path | None = None) -> "RunFolder":
+        """Return an existing run; BadInput if the folder does not hold one. here: where relative names begin."""
+        folder = cls((here or Path.cwd()) / path)
         try:
             if not folder.path.is_dir():
                 raise BadInput(f"there is no folder {path}; give the folder of a run, the one with config.json in it")
@@ -95,7 +95,7 @@ class RunFolder:
         """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged or another version's."""
         place = self.path / "config.json"
         try:
-            config: dict[str, Any] = json.loads(place.read_text())
+            config: dict[str, Any] = json.loads(place.read_text("utf-8"))
             found = config.get("format", 1)
             whole = all(isinstance(key, str) for key in config["settings"]) and isinstance(config["provenance"], dict)
             whole = whole and isinstance(config["settings"]["env"], str) and isinstance(config.get("resumed", []), list)
@@ -112,17 +112,17 @@ class RunFolder:
     @cached_property
     def header(self) -> list[str]:
         """Return the names of the columns of metrics.csv."""
-        return (self.path / "metrics.csv").read_text().partition("\n")[0].rstrip("\r").split(",")
+        return (self.path / "metrics.csv").read_text("utf-8").partition("\n")[0].rstrip("\r").split(",")
 
     def append(self, row: dict[str, Any]) -> None:
         """Add one update to metrics.csv."""
-        with (self.path / "metrics.csv").open("r+", newline="") as file:  # "a" would make a new one
+        with (self.path / "metrics.csv").open("r+", encoding="utf-8", newline="") as file:  # "a" would make a new one
             file.seek(0, os.SEEK_END)
             csv.DictWriter(file, self.header, lineterminator="\n").writerow(row)
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text."""
-        with (self.path / "metrics.csv").open(newline="") as file:
+        with (self.path / "metrics.csv").open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 
     def columns(self) -> dict[str, Array]:
@@ -135,11 +135,14 @@ class RunFolder:
                 continue
         return numeric
 
-    def check_log(self, iteration: int, columns: tuple[str, ...], every: int) -> None:
-        """Raise BadInput unless metrics.csv has these columns and whole rows, `every` updates apart, up to this one."""
+    def check_log(self, iteration: int, columns: tuple[str, ...], every: int) -> int:
+        """Return how many rows metrics.csv has beyond this update; BadInput if it lacks a column, or a row before.
+
+        every: how many updates lie between two rows at most.
+        """
         place = self.path / "metrics.csv"
         try:
-            header, *rows = list(csv.reader(place.read_text().splitlines()))
+            header, *rows = list(csv.reader(place.read_text("utf-8").splitlines()))
             known = [row for row in rows if len(row) == len(header) and float(row[0]) <= iteration]
             numbers, *_ = [[float(row[header.index(name)]) for row in known] for name in FIRST]
             apart = np.diff(numbers, prepend=0)
@@ -152,10 +155,11 @@ class RunFolder:
                 f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
                 "it was changed; put back the file that belongs to this run"
             )
+        return len(rows) - iteration
 
     def forget_after(self, iteration: int) -> None:
         """Drop the rows of updates that the checkpoint of `iteration` does not know."""
-        header, *lines = (self.path / "metrics.csv").read_text().splitlines()
+        header, *lines = (self.path / "metrics.csv").read_text("utf-8").splitlines()
         known = itertools.takewhile(lambda line: 1 <= float(line.partition(",")[0] or 0) <= iteration, lines)
         write_atomically(self.path / "metrics.csv", ("\n".join([header, *known]) + "\n").encode())
 
@@ -181,8 +185,9 @@ class RunFolder:
         for name in CHECKPOINTS:
             if not os.path.lexists(self.path / name):
                 continue
+            check_readable(self.path / name)
             try:
-                arrays = _arrays(self.path / name)
+                arrays = read_arrays(self.path / name)
             except (OSError, ValueError, KeyError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as error:
                 problems.append(f"{self.path / name} is damaged: {' '.join(str(error).split()) or 'it is empty'}")
                 continue
@@ -190,31 +195,6 @@ class RunFolder:
         if problems:
             raise BadInput(f"{'; '.join(problems)}; there is nothing to go on from")
         return {}, ""
-
-
-def _arrays(path: Path) -> dict[str, Array]:
-    """Return the arrays of a checkpoint; ValueError if it is none. Every array has a checksum in the file."""
-    loaded = np.load(path, allow_pickle=False) if path.is_file() else None  # a pipe would be waited for
-    if not isinstance(loaded, np.lib.npyio.NpzFile):
-        raise ValueError("it is not a file of arrays")
-    with loaded:
-        arrays = dict(loaded)
-    if "theta" not in arrays:
-        raise ValueError("there is no theta in it")
-    return arrays
-
-
-def _next_free(parent: Path, name: str) -> Path:
-    """Return a new folder parent/name-NN, made at once, so that two runs started together do not share it."""
-    number = 1
-    while True:
-        path = parent / f"{name}-{number:02d}"
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            number += 1
-        else:
-            return path
 
 
 def sha256(theta: Array) -> str:

@@ -1,10 +1,8 @@
 """From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
 import errno
-import os
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -12,12 +10,16 @@ from typing import TypeVar, cast
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
-from minitrpo.parallel.comm import Comm, connect, launched_rank
-from minitrpo.parallel.watchdog import LINGER, Watchdog
-from minitrpo.runs.command_line import refuse
+from minitrpo.experience.status import Doing
+from minitrpo.parallel.comm import Comm, connect
+from minitrpo.parallel.launcher import INTERRUPTED, is_command, launched_rank, was_interrupted
+from minitrpo.parallel.voice import say
+from minitrpo.parallel.watchdog import Watchdog
+from minitrpo.runs.ending import NoWayOut, depart
+from minitrpo.runs.entrance import FAILED, refuse
 
 Result = TypeVar("Result")
-OK, FAILED, INTERRUPTED = 0, 1, 130
+OK = 0
 # What a disk, not a bug of ours, answers
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.EFBIG}
 DISK |= {errno.EMFILE, errno.ENFILE, errno.EISDIR, errno.ENOTDIR}
@@ -29,41 +31,42 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
 
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
-    watchdog, threads = Watchdog(stuck_after), threading.enumerate()
+    watchdog = Watchdog(stuck_after)
     watchdog.heed_interrupts()
     signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
     try:
-        comm = connect()
+        with watchdog.status.at(Doing.JOINING):
+            comm = connect()
     except (ImportError, RuntimeError) as error:
         watchdog.dismiss()
-        print(f"{name}: MPI does not work here: {error}; python -m minitrpo.doctor knows more", file=sys.stderr)
+        say(f"{name}: MPI does not work here: {error}; python -m minitrpo.doctor knows more")
         return FAILED
-    try:
-        with threadpool_limits(1):
-            work(comm, watchdog)
-        comm.close()
-    except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
-        code = refuse(name, error)
-    except KeyboardInterrupt:
-        interrupted(comm, watchdog)
-        code = INTERRUPTED
-    except BaseException as error:
-        watchdog.report(explain(error), error.episode if isinstance(error, EpisodeFailed) else None)
-        comm.abort(FAILED)
-        code = FAILED
-    else:
-        code = OK
+    code = attempt(work, name, comm, watchdog)
     watchdog.dismiss()
-    wait_for_no_thread(code, threads)
+    if is_command():
+        depart(code)
     return code
 
 
-def wait_for_no_thread(code: int, known: list[threading.Thread]) -> None:
-    """End this process soon even if an environment left a thread behind that never ends; `known`: those before it."""
-    if any(not (thread.daemon or thread in known) for thread in threading.enumerate()):
-        timer = threading.Timer(LINGER, os._exit, (code,))
-        timer.daemon = True
-        timer.start()
+def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watchdog: Watchdog) -> int:
+    """Return the exit code of `work`; a failure of one rank among several does not return."""
+    try:
+        with threadpool_limits(1), NoWayOut(comm, watchdog):
+            if comm.rank == 0 and was_interrupted():
+                raise KeyboardInterrupt
+            work(comm, watchdog)
+        comm.close()
+    except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
+        return refuse(name, error)
+    except KeyboardInterrupt:
+        interrupted(comm, watchdog)
+        return INTERRUPTED
+    except BaseException as error:
+        watchdog.report(explain(error), error.episode if isinstance(error, EpisodeFailed) else None)
+        if comm.size > 1:
+            comm.abort(FAILED)
+        return FAILED
+    return OK
 
 
 def repeat_sigint(number: int, frame: object) -> None:

@@ -62,7 +62,7 @@ def command(name: str, *arguments: str, ranks: int = 1) -> str:
     if running is None:
         words = ["python", "-m", "minitrpo", name]
     else:
-        folder = os.path.relpath(os.path.dirname(os.path.abspath(sys.argv[0])))
+        folder = os.path.dirname(sys.argv[0]) or "."  # as it was typed: an environment may have gone elsewhere
         words = ["python", os.path.join(folder, f"{name}.py")]
     return on_ranks(ranks, shlex.join([*words, *arguments]))
 

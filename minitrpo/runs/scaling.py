@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,12 +27,18 @@ def by_turns(rounds: int, keys: Sequence[Key]) -> Iterator[tuple[int, Key]]:
 def timed_run(ranks: int, words: list[str], timeout: float = 3600.0) -> dict[str, Array]:
     """Return steps and seconds per phase of every update, (updates,) each, of one training run; its folder goes.
 
+    That of a run that failed stays: the commands in JobFailed's text play the episode again, or go on.
+
     words: arguments of train, without --out and --progress.
     """
-    with TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
+    folder = Path(mkdtemp(prefix="minitrpo-"))
+    run = folder / "run"
+    try:
         mpiexec(ranks, "train", "--out", run, "--progress", "none", *words, timeout=timeout)
         columns = RunFolder(run).columns()
+    finally:
+        if not (run / "failure.txt").exists():
+            rmtree(folder, ignore_errors=True)
     return {"steps": np.diff(columns["env_steps"], prepend=0.0), **{name: columns[name] for name in SECONDS}}
 
 

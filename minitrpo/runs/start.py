@@ -3,40 +3,47 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from minitrpo.errors import AlgorithmFailed, BadInput, told
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.physics import is_batched
-from minitrpo.experience.status import RankStatus
+from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
 from minitrpo.runs.actor import check_ranks, check_requests
 from minitrpo.runs.asynchronous import check_shared, transport_of
+from minitrpo.runs.carried import changed, copied
 from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded_settings
 from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.guarded import Guarded
 from minitrpo.runs.launch import raise_on_all
 from minitrpo.runs.learner import OWN, check_plan, checked_state
 from minitrpo.runs.provenance import provenance
 from minitrpo.runs.settings import Choice
 
 
-def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
-    """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written."""
-    here = Path.cwd()  # an environment may change it
-    folder = raise_on_all(comm, lambda: _opened(arguments, comm))
-    settings, checkpoint, note = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
+def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | None = None) -> RunContext:
+    """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written.
+
+    here: where relative names begin, by default the working directory, which an environment may change.
+    """
+    here = here or Path.cwd()
+    folder = raise_on_all(comm, lambda: _opened(arguments, comm, here))
+    settings, checkpoint, notes = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
     common = choice.common
-    watchdog.describe(env=common.env, seed=common.seed, first_states=common.first_states)
+    about = {"env": common.env, "seed": common.seed, "first_states": common.first_states}
+    watchdog.describe(**about, algorithm=common.algorithm)
     spec = raise_on_all(comm, lambda: _suited(choice, checkpoint, comm, watchdog.status))
     if choice.asynchronous:
         shares_memory = one_machine(comm)
         raise_on_all(comm, lambda: transport_of(choice, shares_memory))
-    notes = [note] if note else []
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
@@ -44,25 +51,25 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
 
 
-def _opened(arguments: Arguments, comm: Comm) -> RunFolder | None:
+def _opened(arguments: Arguments, comm: Comm, here: Path) -> RunFolder | None:
     """Return the folder of the run to resume, kept from other runs, on the root."""
     if comm.rank != 0 or arguments.resume is None:
         return None
-    folder = RunFolder.open(arguments.resume)
+    folder = RunFolder.open(arguments.resume, here)
     folder.lock()
     return folder
 
 
-def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array], str]:
+def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array], list[str]]:
     """Return settings and checkpoint of the run to resume, and what is to be said of it, on the root."""
     if folder is None:
-        return {}, {}, ""
+        return {}, {}, []
     choice = recorded_settings(folder)
     checkpoint, note = folder.checkpoint()
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     iteration = iteration_of(checkpoint)
-    folder.check_log(iteration, choice.columns, choice.common.record_every)
+    beyond = folder.check_log(iteration, choice.columns, choice.common.record_every)
     steps = {int(row["iteration"]): int(row["env_steps"]) for row in folder.rows() if row["ranks"]}
     if iteration and steps[iteration] != int(checkpoint[OWN + "counters"][1]):
         raise BadInput(f"{folder.path}: metrics.csv and checkpoint.npz count other steps: one of the two was changed")
@@ -70,7 +77,12 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
         raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
     if not checkpoint:
         note = "note: the run to resume had not got as far as its first checkpoint; it begins again"
-    return choice.flat(), checkpoint, note
+    notes = [note] if note else []
+    if beyond and checkpoint:
+        notes.append(
+            f"note: metrics.csv has {beyond} row(s) after update {iteration}, the last in the checkpoint: dropped"
+        )
+    return choice.flat(), checkpoint, notes
 
 
 def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: RankStatus) -> EnvironmentSpec:
@@ -79,15 +91,19 @@ def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: Ra
     spec = describe(choice.common.env, status)
     name = f"--algorithm {choice.common.algorithm}"
     try:
-        algorithm, _ = make_algorithm(choice, spec)
+        with status.at(Doing.BEGINNING):
+            algorithm = Guarded(make_algorithm(choice, spec)[0], status, [])
         state = checked_state(algorithm.state())
         if choice.asynchronous:
             check_shared(state, algorithm)
         else:
             plan = algorithm.plan()
-            check_plan(plan, state["theta"].shape)
+            check_plan(plan, np.shape(state["theta"]))
             check_requests(choice.common, plan)
-            algorithm.restore(state)
+            algorithm.restore(copied(state))
+            lost = changed(state, algorithm.state())
+            if lost:
+                raise AlgorithmFailed(f"restore() does not bring back {lost!r} of state()")
     except (BadInput, KeyboardInterrupt):
         raise
     except AlgorithmFailed as error:

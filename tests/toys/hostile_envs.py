@@ -5,6 +5,7 @@ exit; 0 where the environment is odd but fine. words: what the one message has t
 the process cannot speak for itself.
 """
 
+import atexit
 import contextlib
 import os
 import signal
@@ -127,6 +128,7 @@ for name, value in BAD.items():
 hostile("observation-long-double", 1, "not finite", step=returning(OBSERVATION, np.full(3, np.longdouble("1e4000"))))
 REWARDS = {
     "none": None, "string": "1", "list": [1.0], "two": np.ones(2), "complex": 1j, "bool": True, "dict": {},
+    "numpy-bool": np.True_, "zero-d-bool": np.array(True),
     "whole": 10**400, "fraction": Fraction(1, 3), "decimal": Decimal(1), "one-element": np.ones(1),
 }  # fmt: skip
 for name, value in REWARDS.items():
@@ -276,7 +278,7 @@ CASES["function"] = Case("hostile_envs:Hostile-function-v0", 2, "cannot be made"
 gymnasium.register("Hostile-object-v0", entry_point=lambda **_: object())
 CASES["object"] = Case("hostile_envs:Hostile-object-v0", 2, "cannot be made", "", ())
 gymnasium.register("Hostile-lost-v0", entry_point="no_such_module:Env")
-CASES["lost"] = Case("hostile_envs:Hostile-lost-v0", 2, "no_such_module", "", ())
+CASES["lost"] = Case("hostile_envs:Hostile-lost-v0", 2, "registered, but cannot be made: ModuleNotFound", "", ())
 gymnasium.register("Hostile-nameless-v0", entry_point="hostile_envs:Nothing")
 CASES["nameless"] = Case("hostile_envs:Hostile-nameless-v0", 2, "Nothing", "", ())
 gymnasium.register("Hostile-no-time-v0", entry_point=Walk, max_episode_steps=-1)
@@ -429,6 +431,63 @@ hostile("closes-stderr", 0, "", "mute", step=doing(lambda: sys.stderr.close()))
 hostile("closes-descriptor-1", 1, "stdout", "mute", step=doing(lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)))
 hostile("closes-descriptor-2", 0, "", "mute", step=doing(lambda: os.closerange(2, 3)))
 
+
+def muted_and_raising(mute):
+    """Return a step that takes away what messages are written to, and raises."""
+    return doing(lambda: (mute(), ERRORS["runtime"][0])[1] and raising(ERRORS["runtime"][0])(None))
+
+
+MUTES = {
+    "descriptor-2": lambda: os.close(2),
+    "stderr": lambda: sys.stderr.close(),
+    "both": lambda: os.closerange(1, 3),
+    "all": lambda: os.closerange(0, 256),
+    "nowhere": lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2),
+    "to-stdout": lambda: os.dup2(1, 2),
+    "replaced": lambda: setattr(sys, "stderr", None),
+}
+for name, mute in MUTES.items():
+    kind, said = ("mute", "") if name == "all" else ("", "the arm fell off")  # failure.txt has it
+    hostile(f"mute-{name}-and-raises", 1, said, kind, step=muted_and_raising(mute))
+    hostile(f"mute-{name}-constructor", 2, said, kind,
+            __init__=lambda self, mute=mute, **_: (mute(), raising(ERRORS["runtime"][0])(None)))  # fmt: skip
+
+
+class Meta(type(gymnasium.Env)):
+    def __call__(cls, *args, **kwargs):
+        raise RuntimeError("the class does not want to")
+
+
+class Unwilling(Walk, metaclass=Meta):
+    pass
+
+
+gymnasium.register("Hostile-unwilling-v0", entry_point=Unwilling)
+CASES["unwilling"] = Case("hostile_envs:Hostile-unwilling-v0", 2, "RuntimeError: the class does not want to", "", ())
+hostile("space-hangs", -9, "is stuck: constructor has not returned for 1 s", "hang",
+        observation_space=property(lambda self: time.sleep(1000)))  # fmt: skip
+hostile("deletion-hangs", -9, "is stuck: close has not returned for 1 s", "hang",
+        __del__=lambda self: time.sleep(1000))  # fmt: skip
+hostile("closes-everything", 0, "", "slow", step=doing(lambda: os.closerange(3, 256)))
+hostile("closes-everything-and-dies", -1, "crashed while playing", "crash",
+        step=doing(lambda: (os.closerange(3, 256), time.sleep(3), os.kill(os.getpid(), signal.SIGKILL)),
+                   ), arguments=("--stuck-after", 9))  # fmt: skip
+
+
+def at_exit(self, **_):
+    MADE.append(1)
+    atexit.register(time.sleep, 1000)
+
+
+def cycle(self, **_):
+    self.me = self
+
+
+hostile("atexit-hangs", 0, "", "slow", __init__=at_exit)
+hostile("close-raises-late", 0, "could not close an environment", "late",
+        close=lambda self: len(MADE) > 3 and raising(RuntimeError("the arm is stuck"))(self))  # fmt: skip
+hostile("deletion-in-a-cycle-hangs", 0, "", "slow", __init__=cycle, __del__=lambda self: time.sleep(1000))
+
 # --- what only the watchdog can tell
 
 CRASHES = {
@@ -436,17 +495,18 @@ CRASHES = {
     "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "abort": os.abort,
     "leaves": lambda: os._exit(7),
+    "leaves-with-0": lambda: os._exit(0),
     "terminates-itself": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "killed-with-a-child": lambda: (os.fork() == 0 and (os.closerange(0, 3), time.sleep(8), os._exit(0)),
                                     time.sleep(0.1), os.kill(os.getpid(), signal.SIGKILL)),
 }  # fmt: skip
 for name, action in CRASHES.items():
-    hostile(f"step-{name}", -1, "crashed while playing", "crash", step=doing(action))
-for name in ("kills-itself", "leaves"):
-    action = CRASHES[name]
-    hostile(f"reset-{name}", -1, "crashed", "crash", reset=lambda s, action=action, **k: action())
-    hostile(f"constructor-{name}", -1, "crashed in the constructor", "crash",
-            __init__=lambda self, action=action, **_: action())  # fmt: skip
+    words = f"was left by os._exit({int(name == 'leaves') * 7})" if "leaves" in name else "crashed"
+    hostile(f"step-{name}", -1, f"{words} while playing", "crash", step=doing(action))
+    if name in ("kills-itself", "leaves", "leaves-with-0"):
+        hostile(f"reset-{name}", -1, words, "crash", reset=lambda s, action=action, **k: action())
+        hostile(f"constructor-{name}", -1, f"{words} in the constructor", "crash",
+                __init__=lambda self, action=action, **_: action())  # fmt: skip
 
 
 def sleep(*_, **__):
