@@ -5,12 +5,12 @@ itself and leave no advantage. Its numbers are a dict of arrays, so that it can 
 Observations are (N, D), times since the episode began (N,), targets (N,).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from minitrpo.block_sums import SERIAL, Reduction, blocks
+from minitrpo.optimisers import adam, initial_state
 from minitrpo.perceptron import (
     Array,
     Linearisation,
@@ -98,9 +98,7 @@ class MLPCritic:
         n = count_parameters(self.sizes)
         return {
             "phi": initialise_mlp(rng, self.sizes, last_gain=0.01).astype(np.float32),
-            "moment": np.zeros(n, np.float32),
-            "square": np.zeros(n, np.float32),
-            "updates": np.zeros(1),
+            **initial_state("adam", n, np.float32),
             "shift": np.zeros(1),
             "scale": np.ones(1),
         }
@@ -135,7 +133,9 @@ class MLPCritic:
             order = np.resize(rng.permutation(len(targets)), (count, PARTS, part))
             for rows in order:
                 gradient = self._gradient(state["phi"], inputs, standardised, rows, reduction)
-                adam(state, gradient, self.step_size)
+                moments, step = adam(state, gradient, self.step_size)
+                state.update(moments)
+                state["phi"] -= step
         return state
 
     def _gradient(self, phi: Array, inputs: Array, targets: Array, rows: Array, reduction: Reduction) -> Array:
@@ -158,21 +158,3 @@ def squared_error_gradients(phi: Array, sizes: Sizes, inputs: Array, targets: Ar
     error[..., 0] -= targets
     error /= rows
     return at.transposed_product(error)
-
-
-def adam(state: State, gradient: Array, step_size: float, b1: float = 0.9, b2: float = 0.999) -> None:
-    """Move state["phi"] against the gradient in place, with state's moments (Kingma & Ba 2015, algorithm 1)."""
-    state["updates"] += 1
-    k = float(state["updates"][0])
-    m, v = state["moment"], state["square"]
-    m *= b1
-    m += (1 - b1) * gradient
-    square = gradient * gradient
-    square *= 1 - b2
-    v *= b2
-    v += square
-    step = np.sqrt(v, out=square)
-    step += 1e-8
-    np.divide(m, step, out=step)
-    step *= step_size * math.sqrt(1 - b2**k) / (1 - b1**k)
-    state["phi"] -= step

@@ -1,4 +1,4 @@
-"""Critics: the ridge solution, the hand-written gradient, Adam and PopArt, each against a plain oracle."""
+"""Critics: the ridge solution, the hand-written gradient and the fit, each against a plain oracle."""
 
 import autograd.numpy as anp
 import numpy as np
@@ -7,7 +7,7 @@ from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.critics import PARTS, LinearCritic, MLPCritic, adam, squared_error_gradients
+from minitrpo.critics import PARTS, LinearCritic, MLPCritic, squared_error_gradients
 from minitrpo.perceptron import count_parameters, layer_sizes, mlp
 from minitrpo.returns import explained_variance
 
@@ -131,7 +131,7 @@ def test_a_part_has_the_same_bits_in_any_company():
         assert np.array_equal(together[i : i + 1], alone)
 
 
-# --- Adam
+# --- the fit
 
 
 def reference_adam(phi, gradients, step_size, b1=0.9, b2=0.999, epsilon=1e-8):
@@ -144,27 +144,6 @@ def reference_adam(phi, gradients, step_size, b1=0.9, b2=0.999, epsilon=1e-8):
             v[i] = b2 * v[i] + (1 - b2) * g * g
             phi[i] -= rate * m[i] / (v[i] ** 0.5 + epsilon)
     return phi
-
-
-@given(SEEDS, st.integers(1, 30), st.sampled_from([1e-3, 0.1]))
-@QUICK
-def test_adam_is_the_reference(seed, steps, step_size):
-    rng = np.random.default_rng(seed)
-    phi, gradients = rng.standard_normal(4), rng.standard_normal((steps, 4)) * [1e-3, 1.0, 1e3, 0.0]
-    state = {"phi": phi.copy(), "moment": np.zeros(4), "square": np.zeros(4), "updates": np.zeros(1)}
-    for gradient in gradients:
-        adam(state, gradient, step_size)
-    np.testing.assert_allclose(state["phi"], reference_adam(phi, gradients, step_size), rtol=1e-10, atol=1e-12)
-    assert state["updates"] == steps
-
-
-def test_adams_first_step_is_the_step_size_whatever_the_gradients_scale():
-    state = {"phi": np.zeros(3), "moment": np.zeros(3), "square": np.zeros(3), "updates": np.zeros(1)}
-    adam(state, np.array([1e-2, -1.0, 1e6]), 0.01)
-    np.testing.assert_allclose(state["phi"], [-0.01, 0.01, -0.01], rtol=1e-4)
-
-
-# --- the fit
 
 
 def test_fit_survives_equal_targets():

@@ -23,7 +23,7 @@ VISITORS = ("doctor", "classroom")  # in the root for their short names; they se
 # From the ground up; a file may import from its own floor and from those below. First match counts.
 FLOORS = (
     ("errors", "perceptron"),
-    ("policies", "block_sums"),
+    ("policies", "block_sums", "optimisers"),
     ("returns", "critics", "policy_gradient", "natural_gradient", "conjugate_gradient", "line_search", "adaptive"),
     ("trpo",),
     ("experience",),

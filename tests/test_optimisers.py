@@ -1,0 +1,100 @@
+"""Optimisers: each against its formula number by number, on several seeds, and what a state must be good for."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitrpo.optimisers import OPTIMISERS, adam, clipped_norm, initial_state
+
+QUICK = settings(max_examples=30, deadline=None)
+SEEDS = st.integers(0, 2**32 - 1)
+NAMES = st.sampled_from(sorted(OPTIMISERS))
+
+
+def reference(name, theta, gradients, step_size):
+    """Return theta after descent along these gradients, one number at a time, from the papers' formulas."""
+    theta, m, v = list(theta), [0.0] * len(theta), [0.0] * len(theta)
+    for k, gradient in enumerate(gradients, 1):
+        for i, g in enumerate(gradient):
+            if name == "sgd":
+                step = step_size * g
+            elif name == "momentum":
+                v[i] = 0.9 * v[i] + g
+                step = step_size * v[i]
+            elif name == "rmsprop":
+                v[i] = 0.99 * v[i] + 0.01 * g**2
+                step = step_size * g / (v[i] + 0.1) ** 0.5
+            else:  # Adam, in the order of Kingma & Ba's algorithm 1, whose epsilon counts after the correction
+                m[i], v[i] = 0.9 * m[i] + 0.1 * g, 0.999 * v[i] + 0.001 * g**2
+                corrected = (v[i] / (1 - 0.999**k)) ** 0.5
+                step = step_size * m[i] / (1 - 0.9**k) / (corrected + 1e-8 / (1 - 0.999**k) ** 0.5)
+            theta[i] -= step
+    return theta
+
+
+def descended(name, theta, gradients, step_size):
+    state = initial_state(name, len(theta))
+    for gradient in gradients:
+        state, step = OPTIMISERS[name](state, gradient, step_size)
+        theta = theta - step
+    return theta
+
+
+@given(NAMES, SEEDS, st.integers(1, 30), st.sampled_from([1e-3, 0.1]))
+@QUICK
+def test_each_is_its_formula(name, seed, steps, step_size):
+    rng = np.random.default_rng(seed)
+    theta, gradients = rng.standard_normal(4), rng.standard_normal((steps, 4)) * [1e-3, 1.0, 1e3, 0.0]
+    expected = reference(name, theta, gradients, step_size)
+    np.testing.assert_allclose(descended(name, theta, gradients, step_size), expected, rtol=1e-9, atol=1e-12)
+
+
+@given(NAMES, SEEDS, st.sampled_from([np.float32, np.float64]))
+@QUICK
+def test_arguments_stay_and_the_step_has_the_gradients_dtype(name, seed, dtype):
+    rng = np.random.default_rng(seed)
+    state, _ = OPTIMISERS[name](initial_state(name, 5, dtype), rng.standard_normal(5).astype(dtype), 0.1)
+    gradient = rng.standard_normal(5).astype(dtype)
+    given_arrays = [*state.values(), gradient]
+    before = [array.copy() for array in given_arrays]
+    new, step = OPTIMISERS[name](state, gradient, 0.1)
+    assert all(np.array_equal(a, b) for a, b in zip(given_arrays, before, strict=True))
+    assert step.dtype == gradient.dtype == dtype
+    assert {key: (a.shape, a.dtype) for key, a in new.items()} == {key: (a.shape, a.dtype) for key, a in state.items()}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_a_state_survives_a_file(name, tmp_path):
+    gradients = np.random.default_rng(0).standard_normal((6, 3))
+    state, theta = initial_state(name, 3), np.zeros(3)
+    for gradient in gradients:
+        state, step = OPTIMISERS[name](state, gradient, 0.1)
+        theta = theta - step
+        np.savez(tmp_path / "state.npz", **state)
+        with np.load(tmp_path / "state.npz", allow_pickle=False) as file:
+            state = dict(file)
+    assert np.array_equal(theta, descended(name, np.zeros(3), gradients, 0.1))
+
+
+def test_adams_first_step_is_the_step_size_whatever_the_gradients_scale():
+    _, step = adam(initial_state("adam", 3), np.array([1e-2, -1.0, 1e6]), 0.01)
+    np.testing.assert_allclose(step, [0.01, -0.01, 0.01], rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_each_finds_the_bottom_of_a_bowl(name):
+    theta, state, curvature = np.array([3.0, -2.0]), initial_state(name, 2), np.array([1.0, 4.0])
+    for _ in range(3000):
+        state, step = OPTIMISERS[name](state, curvature * theta, 0.01)
+        theta = theta - step
+    assert np.max(np.abs(theta)) < 0.01
+
+
+@given(SEEDS, st.floats(1e-3, 1e3))
+@QUICK
+def test_a_clipped_gradient_keeps_its_direction(seed, largest):
+    gradient = 10 * np.random.default_rng(seed).standard_normal(6)
+    clipped = clipped_norm(gradient, largest)
+    assert np.linalg.norm(clipped) == pytest.approx(min(largest, np.linalg.norm(gradient)))
+    np.testing.assert_allclose(clipped * np.linalg.norm(gradient), gradient * np.linalg.norm(clipped), atol=1e-9)
