@@ -11,6 +11,9 @@ from minitrpo.errors import BadInput, told
 DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
+    "n-step-q": "minitrpo.algorithms.q_learning:NStepQ",
+    "one-step-q": "minitrpo.algorithms.q_learning:OneStepQ",
+    "sarsa": "minitrpo.algorithms.q_learning:Sarsa",
 }
 
 

@@ -59,9 +59,8 @@ class Learner:
         if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
             what = "is not finite" if theta.shape == self._theta_shape else f"has shape {theta.shape}"
             raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it")
-        own = gathered.fragments
-        for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
-            self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them
+        if self.settings.filter == "running":
+            self._merge(gathered.fragments)
         mean_return, mean_length = self._episode_means(gathered)
         return {
             "iteration": self.iteration,
@@ -88,6 +87,11 @@ class Learner:
         self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
         self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
         self.mean_length = float(arrays[OWN + "mean_length"][0])
+
+    def _merge(self, own: dict[str, Array]) -> None:
+        """Let the filter see what was gathered, in episode order, whoever played it."""
+        for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
+            self.filter = self.filter.merged_moments(n, mean, squares)
 
     def _episode_means(self, gathered: Gathered) -> tuple[float, float]:
         """Return mean return and length of the episodes that ended; NaN if none did."""

@@ -61,6 +61,12 @@ class Settings:
     initial_log_std: float = option(
         0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0", least=-20, most=5
     )
+    filter: str = option(
+        "running",
+        "observations are shifted and scaled by the mean and deviation of all so far, or only clipped",
+        "what lies in a replay memory would have been scaled otherwise",
+        ("running", "none"),
+    )
     filter_clip: float = option(
         10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6
     )
