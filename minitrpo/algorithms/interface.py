@@ -11,7 +11,8 @@
     make_policy(settings, policy)    a static method, if the house's Gaussian or categorical `policy` is not what acts:
                     returns another with its noise_size, draw_noise, initialise, act_function, distribution and mode;
                     BadInput if the algorithm cannot act in this kind of environment
-    assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share
+    assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share;
+                    `assists_with`, if it can with one kind of --requests only: ("segments",)
     state(), restore(arrays)  a dict of arrays from which a run goes on, to the bit; `theta` is among them
 
 Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
@@ -67,6 +68,7 @@ class Context:
     comm: Comm = field(default_factory=SerialComm)  # the ranks that share the update: this one alone by default
     timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
     notes: list[str] = field(default_factory=list)
+    slots: int = 0  # with --requests segments: environments of the whole job; episode n is played in slot n % slots
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
         """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""

@@ -40,7 +40,7 @@ def sarsa_targets(rewards: Array, terminated: Array, next_q: Array, next_actions
 
 
 def n_step_q_targets(rewards: Array, last: Array, terminated: Array, final_q: Array, discount: float) -> Array:
-    """Return y_t = r_t + discount r_{t+1} + ... + discount^n max_a Q(s_{t+n}, a), (N,), s_{t+n} being the fragment's end.
+    """Return y_t = r_t + discount r_{t+1} + ... + discount^n max_a Q(s_{t+n}, a), (N,), to the end of the fragment.
 
     final_q: Q of the observation after each fragment, (E, A); it counts where the fragment was merely cut. The first
     step of a fragment looks furthest ahead, the last one a single step. Source: Mnih et al. 2016, algorithm S2.

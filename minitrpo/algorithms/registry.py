@@ -14,6 +14,7 @@ ALGORITHMS = {
     "n-step-q": "minitrpo.algorithms.q_learning:NStepQ",
     "one-step-q": "minitrpo.algorithms.q_learning:OneStepQ",
     "sarsa": "minitrpo.algorithms.q_learning:Sarsa",
+    "dqn": "minitrpo.algorithms.dqn:DQN",
 }
 
 

@@ -52,5 +52,7 @@ def make_algorithm(
     """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default."""
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
-    context = Context(make_policy(choice, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
+    slots = s.num_envs if s.requests == "segments" else 0
+    policy = make_policy(choice, spec)
+    context = Context(policy, s.seed, s.steps_per_update, comm or SerialComm(), timeline, slots=slots)
     return choice.algorithm(choice.own, context), context

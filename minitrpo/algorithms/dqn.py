@@ -1,0 +1,114 @@
+"""DQN with replay, and sample-parallel: actors add transitions, minibatches of them move Q towards one-step targets."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy_policy, parsed
+from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
+from minitrpo.algorithms.options import option
+from minitrpo.algorithms.q_learning import one_step_q_targets, td_gradient, td_loss
+from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.randomness import Purpose
+from minitrpo.perceptron import Sizes, activations, unflatten
+from minitrpo.policies import Array, Policy
+
+# --- the formula
+
+
+def q_gradient_sums(
+    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, discount: float, huber: float
+) -> tuple[Array, Array]:
+    """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
+
+    loss(Q(s, a; theta) - y), y = r + discount (1 - terminated) max_a' Q(s', a'; theta-). weights (B, M) are 1, or 0 for
+    rows that do not count. Source: Mnih et al. 2015.
+    """
+    next_q = activations(unflatten(target, sizes), rows["next_observations"])[-1]
+    y = one_step_q_targets(rows["rewards"], rows["terminated"], next_q, discount)
+    gradients, error = td_gradient(theta, sizes, rows["observations"], rows["actions"], y, weights, huber)
+    sums = [(weights * td_loss(error, huber)).sum(axis=-1), (weights * (y + error)).sum(axis=-1)]
+    return gradients, np.stack(sums, axis=-1)
+
+
+# --- the algorithm
+
+
+@dataclass(frozen=True)
+class DQNSettings(ReplaySettings):
+    """What DQN can be told beside what every method with a memory can."""
+
+    huber: float = option(1e6, "errors count linearly beyond this", "Mnih et al. 2015: 1", above=0)
+    exploration_steps: int = option(10_000, "steps in which epsilon falls from 1 to its final value", least=1)
+    final_epsilons: str = option(
+        "0.02", "final epsilon, or several, one of them for each episode, with weights: 0.1:0.4,0.01:0.3,0.5:0.3"
+    )
+
+    def check(self) -> None:
+        """Raise BadInput for epsilons that are none."""
+        parsed(self.final_epsilons)
+
+
+class DQN:
+    """Q, its memory, and how far exploration has gone."""
+
+    Settings = DQNSettings
+    columns = ("td_loss", "mean_q", "exploration", "updates")
+    chart, chart_label = ("td_loss",), "loss (return^2)"
+    assists_with = ("segments",)
+    presets: ClassVar[dict[str, Preset]] = {
+        "default": Preset(
+            "8 steps of 8 environments, then as many updates as the replay ratio says",
+            {
+                "requests": "segments",
+                "num_envs": 8,
+                "steps_per_update": 64,
+                "filter": "none",
+                "checkpoint_every": "30s",
+            },
+        ),
+    }
+
+    def __init__(self, settings: DQNSettings, context: Context) -> None:
+        self.settings, self.policy = settings, cast(EpsilonGreedy, context.policy)
+        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
+        self.core = OffPolicy(settings, context, 0, self.theta[:-1], self._gradient_sums)
+
+    @staticmethod
+    def make_policy(settings: DQNSettings, policy: Policy) -> Any:
+        """Return the epsilon-greedy policy; BadInput for continuous actions."""
+        return epsilon_greedy_policy(settings.final_epsilons, policy)
+
+    def plan(self) -> Plan:
+        """Return the network that acts."""
+        return Plan(self.theta)
+
+    def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
+        """Return the transitions."""
+        return self.core.remember(fragment)
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Keep everybody's transitions and make the updates that are due."""
+        loss, q = np.broadcast_to(self.core.learn(batch, rng), 2).tolist()
+        left = max(0.0, 1.0 - self.core.steps / self.settings.exploration_steps)
+        self.theta = np.append(self.core.theta, left)
+        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates}
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
+        """Make the same updates from this rank's shards."""
+        self.core.assist(rng)
+
+    def state(self) -> Arrays:
+        """Return who acts, the network, the memory."""
+        return {"theta": self.theta, **self.core.state()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned."""
+        self.theta = arrays["theta"]
+        self.core.restore(arrays)
+
+    def _gradient_sums(self, theta: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        s = self.settings
+        return q_gradient_sums(theta, target, self.policy.sizes, rows, weights, s.discount, s.huber)
