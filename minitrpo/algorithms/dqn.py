@@ -60,10 +60,10 @@ class DQN:
     assists_with = ("segments",)
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "8 steps of 8 environments, then as many updates as the replay ratio says",
+            "16 steps of 4 environments, then as many updates as the replay ratio says",
             {
                 "requests": "segments",
-                "num_envs": 8,
+                "num_envs": 4,
                 "steps_per_update": 64,
                 "filter": "none",
                 "checkpoint_every": "30s",

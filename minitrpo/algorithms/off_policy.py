@@ -54,7 +54,8 @@ class OffPolicy:
         shards = max(1, context.slots)
         capacity, size = -(-settings.replay_size // shards), context.policy.observation_size
         self.memory = Replay(shards, capacity, size, action_numbers)
-        self.theta, self.target, self.moments = theta, theta.copy(), initial_state("adam", len(theta))
+        self.theta = self.target = theta.astype(np.float32)
+        self.moments = initial_state("adam", len(theta), np.float32)
         self.steps, self.updates = 0, 0
         self._reduction, self._told = ordered_allreduce(context.comm), context.comm.size == 1
 
@@ -116,7 +117,7 @@ class OffPolicy:
         self.theta = self.theta - step
         self.updates += 1
         if self.updates % s.target_every == 0:
-            self.target = self.target + s.target_rate * (self.theta - self.target)
+            self.target = self.target + np.float32(s.target_rate) * (self.theta - self.target)
 
     def _network(self) -> Arrays:
         counters = np.array([self.steps, self.updates])
@@ -124,7 +125,7 @@ class OffPolicy:
         return {"network": self.theta, "target": self.target, "done": counters, **moments}
 
     def _take_over(self, arrays: Arrays) -> None:
-        self.theta, self.target = arrays["network"], arrays["target"]
+        self.theta, self.target = (arrays[name].astype(np.float32) for name in ("network", "target"))
         self.steps, self.updates = arrays["done"].tolist()
         self.moments = {name: arrays[f"adam_{name}"] for name in self.moments}
 

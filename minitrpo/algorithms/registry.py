@@ -15,6 +15,7 @@ ALGORITHMS = {
     "one-step-q": "minitrpo.algorithms.q_learning:OneStepQ",
     "sarsa": "minitrpo.algorithms.q_learning:Sarsa",
     "dqn": "minitrpo.algorithms.dqn:DQN",
+    "naf": "minitrpo.algorithms.naf:NAF",
 }
 
 
