@@ -133,8 +133,8 @@ def one_process(**settings: object) -> tuple[Learner, Worker]:
 
         plan, request = learner.plan()
         worker.collector.refill()
-        gathered, _ = worker.collect(plan, request, checkpoint=False)
-        learner.learn(gathered)
+        learner.learn(worker.collect(plan, request, checkpoint=False).gathered)
+        learner.complete([])
     """
     choice, comm = chosen(settings), SerialComm()
     spec = describe(choice.common.env)

@@ -214,7 +214,8 @@ def test_what_differs_from_rank_to_rank_is_an_error_that_names_the_array(odd):
 
 def test_gather_on_one_rank_is_the_order_alone():
     part = digest_of([fragment(5, 0, 3), fragment(2, 0, 2)])
-    gathered, again = gather(SerialComm(), part), in_episode_order([part])
+    (gathered, found), again = gather(SerialComm(), part, {"x": np.ones(1)}), in_episode_order([part])
+    assert found[0]["x"] == 1
     assert same_bits(gathered.batch, again.batch)
     assert gathered.fragments["numbers"].tolist() == [2, 5]
 

@@ -11,12 +11,17 @@
     make_policy(settings, policy)    a static method, if the house's Gaussian or categorical `policy` is not what acts:
                     returns another with its noise_size, draw_noise, initialise, act_function, distribution and mode;
                     BadInput if the algorithm cannot act in this kind of environment
-    assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share;
+    fit(found)                on the root, while the new policy is being played already: what the next rollout does not
+                    need, such as a critic; theta must stay
+    assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share.
+                    May return a dict of arrays, which the root's `fit` gets: found[rank]
                     `assists_with`, if it can with one kind of --requests only: ("segments",)
     state(), restore(arrays)  a dict of arrays from which a run goes on, to the bit; `theta` is among them
 
 Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
 that depends on the rank or the clock; sums in the order in which rows arrive, which is that of the episodes.
+
+An asynchronous algorithm has `gradient` and `apply` instead of plan, digest and learn: see `asynchronous`.
 """
 
 import inspect
@@ -28,6 +33,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousSettings, is_asynchronous
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm, SerialComm
@@ -68,6 +74,8 @@ class Context:
     comm: Comm = field(default_factory=SerialComm)  # the ranks that share the update: this one alone by default
     timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
     notes: list[str] = field(default_factory=list)
+    worker: int = 0  # which of the workers an asynchronous algorithm is, of how many
+    workers: int = 1
     slots: int = 0  # with --requests segments: environments of the whole job; episode n is played in slot n % slots
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
@@ -105,7 +113,19 @@ METHODS = {
     "state": ("self",),
     "restore": ("self", "arrays"),
 }
-MAY_HAVE = {"assist": ("self", "plan", "rng"), "make_policy": ("settings", "policy")}
+MAY_HAVE = {"assist": ("self", "plan", "rng"), "fit": ("self", "found"), "make_policy": ("settings", "policy")}
+ASYNCHRONOUS_METHODS = {
+    "__init__": ("self", "settings", "context"),
+    "state": ("self",),
+    "gradient": ("self", "shared", "fragment", "now", "rng"),
+    "apply": ("self", "shared", "gradient", "now"),
+}
+ASYNCHRONOUS_MAY_HAVE = {
+    "acting": ("self", "shared", "now"),
+    "memory": ("self",),
+    "remember": ("self", "arrays"),
+    "make_policy": ("settings", "policy"),
+}
 
 
 def defect(candidate: Any, taken: set[str]) -> str:
@@ -115,15 +135,35 @@ def defect(candidate: Any, taken: set[str]) -> str:
     """
     if not inspect.isclass(candidate):
         return f"is a {type(candidate).__name__}, not a class"
-    for name, parameters in {**METHODS, **MAY_HAVE}.items():
+    methods, may_have = METHODS, MAY_HAVE
+    if is_asynchronous(candidate):
+        methods, may_have = ASYNCHRONOUS_METHODS, ASYNCHRONOUS_MAY_HAVE
+    for name, parameters in {**methods, **may_have}.items():
         method = getattr(candidate, name, None)
-        if method is None and name in MAY_HAVE:
+        if method is None and name in may_have:
             continue
         if not callable(method) or method is getattr(object, name, None):  # object's own __init__ takes nothing
             return f"has no method {name}({', '.join(parameters)})"
         if not _takes(method, len(parameters)):
             return f"has {name}{inspect.signature(method)}; it must take ({', '.join(parameters)})"
-    return _defect_of_settings(getattr(candidate, "Settings", None), taken) or _defect_of_columns(candidate, taken)
+    return (
+        _defect_of_settings(getattr(candidate, "Settings", None), taken)
+        or _defect_of_columns(candidate, taken)
+        or (_defect_of_asynchronous(candidate) if is_asynchronous(candidate) else "")
+    )
+
+
+def _defect_of_asynchronous(candidate: Any) -> str:
+    if not issubclass(candidate.Settings, AsynchronousSettings):
+        return "has gradient and apply, but its Settings do not inherit AsynchronousSettings"
+    if hasattr(candidate, "memory") != hasattr(candidate, "remember"):
+        return "has only one of memory() and remember(arrays)"
+    pulled, transports = getattr(candidate, "pulled", ("theta",)), getattr(candidate, "transports", TRANSPORTS)
+    if not isinstance(pulled, tuple) or "theta" not in pulled:
+        return f"has pulled = {pulled!r}; it must be a tuple of names of shared arrays, theta among them"
+    if not isinstance(transports, tuple) or not transports or not set(transports) <= set(TRANSPORTS):
+        return f"has transports = {transports!r}; it must be a tuple of some of {', '.join(TRANSPORTS)}"
+    return ""
 
 
 def _takes(method: Callable[..., Any], count: int) -> bool:

@@ -16,6 +16,7 @@ ALGORITHMS = {
     "sarsa": "minitrpo.algorithms.q_learning:Sarsa",
     "dqn": "minitrpo.algorithms.dqn:DQN",
     "naf": "minitrpo.algorithms.naf:NAF",
+    "a3c": "minitrpo.algorithms.a3c:A3C",
 }
 
 

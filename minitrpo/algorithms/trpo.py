@@ -49,7 +49,8 @@ class TRPO:
         steppers = comm.size - critics
         self._reduction = ordered_allreduce(comm.split(int(comm.rank >= steppers)))
         self._steps, self._fits = comm.rank < steppers, comm.rank >= steppers or critics == 0
-        self._critic_root = steppers % comm.size  # the first of those who fit
+        self._reports = comm.rank == steppers  # the first of those who fit
+        self._fits_later = critics > 0 or comm.size == 1  # what the next rollout does not wait for
 
     def plan(self) -> Plan:
         """Return the policy, and how many steps of it the adaptive rule asks for."""
@@ -71,7 +72,7 @@ class TRPO:
         }
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Take one update of policy and critic from everybody's samples, and adapt."""
+        """Move the policy, from everybody's samples, and adapt; see `fit` for the critic."""
         with self.context.span("advantages"):
             advantages, value_targets, explained = self._advantages(batch)
         samples = {name: batch[name] for name in ("observations", "actions", "timesteps")}
@@ -80,18 +81,29 @@ class TRPO:
             self.context.comm.broadcast(samples | {CRITIC + name: array for name, array in self.critic_state.items()})
         max_kl = self.adaptive.max_kl
         self.theta, report = self._step_policy(self.theta, samples)
-        self._take_over(self._fit_critic(samples, self.critic_state, rng))
+        self._to_fit = samples, rng
+        if not self._fits_later:
+            self._take_over(self._fit_critic(samples, self.critic_state, rng))
         self._adapt(batch["returns"][batch["ended"]])
         return row(report, max_kl, explained)
 
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Compute this rank's part of what the root leads."""
+    def fit(self, found: list[Arrays]) -> None:
+        """Fit the critic to the last update's samples, or take over what those have found who fitted it."""
+        if self._fits_later and self._fits:
+            samples, rng = self._to_fit
+            self._take_over(self._fit_critic(samples, self.critic_state, rng))
+        for fitted in filter(None, found):
+            self._take_over(fitted)
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays:
+        """Compute this rank's part of what the root leads; return the critic where the root has no part in it."""
         with self.context.span("idle"):
             samples = self.context.comm.broadcast({})
         state = {name.removeprefix(CRITIC): samples[name] for name in samples if name.startswith(CRITIC)}
         if self._steps:
             self._step_policy(plan.theta, samples)
-        self._fit_critic(samples, state, rng)
+        fitted = self._fit_critic(samples, state, rng) if self._fits else {}
+        return fitted if self._reports else {}
 
     def state(self) -> Arrays:
         """Return policy, critic and the adaptive rule's memory."""
@@ -138,13 +150,10 @@ class TRPO:
             )
 
     def _fit_critic(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
-        """Return the critic's new state, fitted here or received from those who fit it."""
-        if self._fits:
-            observations, timesteps, targets = (samples[n] for n in ("observations", "timesteps", "value_targets"))
-            with self.context.span("critic"):
-                state = self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
-        with self.context.span("exchange"):
-            return self.context.comm.broadcast(state, self._critic_root)
+        """Return the critic's new state."""
+        observations, timesteps, targets = (samples[n] for n in ("observations", "timesteps", "value_targets"))
+        with self.context.span("critic"):
+            return self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
 
     def _take_over(self, fitted: Arrays) -> None:
         """Replace the critic, unless its fit went wrong: a critic that is not finite would stay so for ever."""

@@ -8,6 +8,7 @@ from minitrpo.errors import BadInput, told
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
+from minitrpo.runs.asynchronous import run_asynchronous
 from minitrpo.runs.barrier import run_barrier
 from minitrpo.runs.command_line import Arguments, parse, refuse
 from minitrpo.runs.context import RunContext
@@ -35,7 +36,8 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> None:
     )
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
-    timeline = run_barrier(context, comm, arguments.progress, watchdog.status, arguments.trace, arguments.oversubscribe)
+    loop = run_asynchronous if context.choice.asynchronous else run_barrier
+    timeline = loop(context, comm, arguments.progress, watchdog.status, arguments.trace, arguments.oversubscribe)
     spans = comm.gather_objects(timeline.spans)
     if comm.rank == 0:
         if arguments.trace:

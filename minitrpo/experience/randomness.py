@@ -17,6 +17,7 @@ class Purpose(IntEnum):
     POLICY = 2
     CRITIC = 3
     UPDATE = 4
+    DELAY = 10
 
 
 def generator(seed: int, iteration: int, number: int, purpose: Purpose) -> np.random.Generator:

@@ -6,10 +6,12 @@ sleeps instead of spinning, so that 8 ranks on 2 cores leave the cores to the ra
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
+from minitrpo.parallel.background import in_background
 from minitrpo.parallel.counters import Counter, LocalCounter, WindowCounter
 from minitrpo.parallel.packing import Arrays, packed, unpacked
 from minitrpo.policies import Array
@@ -24,8 +26,10 @@ class Comm(Protocol):
 
     rank: int
     size: int
+    native: Any  # mpi4py's own communicator; None without MPI
 
     def broadcast(self, arrays: Arrays, root: int = 0) -> Arrays: ...
+    def listen(self) -> Callable[[], Arrays]: ...
     def gather(self, arrays: Arrays) -> list[Arrays]: ...
     def broadcast_object(self, payload: Any) -> Any: ...
     def gather_objects(self, payload: Any) -> list[Any]: ...
@@ -63,10 +67,15 @@ class SerialComm:
 
     rank = 0
     size = 1
+    native = None
 
     def broadcast(self, arrays: Arrays, root: int = 0) -> Arrays:
         """Return the root's arrays."""
         return arrays
+
+    def listen(self) -> Callable[[], Arrays]:
+        """Return what waits for the root's next broadcast: there is nobody else."""
+        return dict
 
     def gather(self, arrays: Arrays) -> list[Arrays]:
         """Return every rank's arrays."""
@@ -115,6 +124,7 @@ class MPIComm:
 
         self._mpi: Any = MPI
         self._comm = MPI.COMM_WORLD if comm is None else comm
+        self.native: Any = self._comm
         self.rank: int = self._comm.rank
         self.size: int = self._comm.size
         self._counters: list[WindowCounter] = []
@@ -131,6 +141,15 @@ class MPIComm:
             buffer = np.empty(int(size[0]), np.uint8)
         self._wait(self._comm.Ibcast(buffer, root))
         return arrays if self.rank == root else unpacked(buffer)
+
+    def listen(self) -> Callable[[], Arrays]:
+        """Begin to receive the root's next broadcast while this rank computes; return the function that waits for it.
+
+        The root need not wait then until this rank is done. Nothing else may travel on this communicator meanwhile.
+        """
+        if self._mpi.Query_thread() < self._mpi.THREAD_MULTIPLE:
+            return lambda: self.broadcast({})
+        return in_background(lambda: self.broadcast({}))
 
     def gather(self, arrays: Arrays) -> list[Arrays]:
         """Return every rank's arrays, in rank order, on the root (others: []); names and shapes may differ by rank.

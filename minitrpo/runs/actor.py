@@ -21,6 +21,7 @@ from minitrpo.runs.settings import Settings
 Arrays = dict[str, Array]
 PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
 OWN = "fragment_"  # how the house's arrays are called among those of a digest
+FOUND = "found_"  # and what a rank has found for the update before
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,14 @@ def _per_step(name: str, parts: list[Arrays]) -> bool:
     return rows == steps
 
 
-def gather(comm: Comm, own: Arrays) -> Gathered | None:
-    """Return everybody's experience on the root; None on the others."""
-    parts = comm.gather(own)
-    return in_episode_order(parts) if comm.rank == 0 else None
+def gather(comm: Comm, own: Arrays, found: Arrays) -> tuple[Gathered | None, list[Arrays]]:
+    """Return everybody's experience, and what every rank has found for the update before, on the root."""
+    parts = comm.gather(own | {FOUND + name: array for name, array in found.items()})
+    if comm.rank != 0:
+        return None, []
+    experience = [{name: a for name, a in part.items() if not name.startswith(FOUND)} for part in parts]
+    others = [{name.removeprefix(FOUND): a for name, a in part.items() if name.startswith(FOUND)} for part in parts]
+    return in_episode_order(experience), others
 
 
 def gather_unfinished(comm: Comm, collector: Collector) -> Arrays:

@@ -1,6 +1,6 @@
 """The loop with a barrier: broadcast a plan, collect on all ranks, gather to the root, learn, log, checkpoint."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,21 @@ from minitrpo.experience.status import RankStatus
 from minitrpo.parallel.comm import Comm, SerialComm
 from minitrpo.parallel.speedup import cores
 from minitrpo.parallel.timing import Timeline
-from minitrpo.policies import Array
-from minitrpo.runs.actor import Gathered, check_ranks, digested, gather, gather_unfinished, make_collector
+from minitrpo.runs.actor import Arrays, Gathered, check_ranks, digested, gather, gather_unfinished, make_collector
 from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.learner import Learner, resumed_iteration, update_rng
 from minitrpo.runs.root import Root
 
 OVER = 0  # an iteration that says: the run is over
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What has come to the root: everybody's experience, and what every rank has found for the update before."""
+
+    gathered: Gathered | None  # None on the others
+    found: list[Arrays]
+    unfinished: Arrays  # episodes, if a checkpoint is due
 
 
 @dataclass(frozen=True)
@@ -29,32 +37,36 @@ class Worker:
     collector: Collector
     algorithm: Any
     timeline: Timeline
+    plans: Comm = field(default_factory=SerialComm)  # the same ranks, for plans: these travel while other things do
+    helped: bool = False  # whether others share the root's update, or do what is not urgent of it
+    overlap: bool = True  # whether that is done while the others play already
 
     def broadcast(self, plan: Plan, request: Request, checkpoint: bool) -> None:
         """Tell the others what to collect, and whether a checkpoint is due; on the root."""
         head = np.array([request.iteration, request.amount, checkpoint], np.int64)
         own = {"head": head, "theta": plan.theta, "filter": request.observation_filter.to_vector()}
-        self.comm.broadcast(own | {f"plan_{name}": array for name, array in plan.arrays.items()})
+        self.plans.broadcast(own | {f"plan_{name}": array for name, array in plan.arrays.items()})
 
-    def receive(self) -> tuple[Plan, Request, bool]:
+    @staticmethod
+    def received(arrays: Arrays) -> tuple[Plan, Request, bool]:
         """Return what the root said; on the others."""
-        arrays = self.comm.broadcast({})
         iteration, amount, checkpoint = arrays.pop("head").tolist()
         theta, frozen = arrays.pop("theta"), ObservationFilter.from_vector(arrays.pop("filter"))
         plan = Plan(theta, None, {name.removeprefix("plan_"): array for name, array in arrays.items()})
         return plan, Request(iteration, amount, theta, frozen), bool(checkpoint)
 
-    def collect(self, plan: Plan, request: Request, checkpoint: bool) -> tuple[Gathered | None, dict[str, Array]]:
+    def collect(self, plan: Plan, request: Request, checkpoint: bool, found: Arrays | None = None) -> Collected:
         """Collect, wait for the others, gather: the part of an iteration that all ranks share.
 
-        Returns everybody's experience and, if a checkpoint is due, the unfinished episodes, on the root.
+        found: by this rank, for the update before; it travels along.
         """
         with self.timeline.span("collect"):
             own = digested(self.algorithm, plan, request, self.collector.collect(request))
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):
-            return gather(self.comm, own), gather_unfinished(self.comm, self.collector) if checkpoint else {}
+            unfinished = gather_unfinished(self.comm, self.collector) if checkpoint else {}
+            return Collected(*gather(self.comm, own, found or {}), unfinished)
 
 
 def run_barrier(
@@ -82,12 +94,13 @@ def run_barrier(
     collector = make_collector(context.settings, context.spec, given.policy, working, status)
     if context.checkpoint:
         collector.restore(context.checkpoint, resumed_iteration(context.checkpoint))
-    worker = Worker(working, collector, algorithm, timeline)
+    overlap, helped = context.settings.overlap == "yes", sharded and working.size > 1
+    worker = Worker(working, collector, algorithm, timeline, working.split(0), helped, overlap)
     if comm.rank == 0:
         learner = Learner(context.settings, context.spec, algorithm, collector)
         root_loop(worker, learner, Root(context, learner, collector, progress, comm.size, working.size), given.notes)
     else:
-        worker_loop(worker, context.settings.seed, sharded)
+        worker_loop(worker, context.settings.seed)
     working.close()
     if working.size < comm.size:
         comm.barrier(max_sleep=0.05)
@@ -95,8 +108,11 @@ def run_barrier(
 
 
 def root_loop(worker: Worker, learner: Learner, root: Root, notes: list[str]) -> None:
-    """Plan, collect and learn until the steps are used up, then send everybody home."""
-    timeline = worker.timeline
+    """Plan, collect and learn until the steps are used up, then send everybody home.
+
+    What the next rollout does not need is done while the others play already, by the root or by those who help it.
+    """
+    timeline, pending = worker.timeline, Pending(worker, learner, root, notes)
     try:
         while not learner.finished:
             plan, request = learner.plan()
@@ -105,26 +121,67 @@ def root_loop(worker: Worker, learner: Learner, root: Root, notes: list[str]) ->
             due = root.checkpoint_due(request, timeline.now())
             with timeline.span("broadcast"):
                 worker.broadcast(plan, request, due)
-            gathered, unfinished = worker.collect(plan, request, due)
-            assert gathered is not None
+            pending.complete()
+            collected = worker.collect(plan, request, due)
+            pending.complete(collected.found)
+            assert collected.gathered is not None
             with timeline.span("update"):
-                row = learner.learn(gathered)
-            root.record(row, notes, timeline)
-            if due or learner.finished:
-                root.save(unfinished, timeline)
+                learner.learn(collected.gathered)
+            pending.begin(collected.unfinished, due)
+        worker.broadcast(Plan(np.zeros(0)), Request(OVER, 0, np.zeros(0), learner.filter), False)
+        pending.complete()
+        pending.complete(worker.comm.gather({}))
     finally:
         root.progress.close()
-    worker.broadcast(Plan(np.zeros(0)), Request(OVER, 0, np.zeros(0), learner.filter), False)
 
 
-def worker_loop(worker: Worker, seed: int, sharded: bool) -> None:
+class Pending:
+    """The update whose policy is known and whose fit is not: its row and its checkpoint wait for that."""
+
+    def __init__(self, worker: Worker, learner: Learner, root: Root, notes: list[str]) -> None:
+        self._worker, self._learner, self._root, self._notes = worker, learner, root, notes
+        self._unfinished: Arrays | None = None  # of the episodes at the update's end; None: nothing pends
+        self._due = False
+
+    def begin(self, unfinished: Arrays, due: bool) -> None:
+        """Take an update whose policy was learned just now."""
+        self._unfinished, self._due = unfinished, due or self._learner.finished
+        if self._worker.helped and self._learner.row_due:  # the fit arrives after the next rollout, which takes its own
+            self._root.stop_clock(self._worker.timeline)
+        if not self._worker.overlap:
+            self.complete(self._worker.comm.gather({}) if self._worker.helped else None)
+
+    def complete(self, found: list[Arrays] | None = None) -> None:
+        """Fit, write row and checkpoint; found: by those who help, None while that is not here."""
+        if self._unfinished is None or (found is None) == self._worker.helped:
+            return
+        timeline = self._worker.timeline
+        with timeline.span("update"):
+            self._learner.complete(found or [])
+        if self._learner.row_due:
+            if not self._worker.helped:
+                self._root.stop_clock(timeline)
+            self._root.record(self._notes, timeline)
+        if self._due:
+            self._root.save(self._unfinished, timeline)
+        self._unfinished = None
+
+
+def worker_loop(worker: Worker, seed: int) -> None:
     """Collect what the root asks for, and help it learn if this rank is to, until it says that the run is over."""
+    found: Arrays = {}
+    hear = worker.plans.listen()
     while True:
         with worker.timeline.span("idle"):
-            plan, request, due = worker.receive()
+            plan, request, due = worker.received(hear())
         if request.iteration == OVER:
+            worker.comm.gather(found)
             return
-        worker.collect(plan, request, due)
-        if sharded:
+        worker.collect(plan, request, due, found)
+        found, hear = {}, worker.plans.listen()
+        if worker.helped:
             with worker.timeline.span("update"):
-                worker.algorithm.assist(plan, update_rng(seed, request.iteration))
+                found = worker.algorithm.assist(plan, update_rng(seed, request.iteration)) or {}
+            if not worker.overlap:
+                worker.comm.gather(found)
+                found = {}

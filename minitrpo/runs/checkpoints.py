@@ -75,7 +75,7 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
         if np.asarray(fresh[name]).dtype.kind in NUMBERS and array.dtype.kind not in NUMBERS:
             raise BadInput(f"the checkpoint has {name} of {array.dtype}, which are no numbers: it was changed")
     try:
-        algorithm.restore(own)
+        restore_shared(fresh, own) if choice.asynchronous else algorithm.restore(own)
     except Exception as error:
         raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {told(error)}") from error
     for name in expected:
@@ -89,6 +89,15 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
     if checkpoint[f"{OWN}mean_length"][0] < 1 or checkpoint[f"{OWN}time_s"][0] < 0:
         raise BadInput(f"the checkpoint has a {OWN}mean_length or {OWN}time_s that no run has: it was changed")
     _check_unfinished(checkpoint, choice)
+
+
+def restore_shared(fresh: dict[str, Array], own: dict[str, Array]) -> None:
+    """Raise ValueError unless a checkpoint's shared arrays are of the shapes and kinds of fresh ones, and finite."""
+    for name, array in own.items():
+        if array.shape != fresh[name].shape or array.dtype != fresh[name].dtype:
+            raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, where {fresh[name].shape} is needed")
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"{name} is not finite")
 
 
 def _check_unfinished(checkpoint: dict[str, Array], choice: Choice) -> None:

@@ -1,6 +1,6 @@
 """Where a run begins, the same on every rank: its settings, environment, folder and checkpoint; and its algorithm."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minitrpo.algorithms.interface import Context
@@ -47,12 +47,20 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
 
 
 def make_algorithm(
-    choice: Choice, spec: EnvironmentSpec, comm: Comm | None = None, timeline: Timeline | None = None
+    choice: Choice,
+    spec: EnvironmentSpec,
+    comm: Comm | None = None,
+    timeline: Timeline | None = None,
+    worker: int = 0,
+    workers: int = 1,
 ) -> tuple[Any, Context]:
-    """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default."""
+    """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default.
+
+    worker: which of the workers of an asynchronous algorithm it is.
+    """
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
     slots = s.num_envs if s.requests == "segments" else 0
-    policy = make_policy(choice, spec)
-    context = Context(policy, s.seed, s.steps_per_update, comm or SerialComm(), timeline, slots=slots)
+    given = Context(make_policy(choice, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
+    context = replace(given, worker=worker, workers=workers, slots=slots)
     return choice.algorithm(choice.own, context), context

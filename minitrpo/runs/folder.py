@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import itertools
 import json
 import os
 import zipfile
@@ -134,19 +135,20 @@ class RunFolder:
                 continue
         return numeric
 
-    def check_log(self, iteration: int, columns: tuple[str, ...]) -> None:
-        """Raise BadInput unless metrics.csv has these columns and a whole row for each of the first updates."""
+    def check_log(self, iteration: int, columns: tuple[str, ...], every: int) -> None:
+        """Raise BadInput unless metrics.csv has these columns and whole rows, `every` updates apart, up to this one."""
         place = self.path / "metrics.csv"
         try:
             with place.open(newline="") as file:
                 header, *rows = list(csv.reader(file))
-            whole = [row for row in rows[:iteration] if len(row) == len(header)]
-            numbers, *_ = [[float(row[header.index(name)]) for row in whole] for name in FIRST]
+            known = [row for row in rows if len(row) == len(header) and float(row[0]) <= iteration]
+            numbers, *_ = [[float(row[header.index(name)]) for row in known] for name in FIRST]
+            apart = np.diff(numbers, prepend=0)
         except (OSError, ValueError, IndexError, csv.Error) as error:
             raise BadInput(f"{place} is damaged: it is not the log of a run") from error
         if header != list(columns):
             raise BadInput(f"{place} has other columns than this run: it was changed, or is another run's or version's")
-        if len(numbers) < iteration or numbers != list(range(1, iteration + 1)):
+        if (numbers or [0])[-1] != iteration or not all((apart > 0) & (apart <= every)):
             raise BadInput(
                 f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
                 "it was changed; put back the file that belongs to this run"
@@ -154,8 +156,9 @@ class RunFolder:
 
     def forget_after(self, iteration: int) -> None:
         """Drop the rows of updates that the checkpoint of `iteration` does not know."""
-        lines = (self.path / "metrics.csv").read_text().splitlines()[: 1 + iteration]
-        write_atomically(self.path / "metrics.csv", ("\n".join(lines) + "\n").encode())
+        header, *lines = (self.path / "metrics.csv").read_text().splitlines()
+        known = itertools.takewhile(lambda line: 1 <= float(line.partition(",")[0] or 0) <= iteration, lines)
+        write_atomically(self.path / "metrics.csv", ("\n".join([header, *known]) + "\n").encode())
 
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
         """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""

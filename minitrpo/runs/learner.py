@@ -11,7 +11,8 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.policies import Array
-from minitrpo.runs.actor import Gathered
+from minitrpo.runs.actor import Arrays, Gathered
+from minitrpo.runs.record import Record
 from minitrpo.runs.settings import Settings
 
 MAX_STEPS = 10**12  # of one update
@@ -29,6 +30,7 @@ class Learner:
         self.iteration = 0
         self.env_steps = 0
         self._steps_wanted = settings.steps_per_update
+        self._record = Record()
         self._theta_shape = np.shape(algorithm.state()["theta"])
 
     @property
@@ -44,33 +46,38 @@ class Learner:
         amount = self._collector.amount(self._steps_wanted, self.mean_length)
         return plan, Request(self.iteration + 1, amount, plan.theta, self.filter)
 
-    def learn(self, gathered: Gathered) -> dict[str, Any]:
-        """Take one update; return its row for the log."""
+    @property
+    def row_due(self) -> bool:
+        """Return whether the last update ends a row of the log."""
+        return self.finished or self.iteration % self.settings.record_every == 0
+
+    def learn(self, gathered: Gathered) -> None:
+        """Move the policy; `complete` does what the next rollout does not need."""
         self.iteration += 1
         self.env_steps += gathered.steps
         columns = self.algorithm.learn(gathered.batch, update_rng(self.settings.seed, self.iteration))
-        if not isinstance(columns, dict) or set(columns) != set(self.algorithm.columns):
-            result = sorted(columns) if isinstance(columns, dict) else type(columns).__name__
-            raise AlgorithmFailed(f"learn() must return a dict of its columns {self.algorithm.columns}, not {result}")
-        for name, value in columns.items():
-            if not isinstance(value, int | float | str | np.number | np.bool_):
-                raise AlgorithmFailed(f"learn() returned {name} = {shown(value)}; a column holds one number or word")
-        theta = np.asarray(self.algorithm.state()["theta"])
-        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
-            what = "is not finite" if theta.shape == self._theta_shape else f"has shape {theta.shape}"
-            raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it")
+        check_columns(columns, self.algorithm.columns)
+        self._check_theta()
+        own, ended = gathered.fragments, gathered.ended
         if self.settings.filter == "running":
-            self._merge(gathered.fragments)
-        mean_return, mean_length = self._episode_means(gathered)
-        return {
-            "iteration": self.iteration,
-            "env_steps": self.env_steps,
-            "episodes": int(gathered.ended.sum()),
-            "mean_return": mean_return,
-            "mean_length": mean_length,
-            "steps_per_update": self._steps_wanted,
-            **columns,
-        }
+            for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
+                self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them
+        if ended.any():
+            self.mean_length = float(np.mean((own["starts"] + own["lengths"])[ended]))
+        self._record.add(gathered, columns)
+
+    def complete(self, found: list[Arrays]) -> None:
+        """Do what the next rollout does not need; found: what `assist` returned on the ranks that help."""
+        if hasattr(self.algorithm, "fit"):
+            theta = np.array(self.algorithm.state()["theta"])
+            self.algorithm.fit(found)
+            if not np.array_equal(theta, self.algorithm.state()["theta"]):
+                raise AlgorithmFailed("fit() changed theta, with which the ranks are already playing: learn() may")
+
+    def row(self) -> dict[str, Any]:
+        """Return the row that ends with the last update; see `row_due`."""
+        counters = {"iteration": self.iteration, "env_steps": self.env_steps, "steps_per_update": self._steps_wanted}
+        return counters | self._record.take()
 
     def state(self) -> dict[str, Array]:
         """Return everything a checkpoint needs, as arrays."""
@@ -88,18 +95,21 @@ class Learner:
         self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
         self.mean_length = float(arrays[OWN + "mean_length"][0])
 
-    def _merge(self, own: dict[str, Array]) -> None:
-        """Let the filter see what was gathered, in episode order, whoever played it."""
-        for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
-            self.filter = self.filter.merged_moments(n, mean, squares)
+    def _check_theta(self) -> None:
+        theta = np.asarray(self.algorithm.state()["theta"])
+        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
+            what = "is not finite" if theta.shape == self._theta_shape else f"has shape {theta.shape}"
+            raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it")
 
-    def _episode_means(self, gathered: Gathered) -> tuple[float, float]:
-        """Return mean return and length of the episodes that ended; NaN if none did."""
-        own, ended = gathered.fragments, gathered.ended
-        if not ended.any():
-            return float("nan"), float("nan")
-        self.mean_length = float(np.mean((own["starts"] + own["lengths"])[ended]))
-        return float(np.mean(own["returns"][ended])), self.mean_length
+
+def check_columns(columns: Any, wanted: tuple[str, ...]) -> None:
+    """Raise AlgorithmFailed unless these are the columns that an algorithm adds to the log, a number or word each."""
+    if not isinstance(columns, dict) or set(columns) != set(wanted):
+        result = sorted(columns) if isinstance(columns, dict) else type(columns).__name__
+        raise AlgorithmFailed(f"learn() must return a dict of its columns {wanted}, not {result}")
+    for name, value in columns.items():
+        if not isinstance(value, int | float | str | np.number | np.bool_):
+            raise AlgorithmFailed(f"learn() returned {name} = {shown(value)}; a column holds one number or word")
 
 
 def check_plan(plan: Any, shape: tuple[int, ...]) -> None:

@@ -23,6 +23,11 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
     which gives the same policy to the bit.
     """
     choice, checkpoint = load(folder)
+    if choice.asynchronous:
+        raise BadInput(
+            f"{folder.path}: {choice.common.algorithm} is asynchronous: nobody kept the parameters with which an "
+            "episode was played; its reset seed stands in failure.txt"
+        )
     spec = describe(choice.common.env)
     algorithm, given = make_algorithm(choice, spec)
     check_arrays(checkpoint, algorithm, spec, choice)
@@ -41,9 +46,10 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
             if learner.finished:
                 raise BadInput(f"--iteration {iteration} lies behind the run's last, which is {learner.iteration}")
             collector.refill()
-            gathered, _ = worker.collect(plan, request, checkpoint=False)
+            gathered = worker.collect(plan, request, checkpoint=False).gathered
             assert gathered is not None
             learner.learn(gathered)
+            learner.complete([])
             plan, request = learner.plan()
         fragments = collector.replay(request, episode)
     return _story(fragments, episode, request)

@@ -1,7 +1,5 @@
 """What only the root does beside learning: the run folder, the display, and what its user should know."""
 
-from typing import Any
-
 import numpy as np
 
 from minitrpo.experience.collectors import Collector, Request
@@ -22,7 +20,8 @@ class Root:
     ) -> None:
         self.settings, self.spec, self.folder = context.settings, context.spec, context.folder
         self.learner, self.collector, self.ranks, self.working = learner, collector, ranks, working
-        self.time, self._last = 0.0, 0.0  # seconds of the run, and of this process, at the last update
+        self.time, self._last = 0.0, 0.0  # seconds of the run, and of this process, at the last row
+        self._seconds: dict[str, float] = {}  # of the row to come
         self._fingerprint = context.choice.fingerprint()
         self._saved = 0.0  # seconds of this process at the last checkpoint
         if context.checkpoint:
@@ -56,8 +55,10 @@ class Root:
         """Return whether there is to be a checkpoint after this iteration; now: seconds of this process."""
         updates, steps = self.settings.checkpoint_updates, self.collector.steps(request.amount)
         last = steps is not None and self.learner.env_steps + steps >= self.settings.total_steps
+        i, every = request.iteration, self.settings.record_every
         by_clock = now - self._saved >= self.settings.checkpoint_seconds
-        return last or by_clock or (updates > 0 and request.iteration % updates == 0)
+        by_count = updates > 0 and i // updates > (i - every) // updates
+        return last or (i % every == 0 and (by_clock or by_count))
 
     def mention_idle_ranks(self, request: Request) -> None:
         """Say so when there are fewer requests than ranks, and what can be done; once per change."""
@@ -73,12 +74,16 @@ class Root:
             )
         self._idle = idle
 
-    def record(self, row: dict[str, Any], notes: list[str], timeline: Timeline) -> None:
-        """Write an iteration to the log and show it."""
+    def stop_clock(self, timeline: Timeline) -> None:
+        """End the time of a row."""
         seconds, now = timeline.take(), timeline.now()
         self.time, iteration, self._last = self.time + now - self._last, now - self._last, now
-        row |= {f"{phase}_s": seconds[phase] for phase in PHASES}
-        row |= {"iteration_s": iteration, "time_s": self.time, "ranks": self.ranks}
+        self._seconds = {f"{phase}_s": seconds[phase] for phase in PHASES}
+        self._seconds |= {"iteration_s": iteration, "time_s": self.time}
+
+    def record(self, notes: list[str], timeline: Timeline) -> None:
+        """Write a row to the log and show it."""
+        row = {**self.learner.row(), **self._seconds, "ranks": self.ranks}
         with timeline.span("checkpoint"):
             self.folder.append(row)
         self.progress.update(row)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms import registry
+from minitrpo.algorithms.asynchronous import is_asynchronous
 from minitrpo.algorithms.options import check_options, flag, option
 from minitrpo.errors import BadInput
 from minitrpo.experience.status import MAX_SLOTS
@@ -54,6 +55,9 @@ class Settings:
         "Frans & Hafner 2016, section 4",
         ("root", "sharded"),
     )
+    overlap: str = option(
+        "yes", "collect while that is learned which collecting does not need, such as a critic", "", ("yes", "no")
+    )
     physics: str = option(
         "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
     )
@@ -71,6 +75,9 @@ class Settings:
         10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6
     )
     checkpoint_every: str = option("1", "updates between two checkpoints, or seconds with an s: 20, 30s")
+    record_every: int = option(
+        1, "updates per row of metrics.csv: their means; checkpoints are written with rows", least=1, most=10**9
+    )
 
     @property
     def hidden_sizes(self) -> tuple[int, ...]:
@@ -101,15 +108,21 @@ class Settings:
 
 
 MAY_CHANGE = (  # on --resume: nothing that would make the numbers differ
-    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every"),
+    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "overlap", "checkpoint_every"),
 )
 # What metrics.csv has for every algorithm; the algorithm's own columns stand between the two
 PHASES = ("collect", "wait", "gather", "update")  # of an iteration
 FIRST = ("iteration", "env_steps", "time_s", "episodes", "mean_return", "mean_length", "steps_per_update")
 SECONDS = (*(f"{phase}_s" for phase in PHASES), "iteration_s")
 LAST = (*SECONDS, "ranks")
+# What became of the gradients of an asynchronous algorithm since the last row, and how old they were
+GRADIENTS = ("applied", "refused", "lost", "staleness_mean", "staleness_max")
 TIMINGS = ("time_s", *LAST)  # differ run by run
-TAKEN = {f.name for f in fields(Settings)} | {*FIRST, *LAST} | {"preset", "out", "resume", "trace", "oversubscribe"}
+TAKEN = (
+    {f.name for f in fields(Settings)}
+    | {*FIRST, *GRADIENTS, *LAST}
+    | {"preset", "out", "resume", "trace", "oversubscribe"}
+)
 TAKEN |= {"progress", "stuck_after", "help"}
 
 
@@ -124,7 +137,12 @@ class Choice:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns of metrics.csv."""
-        return (*FIRST, *self.algorithm.columns, *LAST)
+        return (*FIRST, *(GRADIENTS if self.asynchronous else ()), *self.algorithm.columns, *LAST)
+
+    @property
+    def asynchronous(self) -> bool:
+        """Return whether the algorithm applies gradients as they come, without a barrier."""
+        return is_asynchronous(self.algorithm)
 
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""

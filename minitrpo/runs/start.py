@@ -9,9 +9,11 @@ from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.physics import is_batched
 from minitrpo.experience.status import RankStatus
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
 from minitrpo.runs.actor import check_ranks
+from minitrpo.runs.asynchronous import check_shared, transport_of
 from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded_settings
 from minitrpo.runs.command_line import Arguments
 from minitrpo.runs.context import RunContext, make_algorithm
@@ -30,6 +32,9 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog) -> RunContext:
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
     watchdog.describe(env=choice.common.env, seed=choice.common.seed)
     spec = raise_on_all(comm, lambda: _suited(choice, checkpoint, comm, watchdog.status))
+    if choice.asynchronous:
+        shares_memory = one_machine(comm)
+        raise_on_all(comm, lambda: transport_of(choice, shares_memory))
     notes = [note] if note else []
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)
@@ -56,8 +61,9 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     iteration = iteration_of(checkpoint)
-    folder.check_log(iteration, choice.columns)
-    if iteration and int(folder.rows()[iteration - 1]["env_steps"]) != int(checkpoint[OWN + "counters"][1]):
+    folder.check_log(iteration, choice.columns, choice.common.record_every)
+    steps = {int(row["iteration"]): int(row["env_steps"]) for row in folder.rows() if row["ranks"]}
+    if iteration and steps[iteration] != int(checkpoint[OWN + "counters"][1]):
         raise BadInput(f"{folder.path}: metrics.csv and checkpoint.npz count other steps: one of the two was changed")
     if not checkpoint and folder.rows():
         raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
@@ -74,8 +80,11 @@ def _suited(choice: Choice, checkpoint: dict[str, Array], comm: Comm, status: Ra
     try:
         algorithm, _ = make_algorithm(choice, spec)
         state = checked_state(algorithm.state())
-        check_plan(algorithm.plan(), state["theta"].shape)
-        algorithm.restore(state)
+        if choice.asynchronous:
+            check_shared(state, algorithm)
+        else:
+            check_plan(algorithm.plan(), state["theta"].shape)
+            algorithm.restore(state)
     except (BadInput, KeyboardInterrupt):
         raise
     except AlgorithmFailed as error:

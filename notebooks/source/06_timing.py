@@ -76,9 +76,10 @@ for _ in range(2):
     plan, request = learner.plan()
     worker.collector.refill()  # with requests for episodes; lecture 07
     begun = time.perf_counter()
-    gathered, _ = worker.collect(plan, request, checkpoint=False)
+    gathered = worker.collect(plan, request, checkpoint=False).gathered
     between = time.perf_counter()
-    learner.learn(gathered)
+    learner.learn(gathered)  # moves the policy
+    learner.complete([])  # fits the critic
     collect_s, update_s = between - begun, time.perf_counter() - between
 print(f"{gathered.steps:,} steps: {collect_s:.2f} s collecting, {update_s:.2f} s learning")
 compare("fraction of collecting", guess_fraction, 100 * collect_s / (collect_s + update_s), "%")
@@ -452,8 +453,10 @@ plt.show()
 spans, profiler = [], cProfile.Profile()
 with mine.timed(spans.append, "watched"), profiler:
     learner.learn(gathered)
+    learner.complete([])
 with mine.timed(spans.append, "unwatched"):
     learner.learn(gathered)
+    learner.complete([])
 for name, _, lasts in spans:
     print(f"{name:9} update: {lasts:.2f} s")
 

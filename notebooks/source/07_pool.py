@@ -391,6 +391,7 @@ def thetas(slots, sort, critic):
             episodes = replace(episodes, numbers=np.arange(len(episodes.numbers)))
         digest = digested(worker.algorithm, plan, request, episodes)
         learner.learn(in_episode_order([digest]))
+        learner.complete([])
         history.append(learner.algorithm.theta)
     return np.array(history)
 

@@ -1,0 +1,202 @@
+"""Lecture 10: parameters that several workers read and change, each at its own pace.
+
+A worker repeats two calls, whatever lies between it and the parameters:
+
+    pulled = store.pull()                          # copies of the parameters, and their version; None: the work is over
+    store.push(gradient(pulled.arrays), pulled.version)
+
+The version is the number of gradients applied. A gradient's staleness is how much the version has grown between the
+pull and the push: how many gradients of others came in between. One class, `ParameterServer`, knows what is to happen
+with a gradient. Three transports bring it there, and the worker's code is the same for all:
+
+    mailbox          rank 0 has the parameters, the others send it messages: works across machines
+    shared_window    the parameters lie in memory that all ranks of one machine see; a worker applies its gradient
+                     itself, without a lock, and may lose what another writes at that instant (Hogwild)
+    event_queue      one process plays all workers; how long each takes is drawn: the same bits every time
+
+What a gradient does to the parameters is `apply(shared, gradient, arrival)`, which changes the shared arrays in place.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from minitrpo.block_sums import ordered_sum
+from minitrpo.policies import Array
+
+Arrays = dict[str, Array]
+NO_LIMIT = 10**9
+LEFT = 2**62  # the clock of a worker that pushes no more: nobody waits for it
+BINS = 256  # of the histogram of staleness; the last one has all that is older
+TALLY = "tally_"  # how the counts are called among the shared arrays
+WEIGHT = "weight"  # in a gradient: how much it counts in a synchronous mean, 1 by default
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What a worker got: its own copies of the arrays, and the version they had."""
+
+    arrays: Arrays
+    version: int
+
+
+class Store(Protocol):
+    """What a worker sees of the parameters."""
+
+    def pull(self) -> Pulled | None: ...
+    def push(self, gradient: Arrays, version: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A gradient as it arrives: whose it is, the version it finds, and how old it is."""
+
+    worker: int
+    version: int
+    staleness: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a gradient is refused, and when a worker must wait for others.
+
+    max_staleness: older gradients are refused (Gorila, Nair et al. 2015). max_lead: a worker may pull for its c-th
+    gradient (0, 1, ...) when all others have pushed c - max_lead of theirs (bounded staleness, SSP: Ho et al. 2013).
+    synchronous: all workers' gradients of a round are averaged by their weights and applied as one.
+    """
+
+    max_staleness: int = NO_LIMIT
+    max_lead: int = NO_LIMIT
+    synchronous: bool = False
+
+
+class Tally:
+    """What happened to the gradients; worker w's counts are written by, or for, worker w alone, so that none is lost.
+
+    clocks, applied, refused: (W,). histogram: (W, BINS), applied gradients by staleness. increments: (1,), a number
+    to which every applied gradient adds 1 without a lock, as it does to the parameters.
+    """
+
+    def __init__(self, shared: Arrays) -> None:
+        self.clocks, self.applied, self.refused, self.histogram, self.increments = (
+            shared[TALLY + name] for name in ("clocks", "applied", "refused", "histogram", "increments")
+        )
+
+    @staticmethod
+    def arrays(workers: int) -> Arrays:
+        """Return the counts before the first gradient, to be put among the shared arrays."""
+        shapes = {"clocks": (workers,), "applied": (workers,), "refused": (workers,), "histogram": (workers, BINS)}
+        shapes["increments"] = (1,)
+        return {TALLY + name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
+
+    @property
+    def version(self) -> int:
+        """Return how many gradients were applied."""
+        return int(self.applied.sum())
+
+    @property
+    def lost(self) -> int:
+        """Return how many increments were lost because two workers wrote at once."""
+        return self.version - int(self.increments[0])
+
+    def record(self, worker: int, staleness: int, applied: bool | None) -> None:
+        """Count a gradient; applied: False if it was refused, None if there was none in it."""
+        if applied:
+            self.applied[worker] += 1
+            self.histogram[worker, min(staleness, BINS - 1)] += 1
+            self.increments += 1
+        elif applied is False:
+            self.refused[worker] += 1
+
+
+def staleness_of(histogram: Array) -> tuple[float, int]:
+    """Return mean and maximum of a histogram (BINS,); NaN and 0 if it is empty."""
+    total = int(histogram.sum())
+    if total == 0:
+        return float("nan"), 0
+    return float(histogram @ np.arange(len(histogram))) / total, int(np.flatnonzero(histogram)[-1])
+
+
+Apply = Callable[[Arrays, Arrays, Arrival], bool | None]  # False: refused; None from a function that never refuses
+
+
+class ParameterServer:
+    """The shared arrays, and what becomes of a gradient: applied, refused, or held until all workers' are there."""
+
+    def __init__(
+        self,
+        shared: Arrays,
+        apply: Apply,
+        rules: Rules | None = None,
+        account: Callable[[int, Arrays, Arrays], None] | None = None,
+    ) -> None:
+        """Take the shared arrays, `Tally.arrays` among them; they are changed in place.
+
+        account(worker, shared, gradient): called for every push, whatever becomes of it; may take out what is for it.
+        """
+        self.shared, self.tally, self.rules = shared, Tally(shared), rules or Rules()
+        self._apply, self._account = apply, account
+        self._held: dict[int, tuple[Arrays, int]] = {}  # worker: its gradient of this round, and the version of it
+
+    def may_pull(self, worker: int) -> bool:
+        """Return whether a worker may go on: its gradient is not held, and it is not too far ahead."""
+        clocks = self.tally.clocks
+        return worker not in self._held and int(clocks[worker]) <= int(clocks.min()) + self.rules.max_lead
+
+    def pull(self, names: tuple[str, ...]) -> Pulled:
+        """Return copies of these arrays; the version is read first, so that a staleness is never told too small."""
+        version = self.tally.version
+        return Pulled({name: self.shared[name].copy() for name in names}, version)
+
+    def push(self, worker: int, gradient: Arrays, version: int) -> None:
+        """Take a worker's gradient, computed from this version; {}: it has none this time."""
+        if self._account is not None:
+            self._account(worker, self.shared, gradient)
+        if self.rules.synchronous:
+            self._held[worker] = (gradient, version)
+            self._end_round()
+        else:
+            self._receive([worker], gradient, version)
+        self.tally.clocks[worker] += 1
+
+    def leave(self, worker: int) -> None:
+        """Stop waiting for a worker."""
+        self.tally.clocks[worker] = LEFT
+        self._end_round()
+
+    def _end_round(self) -> None:
+        """Apply what is held once everybody who is still there has pushed."""
+        if self._held and len(self._held) >= int((self.tally.clocks < LEFT).sum()):
+            workers, version = sorted(self._held), next(iter(self._held.values()))[1]
+            gradient = weighted_mean([self._held[worker][0] for worker in workers])
+            self._held = {}
+            self._receive(workers, gradient, version)
+
+    def _receive(self, workers: list[int], gradient: Arrays, version: int) -> None:
+        now = self.tally.version
+        staleness, applied = now - version, None
+        if gradient:
+            applied = staleness <= self.rules.max_staleness
+            if applied:
+                applied = self._apply(self.shared, gradient, Arrival(workers[0], now, staleness)) is not False
+        for worker in workers:
+            self.tally.record(worker, staleness, applied)
+
+
+def weighted_mean(gradients: list[Arrays]) -> Arrays:
+    """Return the mean of several gradients, added in this order, each counted by its WEIGHT."""
+    gradients = [gradient for gradient in gradients if gradient]
+    weights = [gradient.get(WEIGHT, np.ones(1)) for gradient in gradients]
+    mean = {}
+    for name in gradients[0].keys() - {WEIGHT} if gradients else ():
+        weighted = [w * gradient[name] for w, gradient in zip(weights, gradients, strict=True)]
+        mean[name] = ordered_sum(np.array(weighted)) / ordered_sum(np.array(weights))
+    return mean
+
+
+def work_through(store: Store, gradient: Callable[[Pulled], Arrays]) -> None:
+    """Do what a worker does until the work is over: pull, compute, push."""
+    while (pulled := store.pull()) is not None:
+        store.push(gradient(pulled), pulled.version)

@@ -1,0 +1,178 @@
+"""A worker of an asynchronous run: pulled parameters become a gradient; and what a worker reports beside it.
+
+Reports go into shared arrays that have a row for each worker, so that no report is lost over any transport.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from minitrpo.algorithms.asynchronous import Arrays, AsynchronousSettings, Moment
+from minitrpo.errors import AlgorithmFailed, shown
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.lockstep import UnfinishedEpisode
+from minitrpo.experience.physics import make_vector_env
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.status import IDLE, RankStatus
+from minitrpo.parallel.parameter_server import Pulled, Tally
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array
+from minitrpo.runs.context import RunContext, make_algorithm
+from minitrpo.runs.settings import Choice, Settings
+
+OWN = "run_"  # how the house's arrays are called among those that are shared, and that travel
+REPORT, SEEN, ITERATION, OVER = (OWN + name for name in ("report", "seen", "iteration", "over"))
+MEMORY = "memory_"  # how an algorithm's own arrays are called among those of its worker
+PULLED = (REPORT, SEEN, ITERATION)
+STEPS, EPISODES, RETURNS, LENGTHS, HEAD = range(5)  # of a report; sum and number for each column follow
+
+
+def house_arrays(choice: Choice, spec: EnvironmentSpec, workers: int) -> Arrays:
+    """Return the shared arrays that every asynchronous run has beside its algorithm's own.
+
+    report: (W, 4 + 2C), sums over all gradients of a worker. seen: (W, 2 + 2D), its observations' moments, as a filter.
+    """
+    nothing = ObservationFilter.identity(spec.observation_size, choice.common.filter_clip).to_vector()
+    return {
+        REPORT: np.zeros((workers, HEAD + 2 * len(choice.algorithm.columns))),
+        SEEN: np.tile(nothing, (workers, 1)),
+        ITERATION: np.ones(1, np.int64),
+        OVER: np.zeros(1, np.int64),
+        **Tally.arrays(workers),
+    }
+
+
+def account(worker: int, shared: Arrays, message: Arrays) -> None:
+    """Take a worker's report out of what it pushed and add it to its row."""
+    shared[REPORT][worker] += message.pop(REPORT)
+    shared[SEEN][worker] = merged(np.array([shared[SEEN][worker], message.pop(SEEN)])).to_vector()
+
+
+def merged(seen: Array) -> ObservationFilter:
+    """Return the filter of all workers' observations, from their moments (W, 2 + 2D), in their order."""
+    whole = ObservationFilter.from_vector(seen[0])
+    for row in seen[1:]:
+        other = ObservationFilter.from_vector(row)
+        if other.count > 0:
+            whole = whole.merged_moments(int(other.count), other.mean, other.squares)
+    return whole
+
+
+def env_steps(shared: Arrays) -> int:
+    """Return the environment steps of all workers whose gradients have come."""
+    return int(shared[REPORT][:, STEPS].sum())
+
+
+class Worker:
+    """One worker: its environments, its algorithm with whatever memory that has, and its random numbers."""
+
+    def __init__(
+        self, context: RunContext, number: int, workers: int, status: RankStatus | None, timeline: Timeline
+    ) -> None:
+        choice = context.choice
+        self.settings: Settings = choice.common
+        self.own: AsynchronousSettings = choice.own
+        self.number, self.columns, self._timeline = number, choice.algorithm.columns, timeline
+        self.algorithm, given = make_algorithm(choice, context.spec, None, timeline, number, workers)
+        self.notes = given.notes
+        width = self.own.envs_per_worker
+        envs = make_vector_env(context.spec, width, self.settings.physics)
+        self.rollouts = Rollouts(context.spec, given.policy, envs, self.settings.seed, status)
+        self.all_envs = workers * width
+        self._away = self._numbers().copy()  # what the status says of this worker's slots while another works here
+        self.begin_at(0, 0)
+
+    def begin_at(self, episode: int, gradients: int) -> None:
+        """Begin with episodes from this number on, and with the random numbers of this gradient."""
+        first = episode + self.number * self.own.envs_per_worker
+        self._slots, self.gradients = range(first, first + self.own.envs_per_worker), gradients
+
+    def work(self, pulled: Pulled) -> Arrays:
+        """Return a gradient of what was pulled, and the report that goes with it."""
+        shared = pulled.arrays
+        now, frozen = Moment(pulled.version, env_steps(shared)), merged(shared.pop(SEEN))
+        iteration = int(shared.pop(ITERATION)[0])
+        del shared[REPORT]
+        acting = getattr(self.algorithm, "acting", None)
+        theta = acting(shared, now) if acting else shared["theta"]
+        with self._timeline.span("collect"):
+            self._arrive()
+            episodes = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
+            self._leave()
+        rng = generator(self.settings.seed, self.gradients, self.number, Purpose.UPDATE)
+        self.gradients += 1
+        with self._timeline.span("update"):
+            answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
+        gradient, columns = checked(answer, self.columns)
+        nothing = ObservationFilter.identity(episodes.observations.shape[1])
+        return gradient | {
+            REPORT: report(episodes, [columns[name] for name in self.columns]),
+            SEEN: nothing.merged(episodes.observations).to_vector(),
+        }
+
+    def state(self) -> Arrays:
+        """Return what this worker has of its own: its unfinished episodes, slot by slot, and its algorithm's memory."""
+        memory: Arrays = getattr(self.algorithm, "memory", dict)()
+        own = {MEMORY + name: array for name, array in memory.items()}
+        if not self.gradients:
+            return own
+        self._arrive()
+        episodes = self.rollouts.unfinished()
+        self._leave()
+        return own | {
+            "numbers": np.array([e.number for e in episodes], np.int64),
+            "lengths": np.array([len(e.actions) for e in episodes], np.int64),
+            "actions": np.concatenate([e.actions for e in episodes]),
+            "observations": np.array([e.observation for e in episodes]),
+        }
+
+    def restore(self, arrays: Arrays, iteration: int) -> None:
+        """Take over what `state` returned, for this iteration."""
+        memory: Arrays = {name.removeprefix(MEMORY): a for name, a in arrays.items() if name.startswith(MEMORY)}
+        if memory:
+            self.algorithm.remember(memory)
+        if "numbers" in arrays:
+            past = np.split(arrays["actions"], np.cumsum(arrays["lengths"])[:-1])
+            numbers, observations = arrays["numbers"].tolist(), arrays["observations"]
+            self._arrive()
+            self.rollouts.restore(
+                [UnfinishedEpisode(*parts) for parts in zip(numbers, past, observations, strict=True)], iteration
+            )
+            self._leave()
+
+    def _numbers(self) -> Array:
+        status = self.rollouts.status
+        return np.array([status.keys, status.numbers])
+
+    def _arrive(self) -> None:
+        """Tell the status, which one process's workers share, which episodes are in this worker's slots."""
+        self.rollouts.status.keys[:], self.rollouts.status.numbers[:] = self._away
+
+    def _leave(self) -> None:
+        self._away = self._numbers()
+        self.rollouts.status.numbers[:] = IDLE
+
+
+def report(episodes: Episodes, columns: list[float]) -> Array:
+    """Return what a worker says of its steps, (4 + 2C,): see `house_arrays`."""
+    ended = episodes.ended
+    lengths = (episodes.starts + episodes.lengths)[ended]
+    known = [(value, 1.0) if np.isfinite(value) else (0.0, 0.0) for value in columns]
+    head = [episodes.steps, ended.sum(), episodes.returns[ended].sum(), lengths.sum()]
+    return np.array([*head, *(number for pair in known for number in pair)], np.float64)
+
+
+def checked(answer: Any, columns: tuple[str, ...]) -> tuple[Arrays, dict[str, float]]:
+    """Return what `gradient` returned; AlgorithmFailed if it cannot travel."""
+    if not (isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(part, dict) for part in answer)):
+        raise AlgorithmFailed(f"gradient() must return (a dict of arrays, a dict of columns), not {shown(answer)}")
+    gradient, said = answer
+    for name, array in gradient.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc" or name.startswith((OWN, ":")):
+            raise AlgorithmFailed(f"gradient() returned {name} = {shown(array)}; it must be an array of numbers")
+    if set(said) != set(columns):
+        raise AlgorithmFailed(f"gradient() must return its columns {columns}, not {sorted(said)}")
+    return gradient, said

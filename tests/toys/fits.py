@@ -1,0 +1,30 @@
+"""TRPO whose fit is killed, or does what it must not."""
+
+import os
+import signal
+
+from minitrpo.algorithms.trpo import TRPO
+
+UPDATE = 4  # in which it happens
+
+
+class Killed(TRPO):
+    """Dies in the middle of the fit of one update, on the rank that fits, unless it is to behave."""
+
+    def __init__(self, settings, context):
+        super().__init__(settings, context)
+        self.fits = 0
+
+    def _fit_critic(self, samples, state, rng):
+        self.fits += 1
+        if self.fits == UPDATE and "TOYS_BEHAVE" not in os.environ:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super()._fit_critic(samples, state, rng)
+
+
+class MovesTheta(TRPO):
+    """Changes the policy while it is being played."""
+
+    def fit(self, found):
+        super().fit(found)
+        self.theta = self.theta + 1.0
