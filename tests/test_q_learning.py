@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
 from minitrpo.algorithms.interface import Context, Plan
+from minitrpo.algorithms.online_q_learning import NStepQ, OneStepQ, Sarsa
 from minitrpo.algorithms.q_learning import (
-    NStepQ,
-    OneStepQ,
-    Sarsa,
     n_step_q_targets,
+    one_step_q,
     one_step_q_targets,
+    sarsa,
     sarsa_targets,
     td_gradient,
     td_loss,
@@ -56,21 +56,23 @@ def test_n_step_targets_by_brute_force(lengths, seed):
 @given(lengths=LENGTHS, seed=st.integers(0, 1000))
 def test_one_step_targets_by_brute_force(lengths, seed):
     """One-step Q, and Sarsa with the action that the fragment really took next."""
-    rng = np.random.default_rng(seed)
+    rng, sizes = np.random.default_rng(seed), layer_sizes(3, (5,), 4)
     for part in random_fragments(rng, lengths).fragments():
-        one, sarsa = made(OneStepQ, discount=GAMMA), made(Sarsa, discount=GAMMA)
-        target = rng.normal(size=one.target.shape)
+        theta = rng.normal(size=3 * 5 + 5 + 5 * 4 + 4)
 
-        def q(observation, target=target, policy=one.policy):
-            return mlp(target, policy.sizes, observation[None])[0]
+        def q_of(observations, theta=theta):
+            return mlp(theta, sizes, observations)
+
+        def q(observation):
+            return q_of(observation[None])[0]
 
         seen, dead = [*part.observations[1:], part.final_observations[0]], bool(part.terminated[0])
-        y, known = one.targets(target, part)
+        y, known = one_step_q(q_of, part, GAMMA)
         assert known.all()
         ends = [dead and t == part.steps - 1 for t in range(part.steps)]
         expected = [r + (0 if end else GAMMA * max(q(s))) for r, s, end in zip(part.rewards, seen, ends, strict=True)]
         np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
-        y, known = sarsa.targets(target, part)
+        y, known = sarsa(q_of, part, GAMMA)
         expected = [part.rewards[t] + GAMMA * q(seen[t])[part.actions[t + 1]] for t in range(part.steps - 1)]
         np.testing.assert_allclose(y, [*expected, part.rewards[-1]] if dead else expected, rtol=1e-12, atol=1e-12)
         assert known.tolist() == [True] * (part.steps - 1) + [dead]  # a cut step has no next action

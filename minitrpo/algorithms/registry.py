@@ -11,9 +11,12 @@ from minitrpo.errors import BadInput, told
 DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
-    "n-step-q": "minitrpo.algorithms.q_learning:NStepQ",
-    "one-step-q": "minitrpo.algorithms.q_learning:OneStepQ",
-    "sarsa": "minitrpo.algorithms.q_learning:Sarsa",
+    "n-step-q": "minitrpo.algorithms.online_q_learning:NStepQ",
+    "one-step-q": "minitrpo.algorithms.online_q_learning:OneStepQ",
+    "sarsa": "minitrpo.algorithms.online_q_learning:Sarsa",
+    "async-n-step-q": "minitrpo.algorithms.async_q_learning:AsynchronousNStepQ",
+    "async-one-step-q": "minitrpo.algorithms.async_q_learning:AsynchronousOneStepQ",
+    "async-sarsa": "minitrpo.algorithms.async_q_learning:AsynchronousSarsa",
     "dqn": "minitrpo.algorithms.dqn:DQN",
     "naf": "minitrpo.algorithms.naf:NAF",
     "a3c": "minitrpo.algorithms.a3c:A3C",
