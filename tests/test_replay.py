@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from minitrpo.experience.replay import Replay, draw, transitions, updates_due
+from minitrpo.experience.replay import Replay, draw, multi_step, transitions, updates_due
 
 
 def rows(first, count, size=2):
@@ -19,6 +19,7 @@ def rows(first, count, size=2):
         "rewards": numbers,
         "next_observations": np.repeat(numbers[:, None] + 0.5, size, 1),
         "terminated": numbers % 2 == 0,
+        "discounts": numbers,
     }
 
 
@@ -129,3 +130,22 @@ def test_transitions_of_fragments_do_not_leak_into_each_other():
         assert alone["terminated"].tolist() == [False] * (part.steps - 1) + [bool(part.terminated[0])]  # not truncated
         for name, array in whole.items():
             np.testing.assert_array_equal(array[slice_], alone[name])
+
+
+@given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), n=st.integers(1, 9), seed=st.integers(0, 1000))
+def test_several_steps_by_brute_force(lengths, n, seed):
+    episodes = random_fragments(np.random.default_rng(seed), lengths)
+    rows, i = multi_step(episodes, n, 0.9), 0
+    for part in episodes.fragments():
+        seen = [*part.observations[1:], part.final_observations[0]]
+        for t in range(part.steps):
+            k = min(n, part.steps - t)
+            assert rows["rewards"][i] == pytest.approx(sum(0.9**j * part.rewards[t + j] for j in range(k)))
+            assert rows["discounts"][i] == pytest.approx(0.9**k)
+            assert rows["terminated"][i] == (bool(part.terminated[0]) and t + k == part.steps)
+            np.testing.assert_array_equal(rows["next_observations"][i], seen[t + k - 1])
+            np.testing.assert_array_equal(rows["observations"][i], part.observations[t])
+            i += 1
+    if n == 1:
+        for name, array in transitions(episodes).items():
+            np.testing.assert_array_equal(rows[name], array)

@@ -10,13 +10,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from minitrpo.algorithms.asynchronous import AsynchronousSettings, Moment, descend
-from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy_policy
+from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy_policy, exploration_left
 from minitrpo.algorithms.interface import Arrays, Context, Preset
 from minitrpo.algorithms.online_q_learning import (
     COLUMNS,
     OPTIMISER,
     QSettings,
-    exploration_left,
     fragment_gradient,
     mean_gradient,
     told,

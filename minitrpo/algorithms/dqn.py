@@ -5,7 +5,12 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy_policy, parsed
+from minitrpo.algorithms.epsilon_greedy import (
+    EpsilonGreedy,
+    ExplorationSettings,
+    epsilon_greedy_policy,
+    exploration_left,
+)
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
 from minitrpo.algorithms.options import option
@@ -19,15 +24,16 @@ from minitrpo.policies import Array, Policy
 
 
 def q_gradient_sums(
-    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, discount: float, huber: float
+    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, huber: float
 ) -> tuple[Array, Array]:
     """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
 
-    loss(Q(s, a; theta) - y), y = r + discount (1 - terminated) max_a' Q(s', a'; theta-). weights (B, M) are 1, or 0 for
+    loss(Q(s, a; theta) - y), y = r + discount (1 - terminated) max_a' Q(s', a'; theta-); r, discount and s' may be of
+    several steps: see `multi_step`. weights (B, M) are 1, or 0 for
     rows that do not count. Source: Mnih et al. 2015.
     """
     next_q = activations(unflatten(target, sizes), rows["next_observations"])[-1]
-    y = one_step_q_targets(rows["rewards"], rows["terminated"], next_q, discount)
+    y = one_step_q_targets(rows["rewards"], rows["terminated"], next_q, rows["discounts"])
     gradients, error = td_gradient(theta, sizes, rows["observations"], rows["actions"], y, weights, huber)
     sums = [(weights * td_loss(error, huber)).sum(axis=-1), (weights * (y + error)).sum(axis=-1)]
     return gradients, np.stack(sums, axis=-1)
@@ -37,18 +43,10 @@ def q_gradient_sums(
 
 
 @dataclass(frozen=True)
-class DQNSettings(ReplaySettings):
+class DQNSettings(ReplaySettings, ExplorationSettings):
     """What DQN can be told beside what every method with a memory can."""
 
     huber: float = option(1e6, "errors count linearly beyond this", "Mnih et al. 2015: 1", above=0)
-    exploration_steps: int = option(10_000, "steps in which epsilon falls from 1 to its final value", least=1)
-    final_epsilons: str = option(
-        "0.02", "final epsilon, or several, one of them for each episode, with weights: 0.1:0.4,0.01:0.3,0.5:0.3"
-    )
-
-    def check(self) -> None:
-        """Raise BadInput for epsilons that are none."""
-        parsed(self.final_epsilons)
 
 
 class DQN:
@@ -60,14 +58,10 @@ class DQN:
     assists_with = ("segments",)
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "16 steps of 4 environments, then as many updates as the replay ratio says",
-            {
-                "requests": "segments",
-                "num_envs": 4,
-                "steps_per_update": 64,
-                "filter": "none",
-                "checkpoint_every": "30s",
-            },
+            "16 steps of 4 environments, then 16 updates, towards targets that look 8 steps ahead",
+            {"requests": "segments", "num_envs": 4, "steps_per_update": 64, "filter": "none", "total_steps": 100_000}
+            | {"n_step": 8, "batch": 128, "replay_ratio": 0.25, "replay_size": 20_000, "exploration_steps": 10_000}
+            | {"record_every": 10, "checkpoint_every": "30s"},
         ),
     }
 
@@ -92,7 +86,7 @@ class DQN:
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Keep everybody's transitions and make the updates that are due."""
         loss, q = np.broadcast_to(self.core.learn(batch, rng), 2).tolist()
-        left = max(0.0, 1.0 - self.core.steps / self.settings.exploration_steps)
+        left = exploration_left(self.core.steps, self.settings.exploration_steps)
         self.theta = np.append(self.core.theta, left)
         return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates}
 
@@ -111,4 +105,4 @@ class DQN:
 
     def _gradient_sums(self, theta: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
         s = self.settings
-        return q_gradient_sums(theta, target, self.policy.sizes, rows, weights, s.discount, s.huber)
+        return q_gradient_sums(theta, target, self.policy.sizes, rows, weights, s.huber)

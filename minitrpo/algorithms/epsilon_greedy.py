@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.algorithms.options import option
 from minitrpo.errors import BadInput
 from minitrpo.perceptron import Sizes, activations, initialise_mlp, layer_sizes, perceptron, unflatten
 from minitrpo.policies import ActFunction, Array, CategoricalPolicy, Policy
@@ -40,6 +41,27 @@ def parsed(final_epsilons: str) -> tuple[Array, Array]:
             f"such as 0.05 or 0.1:0.4,0.01:0.3,0.5:0.3, not {final_epsilons!r}"
         )
     return epsilons, weights / weights.sum()
+
+
+def exploration_left(steps: int, exploration_steps: int) -> float:
+    """Return how much of the exploration is left after so many steps of all actors, from 1 down to 0."""
+    return max(0.0, 1.0 - steps / exploration_steps)
+
+
+@dataclass(frozen=True)
+class ExplorationSettings:
+    """What every epsilon-greedy method can be told."""
+
+    exploration_steps: int = option(
+        20_000, "steps in which epsilon falls from 1 to its final value", "Mnih et al. 2016: 4 million", least=1
+    )
+    final_epsilons: str = option(
+        "0.02", "final epsilon, or several, one of them for each episode, with weights: 0.1:0.4,0.01:0.3,0.5:0.3"
+    )
+
+    def check(self) -> None:
+        """Raise BadInput for epsilons that are none."""
+        parsed(self.final_epsilons)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from minitrpo.algorithms.epsilon_greedy import exploration_left
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
 from minitrpo.algorithms.options import option
@@ -19,7 +20,7 @@ from minitrpo.experience.randomness import Purpose
 from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, perceptron, unflatten
 from minitrpo.policies import ActFunction, Array, GaussianPolicy, Policy
 
-LARGEST = 5.0  # of |log L_ii|: beyond, exp would blow up, and such an entry has no gradient
+LARGEST = 4.0  # of |log L_ii|, approached smoothly: exp would blow up, and what is clipped has no gradient to return by
 
 # --- the formulas: V (...), mu (..., A), L (..., A, A) for any number of axes in front
 
@@ -30,7 +31,7 @@ def heads(outputs: Array, actions: int) -> tuple[Array, Array, Array]:
     rows, columns = np.tril_indices(actions)
     lower[..., rows, columns] = outputs[..., 1 + actions :]
     i = np.arange(actions)
-    lower[..., i, i] = np.exp(np.clip(lower[..., i, i], -LARGEST, LARGEST))
+    lower[..., i, i] = np.exp(LARGEST * np.tanh(lower[..., i, i] / LARGEST))
     return outputs[..., 0], np.tanh(outputs[..., 1 : 1 + actions]), lower
 
 
@@ -50,10 +51,9 @@ def naf_slopes(outputs: Array, actions: int, u: Array) -> tuple[Array, Array]:
     z = np.einsum("...ij,...i->...j", lower, apart)
     rows, columns = np.tril_indices(actions)
     through = np.ones_like(outputs[..., 1 + actions :])
-    on = rows == columns  # the diagonal went through exp, unless it was clipped
-    raw = outputs[..., 1 + actions :][..., on]
-    i = np.arange(actions)
-    through[..., on] = lower[..., i, i] * (np.abs(raw) < LARGEST)
+    on, i = rows == columns, np.arange(actions)
+    bent = np.tanh(outputs[..., 1 + actions :][..., on] / LARGEST)
+    through[..., on] = lower[..., i, i] * (1.0 - bent * bent)
     slopes = np.empty_like(outputs)
     slopes[..., 0] = 1.0
     slopes[..., 1 : 1 + actions] = np.einsum("...ij,...j->...i", lower, z) * (1.0 - mu * mu)
@@ -62,7 +62,7 @@ def naf_slopes(outputs: Array, actions: int, u: Array) -> tuple[Array, Array]:
 
 
 def naf_gradient_sums(
-    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, discount: float, reward_scale: float
+    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, reward_scale: float
 ) -> tuple[Array, Array]:
     """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
 
@@ -70,7 +70,7 @@ def naf_gradient_sums(
     0 for rows that do not count. Source: Gu et al. 2016, algorithm 1.
     """
     next_value = activations(unflatten(target, sizes), rows["next_observations"])[-1][..., 0]
-    y = reward_scale * rows["rewards"] + discount * (1.0 - rows["terminated"]) * next_value
+    y = reward_scale * rows["rewards"] + rows["discounts"] * (1.0 - rows["terminated"]) * next_value
     at = Linearisation(theta, sizes, rows["observations"])
     q, slopes = naf_slopes(at.outputs, rows["actions"].shape[-1], rows["actions"])
     error = weights * (q - y)
@@ -156,8 +156,10 @@ class NAF:
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "4 steps of 4 environments, then an update for each step",
-            {"requests": "segments", "num_envs": 4, "steps_per_update": 16, "filter": "none", "checkpoint_every": "30s"}
-            | {"batch": 100, "replay_ratio": 1.0, "target_every": 1, "target_rate": 0.005, "replay_size": 100_000},
+            {"requests": "segments", "num_envs": 4, "steps_per_update": 16, "filter": "none", "total_steps": 40_000}
+            | {"batch": 100, "replay_ratio": 1.0, "target_every": 1, "target_rate": 0.01, "replay_size": 100_000}
+            | {"gradient_clip": 1e6, "record_every": 50, "checkpoint_every": "30s"},
+            {"Pendulum-v1": {"discount": 0.98, "reward_scale": 0.1}},
         ),
     }
 
@@ -185,7 +187,7 @@ class NAF:
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Keep everybody's transitions and make the updates that are due."""
         loss, q = np.broadcast_to(self.core.learn(batch, rng), 2).tolist()
-        left = max(0.0, 1.0 - self.core.steps / self.settings.exploration_steps)
+        left = exploration_left(self.core.steps, self.settings.exploration_steps)
         self.theta = np.append(self.core.theta, left)
         return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates}
 
@@ -204,4 +206,4 @@ class NAF:
 
     def _gradient_sums(self, theta: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
         s = self.settings
-        return naf_gradient_sums(theta, target, self.policy.sizes, rows, weights, s.discount, s.reward_scale)
+        return naf_gradient_sums(theta, target, self.policy.sizes, rows, weights, s.reward_scale)

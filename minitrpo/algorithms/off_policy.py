@@ -18,7 +18,7 @@ import numpy as np
 from minitrpo.algorithms.interface import Arrays, Context
 from minitrpo.algorithms.options import option
 from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.replay import Replay, draw, transitions, updates_due
+from minitrpo.experience.replay import Replay, draw, multi_step, updates_due
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.policies import Array
@@ -29,17 +29,24 @@ MEMORY = "memory_"  # how the memory's arrays are called among others
 
 
 @dataclass(frozen=True)
-class ReplaySettings:
+class MemorySettings:
     """What every method with a memory can be told."""
 
     discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
+    n_step: int = option(1, "steps that a target looks ahead, within what was collected at once", least=1, most=1000)
     batch: int = option(64, "transitions per update", "rl-zoo: 64", least=1, most=100_000)
-    replay_ratio: float = option(0.5, "updates per environment step after the warm-up", "rl-zoo: 0.5", above=0, most=64)
-    replay_size: int = option(50_000, "transitions that the memory holds, of all environments", least=1, most=10**7)
+    replay_size: int = option(50_000, "transitions that a memory holds, of all environments", least=1, most=10**7)
     warm_up: int = option(1_000, "environment steps before the first update", "rl-zoo: 1000", least=1, most=10**9)
-    step_size: float = option(1e-3, "Adam's step size", above=0, most=1)
+    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1)
     gradient_clip: float = option(10.0, "a longer gradient is shortened to this length", above=0)
     target_every: int = option(100, "updates after which theta- moves", least=1, most=10**9)
+
+
+@dataclass(frozen=True)
+class ReplaySettings(MemorySettings):
+    """The same for rounds of steps and updates, which take Adam's steps."""
+
+    replay_ratio: float = option(0.5, "updates per environment step after the warm-up", "rl-zoo: 0.5", above=0, most=64)
     target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
 
 
@@ -61,7 +68,8 @@ class OffPolicy:
 
     def remember(self, fragment: Episodes) -> Arrays:
         """Return a fragment's transitions, which travel to the root; keep them if this rank learns from its own."""
-        rows, shard = transitions(fragment), int(fragment.numbers[0]) % len(self.memory.added)
+        rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
+        shard = int(fragment.numbers[0]) % len(self.memory.added)
         if self.comm.rank > 0:
             self.memory.add(shard, rows)
         return rows | {"shards": np.full(fragment.steps, shard)}

@@ -9,7 +9,12 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy_policy, parsed
+from minitrpo.algorithms.epsilon_greedy import (
+    EpsilonGreedy,
+    ExplorationSettings,
+    epsilon_greedy_policy,
+    exploration_left,
+)
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning import Targets, n_step_q, one_step_q, sarsa, td_gradient, td_loss
@@ -22,7 +27,7 @@ OPTIMISER = "optimiser_"  # how its arrays are called among others
 
 
 @dataclass(frozen=True)
-class QSettings:
+class QSettings(ExplorationSettings):
     """What the methods without a memory can be told."""
 
     discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
@@ -36,16 +41,6 @@ class QSettings:
         "Mnih et al. 2016: 40,000 on Atari",
         least=1,
     )
-    exploration_steps: int = option(
-        20_000, "steps in which epsilon falls from 1 to its final value", "Mnih et al. 2016: 4 million", least=1
-    )
-    final_epsilons: str = option(
-        "0.02", "final epsilon, or several, one of them for each episode, with weights: 0.1:0.4,0.01:0.3,0.5:0.3"
-    )
-
-    def check(self) -> None:
-        """Raise BadInput for epsilons that are none."""
-        parsed(self.final_epsilons)
 
 
 COLUMNS = ("td_loss", "gradient_norm", "mean_q", "exploration")
@@ -70,11 +65,6 @@ def mean_gradient(gradient: Array, sums: Array, longest: float) -> Array:
     return clipped_norm(gradient / max(sums[2], 1.0), longest)
 
 
-def exploration_left(steps: int, exploration_steps: int) -> float:
-    """Return how much of the exploration is left after so many steps of all actors, 1 to 0."""
-    return max(0.0, 1.0 - steps / exploration_steps)
-
-
 def told(gradient: Array, sums: Array, theta: Array) -> dict[str, float]:
     """Return the columns of the log."""
     loss, q = (sums[:2] / sums[2]).tolist() if sums[2] else (np.nan, np.nan)
@@ -91,7 +81,7 @@ class NStepQ:
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 16 environments",
-            {"requests": "segments", "steps_per_update": 256, "record_every": 10},
+            {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"},
         ),
     }
 

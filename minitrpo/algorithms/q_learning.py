@@ -16,7 +16,7 @@ from minitrpo.returns import discounted_sums
 # --- the formulas
 
 
-def one_step_q_targets(rewards: Array, terminated: Array, next_q: Array, discount: float) -> Array:
+def one_step_q_targets(rewards: Array, terminated: Array, next_q: Array, discount: float | Array) -> Array:
     """Return y = r + discount (1 - terminated) max_a Q(s', a), shape of `rewards`; next_q: one axis more, the actions.
 
     Source: Watkins 1989; Mnih et al. 2015.

@@ -19,6 +19,7 @@ ALGORITHMS = {
     "async-sarsa": "minitrpo.algorithms.async_q_learning:AsynchronousSarsa",
     "dqn": "minitrpo.algorithms.dqn:DQN",
     "naf": "minitrpo.algorithms.naf:NAF",
+    "gorila": "minitrpo.algorithms.gorila:Gorila",
     "a3c": "minitrpo.algorithms.a3c:A3C",
 }
 

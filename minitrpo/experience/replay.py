@@ -11,6 +11,7 @@ import numpy as np
 
 from minitrpo.experience.episodes import Episodes
 from minitrpo.policies import Array
+from minitrpo.returns import n_step_returns
 
 Arrays = dict[str, Array]
 
@@ -31,6 +32,21 @@ def transitions(fragment: Episodes) -> Arrays:
         "next_observations": nexts,
         "terminated": fragment.terminated_steps,
     }
+
+
+def multi_step(fragment: Episodes, n: int, discount: float) -> Arrays:
+    """Return every step as a transition that looks n steps ahead, or to the end of its fragment.
+
+    rewards: r_t + discount r_{t+1} + ... of the k <= n steps in between; the next observation is what was seen after
+    them, terminated whether the task ended there; discounts: discount^k, (N,), the weight of what then follows. Where
+    another policy acted in between than the one that learns, this is an approximation (Hessel et al. 2018, section 3).
+    """
+    rows, ends = transitions(fragment), np.cumsum(fragment.lengths)
+    ahead = np.minimum(np.arange(1, fragment.steps + 1) + n - 1, np.repeat(ends, fragment.lengths)) - 1
+    steps = ahead - np.arange(fragment.steps) + 1
+    rewards = n_step_returns(fragment.rewards, np.zeros(fragment.steps), fragment.last, discount, n)
+    seen = {name: rows[name][ahead] for name in ("next_observations", "terminated")}
+    return {**rows, **seen, "rewards": rewards, "discounts": discount ** steps.astype(float)}
 
 
 @dataclass(frozen=True)
@@ -83,6 +99,7 @@ class Replay:
             "rewards": np.zeros(seen[:2], real),
             "next_observations": np.zeros(seen, real),
             "terminated": np.zeros(seen[:2], real),
+            "discounts": np.zeros(seen[:2], real),
         }
 
     @property
