@@ -6,7 +6,7 @@ import pytest
 from autograd import grad
 from conftest import lasting, run, train
 from fragments import GAMMA, chain_q, chain_transitions, fragment, random_fragments
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
@@ -38,6 +38,7 @@ def made(algorithm, size=3, actions=4, hidden=(5,), **settings):
 # --- targets
 
 
+@settings(max_examples=40, deadline=None)
 @given(lengths=LENGTHS, seed=st.integers(0, 1000))
 def test_n_step_targets_by_brute_force(lengths, seed):
     rng = np.random.default_rng(seed)
@@ -53,6 +54,7 @@ def test_n_step_targets_by_brute_force(lengths, seed):
     np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
 
 
+@settings(max_examples=40, deadline=None)
 @given(lengths=LENGTHS, seed=st.integers(0, 1000))
 def test_one_step_targets_by_brute_force(lengths, seed):
     """One-step Q, and Sarsa with the action that the fragment really took next."""
@@ -206,18 +208,18 @@ def test_continuous_actions_are_refused():
 # --- whole runs
 
 JOB = ("--env", "CartPole-v1", "--hidden", "16", "--num-envs", 6, "--steps-per-update", 48, "--target-every", 200,
-       "--final-epsilons", "0.1:0.4,0.01:0.3,0.5:0.3", "--exploration-steps", 1000)  # fmt: skip
+       "--final-epsilons", "0.1:0.4,0.01:0.3,0.5:0.3", "--exploration-steps", 1000, "--record-every", 1)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["n-step-q", "sarsa", pytest.param("one-step-q", marks=pytest.mark.slow)])
 def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(name, tmp_path):
-    job = ("--algorithm", name, *JOB, "--total-steps", 3000)
+    job = ("--algorithm", name, *JOB, "--total-steps", 1920)
     alone = train(tmp_path / "alone", *job)
     for ranks in (2, 3):
         assert train(tmp_path / f"on{ranks}", *job, ranks=ranks).sha256 == alone.sha256
         assert lasting(tmp_path / f"on{ranks}") == lasting(tmp_path / "alone")
-    train(tmp_path / "half", *job, "--total-steps", 1500, ranks=3)
-    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 3000, "--progress", "none", ranks=2)
+    train(tmp_path / "half", *job, "--total-steps", 960, ranks=3)
+    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 1920, "--progress", "none", ranks=2)
     assert resumed.sha256 == alone.sha256
     assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fragments import random_fragments
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -29,6 +29,7 @@ def content(memory, shard):
     return np.roll(rewards, -(added % memory.capacity) if added > memory.capacity else 0).tolist()
 
 
+@settings(deadline=None)
 @given(capacity=st.integers(1, 12), counts=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), max_size=12))
 def test_a_shard_holds_its_newest_rows_in_order(capacity, counts):
     memory, expected, number = Replay(3, capacity, 2, 0), [[], [], []], 0
@@ -83,6 +84,7 @@ def test_a_draw_does_not_depend_on_which_shards_a_process_holds():
         np.testing.assert_array_equal(half.take(drawn, own)[name], array[own])
 
 
+@settings(deadline=None)
 @given(
     rounds=st.lists(st.integers(1, 500), max_size=20),
     warm_up=st.integers(1, 1000),
@@ -132,6 +134,7 @@ def test_transitions_of_fragments_do_not_leak_into_each_other():
             np.testing.assert_array_equal(array[slice_], alone[name])
 
 
+@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), n=st.integers(1, 9), seed=st.integers(0, 1000))
 def test_several_steps_by_brute_force(lengths, n, seed):
     episodes = random_fragments(np.random.default_rng(seed), lengths)

@@ -186,10 +186,11 @@ class NAF:
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Keep everybody's transitions and make the updates that are due."""
+        before = self.core.updates
         loss, q = np.broadcast_to(self.core.learn(batch, rng), 2).tolist()
         left = exploration_left(self.core.steps, self.settings.exploration_steps)
         self.theta = np.append(self.core.theta, left)
-        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates}
+        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates - before}
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Make the same updates from this rank's shards."""

@@ -125,7 +125,8 @@ class OffPolicy:
         self.theta = self.theta - step
         self.updates += 1
         if self.updates % s.target_every == 0:
-            self.target = self.target + np.float32(s.target_rate) * (self.theta - self.target)
+            rate = np.float32(s.target_rate)
+            self.target = (1 - rate) * self.target + rate * self.theta
 
     def _network(self) -> Arrays:
         counters = np.array([self.steps, self.updates])
