@@ -7,7 +7,7 @@ from fragments import random_fragments
 
 from minitrpo.algorithms.asynchronous import Moment
 from minitrpo.algorithms.dqn import DQN
-from minitrpo.algorithms.gorila import Gorila, usual
+from minitrpo.algorithms.gorila import GorilaDQN, usual
 from minitrpo.algorithms.interface import Context
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.policies import CategoricalPolicy
@@ -23,7 +23,7 @@ def made(algorithm, **settings):
 
 def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_memory():
     common = {"batch": 8, "warm_up": 10, "target_every": 7, "exploration_steps": 30, "replay_size": 40}
-    plain, bundle = made(DQN, replay_ratio=1.0, **common), made(Gorila, **common)
+    plain, bundle = made(DQN, replay_ratio=1.0, **common), made(GorilaDQN, **common)
     shared, rng, applied = bundle.state(), np.random.default_rng(0), 0
     np.testing.assert_array_equal(shared["theta"], plain.theta.astype(np.float32))
     for step in range(100):
@@ -59,7 +59,7 @@ def test_losses_that_rise_for_good_are_taken_again():
 
 
 def test_an_outlier_leaves_everything_as_it_was():
-    bundle = made(Gorila, outlier=3.0)
+    bundle = made(GorilaDQN, outlier=3.0)
     shared, size = bundle.state(), len(bundle.state()["theta"])
     rng = np.random.default_rng(3)
     for k in range(150):

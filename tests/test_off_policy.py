@@ -7,8 +7,9 @@ from autograd import grad
 from conftest import lasting, run, train
 from fragments import GAMMA, chain_q, chain_transitions
 
-from minitrpo.algorithms.dqn import DQN, q_gradient_sums
+from minitrpo.algorithms.dqn import DQN
 from minitrpo.algorithms.interface import Context
+from minitrpo.algorithms.q_learning import q_gradient_sums
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.perceptron import layer_sizes, mlp
 from minitrpo.policies import CategoricalPolicy

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
 from minitrpo.algorithms.interface import Context, Plan
-from minitrpo.algorithms.online_q_learning import NStepQ, OneStepQ, Sarsa
+from minitrpo.algorithms.online_q_learning import NStepQ, OneStepQ, OneStepSarsa
 from minitrpo.algorithms.q_learning import (
     n_step_q_targets,
     one_step_q,
     one_step_q_targets,
-    sarsa,
+    sarsa_one_step,
     sarsa_targets,
     td_gradient,
     td_loss,
@@ -74,7 +74,7 @@ def test_one_step_targets_by_brute_force(lengths, seed):
         ends = [dead and t == part.steps - 1 for t in range(part.steps)]
         expected = [r + (0 if end else GAMMA * max(q(s))) for r, s, end in zip(part.rewards, seen, ends, strict=True)]
         np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
-        y, known = sarsa(q_of, part, GAMMA)
+        y, known = sarsa_one_step(q_of, part, GAMMA)
         expected = [part.rewards[t] + GAMMA * q(seen[t])[part.actions[t + 1]] for t in range(part.steps - 1)]
         np.testing.assert_allclose(y, [*expected, part.rewards[-1]] if dead else expected, rtol=1e-12, atol=1e-12)
         assert known.tolist() == [True] * (part.steps - 1) + [dead]  # a cut step has no next action
@@ -135,7 +135,7 @@ def test_q_of_a_chain_becomes_the_one_that_solves_bellmans_equation(algorithm):
 
 def test_sarsa_learns_the_values_of_the_policy_that_acts():
     """Always left: Q(s, a) is what follows one right, which is nothing but at the end."""
-    q = made(Sarsa, 5, 2, (), discount=GAMMA, step_size=0.02, target_every=200)
+    q = made(OneStepSarsa, 5, 2, (), discount=GAMMA, step_size=0.02, target_every=200)
     eye = np.eye(5)
     parts = [fragment(eye[[s, max(s - 1, 0)]], [0, 0], [0, 0], eye[max(s - 2, 0)]) for s in range(5)]
     parts += [fragment(eye[[s, s + 1]], [1, 0], [0, 0], eye[s]) for s in range(4)]

@@ -1,49 +1,53 @@
-"""Lecture 11: the asynchronous advantage actor-critic, A3C (Mnih et al. 2016)."""
+"""Lecture 11: the asynchronous advantage actor critic (Mnih et al. 2016): every worker at its own pace."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.actor_critic import ActorCritic, Losses, Steps, actor_critic_gradient
+from minitrpo.algorithms.actor_critic import (
+    BY_ENV,
+    LOGGED,
+    OPTIMISER,
+    ActorCritic,
+    ActorCriticSettings,
+    Steps,
+    actor_critic_gradient,
+)
 from minitrpo.algorithms.asynchronous import Arrays, AsynchronousSettings, Moment, descend
 from minitrpo.algorithms.interface import Context, Preset
-from minitrpo.algorithms.options import option
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.policies import Policy
 
-OPTIMISER = "optimiser_"  # how its arrays are called among the shared ones
-
 
 @dataclass(frozen=True)
-class A3CSettings(AsynchronousSettings):
+class A3CSettings(ActorCriticSettings, AsynchronousSettings):
     """What A3C can be told."""
-
-    step_size: float = option(1e-3, "of the optimiser", "", above=0, most=1e3)
-    optimiser: str = option("adam", "shared by all workers", "Mnih et al. 2016: rmsprop", tuple(OPTIMISERS))
-    discount: float = option(0.99, "discount per step (gamma)", "Mnih et al. 2016", above=0, most=1)
-    entropy_weight: float = option(0.01, "how much entropy is worth, per nat", "Mnih et al. 2016", least=0, most=1e3)
-    value_weight: float = option(0.5, "weight of the value function's error", "baselines: 0.5", above=0, most=1e3)
-    max_gradient_norm: float = option(
-        0.5, "longer gradients are shortened to it, policy and value each", "baselines: 0.5", above=0
-    )
 
 
 class A3C:
-    """Workers play t_max steps with the policy they pulled and push the gradient of their actor-critic loss."""
+    """Workers play t_max steps with the policy they pulled and push the gradient of the loss of both networks."""
 
     Settings = A3CSettings
-    columns = ("entropy", "value_loss", "value", "gradient_norm")
+    columns = LOGGED
     chart, chart_label = ("entropy",), "entropy (nats)"
-    presets: ClassVar[dict[str, Preset]] = {"default": Preset("small", {"steps_per_update": 2_000})}
+    presets: ClassVar[dict[str, Preset]] = {
+        "default": Preset(
+            "a gradient from 5 steps of each of a worker's 8 environments: gradients of one environment are noisier",
+            {"envs_per_worker": 8, "steps_per_update": 2_000, "step_size": 3e-3},
+            BY_ENV,
+        ),
+        "paper": Preset(
+            "as Mnih et al. 2016 ran it: a gradient from 5 steps of one environment, a shared RMSProp",
+            {"t_max": 5, "steps_per_update": 2_000, "optimiser": "rmsprop"},
+        ),
+    }
 
     def __init__(self, settings: A3CSettings, context: Context) -> None:
         self.settings, self.context = settings, context
         self.model: Any = context.policy
-        s = settings
-        self.losses = Losses(s.discount, s.entropy_weight, s.value_weight, s.max_gradient_norm)
 
     @staticmethod
     def make_policy(settings: A3CSettings, policy: Policy) -> ActorCritic:
@@ -62,10 +66,10 @@ class A3C:
         """Return the gradient of the loss at the pulled theta."""
         f = fragment
         steps = Steps(f.observations, f.actions, f.rewards, f.last, f.terminated_steps, f.final_observations)
-        g, told = actor_critic_gradient(self.model, shared["theta"], steps, self.losses)
-        return {"gradient": g}, told | {"gradient_norm": float(np.sqrt(g @ g))}
+        gradient, told = actor_critic_gradient(self.model, shared["theta"], steps, self.settings)
+        return {"gradient": gradient}, told
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:
         """Step theta with the shared optimiser."""
-        optimiser = OPTIMISERS[self.settings.optimiser]
-        descend(shared, gradient["gradient"], optimiser, self.settings.step_size, OPTIMISER)
+        s = self.settings
+        descend(shared, gradient["gradient"], OPTIMISERS[s.optimiser], s.step_size_at(now.env_steps), OPTIMISER)

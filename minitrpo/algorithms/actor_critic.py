@@ -1,4 +1,4 @@
-"""Lecture 11: actor-critic. The policy moves by log pi times advantage, the value function towards the return.
+"""Lecture 11: actor and critic. The policy moves by log pi times advantage, the value function towards the return.
 
     loss = mean over steps of  - log pi(a|s) A  - entropy_weight H(pi(.|s))  + value_weight (R - V(s))^2 / 2
 
@@ -7,13 +7,23 @@ value function are two perceptrons in one flat vector, theta = (policy, value), 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from minitrpo.optimisers import clipped_norm
+from minitrpo.algorithms.options import option
+from minitrpo.log_probability import LogProbability
+from minitrpo.optimisers import OPTIMISERS, clipped_norm
 from minitrpo.perceptron import Linearisation, Sizes, activations, count_parameters, initialise_mlp, unflatten
-from minitrpo.policies import ActFunction, Array, CategoricalPolicy, Policy, log_softmax
+from minitrpo.policies import ActFunction, Array, Policy
 from minitrpo.returns import discounted_sums
+
+BY_ENV: dict[str, dict[str, Any]] = {  # presets for single environments
+    "CartPole-v1": {"total_steps": 200_000, "anneal_steps": 200_000},
+    "Pendulum-v1": {"total_steps": 1_000_000, "discount": 0.9, "entropy_weight": 0.0, "step_size": 1e-3},
+}
+LOGGED = ("entropy", "value_loss", "value", "gradient_norm")  # what is told of a gradient
+OPTIMISER = "optimiser_"  # how an optimiser's arrays are called beside theta
 
 
 def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, terminated: Array, discount: float) -> Array:
@@ -24,28 +34,6 @@ def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, termi
     rewards = rewards.astype(float)
     rewards[last] += discount * np.where(terminated[last], 0.0, final_values)
     return discounted_sums(rewards, discount, last)
-
-
-def log_prob_slope(policy: Policy, dist_params: Array, actions: Array) -> Array:
-    """Return d log pi(a|s) / d dist_params, (N, K), state by state."""
-    if isinstance(policy, CategoricalPolicy):  # one-hot(a) - p
-        slope = -np.exp(log_softmax(dist_params))
-        slope[np.arange(len(actions)), actions] += 1.0
-        return slope
-    mean, log_std = np.split(dist_params, 2, axis=1)
-    z = (actions - mean) * np.exp(-log_std)
-    return np.concatenate([z * np.exp(-log_std), z * z - 1.0], axis=1)
-
-
-def entropy_slope(policy: Policy, dist_params: Array) -> Array:
-    """Return dH / d dist_params, (N, K), state by state."""
-    if isinstance(policy, CategoricalPolicy):  # - p (log p + H)
-        log_p = log_softmax(dist_params)
-        p = np.exp(log_p)
-        return -p * (log_p - np.sum(p * log_p, axis=1, keepdims=True))
-    slope = np.zeros_like(dist_params)
-    slope[:, dist_params.shape[1] // 2 :] = 1.0
-    return slope
 
 
 @dataclass(frozen=True)
@@ -96,13 +84,25 @@ class ActorCritic:
 
 
 @dataclass(frozen=True)
-class Losses:
-    """How much the parts of the loss weigh, and how long a gradient may be."""
+class ActorCriticSettings:
+    """What everyone can be told who moves policy and value function together."""
 
-    discount: float
-    entropy_weight: float
-    value_weight: float
-    max_norm: float  # of the policy's and of the value function's gradient, each by itself
+    discount: float = option(0.99, "discount per step (gamma)", "Mnih et al. 2016", above=0, most=1)
+    entropy_weight: float = option(0.01, "how much entropy is worth, per nat", "Mnih et al. 2016", least=0, most=1e3)
+    value_weight: float = option(0.5, "weight of the value function's error", "baselines: 0.5", above=0, most=1e3)
+    max_gradient_norm: float = option(
+        0.5, "longer gradients are shortened to it, policy's and value's each", "baselines: 0.5", above=0
+    )
+    optimiser: str = option("adam", "what makes a step of the gradient", "Mnih: rmsprop", tuple(OPTIMISERS))
+    step_size: float = option(1e-3, "the optimiser's step size", "", above=0, most=1e3)
+    anneal_steps: int = option(
+        0, "environment steps over which the step size falls to 0 in a line; 0: it never falls", "Mnih et al. 2016",
+        least=0, most=10**15,
+    )  # fmt: skip
+
+    def step_size_at(self, env_steps: int) -> float:
+        """Return the step size after so many environment steps."""
+        return self.step_size * max(0.0, 1 - env_steps / self.anneal_steps) if self.anneal_steps else self.step_size
 
 
 @dataclass(frozen=True)
@@ -118,38 +118,27 @@ class Steps:
 
 
 def actor_critic_gradient(
-    model: ActorCritic, theta: Array, steps: Steps, losses: Losses
+    model: ActorCritic, theta: Array, steps: Steps, settings: ActorCriticSettings
 ) -> tuple[Array, dict[str, float]]:
-    """Return the gradient of the loss at theta, (P,), each network's shortened to max_norm; and numbers for the log.
-
-    By hand: the slopes of the loss in what the networks say, pulled back through the networks.
-    """
-    policy, n = model.policy, len(steps.rewards)
+    """Return the gradient of the loss at theta, (P,), each network's shortened to the largest norm; and LOGGED."""
+    s, n = settings, len(steps.rewards)
     actor, critic = model.split(theta)
-    # 1. what the networks say of these steps
-    network = count_parameters(policy.sizes)  # of the actor; a Gaussian's log_std comes after it
-    at_policy = Linearisation(actor[:network], policy.sizes, steps.observations)
-    at_value = Linearisation(critic, model.value_sizes, steps.observations)
-    log_std = np.broadcast_to(actor[network:], (n, len(actor) - network))
-    dist_params = np.concatenate([at_policy.outputs, log_std], axis=1)
-    values = at_value.outputs[:, 0]
-    # 2. returns and advantages
+    # 1. what both networks say of these steps
+    at = LogProbability(model.policy, actor, steps.observations, steps.actions)
+    value = Linearisation(critic, model.value_sizes, steps.observations)
+    values = value.outputs[:, 0].copy()
+    # 2. returns and advantages: constants from here on
     final_values = model.values(theta, steps.final_observations)
-    returns = bootstrapped_returns(steps.rewards, final_values, steps.last, steps.terminated, losses.discount)
+    returns = bootstrapped_returns(steps.rewards, final_values, steps.last, steps.terminated, s.discount)
     advantages = returns - values
-    # 3. the slopes of the loss in dist_params and V
-    slope = log_prob_slope(policy, dist_params, steps.actions) * advantages[:, None]
-    slope += losses.entropy_weight * entropy_slope(policy, dist_params)
-    slope /= -n
-    value_slope = losses.value_weight / n * -advantages
-    # 4. back through the networks
-    outputs = at_policy.outputs.shape[1]
-    gradient = [at_policy.transposed_product(slope[:, :outputs]), slope[:, outputs:].sum(axis=0)]
-    value_gradient = at_value.transposed_product(value_slope[:, None])
+    # 3. back through the networks
+    ascent = at.weighted_gradient(advantages / n, s.entropy_weight / n)
+    descent = value.transposed_product((-s.value_weight / n * advantages)[:, None])
+    gradient = np.concatenate([clipped_norm(-ascent, s.max_gradient_norm), clipped_norm(descent, s.max_gradient_norm)])
     told = {
-        "entropy": float(np.mean(policy.entropy(dist_params))),
+        "entropy": float(np.mean(at.entropy)),
         "value_loss": float(np.mean(advantages**2)) / 2,
         "value": float(np.mean(values)),
+        "gradient_norm": float(np.sqrt(gradient @ gradient)),
     }
-    own = clipped_norm(np.concatenate(gradient), losses.max_norm)
-    return np.concatenate([own, clipped_norm(value_gradient, losses.max_norm)]), told
+    return gradient, told

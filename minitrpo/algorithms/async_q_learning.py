@@ -20,7 +20,7 @@ from minitrpo.algorithms.online_q_learning import (
     mean_gradient,
     told,
 )
-from minitrpo.algorithms.q_learning import n_step_q, one_step_q, sarsa
+from minitrpo.algorithms.q_learning import n_step_q, one_step_q, sarsa_one_step
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.optimisers import OPTIMISERS, initial_state
@@ -87,4 +87,4 @@ class AsynchronousOneStepQ(AsynchronousNStepQ):
 class AsynchronousSarsa(AsynchronousNStepQ):
     """One-step Sarsa without a barrier."""
 
-    targets = staticmethod(sarsa)
+    targets = staticmethod(sarsa_one_step)

@@ -14,32 +14,10 @@ from minitrpo.algorithms.epsilon_greedy import (
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning import one_step_q_targets, td_gradient, td_loss
+from minitrpo.algorithms.q_learning import q_gradient_sums
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
-from minitrpo.perceptron import Sizes, activations, unflatten
 from minitrpo.policies import Array, Policy
-
-# --- the formula
-
-
-def q_gradient_sums(
-    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, huber: float
-) -> tuple[Array, Array]:
-    """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
-
-    loss(Q(s, a; theta) - y), y = r + discount (1 - terminated) max_a' Q(s', a'; theta-); r, discount and s' may be of
-    several steps: see `multi_step`. weights (B, M) are 1, or 0 for
-    rows that do not count. Source: Mnih et al. 2015.
-    """
-    next_q = activations(unflatten(target, sizes), rows["next_observations"])[-1]
-    y = one_step_q_targets(rows["rewards"], rows["terminated"], next_q, rows["discounts"])
-    gradients, error = td_gradient(theta, sizes, rows["observations"], rows["actions"], y, weights, huber)
-    sums = [(weights * td_loss(error, huber)).sum(axis=-1), (weights * (y + error)).sum(axis=-1)]
-    return gradients, np.stack(sums, axis=-1)
-
-
-# --- the algorithm
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from minitrpo.algorithms.asynchronous import AsynchronousSettings, Moment, descend
-from minitrpo.algorithms.dqn import q_gradient_sums
 from minitrpo.algorithms.epsilon_greedy import (
     EpsilonGreedy,
     ExplorationSettings,
@@ -21,6 +20,7 @@ from minitrpo.algorithms.epsilon_greedy import (
 from minitrpo.algorithms.interface import Arrays, Context, Preset
 from minitrpo.algorithms.off_policy import MemorySettings
 from minitrpo.algorithms.options import option
+from minitrpo.algorithms.q_learning import q_gradient_sums
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay import Replay, draw, multi_step
@@ -61,7 +61,7 @@ class GorilaSettings(MemorySettings, ExplorationSettings, AsynchronousSettings):
     )
 
 
-class Gorila:
+class GorilaDQN:
     """Bundles that learn from their own memories, and what the server makes of their gradients."""
 
     Settings = GorilaSettings

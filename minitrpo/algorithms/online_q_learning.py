@@ -17,7 +17,7 @@ from minitrpo.algorithms.epsilon_greedy import (
 )
 from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning import Targets, n_step_q, one_step_q, sarsa, td_gradient, td_loss
+from minitrpo.algorithms.q_learning import Targets, n_step_q, one_step_q, sarsa_one_step, td_gradient, td_loss
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
@@ -140,7 +140,7 @@ class OneStepQ(NStepQ):
     targets = staticmethod(one_step_q)
 
 
-class Sarsa(NStepQ):
+class OneStepSarsa(NStepQ):
     """One-step Sarsa of one run."""
 
-    targets = staticmethod(sarsa)
+    targets = staticmethod(sarsa_one_step)

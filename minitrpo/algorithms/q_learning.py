@@ -9,7 +9,7 @@ import numpy as np
 
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.replay import transitions
-from minitrpo.perceptron import Linearisation, Sizes
+from minitrpo.perceptron import Linearisation, Sizes, activations, unflatten
 from minitrpo.policies import Array
 from minitrpo.returns import discounted_sums
 
@@ -64,6 +64,22 @@ def td_gradient(
     return at.transposed_product(slope), error
 
 
+def q_gradient_sums(
+    theta: Array, target: Array, sizes: Sizes, rows: dict[str, Array], weights: Array, huber: float
+) -> tuple[Array, Array]:
+    """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
+
+    loss(Q(s, a; theta) - y), y = r + discount (1 - terminated) max_a' Q(s', a'; theta-); r, discount and s' may be of
+    several steps: see `multi_step`. weights (B, M) are 1, or 0 for
+    rows that do not count. Source: Mnih et al. 2015.
+    """
+    next_q = activations(unflatten(target, sizes), rows["next_observations"])[-1]
+    y = one_step_q_targets(rows["rewards"], rows["terminated"], next_q, rows["discounts"])
+    gradients, error = td_gradient(theta, sizes, rows["observations"], rows["actions"], y, weights, huber)
+    sums = [(weights * td_loss(error, huber)).sum(axis=-1), (weights * (y + error)).sum(axis=-1)]
+    return gradients, np.stack(sums, axis=-1)
+
+
 # --- the same for a fragment: its targets (M,), and for which of its steps they are, a mask (N,) with M of them
 
 QFunction = Callable[[Array], Array]  # observations (N, D) -> Q (N, A)
@@ -84,7 +100,7 @@ def one_step_q(q: QFunction, fragment: Episodes, discount: float) -> tuple[Array
     return y, np.ones(fragment.steps, bool)
 
 
-def sarsa(q: QFunction, fragment: Episodes, discount: float) -> tuple[Array, Array]:
+def sarsa_one_step(q: QFunction, fragment: Episodes, discount: float) -> tuple[Array, Array]:
     """Return the targets with the action taken next; the last step of a fragment that was merely cut has none yet."""
     rows = transitions(fragment)
     next_q, next_actions = q(rows["next_observations"]), np.append(fragment.actions[1:], 0)

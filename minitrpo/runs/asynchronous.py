@@ -97,6 +97,22 @@ def lead_server(context: RunContext, comm: Comm, timeline: Timeline, progress: s
 
 def play_events(context: RunContext, timeline: Timeline, status: RankStatus | None, progress: str, ranks: int) -> None:
     """Play all workers in this process, with drawn delays."""
+    queue, workers, notes = make_queue(context, timeline, status)
+    shared = queue.server.shared
+    books = Books(context, shared, notes, timeline, progress, ranks, lambda: events_state(queue, workers))
+    try:
+        while not books.over:
+            queue.play()
+            books.look()
+        books.close()
+    finally:
+        books.progress.close()
+
+
+def make_queue(
+    context: RunContext, timeline: Timeline, status: RankStatus | None = None
+) -> tuple[EventQueue, list[Worker], list[str]]:
+    """Return the queue of a run, as it begins or goes on, its workers, and where its algorithm notes things."""
     choice, own = context.choice, context.choice.own
     workers = [Worker(context, number, own.workers, status, timeline) for number in range(own.workers)]
     algorithm, given = make_algorithm(choice, context.spec, None, timeline)
@@ -111,14 +127,7 @@ def play_events(context: RunContext, timeline: Timeline, status: RankStatus | No
     queue = EventQueue(server, [worker.work for worker in workers], pulled_names(choice), delay)
     if context.checkpoint:
         restore_events(queue, workers, context.checkpoint)
-    books = Books(context, shared, given.notes, timeline, progress, ranks, lambda: events_state(queue, workers))
-    try:
-        while not books.over:
-            queue.play()
-            books.look()
-        books.close()
-    finally:
-        books.progress.close()
+    return queue, workers, given.notes
 
 
 def events_state(queue: EventQueue, workers: list[Worker]) -> Arrays:
@@ -181,6 +190,8 @@ def transport_of(choice: Choice, shares_memory: bool) -> str:
     wanted, name = choice.own.transport, f"--algorithm {choice.common.algorithm}"
     allowed = getattr(choice.algorithm, "transports", TRANSPORTS)
     possible = [t for t in TRANSPORTS if t in allowed and (shares_memory or t != "window")]
+    if choice.common.record_every != 1:
+        raise BadInput(f"--record-every: {name} writes a row every --steps-per-update steps, however many updates")
     if wanted == "auto":
         wanted = possible[0] if possible else "window"
     if wanted not in allowed:

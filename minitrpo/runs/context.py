@@ -10,6 +10,7 @@ from minitrpo.parallel.comm import Comm, SerialComm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Array, Policy
+from minitrpo.runs.actor import unfinished_slots
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.settings import Choice, Settings
 
@@ -60,7 +61,6 @@ def make_algorithm(
     """
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
-    slots = s.num_envs if s.requests == "segments" else 0
     given = Context(make_policy(choice, spec), s.seed, s.steps_per_update, comm or SerialComm(), timeline)
-    context = replace(given, worker=worker, workers=workers, slots=slots)
+    context = replace(given, worker=worker, workers=workers, slots=unfinished_slots(s))
     return choice.algorithm(choice.own, context), context

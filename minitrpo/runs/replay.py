@@ -9,11 +9,13 @@ from minitrpo.experience.episodes import Episodes
 from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.runs.actor import make_collector
+from minitrpo.runs.asynchronous import make_queue
 from minitrpo.runs.barrier import Worker
 from minitrpo.runs.checkpoints import check_arrays, load
-from minitrpo.runs.context import make_algorithm
+from minitrpo.runs.context import RunContext, make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import Learner
+from minitrpo.runs.workers import ITERATION, env_steps
 
 
 def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str:
@@ -24,10 +26,10 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
     """
     choice, checkpoint = load(folder)
     if choice.asynchronous:
-        raise BadInput(
-            f"{folder.path}: {choice.common.algorithm} is asynchronous: nobody kept the parameters with which an "
-            "episode was played; its reset seed stands in failure.txt"
-        )
+        with threadpool_limits(1):
+            return _replay_events(
+                RunContext(choice, describe(choice.common.env), folder, checkpoint), episode, iteration
+            )
     spec = describe(choice.common.env)
     algorithm, given = make_algorithm(choice, spec)
     check_arrays(checkpoint, algorithm, spec, choice)
@@ -53,6 +55,28 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
             plan, request = learner.plan()
         fragments = collector.replay(request, episode)
     return _story(fragments, episode, request)
+
+
+def _replay_events(context: RunContext, episode: int, iteration: int | None) -> str:
+    """Play the event queue again from the checkpoint to the end of an iteration; raises what it raised in the run."""
+    choice = context.choice
+    if choice.own.transport != "events":
+        raise BadInput(
+            f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, and nobody kept the "
+            "parameters with which an episode was played; its reset seed stands in failure.txt"
+        )
+    queue, _, _ = make_queue(context, Timeline(SerialComm(), keep=False))
+    shared = queue.server.shared
+    first = int(shared[ITERATION][0])
+    iteration = first if iteration is None else iteration
+    if iteration < first:
+        raise BadInput(f"--iteration {iteration} lies before the checkpoint, which is of iteration {first - 1}")
+    while int(shared[ITERATION][0]) <= iteration:
+        due = env_steps(shared) + choice.common.steps_per_update
+        while env_steps(shared) < due:
+            queue.play()
+        shared[ITERATION][0] += 1
+    return f"iteration {iteration} was played again, and episode {episode} did not fail"
 
 
 def _story(fragments: Episodes, episode: int, request: Request) -> str:
