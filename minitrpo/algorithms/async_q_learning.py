@@ -41,7 +41,11 @@ class AsynchronousNStepQ:
     pulled = ("theta", "target")
     chart, chart_label = ("td_loss",), "loss (return^2)"
     presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset("an update every 16 steps of 8 environments", {"t_max": 16, "envs_per_worker": 8})
+        "default": Preset(
+            "an update every 16 steps of 8 environments",
+            {"t_max": 16, "envs_per_worker": 8},
+            {"CartPole-v1": {"total_steps": 500_000, "anneal_steps": 500_000}},
+        )
     }
 
     def __init__(self, settings: AsynchronousQSettings, context: Context) -> None:
@@ -72,7 +76,7 @@ class AsynchronousNStepQ:
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:
         """Take one step, and renew theta- if it is due by the steps of all workers."""
         s, theta = self.settings, shared["theta"]
-        descend(shared, gradient["gradient"], OPTIMISERS[s.optimiser], s.step_size, OPTIMISER)
+        descend(shared, gradient["gradient"], OPTIMISERS[s.optimiser], s.step_size_at(now.env_steps), OPTIMISER)
         theta[-1] = exploration_left(now.env_steps, s.exploration_steps)
         if now.env_steps // s.target_every > shared["renewed"][0] // s.target_every:
             shared["target"][:], shared["renewed"][:] = theta, now.env_steps

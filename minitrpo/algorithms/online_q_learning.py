@@ -32,6 +32,7 @@ class QSettings(ExplorationSettings):
 
     discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
     step_size: float = option(1e-3, "the optimiser's step size", above=0, most=10)
+    anneal_steps: int = option(0, "steps in which the step size falls to 0; 0: it stays", least=0, most=10**15)
     optimiser: str = option("adam", "what makes a step of a gradient", "Mnih et al. 2016: rmsprop", ("adam", "rmsprop"))
     huber: float = option(1e6, "errors count linearly beyond this", above=0)
     gradient_clip: float = option(1e6, "a longer gradient is shortened to this length", above=0)
@@ -41,6 +42,10 @@ class QSettings(ExplorationSettings):
         "Mnih et al. 2016: 40,000 on Atari",
         least=1,
     )
+
+    def step_size_at(self, steps: int) -> float:
+        """Return the step size after so many steps of all actors."""
+        return self.step_size * max(0.0, 1.0 - steps / self.anneal_steps) if self.anneal_steps else self.step_size
 
 
 COLUMNS = ("td_loss", "gradient_norm", "mean_q", "exploration")
@@ -82,6 +87,7 @@ class NStepQ:
         "default": Preset(
             "an update every 16 steps of 16 environments",
             {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"},
+            {"CartPole-v1": {"total_steps": 500_000, "anneal_steps": 500_000}},
         ),
     }
 
@@ -113,7 +119,7 @@ class NStepQ:
         """Take one step along everybody's gradients, and renew theta- if it is due."""
         s, sums = self.settings, batch["sums"].sum(axis=0)
         g = mean_gradient(batch["gradients"].sum(axis=0), sums, s.gradient_clip)
-        self.memory, step = OPTIMISERS[s.optimiser](self.memory, g, s.step_size)
+        self.memory, step = OPTIMISERS[s.optimiser](self.memory, g, s.step_size_at(self.steps))
         before, self.steps = self.steps, self.steps + int(sums[-1])
         self.theta = self.theta - step
         self.theta[-1] = exploration_left(self.steps, s.exploration_steps)
