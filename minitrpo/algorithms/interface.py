@@ -15,6 +15,7 @@
                     need, such as a critic; theta must stay
     assist(plan, rng)         on all other ranks while the root learns, with --learner sharded; only if it can share.
                     May return a dict of arrays, which the root's `fit` gets: found[rank]
+                    `assists_with`, if it can with one kind of --requests only: ("segments",)
     state(), restore(arrays)  a dict of arrays from which a run goes on, to the bit; `theta` is among them
 
 Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
@@ -78,6 +79,7 @@ class Context:
     total_steps: int = 0  # after which the run will end, for schedules; 0: not known
     worker: int = 0  # which of the workers an asynchronous algorithm is, of how many
     workers: int = 1
+    slots: int = 0  # with --requests segments: environments of the whole job; episode n is played in slot n % slots
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
         """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""

@@ -16,6 +16,15 @@ ALGORITHMS = {
     "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
     "actor-critic": "minitrpo.algorithms.a2c:OnlineActorCritic",
     "a2c": "minitrpo.algorithms.a2c:A2C",
+    "n-step-q": "minitrpo.algorithms.online_q_learning:NStepQ",
+    "one-step-q": "minitrpo.algorithms.online_q_learning:OneStepQ",
+    "sarsa": "minitrpo.algorithms.online_q_learning:OneStepSarsa",
+    "async-n-step-q": "minitrpo.algorithms.async_q_learning:AsynchronousNStepQ",
+    "async-one-step-q": "minitrpo.algorithms.async_q_learning:AsynchronousOneStepQ",
+    "async-sarsa": "minitrpo.algorithms.async_q_learning:AsynchronousSarsa",
+    "dqn": "minitrpo.algorithms.dqn:DQN",
+    "naf": "minitrpo.algorithms.naf:NAF",
+    "gorila": "minitrpo.algorithms.gorila:GorilaDQN",
     "a3c": "minitrpo.algorithms.a3c:A3C",
 }
 

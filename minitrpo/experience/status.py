@@ -38,9 +38,8 @@ class Doing(IntEnum):
     @property
     def call(self) -> str:
         """Return the name of the method."""
-        names = ("", "constructor", "reset", "step", "close", "MPI_Init")
-        return (
-            *names,
+        environments = ("constructor", "reset", "step", "close", "MPI_Init")
+        algorithms = (
             "constructor",
             "plan",
             "digest",
@@ -51,8 +50,8 @@ class Doing(IntEnum):
             "restore",
             "gradient",
             "apply",
-            "",
-        )[self]
+        )
+        return ("", *environments, *algorithms, "")[self]
 
     @property
     def patient(self) -> bool:

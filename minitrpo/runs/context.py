@@ -10,6 +10,7 @@ from minitrpo.parallel.comm import Comm, SerialComm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Array, Policy
+from minitrpo.runs.actor import unfinished_slots
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.settings import Choice, Settings
 
@@ -61,8 +62,8 @@ def make_algorithm(
     s = choice.common
     timeline = timeline or Timeline(SerialComm(), keep=False)
     policy, comm = make_policy(choice, spec), comm or SerialComm()
-    context = Context(policy, s.seed, s.steps_per_update, comm, timeline)
-    context = replace(context, total_steps=s.total_steps, first_states=s.first_states, worker=worker, workers=workers)
+    context = Context(policy, s.seed, s.steps_per_update, comm, timeline, worker=worker, workers=workers)
+    context = replace(context, total_steps=s.total_steps, first_states=s.first_states, slots=unfinished_slots(s))
     return choice.algorithm(choice.own, context), context
 
 

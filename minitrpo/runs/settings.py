@@ -181,4 +181,9 @@ def chosen(values: dict[str, Any]) -> Choice:
         raise BadInput(
             f"--learner sharded: {common.algorithm} has no assist(), so it cannot share its update; use --learner root"
         )
+    if common.learner == "sharded" and common.requests not in getattr(algorithm, "assists_with", (common.requests,)):
+        raise BadInput(
+            f"--learner sharded: {common.algorithm} can share its update with --requests "
+            f"{' or '.join(algorithm.assists_with)} only"
+        )
     return choice

@@ -1,0 +1,210 @@
+"""Lecture 13: normalised advantage functions (NAF), Q-learning for continuous actions (Gu et al. 2016).
+
+Q(s, u) = V(s) - 1/2 (u - mu(s))' P(s) (u - mu(s)), P = L L', L lower triangular with a positive diagonal: of all u,
+mu is the best, and V = max_u Q. The target is r + discount (1 - terminated) V(s'; theta-). One network says all three.
+Parallel (Gu et al. 2017): collectors send transitions, one trainer learns from all of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from minitrpo.algorithms.epsilon_greedy import exploration_left
+from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
+from minitrpo.algorithms.options import option
+from minitrpo.errors import BadInput
+from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.randomness import Purpose
+from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, perceptron, unflatten
+from minitrpo.policies import ActFunction, Array, GaussianPolicy, Policy
+
+LARGEST = 4.0  # of |log L_ii|, approached smoothly: exp would blow up, and what is clipped has no gradient to return by
+
+# --- the formulas: V (...), mu (..., A), L (..., A, A) for any number of axes in front
+
+
+def heads(outputs: Array, actions: int) -> tuple[Array, Array, Array]:
+    """Return V, mu in (-1, 1) and L of the network's outputs (..., 1 + A + A (A + 1) / 2)."""
+    lower = np.zeros((*outputs.shape[:-1], actions, actions), outputs.dtype)
+    rows, columns = np.tril_indices(actions)
+    lower[..., rows, columns] = outputs[..., 1 + actions :]
+    i = np.arange(actions)
+    lower[..., i, i] = np.exp(LARGEST * np.tanh(lower[..., i, i] / LARGEST))
+    return outputs[..., 0], np.tanh(outputs[..., 1 : 1 + actions]), lower
+
+
+def naf_q(value: Array, mu: Array, lower: Array, u: Array) -> Array:
+    """Return Q = V - 1/2 (u - mu)' L L' (u - mu), for actions u (..., A)."""
+    z = np.einsum("...ij,...i->...j", lower, u - mu)  # L'(u - mu)
+    return np.asarray(value - 0.5 * np.sum(z * z, axis=-1))
+
+
+def naf_slopes(outputs: Array, actions: int, u: Array) -> tuple[Array, Array]:
+    """Return Q (...) and its derivatives in the network's outputs, of their shape.
+
+    dQ/dV = 1, dQ/dmu = P (u - mu), dQ/dL_ij = -(u - mu)_i z_j with z = L'(u - mu), then through tanh and exp.
+    """
+    value, mu, lower = heads(outputs, actions)
+    apart = u - mu
+    z = np.einsum("...ij,...i->...j", lower, apart)
+    rows, columns = np.tril_indices(actions)
+    through = np.ones_like(outputs[..., 1 + actions :])
+    on, i = rows == columns, np.arange(actions)
+    bent = np.tanh(outputs[..., 1 + actions :][..., on] / LARGEST)
+    through[..., on] = lower[..., i, i] * (1.0 - bent * bent)
+    slopes = np.empty_like(outputs)
+    slopes[..., 0] = 1.0
+    slopes[..., 1 : 1 + actions] = np.einsum("...ij,...j->...i", lower, z) * (1.0 - mu * mu)
+    slopes[..., 1 + actions :] = -apart[..., rows] * z[..., columns] * through
+    return value - 0.5 * np.sum(z * z, axis=-1), slopes
+
+
+def naf_gradient_sums(
+    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, reward_scale: float
+) -> tuple[Array, Array]:
+    """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
+
+    loss = 1/2 (Q(s, u; theta) - y)^2, y = scale * r + discount (1 - terminated) V(s'; theta-). weights (B, M) are 1, or
+    0 for rows that do not count. Source: Gu et al. 2016, algorithm 1.
+    """
+    next_value = activations(unflatten(target, sizes), rows["next_observations"])[-1][..., 0]
+    y = reward_scale * rows["rewards"] + rows["discounts"] * (1.0 - rows["terminated"]) * next_value
+    at = Linearisation(theta, sizes, rows["observations"])
+    q, slopes = naf_slopes(at.outputs, rows["actions"].shape[-1], rows["actions"])
+    error = weights * (q - y)
+    sums = np.stack([0.5 * np.sum(error * error, axis=-1), np.sum(weights * q, axis=-1)], axis=-1)
+    return at.transposed_product(error[..., None] * slopes), sums
+
+
+# --- who acts
+
+
+@dataclass(frozen=True)
+class NAFPolicy:
+    """u = mu(s) + sigma * noise, kept within [-1, 1], which is what the environment's bounds are stretched to.
+
+    theta is the network's parameters and, last, how much of the exploration is left: sigma = final + (first - final) *
+    left. dist_params are mu, (N, A). What is remembered is the action as executed: the policy keeps it in bounds.
+    """
+
+    observation_size: int
+    action_size: int
+    hidden: tuple[int, ...]
+    sigmas: tuple[float, float] = (0.5, 0.1)  # at first, finally
+
+    @property
+    def noise_size(self) -> int:
+        """Return how many random numbers an action takes."""
+        return self.action_size
+
+    @property
+    def sizes(self) -> Sizes:
+        """Return the (inputs, outputs) of every layer."""
+        a = self.action_size
+        return layer_sizes(self.observation_size, self.hidden, 1 + a + a * (a + 1) // 2)
+
+    def initialise(self, rng: np.random.Generator) -> Array:
+        """Return a fresh theta (P + 1,): V = mu = 0 and P = 1, nearly, and all exploration left."""
+        return np.append(initialise_mlp(rng, self.sizes, last_gain=0.01), 1.0)
+
+    def draw_noise(self, rng: np.random.Generator, steps: int) -> Array:
+        """Return standard normal numbers (steps, A)."""
+        return rng.standard_normal((steps, self.action_size))
+
+    def act_function(self, theta: Array) -> ActFunction:
+        """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
+        layers = unflatten(theta[:-1], self.sizes)
+        sigma = self.sigmas[1] + (self.sigmas[0] - self.sigmas[1]) * theta[-1]
+
+        def act(observations: Array, noise: Array, used: int) -> Array:
+            mu = np.tanh(activations(layers, observations, used)[-1][:, 1 : 1 + self.action_size])
+            return np.clip(mu + sigma * noise, -1.0, 1.0)
+
+        return act
+
+    def distribution(self, theta: Array, observations: Array) -> Array:
+        """Return mu(s), shape (N, A), for `observations` (N, D)."""
+        return np.tanh(perceptron(theta[:-1], self.sizes, observations)[:, 1 : 1 + self.action_size])
+
+    def mode(self, dist_params: Array) -> Array:
+        """Return mu, the actions of the largest Q (N, A)."""
+        return dist_params
+
+
+# --- the algorithm
+
+
+@dataclass(frozen=True)
+class NAFSettings(ReplaySettings):
+    """What NAF can be told beside what every method with a memory can."""
+
+    reward_scale: float = option(1.0, "rewards are learned from times this", "chainerrl: 0.001", above=0)
+    first_sigma: float = option(0.5, "deviation of the actions at first; they lie in [-1, 1]", least=0, most=10)
+    final_sigma: float = option(0.1, "deviation of the actions finally", least=0, most=10)
+    exploration_steps: int = option(20_000, "steps in which the deviation goes from first to final", least=1)
+
+
+class NAF:
+    """Q, its memory, and how far exploration has gone."""
+
+    Settings = NAFSettings
+    columns = ("td_loss", "mean_q", "exploration", "updates")
+    chart, chart_label = ("td_loss",), "loss (return^2)"
+    assists_with = ("segments",)
+    presets: ClassVar[dict[str, Preset]] = {
+        "default": Preset(
+            "4 steps of 4 environments, then an update for each step",
+            {"requests": "segments", "num_envs": 4, "steps_per_update": 16, "filter": "none", "total_steps": 40_000}
+            | {"batch": 100, "replay_ratio": 1.0, "target_every": 1, "target_rate": 0.01, "replay_size": 100_000}
+            | {"gradient_clip": 1e6, "record_every": 50, "checkpoint_every": "30s"},
+            {"Pendulum-v1": {"discount": 0.98, "reward_scale": 0.1}},
+        ),
+    }
+
+    def __init__(self, settings: NAFSettings, context: Context) -> None:
+        self.settings, self.policy = settings, cast(NAFPolicy, context.policy)
+        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
+        self.core = OffPolicy(settings, context, self.policy.action_size, self.theta[:-1], self._gradient_sums)
+
+    @staticmethod
+    def make_policy(settings: NAFSettings, policy: Policy) -> Any:
+        """Return the policy that acts; BadInput for actions that can be counted."""
+        if not isinstance(policy, GaussianPolicy):
+            raise BadInput("Q is a parabola over continuous actions, and these can be counted")
+        sigmas = (settings.first_sigma, settings.final_sigma)
+        return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
+
+    def plan(self) -> Plan:
+        """Return the network that acts."""
+        return Plan(self.theta)
+
+    def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
+        """Return the transitions."""
+        return self.core.remember(fragment)
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Keep everybody's transitions and make the updates that are due."""
+        before = self.core.updates
+        loss, q = np.broadcast_to(self.core.learn(batch, rng), 2).tolist()
+        left = exploration_left(self.core.steps, self.settings.exploration_steps)
+        self.theta = np.append(self.core.theta, left)
+        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates - before}
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
+        """Make the same updates from this rank's shards."""
+        self.core.assist(rng)
+
+    def state(self) -> Arrays:
+        """Return who acts, the network, the memory."""
+        return {"theta": self.theta, **self.core.state()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned."""
+        self.theta = arrays["theta"]
+        self.core.restore(arrays)
+
+    def _gradient_sums(self, theta: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        s = self.settings
+        return naf_gradient_sums(theta, target, self.policy.sizes, rows, weights, s.reward_scale)

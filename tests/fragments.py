@@ -1,0 +1,60 @@
+"""Fragments made by hand, and a chain of states whose Q* is known: what tests of value-based methods share."""
+
+import numpy as np
+
+from minitrpo.experience.episodes import Episodes, concatenate
+
+STATES, GAMMA = 5, 0.9
+
+
+def fragment(observations, actions, rewards, final, number=0, start=0, terminated=False, truncated=False):
+    """Return one fragment from arrays."""
+    return Episodes(
+        observations=np.asarray(observations, float),
+        actions=np.asarray(actions),
+        rewards=np.asarray(rewards, float),
+        final_observations=np.asarray(final, float)[None],
+        numbers=np.array([number]),
+        lengths=np.array([len(rewards)]),
+        starts=np.array([start]),
+        terminated=np.array([terminated]),
+        truncated=np.array([truncated]),
+        returns=np.array([float(np.sum(rewards))]),
+    )
+
+
+def random_fragments(rng, lengths, size=3, actions=4):
+    """Return fragments of these lengths with random contents, one in three terminated, one in three truncated."""
+    parts = []
+    for number, n in enumerate(lengths):
+        end = rng.integers(3)
+        chosen = rng.integers(actions, size=n) if actions else rng.uniform(-1, 1, (n, 2))
+        data = rng.normal(size=(n, size)), chosen, rng.normal(size=n), rng.normal(size=size)
+        parts.append(fragment(*data, number=number, terminated=end == 1, truncated=end == 2))
+    return concatenate(parts)
+
+
+def chain_step(state, action):
+    """Return (next state, reward, terminated): left or right among 5 states; beyond the right end lies 1."""
+    if action == 1 and state == STATES - 1:
+        return state, 1.0, True
+    return min(max(state + 2 * action - 1, 0), STATES - 1), 0.0, False
+
+
+def chain_transitions():
+    """Return each of the chain's transitions as a fragment of one step, states one-hot."""
+    eye, parts = np.eye(STATES), []
+    for number, (state, action) in enumerate(np.ndindex(STATES, 2)):
+        after, reward, terminated = chain_step(state, action)
+        parts.append(fragment(eye[[state]], [action], [reward], eye[after], number=number, terminated=terminated))
+    return parts
+
+
+def chain_q():
+    """Return Q* (5, 2) of the chain, by value iteration."""
+    q = np.zeros((STATES, 2))
+    for _ in range(1000):
+        for state, action in np.ndindex(STATES, 2):
+            after, reward, terminated = chain_step(state, action)
+            q[state, action] = reward + GAMMA * (not terminated) * q[after].max()
+    return q
