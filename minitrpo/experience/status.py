@@ -38,19 +38,8 @@ class Doing(IntEnum):
     @property
     def call(self) -> str:
         """Return the name of the method."""
-        environments = ("constructor", "reset", "step", "close", "MPI_Init")
-        algorithms = (
-            "constructor",
-            "plan",
-            "digest",
-            "learn",
-            "fit",
-            "assist",
-            "state",
-            "restore",
-            "gradient",
-            "apply",
-        )
+        environments = ("constructor", "reset", "step", "close", "MPI_Init", "constructor")
+        algorithms = ("plan", "digest", "learn", "fit", "assist", "state", "restore", "gradient", "apply")
         return ("", *environments, *algorithms, "")[self]
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 from minitrpo.algorithms.interface import Context
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.experience.filters import ObservationFilter
 from minitrpo.parallel.comm import Comm, SerialComm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
@@ -15,6 +16,7 @@ from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.settings import Choice, Settings
 
 MOST_PARAMETERS = 100_000_000
+NO_CLIP = 1e100  # environments may not return more
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
         raise BadInput(f"--hidden {s.hidden} makes {size:,} parameters of {spec.id}; at most {MOST_PARAMETERS:,}")
     own = getattr(choice.algorithm, "make_policy", None)
     return own(choice.own, policy) if own else policy
+
+
+def fresh_filter(settings: Settings, spec: EnvironmentSpec) -> ObservationFilter:
+    """Return the observation filter with which a run begins; one that is not to run leaves observations as they are."""
+    clip = settings.filter_clip if settings.filter == "running" else NO_CLIP
+    return ObservationFilter.identity(spec.observation_size, clip)
 
 
 def make_algorithm(

@@ -12,12 +12,12 @@ from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.policies import Array
 from minitrpo.runs.actor import Arrays, Gathered
+from minitrpo.runs.context import fresh_filter
 from minitrpo.runs.record import Record
 from minitrpo.runs.settings import Settings
 
 MAX_STEPS = 10**12  # of one update
 UNKNOWN_LENGTH = 1_000  # steps, assumed of an episode before one has been seen and where there is no time limit
-NO_CLIP = 1e100  # environments may not return more
 OWN = "run_"  # how the house's arrays are called in a checkpoint; all others are the algorithm's
 
 
@@ -26,8 +26,7 @@ class Learner:
 
     def __init__(self, settings: Settings, spec: EnvironmentSpec, algorithm: Any, collector: Collector) -> None:
         self.settings, self.algorithm, self._collector = settings, algorithm, collector
-        clip = settings.filter_clip if settings.filter == "running" else NO_CLIP
-        self.filter = ObservationFilter.identity(spec.observation_size, clip)
+        self.filter = fresh_filter(settings, spec)
         self.mean_length = float(spec.max_episode_steps or UNKNOWN_LENGTH)
         self.iteration = 0
         self.env_steps = 0

@@ -20,7 +20,7 @@ from minitrpo.experience.status import IDLE, RankStatus
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
-from minitrpo.runs.context import RunContext, make_algorithm
+from minitrpo.runs.context import RunContext, fresh_filter, make_algorithm
 from minitrpo.runs.settings import Choice, Settings
 
 OWN = "run_"  # how the house's arrays are called among those that are shared, and that travel
@@ -35,7 +35,7 @@ def house_arrays(choice: Choice, spec: EnvironmentSpec, workers: int) -> Arrays:
 
     report: (W, 4 + 2C), sums over all gradients of a worker. seen: (W, 2 + 2D), its observations' moments, as a filter.
     """
-    nothing = ObservationFilter.identity(spec.observation_size, choice.common.filter_clip).to_vector()
+    nothing = fresh_filter(choice.common, spec).to_vector()
     return {
         REPORT: np.zeros((workers, HEAD + 2 * len(choice.algorithm.columns))),
         SEEN: np.tile(nothing, (workers, 1)),
@@ -107,10 +107,12 @@ class Worker:
         with self._timeline.span("update"):
             answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
         gradient, columns = checked(answer, self.columns)
-        nothing = ObservationFilter.identity(episodes.observations.shape[1])
+        seen = ObservationFilter.identity(episodes.observations.shape[1])
+        if self.settings.filter == "running":
+            seen = seen.merged(episodes.observations)
         return gradient | {
             REPORT: report(episodes, [columns[name] for name in self.columns]),
-            SEEN: nothing.merged(episodes.observations).to_vector(),
+            SEEN: seen.to_vector(),
         }
 
     def state(self) -> Arrays:
