@@ -44,7 +44,20 @@ def as_typed(message, **environment):
 def test_the_job_ends_and_names_the_episode(mode, ranks, tmp_path):
     env = f"failing_envs:Failing-{mode}-v0"
     out = tmp_path / "run"
-    outcome = run("train.py", "--env", env, "--out", out, "--progress", "none", *JOB, ranks=ranks, timeout=60)
+    outcome = run(
+        "train.py",
+        "--preset",
+        "episodes",
+        "--env",
+        env,
+        "--out",
+        out,
+        "--progress",
+        "none",
+        *JOB,
+        ranks=ranks,
+        timeout=60,
+    )
     assert outcome.code != 0
     said = re.findall(r"^minitrpo: rank (\d+) (.*)$", outcome.err, re.MULTILINE)
     assert len(said) == 1, outcome.err
@@ -71,17 +84,17 @@ def test_the_job_ends_and_names_the_episode(mode, ranks, tmp_path):
 SEGMENTS = ("--requests", "segments", "--num-envs", 4)
 LATER = {
     "episodes": (  # 3 of 25 steps each
-        ("--env", "failing_envs:Failing-short-raise-v0", "--steps-per-update", 75),
+        ("--preset", "episodes", "--env", "failing_envs:Failing-short-raise-v0", "--steps-per-update", 75),
         [(iteration, number) for iteration in range(1, 6) for number in range(3)],
         [(6, number) for number in range(3)],
     ),
     "segments of episodes that began after the checkpoint": (  # of 40 steps: episode 2's step 20 is its slot's step 220
-        ("--env", "failing_envs:Failing-raise-v0", *SEGMENTS, "--steps-per-update", 160),
+        ("--preset", "episodes", "--env", "failing_envs:Failing-raise-v0", *SEGMENTS, "--steps-per-update", 160),
         [(0, number) for number in range(4)],
         [(0, number) for number in range(4, 8)],
     ),
     "segments of episodes that began before it": (  # of 20 steps: the first episode's step 120
-        ("--env", "failing_envs:Failing-late-raise-v0", *SEGMENTS, "--steps-per-update", 80),
+        ("--preset", "episodes", "--env", "failing_envs:Failing-late-raise-v0", *SEGMENTS, "--steps-per-update", 80),
         [],
         [(0, number) for number in range(4)],
     ),
@@ -143,7 +156,17 @@ def test_whatever_happens_in_a_segment_is_reported_with_its_iteration(mode, tmp_
     number = next(number for number in range(4) if fails(seed, 0, number))
     job = (*SEGMENTS, "--steps-per-update", 100, "--seed", seed, "--stuck-after", 2)
     out = ("--out", tmp_path / "run", "--progress", "none", "--oversubscribe")
-    outcome = run("train.py", "--env", f"failing_envs:Failing-late-{mode}-v0", *job, *out, ranks=2, timeout=60)
+    outcome = run(
+        "train.py",
+        "--preset",
+        "episodes",
+        "--env",
+        f"failing_envs:Failing-late-{mode}-v0",
+        *job,
+        *out,
+        ranks=2,
+        timeout=60,
+    )
     assert outcome.code != 0
     assert f"episode {number} of iteration 5 (reset seed {reset_seed(seed, 0, number)})" in outcome.err
     assert f"replay.py {tmp_path / 'run'} {number} --iteration 5\n" in outcome.err
@@ -169,7 +192,7 @@ def test_a_bug_of_ours_ends_all_ranks_too(tmp_path):
     """Any exception on one rank: here the disk refuses the root's log."""
     raises = "(_ for _ in ()).throw(OSError('disk full'))"
     patch = f"from minitrpo.runs import folder; folder.RunFolder.append = lambda self, row: {raises}"
-    done = train_with(patch, "--env", "CartPole-v1", "--out", tmp_path / "run", ranks=3)
+    done = train_with(patch, "--preset", "episodes", "--env", "CartPole-v1", "--out", tmp_path / "run", ranks=3)
     assert done.returncode != 0
     assert done.stderr.count("OSError: disk full") == 1
     assert len(messages(done.stderr)) == 1
@@ -180,7 +203,7 @@ def test_a_bug_of_ours_ends_all_ranks_too(tmp_path):
 def test_a_rank_that_is_killed_while_it_learns_is_reported(ranks, tmp_path):
     """As when memory runs out: no episode is to blame, and none is named."""
     patch = "import os; from minitrpo.runs import learner; learner.Learner.learn = lambda *_: os.kill(os.getpid(), 9)"
-    done = train_with(patch, "--env", "CartPole-v1", "--out", tmp_path / "run", ranks=ranks)
+    done = train_with(patch, "--preset", "episodes", "--env", "CartPole-v1", "--out", tmp_path / "run", ranks=ranks)
     assert done.returncode != 0
     (message,) = messages(done.stderr)
     assert re.fullmatch(r"rank \d was killed or crashed outside the environments", message)
@@ -198,14 +221,23 @@ def test_a_rank_that_was_waiting_does_not_speak_for_the_one_that_died(tmp_path):
     )
     job = ("--requests", "segments", "--num-envs", 2, "--steps-per-update", 100, "--seed", next(seeds))
     out = ("--out", tmp_path / "run", "--oversubscribe")
-    done = train_with(patch, "--env", "failing_envs:Failing-slow-kill-v0", *job, *out, ranks=2)
+    done = train_with(patch, "--preset", "episodes", "--env", "failing_envs:Failing-slow-kill-v0", *job, *out, ranks=2)
     (message,) = messages(done.stderr)
     assert message.startswith("rank 0 was killed or crashed while playing")
     assert "episode 0 of iteration 1 " in message
 
 
 def test_a_module_names_the_module_that_plays_it_again(tmp_path):
-    job = ("--env", "failing_envs:Failing-raise-v0", "--out", tmp_path / "run", "--progress", "none")
+    job = (
+        "--preset",
+        "episodes",
+        "--env",
+        "failing_envs:Failing-raise-v0",
+        "--out",
+        tmp_path / "run",
+        "--progress",
+        "none",
+    )
     outcome = run("train", *job, ranks=2)
     assert f"python -m minitrpo replay {tmp_path / 'run'} " in outcome.err
     assert f"mpiexec -n 2 python -m minitrpo train --resume {tmp_path / 'run'}\n" in outcome.err
@@ -215,7 +247,17 @@ def test_a_module_names_the_module_that_plays_it_again(tmp_path):
 
 
 def test_a_good_episode_can_be_replayed(tmp_path):
-    train(tmp_path / "run", "--env", "CartPole-v1", "--total-steps", 1500, "--steps-per-update", 500)
+    train(
+        tmp_path / "run",
+        "--preset",
+        "episodes",
+        "--env",
+        "CartPole-v1",
+        "--total-steps",
+        1500,
+        "--steps-per-update",
+        500,
+    )
     replay = run("replay.py", tmp_path / "run", 0)
     assert replay.code == 0
     assert re.fullmatch(r"episode 0 of iteration \d+: (\d+) steps, return \1, terminated\n", replay.out)
@@ -228,7 +270,17 @@ def test_an_interrupted_run_says_how_to_go_on(ranks, tmp_path):
     out = tmp_path / "run"
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
-    command = [*launcher, sys.executable, str(SCRIPTS / "train.py"), "--env", "CartPole-v1", "--out", str(out)]
+    command = [
+        *launcher,
+        sys.executable,
+        str(SCRIPTS / "train.py"),
+        "--preset",
+        "episodes",
+        "--env",
+        "CartPole-v1",
+        "--out",
+        str(out),
+    ]
     process = subprocess.Popen(
         [*command, "--total-steps", "10000000"],
         env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

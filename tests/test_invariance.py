@@ -15,13 +15,13 @@ from minitrpo.runs.folder import RunFolder
 
 # A continuous task of equal episodes, a discrete one of unequal ones, and one that ends early; adapting or not.
 JOBS = {
-    "reacher": ("--env", "Reacher-v5", "--total-steps", 6000, "--steps-per-update", 1500),
+    "reacher": ("--preset", "episodes", "--env", "Reacher-v5", "--total-steps", 6000, "--steps-per-update", 1500),
     "cartpole-adapt": (
-        *("--env", "CartPole-v1", "--total-steps", 9000, "--steps-per-update", 1200),
+        *("--preset", "episodes", "--env", "CartPole-v1", "--total-steps", 9000, "--steps-per-update", 1200),
         *("--adapt", "both", "--adapt-window", 2),
     ),
     "hopper-segments": (
-        *("--env", "Hopper-v5", "--total-steps", 5000, "--steps-per-update", 1200),
+        *("--preset", "episodes", "--env", "Hopper-v5", "--total-steps", 5000, "--steps-per-update", 1200),
         *("--requests", "segments", "--num-envs", 6),
     ),
     "pendulum-paper": (
@@ -62,7 +62,18 @@ def test_the_sharded_learner_has_the_bits_of_the_root(job, tmp_path):
     [("mlp", [{"policy"}, {"policy"}, {"critic"}]), ("linear", [{"policy", "critic"}] * 3)],
 )
 def test_who_learns_what_with_the_sharded_learner(critic, phases, tmp_path):
-    job = ("--env", "Reacher-v5", "--total-steps", 2000, "--steps-per-update", 2000, "--critic", critic)
+    job = (
+        "--preset",
+        "episodes",
+        "--env",
+        "Reacher-v5",
+        "--total-steps",
+        2000,
+        "--steps-per-update",
+        2000,
+        "--critic",
+        critic,
+    )
     train(tmp_path / "run", *job, "--learner", "sharded", "--trace", ranks=3)
     spans = read_chrome_trace(tmp_path / "run" / "trace.json")
     assert [{name for name, _, _ in of_rank} & {"policy", "critic"} for of_rank in spans] == phases
@@ -78,7 +89,19 @@ def test_who_learns_what_with_the_sharded_learner(critic, phases, tmp_path):
     ],
 )
 def test_ranks_without_a_core_leave_the_work_to_the_others(more, tmp_path):
-    job = ("--env", "Reacher-v5", "--total-steps", 3000, "--steps-per-update", 1500, "--progress", "none", *more)
+    job = (
+        "--preset",
+        "episodes",
+        "--env",
+        "Reacher-v5",
+        "--total-steps",
+        3000,
+        "--steps-per-update",
+        1500,
+        "--progress",
+        "none",
+        *more,
+    )
     alone = train(tmp_path / "alone", *job)
     cores = os.sched_getaffinity(0)
     try:
@@ -114,7 +137,7 @@ def test_static_and_dynamic_pool_agree(tmp_path):
 
 @pytest.mark.slow
 def test_seeds_differ(tmp_path):
-    short = ("--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500)
+    short = ("--preset", "episodes", "--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500)
     hashes = {train(tmp_path / str(seed), *short, "--seed", seed).sha256 for seed in range(3)}
     assert len(hashes) == 3
 
@@ -132,7 +155,7 @@ def test_a_shorter_run_resumed_on_other_ranks_equals_the_whole(job, tmp_path):
 
 
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
-    job = ("--env", "Pendulum-v1", "--total-steps", 24000, "--steps-per-update", 2000)
+    job = ("--preset", "episodes", "--env", "Pendulum-v1", "--total-steps", 24000, "--steps-per-update", 2000)
     whole = train(tmp_path / "whole", *job)
     out = tmp_path / "killed"
     command = [sys.executable, str(SCRIPTS / "train.py"), *map(str, job), "--out", str(out), "--progress", "none"]
@@ -172,13 +195,13 @@ SHORT = "failing_envs:Failing-short-kill-v0"
 SEGMENTS = ("--requests", "segments", "--num-envs", 2, "--adapt", "kl", "--adapt-window", 4)
 KILLED = {
     "episodes": (
-        ("--env", SHORT, "--steps-per-update", 50, "--total-steps", 2250),
+        ("--preset", "episodes", "--env", SHORT, "--steps-per-update", 50, "--total-steps", 2250),
         23,
         [(iteration, number) for iteration in range(1, 23) for number in range(2)],
         [(23, number) for number in range(2)],
     ),
     "segments": (
-        ("--env", SHORT, "--steps-per-update", 20, "--total-steps", 900, *SEGMENTS),
+        ("--preset", "episodes", "--env", SHORT, "--steps-per-update", 20, "--total-steps", 900, *SEGMENTS),
         22,
         [(0, number) for number in range(16)],
         [(0, number) for number in (16, 17)],

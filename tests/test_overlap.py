@@ -7,13 +7,13 @@ from minitrpo.parallel.timing import read_chrome_trace
 from minitrpo.runs.folder import RunFolder
 
 JOBS = {
-    "episodes": ("--env", "Reacher-v5", "--total-steps", 4000, "--steps-per-update", 1000),
+    "episodes": ("--preset", "episodes", "--env", "Reacher-v5", "--total-steps", 4000, "--steps-per-update", 1000),
     "segments": (
-        *("--env", "Hopper-v5", "--total-steps", 3000, "--steps-per-update", 700),
+        *("--preset", "episodes", "--env", "Hopper-v5", "--total-steps", 3000, "--steps-per-update", 700),
         *("--requests", "segments", "--num-envs", 6),
     ),
     "adapting": (
-        *("--env", "CartPole-v1", "--total-steps", 5000, "--steps-per-update", 900),
+        *("--preset", "episodes", "--env", "CartPole-v1", "--total-steps", 5000, "--steps-per-update", 900),
         *("--adapt", "both", "--adapt-window", 2, "--critic", "linear"),
     ),
 }
@@ -93,7 +93,7 @@ def test_the_trace_shows_that_ranks_collect_while_the_critic_is_fitted(learner, 
 
 
 def test_a_row_of_several_updates_is_their_mean_and_resumes_exactly(tmp_path):
-    words = ("--env", "CartPole-v1", "--steps-per-update", 300, "--seed", 5)
+    words = ("--preset", "episodes", "--env", "CartPole-v1", "--steps-per-update", 300, "--seed", 5)
     one = RunFolder(tmp_path / "one")
     train(one.path, *words, "--total-steps", 2500)
     each = one.columns()

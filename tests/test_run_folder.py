@@ -32,7 +32,18 @@ def is_png(path):
 
 
 def test_files_and_last_line(tmp_path):
-    outcome = train(tmp_path / "run", "--env", "CartPole-v1", "--total-steps", 2000, "--steps-per-update", 500, ranks=2)
+    outcome = train(
+        tmp_path / "run",
+        "--preset",
+        "episodes",
+        "--env",
+        "CartPole-v1",
+        "--total-steps",
+        2000,
+        "--steps-per-update",
+        500,
+        ranks=2,
+    )
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert names == {"config.json", "metrics.csv", "checkpoint.npz", "checkpoint_before.npz", "learning_curve.png"}
     assert is_png(tmp_path / "run" / "learning_curve.png")
@@ -80,7 +91,17 @@ def test_metrics_add_up(cartpole_run):
 
 def test_trace_shows_every_rank(tmp_path):
     train(
-        tmp_path / "run", "--env", "CartPole-v1", "--total-steps", 1000, "--steps-per-update", 500, "--trace", ranks=3
+        tmp_path / "run",
+        "--preset",
+        "episodes",
+        "--env",
+        "CartPole-v1",
+        "--total-steps",
+        1000,
+        "--steps-per-update",
+        500,
+        "--trace",
+        ranks=3,
     )
     events = json.loads((tmp_path / "run" / "trace.json").read_text())["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
@@ -92,7 +113,7 @@ def test_trace_shows_every_rank(tmp_path):
 
 
 def test_idle_ranks_are_mentioned(tmp_path):
-    job = ("--env", "Pendulum-v1", "--total-steps", 800, "--steps-per-update", 400)
+    job = ("--preset", "episodes", "--env", "Pendulum-v1", "--total-steps", 800, "--steps-per-update", 400)
     outcome = train(tmp_path / "episodes", *job, ranks=3)
     assert "2 episode(s) of about 200 steps for 3 ranks: 1 rank(s) have nothing to do" in outcome.out
     assert "--requests segments" in outcome.out
@@ -101,7 +122,7 @@ def test_idle_ranks_are_mentioned(tmp_path):
 
 def test_segments_of_a_fixed_length_are_counted_as_stepped(tmp_path):
     train(
-        tmp_path / "run", "--env", "Pendulum-v1", "--requests", "segments", "--num-envs", 4,
+        tmp_path / "run", "--preset", "episodes", "--env", "Pendulum-v1", "--requests", "segments", "--num-envs", 4,
         "--total-steps", 1200, "--steps-per-update", 300, ranks=2,
     )  # fmt: skip
     columns = RunFolder(tmp_path / "run").columns()
@@ -113,7 +134,7 @@ def test_segments_of_a_fixed_length_are_counted_as_stepped(tmp_path):
 
 def test_a_run_in_which_no_episode_ended_says_so(tmp_path):
     segments = ("--requests", "segments", "--num-envs", 2, "--total-steps", 300, "--steps-per-update", 100)
-    outcome = train(tmp_path / "run", "--env", "Pendulum-v1", *segments)
+    outcome = train(tmp_path / "run", "--preset", "episodes", "--env", "Pendulum-v1", *segments)
     assert "no episode ended" in outcome.out
     assert outcome.err == ""
     assert is_png(tmp_path / "run" / "learning_curve.png")
@@ -122,7 +143,18 @@ def test_a_run_in_which_no_episode_ended_says_so(tmp_path):
 
 def test_default_folders_are_numbered_and_never_reused(tmp_path):
     for number in (1, 2):
-        outcome = run("train.py", "--env", "CartPole-v1", "--total-steps", 200, "--steps-per-update", 200, cwd=tmp_path)
+        outcome = run(
+            "train.py",
+            "--preset",
+            "episodes",
+            "--env",
+            "CartPole-v1",
+            "--total-steps",
+            200,
+            "--steps-per-update",
+            200,
+            cwd=tmp_path,
+        )
         assert outcome.code == 0, outcome.err
         assert (tmp_path / "runs" / f"CartPole-v1-seed0-{number:02d}" / "metrics.csv").exists()
 
@@ -239,7 +271,9 @@ def test_watch_writes_a_film(cartpole_run):
 
 
 def test_watch_draws_mujoco_or_says_the_cure(tmp_path):
-    train(tmp_path / "run", "--env", "Reacher-v5", "--total-steps", 500, "--steps-per-update", 500)
+    train(
+        tmp_path / "run", "--preset", "episodes", "--env", "Reacher-v5", "--total-steps", 500, "--steps-per-update", 500
+    )
     outcome = run("watch.py", tmp_path / "run", "--frames", 3, "--pictures", 2)
     if outcome.code == 0:
         assert is_png(tmp_path / "run" / "filmstrip.png")

@@ -32,12 +32,11 @@ def refused(*words):
 
 
 @pytest.mark.parametrize("env", TUNED)
-def test_the_tuned_preset_knows_the_environment(env):
+def test_the_default_preset_knows_the_environment(env):
     assert env in gymnasium.registry
-    assert settings_of("--env", env, "--preset", "tuned") == {
-        **DEFAULTS, "env": env, **PRESETS["tuned"].values, **TUNED[env]
-    }  # fmt: skip
-    assert settings_of("--env", env) == {**DEFAULTS, "env": env}  # not unless it is asked for
+    strong = {**DEFAULTS, "env": env, **PRESETS["default"].values, **TUNED[env]}
+    assert settings_of("--env", env) == settings_of("--env", env, "--preset", "tuned") == strong
+    assert settings_of("--env", env, "--preset", "episodes") == {**DEFAULTS, "env": env}  # what each option says
 
 
 def test_a_word_on_the_command_line_beats_the_preset():
@@ -52,7 +51,7 @@ def test_an_environment_without_a_tuning_of_its_own_gets_what_all_get():
 
 
 def test_presets_name_settings_and_make_sense():
-    assert set(presets(algorithm_of("trpo"))) == {"default", "paper", "tuned"}
+    assert set(presets(algorithm_of("trpo"))) == {"default", "episodes", "paper", "tuned"}
     for preset in presets(algorithm_of("trpo")).values():
         assert preset.text
         for values in ({}, *preset.by_env.values()):
@@ -115,7 +114,7 @@ def test_a_resumed_run_is_the_recorded_one():
 
 CHANGES = {
     "total_steps": 7, "pool": "static", "envs_per_rank": 3, "physics": "gymnasium", "learner": "sharded",
-    "checkpoint_every": "20",
+    "checkpoint_every": "20", "overlap": "no",
 }  # fmt: skip
 
 
