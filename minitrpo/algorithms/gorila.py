@@ -71,7 +71,7 @@ class GorilaDQN:
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "each bundle takes 8 steps and pushes a gradient towards targets that look 8 steps ahead",
-            {"t_max": 8, "envs_per_worker": 1, "filter": "none", "max_staleness": 20, "outlier": 5.0}
+            {"t_max": 8, "envs_per_worker": 1, "max_staleness": 20, "outlier": 5.0}
             | {"n_step": 8, "batch": 128, "replay_size": 20_000, "exploration_steps": 10_000, "total_steps": 100_000}
             | {"steps_per_update": 1_000, "checkpoint_every": "30s"},
         ),

@@ -152,9 +152,9 @@ class OneStepSarsa(NStepQ):
     targets = staticmethod(sarsa_one_step)
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "an update every 8 steps of 16 environments, and long exploration: one step ahead news travels slowly",
-            {"requests": "segments", "steps_per_update": 128, "record_every": 10, "checkpoint_every": "30s"}
-            | {"exploration_steps": 100_000, "target_every": 2_000, "step_size": 5e-4},
-            {"CartPole-v1": {"total_steps": 500_000, "anneal_steps": 500_000}},
+            "an update every 16 steps of 16 environments; one step ahead, news travels slowly",
+            {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"}
+            | {"final_epsilons": "0.05"},
+            {"CartPole-v1": {"total_steps": 600_000}},
         ),
     }
