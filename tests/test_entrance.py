@@ -110,6 +110,12 @@ def test_what_would_hang_at_the_end(what, tmp_path):
             process.wait()
 
 
+def test_what_raises_at_the_end_is_one_line(tmp_path):
+    (tmp_path / "mine.py").write_text("import atexit, sys; atexit.register(sys.exit, 9)\nfrom failing_envs import *\n")
+    done = shell(f"python {SCRIPTS / 'train.py'} {' '.join(SHORT)} --env mine:CartPole-v1", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "minitrpo: something that was left for the end raised SystemExit: 9\n")
+
+
 @pytest.mark.parametrize("code", [0, 7])
 def test_a_rank_that_leaves_fails_the_job(code, tmp_path):
     """Whatever code it leaves with: that of a whole run would be a lie."""

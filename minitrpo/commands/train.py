@@ -31,8 +31,8 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> No
         seed=settings.seed,
         first_states=settings.first_states,
         run=str(context.folder.path),
-        replay=typed_command("replay", path),
-        resume=typed_command("train", "--resume", path, ranks=comm.size),
+        replay=typed_command("replay", path, here=start),
+        resume=typed_command("train", "--resume", path, ranks=comm.size, here=start),
     )
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)

@@ -60,7 +60,8 @@ class Watchdog:
     def dismiss(self) -> None:
         """Send the watchdog home: this rank ends by itself from here on."""
         if self._pipe >= 0:
-            signal.set_wakeup_fd(-1)
+            with suppress(ValueError):  # an environment's thread that ends the process
+                signal.set_wakeup_fd(-1)
             if self._hears_crashes:
                 faulthandler.disable()
             self.status.doing[0] = Doing.DISMISSED  # in case an environment closed the pipe

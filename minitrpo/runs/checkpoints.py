@@ -84,21 +84,22 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
     for name in expected:
         if not np.all(np.isfinite(checkpoint[name])):
             raise BadInput(f"the checkpoint has a {name} that is not finite: there is nothing to go on from")
-    filtered, counters = checkpoint[f"{OWN}filter"], checkpoint[f"{OWN}counters"]
-    odd = not 0 <= filtered[0] <= counters[1] or filtered[1] != choice.common.filter_clip
-    if (
-        odd
-        or np.any(filtered[2 + size :] < 0)
-        or np.any(counters < 0)
-        or counters[0] > counters[1]
-        or counters[1] > MOST_STEPS
-    ):
-        raise BadInput(f"the checkpoint has a {OWN}filter or {OWN}counters that no run has: it was changed")
     if checkpoint["theta"].dtype != np.asarray(fresh["theta"]).dtype:
         raise BadInput(f"the checkpoint has a theta of {checkpoint['theta'].dtype}: it was changed")
+    _check_own(checkpoint, choice)
+    _check_unfinished(checkpoint, spec, choice)
+
+
+def _check_own(checkpoint: dict[str, Array], choice: Choice) -> None:
+    """Raise BadInput unless the house's own numbers are such as a run with these settings writes."""
+    filtered, (iteration, steps) = checkpoint[f"{OWN}filter"], checkpoint[f"{OWN}counters"].tolist()
+    seen, clip, squares = filtered[0], filtered[1], filtered[2 + (len(filtered) - 2) // 2 :]
+    if not 0 <= seen <= steps or clip != choice.common.filter_clip or np.any(squares < 0):
+        raise BadInput(f"the checkpoint has a {OWN}filter that no run with its settings has: it was changed")
+    if not 0 <= iteration <= steps <= MOST_STEPS:
+        raise BadInput(f"the checkpoint has {OWN}counters that no run has: it was changed")
     if checkpoint[f"{OWN}mean_length"][0] < 1 or checkpoint[f"{OWN}time_s"][0] < 0:
         raise BadInput(f"the checkpoint has a {OWN}mean_length or {OWN}time_s that no run has: it was changed")
-    _check_unfinished(checkpoint, spec, choice)
 
 
 def restore_shared(fresh: dict[str, Array], own: dict[str, Array]) -> None:

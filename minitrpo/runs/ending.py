@@ -8,9 +8,11 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from minitrpo.errors import told
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.voice import say
 from minitrpo.parallel.watchdog import LINGER, Watchdog
 
 EXIT = os._exit  # the real one
@@ -47,6 +49,7 @@ def depart(code: int) -> NoReturn:
     Not by returning: Python would wait for every thread, and for the `__del__` of every environment.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that was asked for is done
+    sys.unraisablehook = _tell  # of what is called here without a caller
     _finalise_mpi()
     deadline = threading.Timer(LINGER, _exit, (code,))
     deadline.daemon = True
@@ -74,6 +77,10 @@ def _exit(code: int) -> NoReturn:
     with suppress(AttributeError, OSError, TypeError):  # a system on which this process has no such function
         ctypes.CDLL(None).exit(code)
     EXIT(code)
+
+
+def _tell(unraisable: Any) -> None:
+    say(f"minitrpo: something that was left for the end raised {told(unraisable.exc_value)}")
 
 
 def _flush() -> None:

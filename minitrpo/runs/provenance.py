@@ -56,13 +56,17 @@ def program(name: str) -> str:
     return f"{name}.py" if _is_script(name) else f"minitrpo {name}"
 
 
-def command(name: str, *arguments: str, ranks: int = 1) -> str:
-    """Return how a command of ours is typed from here, as a script if this program is one, else as python -m."""
+def command(name: str, *arguments: str, ranks: int = 1, here: Path | None = None) -> str:
+    """Return how a command of ours is typed, as a script if this program is one, else as python -m.
+
+    here: the folder in which it is typed and this program was, by default the present one.
+    """
     running = next((own for own in ("train", "speedup", "watch", "replay") if _is_script(own)), None)
     if running is None:
         words = ["python", "-m", "minitrpo", name]
     else:
-        folder = os.path.dirname(sys.argv[0]) or "."  # as it was typed: an environment may have gone elsewhere
+        here = here or Path.cwd()
+        folder = os.path.relpath((here / sys.argv[0]).parent, here)
         words = ["python", os.path.join(folder, f"{name}.py")]
     return on_ranks(ranks, shlex.join([*words, *arguments]))
 
