@@ -81,5 +81,5 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
 def cartpole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short run that several tests look at."""
     folder = tmp_path_factory.mktemp("runs") / "cartpole"
-    train(folder, "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
+    train(folder, "--preset", "episodes", "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
     return folder

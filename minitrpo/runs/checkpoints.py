@@ -9,6 +9,7 @@ from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.policies import Array
 from minitrpo.runs.actor import unfinished_slots
+from minitrpo.runs.context import fresh_filter
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import OWN
 from minitrpo.runs.settings import Choice, chosen
@@ -58,10 +59,8 @@ def iteration_of(checkpoint: dict[str, Array]) -> int:
 def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, and its arrays fit the environment."""
     fresh = algorithm.state()
-    size = spec.observation_size
-    expected = {name: (array.shape, array.dtype.kind) for name, array in (("theta", np.asarray(fresh["theta"])),)}
-    expected |= {f"{OWN}filter": ((2 + 2 * size,), "f"), f"{OWN}counters": ((2,), "i")}
-    expected |= {f"{OWN}mean_length": ((1,), "f"), f"{OWN}time_s": ((1,), "f")}
+    theta = np.asarray(fresh["theta"])
+    expected = {"theta": (theta.shape, theta.dtype.kind), **_house_arrays(spec)}
     for name, (shape, kind) in expected.items():
         array = checkpoint.get(name, np.zeros(0))
         if array.shape != shape or array.dtype.kind != kind:
@@ -84,17 +83,24 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
     for name in expected:
         if not np.all(np.isfinite(checkpoint[name])):
             raise BadInput(f"the checkpoint has a {name} that is not finite: there is nothing to go on from")
-    if checkpoint["theta"].dtype != np.asarray(fresh["theta"]).dtype:
+    if checkpoint["theta"].dtype != theta.dtype:
         raise BadInput(f"the checkpoint has a theta of {checkpoint['theta'].dtype}: it was changed")
-    _check_own(checkpoint, choice)
+    _check_own(checkpoint, fresh_filter(choice.common, spec).clip)
     _check_unfinished(checkpoint, spec, choice)
 
 
-def _check_own(checkpoint: dict[str, Array], choice: Choice) -> None:
-    """Raise BadInput unless the house's own numbers are such as a run with these settings writes."""
+def _house_arrays(spec: EnvironmentSpec) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return shape and kind of what every checkpoint has beside the algorithm's arrays."""
+    shapes = {"filter": ((2 + 2 * spec.observation_size,), "f"), "counters": ((2,), "i")}
+    shapes |= {"mean_length": ((1,), "f"), "time_s": ((1,), "f")}
+    return {OWN + name: shape for name, shape in shapes.items()}
+
+
+def _check_own(checkpoint: dict[str, Array], own_clip: float) -> None:
+    """Raise BadInput unless the house's own numbers are such as a run that clips observations there writes."""
     filtered, (iteration, steps) = checkpoint[f"{OWN}filter"], checkpoint[f"{OWN}counters"].tolist()
     seen, clip, squares = filtered[0], filtered[1], filtered[2 + (len(filtered) - 2) // 2 :]
-    if not 0 <= seen <= steps or clip != choice.common.filter_clip or np.any(squares < 0):
+    if not 0 <= seen <= steps or clip != own_clip or np.any(squares < 0):
         raise BadInput(f"the checkpoint has a {OWN}filter that no run with its settings has: it was changed")
     if not 0 <= iteration <= steps <= MOST_STEPS:
         raise BadInput(f"the checkpoint has {OWN}counters that no run has: it was changed")
