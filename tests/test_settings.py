@@ -36,7 +36,7 @@ def test_the_default_preset_knows_the_environment(env):
     assert env in gymnasium.registry
     strong = {**DEFAULTS, "env": env, **PRESETS["default"].values, **TUNED[env]}
     assert settings_of("--env", env) == settings_of("--env", env, "--preset", "tuned") == strong
-    assert settings_of("--env", env, "--preset", "episodes") == {**DEFAULTS, "env": env}  # what each option says
+    assert settings_of("--env", env, "--preset", "episodes") == {**DEFAULTS, "env": env, "overlap": "no"}
 
 
 def test_a_word_on_the_command_line_beats_the_preset():

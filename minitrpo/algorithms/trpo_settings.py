@@ -104,9 +104,18 @@ STRONG = Preset(
 PRESETS = {
     "default": STRONG,
     "tuned": STRONG,  # its name before it was the default
-    "episodes": Preset("whole episodes from a pool, a small KL, rank 0 learns: what each option says by itself"),
+    "episodes": Preset(
+        "whole episodes from a pool, rank 0 learns while the others wait: what the lectures measure", {"overlap": "no"}
+    ),
     "paper": Preset(
         "as Frans & Hafner 2016 ran it: Monte-Carlo returns, a linear critic, 20,000 steps and a small KL",
-        {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
+        {
+            "gae_lambda": 1.0,
+            "critic": "linear",
+            "steps_per_update": 20_000,
+            "max_kl": 0.001,
+            "cg_damping": 0.001,
+            "overlap": "no",
+        },
     ),
 }
