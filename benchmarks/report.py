@@ -12,10 +12,13 @@ from typing import Any
 from matplotlib import pyplot as plt
 
 from benchmarks import pictures, tables
+from benchmarks.family import lines
+from benchmarks.family_report import family_picture, family_table
 from benchmarks.record import RESULTS, machine_of, read_json
 from benchmarks.tables import Recorded
 
 README = Path(__file__).parent / "README.md"
+READMES = (README, README.parent.parent / "README.md")
 
 
 def results() -> dict[str, Any]:
@@ -23,7 +26,7 @@ def results() -> dict[str, Any]:
     paths = {name: RESULTS / f"{name}.json" for name in REPORTS}
     plain = {name: read_json(path) for name, path in paths.items() if path.exists()}
     recorded = recorded_runs()
-    return plain | ({"returns": recorded} if recorded else {})
+    return plain | ({"returns": recorded} if recorded else {}) | {"family": lines()}
 
 
 def recorded_runs() -> Recorded:
@@ -54,6 +57,7 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),
     "returns": (tables.returns, pictures.returns),
+    "family": (family_table, family_picture),
 }
 
 
@@ -78,8 +82,9 @@ def draw() -> None:
 def main() -> None:
     """Draw, and fill the README."""
     draw()
-    README.write_text(filled(README.read_text()))
-    print(README)
+    for path in READMES:
+        path.write_text(filled(path.read_text()))
+        print(path)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from minitrpo.algorithms.actor_critic import (
     Steps,
     actor_critic_gradient,
 )
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.optimisers import OPTIMISERS, initial_state
@@ -32,6 +32,7 @@ class A2C:
     Settings = ActorCriticSettings
     columns = LOGGED
     chart, chart_label = ("entropy",), "entropy (nats)"
+    design = Design("every n steps", "barrier", "samples", "root", "on-policy", "Mnih et al. 2016, with a barrier")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "5 steps of 16 environments an update",
@@ -96,6 +97,7 @@ class A2C:
 class OnlineActorCritic(A2C):
     """The same with t_max = 1: an update after every step of the environments."""
 
+    design = Design("every step", "barrier", "samples", "root", "on-policy", "Sutton & Barto 2018, section 13.5")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "one step of 16 environments an update",

@@ -15,7 +15,7 @@ from minitrpo.algorithms.actor_critic import (
     actor_critic_gradient,
 )
 from minitrpo.algorithms.asynchronous import Arrays, AsynchronousSettings, Moment, descend
-from minitrpo.algorithms.interface import Context, Preset
+from minitrpo.algorithms.interface import Context, Design, Preset
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.optimisers import OPTIMISERS, initial_state
@@ -33,6 +33,9 @@ class A3C:
     Settings = A3CSettings
     columns = LOGGED
     chart, chart_label = ("entropy",), "entropy (nats)"
+    design = Design(
+        "every n steps", "asynchronous", "gradients", "shared memory or server", "on-policy, late", "Mnih et al. 2016"
+    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "a gradient from 5 steps of each of a worker's 8 environments: gradients of one environment are noisier",

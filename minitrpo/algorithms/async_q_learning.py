@@ -11,7 +11,7 @@ import numpy as np
 
 from minitrpo.algorithms.asynchronous import AsynchronousSettings, Moment, descend
 from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy_policy, exploration_left
-from minitrpo.algorithms.interface import Arrays, Context, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Preset
 from minitrpo.algorithms.online_q_learning import (
     COLUMNS,
     OPTIMISER,
@@ -40,6 +40,9 @@ class AsynchronousNStepQ:
     columns = COLUMNS
     pulled = ("theta", "target")
     chart, chart_label = ("td_loss",), "loss (return^2)"
+    design = Design(
+        "every n steps", "asynchronous", "gradients", "shared memory or server", "on-policy, late", "Mnih et al. 2016"
+    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 8 environments",

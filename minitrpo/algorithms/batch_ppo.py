@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.batch_ppo_settings import PRESETS, BatchPPOSettings
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.samples import judged, named, samples_of, taken_over
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.continuous import MovingAverage
@@ -122,6 +122,14 @@ class BatchPPO:
     Settings = BatchPPOSettings
     columns = ("average_return", "kl", "clip_fraction", "entropy", "step_size", "explained_variance")
     chart, chart_label = ("kl",), "KL (nats)"
+    design = Design(
+        "every n steps",
+        "barrier",
+        "samples",
+        "root or two",
+        "on-policy",
+        "Schulman et al. 2017; ChainerRL",
+    )
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
     def __init__(self, settings: BatchPPOSettings, context: Context) -> None:

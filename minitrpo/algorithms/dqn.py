@@ -11,7 +11,7 @@ from minitrpo.algorithms.epsilon_greedy import (
     epsilon_greedy_policy,
     exploration_left,
 )
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning import q_gradient_sums
@@ -34,6 +34,9 @@ class DQN:
     columns = ("td_loss", "mean_q", "exploration", "updates")
     chart, chart_label = ("td_loss",), "loss (return^2)"
     assists_with = ("segments",)
+    design = Design(
+        "every n steps", "barrier", "samples", "root or all", "replay, shared or sharded", "Mnih et al. 2015"
+    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "16 steps of 4 environments, then 16 updates, towards targets that look 8 steps ahead",

@@ -17,7 +17,7 @@ from minitrpo.algorithms.epsilon_greedy import (
     epsilon_greedy_policy,
     exploration_left,
 )
-from minitrpo.algorithms.interface import Arrays, Context, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Preset
 from minitrpo.algorithms.off_policy import MemorySettings
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning import q_gradient_sums
@@ -68,6 +68,14 @@ class GorilaDQN:
     columns = ("td_loss", "mean_q", "exploration")
     chart, chart_label = ("td_loss",), "loss (return^2)"
     pulled = ("theta", "target")
+    design = Design(
+        "every n steps",
+        "asynchronous",
+        "gradients",
+        "shared memory or server",
+        "replay of each worker",
+        "Nair et al. 2015",
+    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "each bundle takes 8 steps and pushes a gradient towards targets that look 8 steps ahead",

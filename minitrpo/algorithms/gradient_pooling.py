@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.samples import fragments_of, judged, named, samples_of, taken_over
 from minitrpo.block_sums import ordered_sum
@@ -100,6 +100,7 @@ class PolicyGradient:
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
+    design = Design("batch", "barrier", "samples or gradients", "root or all", "on-policy", "Frans 2016; Williams 1992")
     presets: ClassVar[dict[str, Preset]] = {"default": Preset("many small updates", {"steps_per_update": 2_000})}
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:

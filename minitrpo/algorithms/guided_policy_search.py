@@ -23,7 +23,7 @@ import numpy as np
 
 from minitrpo.algorithms.guided_policy_search_settings import PRESETS, GuidedPolicySearchSettings
 from minitrpo.algorithms.imitation import Targets, imitate, imitated_std
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.local_policies import Samples, improved
 from minitrpo.errors import BadInput
 from minitrpo.experience.episodes import Episodes
@@ -38,6 +38,14 @@ class GuidedPolicySearch:
     Settings = GuidedPolicySearchSettings
     columns = ("cost", "expected_cost", "local_kl_limit", "eta", "local_horizon", "imitation_kl", "std")
     chart, chart_label = ("cost", "expected_cost"), "cost per step"
+    design = Design(
+        "batch",
+        "barrier",
+        "samples",
+        "root or all",
+        "on-policy, local models",
+        "Montgomery & Levine 2016",
+    )
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
     def __init__(self, settings: GuidedPolicySearchSettings, context: Context) -> None:

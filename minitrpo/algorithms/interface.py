@@ -57,6 +57,18 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Design:
+    """Where a member of the family stands: when it learns, how ranks keep step, what travels, who learns, from what."""
+
+    when: str  # batch | every n steps
+    sync: str  # barrier | asynchronous
+    travels: str  # samples | gradients
+    learns: str  # root | all ranks | server or shared memory
+    data: str  # on-policy | replay
+    source: str
+
+
+@dataclass(frozen=True)
 class Preset:
     """A named choice of settings: what it is for, its values, and what it adds for single environments."""
 

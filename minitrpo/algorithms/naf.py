@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from minitrpo.algorithms.epsilon_greedy import exploration_left
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.errors import BadInput
@@ -153,6 +153,7 @@ class NAF:
     columns = ("td_loss", "mean_q", "exploration", "updates")
     chart, chart_label = ("td_loss",), "loss (return^2)"
     assists_with = ("segments",)
+    design = Design("every n steps", "barrier", "samples", "root or all", "replay, shared or sharded", "Gu et al. 2016")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "4 steps of 4 environments, then an update for each step",

@@ -15,7 +15,7 @@ from minitrpo.algorithms.epsilon_greedy import (
     epsilon_greedy_policy,
     exploration_left,
 )
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning import Targets, n_step_q, one_step_q, sarsa_one_step, td_gradient, td_loss
 from minitrpo.experience.episodes import Episodes
@@ -83,6 +83,7 @@ class NStepQ:
     targets = staticmethod(n_step_q)
     columns = COLUMNS
     chart, chart_label = ("td_loss",), "loss (return^2)"
+    design = Design("every n steps", "barrier", "gradients", "root", "on-policy", "Mnih et al. 2016, with a barrier")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 16 environments",

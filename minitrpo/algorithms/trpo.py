@@ -6,7 +6,7 @@ import numpy as np
 
 from minitrpo.adaptive import AdaptiveState, adapt
 from minitrpo.algorithms.accepted import accepted, finite_numbers, whole, within
-from minitrpo.algorithms.interface import Arrays, Context, Plan, Preset
+from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.trpo_settings import PRESETS, TRPOSettings
 from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
 from minitrpo.experience.episodes import Episodes
@@ -28,6 +28,9 @@ class TRPO:
         *("gradient_norm", "entropy", "explained_variance"),
     )
     chart, chart_label = ("kl", "max_kl"), "KL (nats)"
+    design = Design(
+        "batch", "barrier", "samples", "root or all", "on-policy", "Frans & Hafner 2016; Schulman et al. 2015"
+    )
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
     def __init__(self, settings: TRPOSettings, context: Context) -> None:
