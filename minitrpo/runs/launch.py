@@ -32,8 +32,6 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
     watchdog = Watchdog(stuck_after)
-    watchdog.heed_interrupts()
-    signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
     try:
         with watchdog.status.at(Doing.JOINING):
             comm = connect()
@@ -51,6 +49,8 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
 def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watchdog: Watchdog) -> int:
     """Return the exit code of `work`; a failure of one rank among several does not return."""
     try:
+        watchdog.heed_interrupts()
+        signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
         with threadpool_limits(1), NoWayOut(comm, watchdog):
             if comm.rank == 0 and was_interrupted():
                 raise KeyboardInterrupt
@@ -66,6 +66,9 @@ def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watch
         if comm.size > 1:
             comm.abort(FAILED)
         return FAILED
+    finally:
+        if is_command():  # what ends is not interrupted
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
     return OK
 
 
