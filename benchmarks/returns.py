@@ -1,4 +1,4 @@
-"""Learning curves: minitrpo's tuned preset beside sb3-contrib with rl-zoo's settings, on the same environments.
+"""Learning curves: minitrpo as typed beside sb3-contrib with rl-zoo's settings, on the same environments.
 
     python -m benchmarks.returns
 
@@ -69,7 +69,7 @@ def curve_of(columns: dict[str, Any]) -> list[tuple[int, float]]:
 
 def ours(run: Run) -> None:
     """Train on one rank, as the number of ranks does not matter to the result, and record the curve."""
-    words = flags({"env": run.env, "seed": run.seed, "preset": "tuned", "total_steps": STEPS[run.env]})
+    words = flags({"env": run.env, "seed": run.seed, "total_steps": STEPS[run.env]})
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         unseen = flags({"progress": "none", "stuck_after": 3600, "out": out})  # what does not touch the result

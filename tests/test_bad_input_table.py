@@ -23,7 +23,8 @@ from minitrpo.runs.folder import CHECKPOINTS
 from minitrpo.runs.jobs import mpiexec_code
 from minitrpo.runs.settings import Settings
 
-SMALL = ("--env", "CartPole-v1", "--hidden", "4", "--critic", "linear", "--cg-iterations", "2", "--progress", "none",
+SMALL = ("--preset", "episodes",
+         "--env", "CartPole-v1", "--hidden", "4", "--critic", "linear", "--cg-iterations", "2", "--progress", "none",
          "--total-steps", "120", "--steps-per-update", "40")  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from autograd import grad
 from conftest import lasting, run, train
+from forked import forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from minitrpo.algorithms.batch_ppo import (
     watched,
 )
 from minitrpo.algorithms.interface import Context
-from minitrpo.commands.train import main
 from minitrpo.errors import BadInput
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
@@ -301,11 +301,10 @@ BAD_WORDS = ("--clip=0", "--clip=nan", "--epochs=0.5", "--minibatch=0", "--annea
 
 
 @pytest.mark.parametrize("word", BAD_WORDS)
-def test_a_command_line_that_makes_no_sense(word, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    code = main(["--algorithm", "batch-ppo", word])
-    said = capsys.readouterr().err.splitlines()
-    assert (code, len(said)) == (2, 1), said
+def test_a_command_line_that_makes_no_sense(word, tmp_path):
+    done = forked("train", "--algorithm", "batch-ppo", word, cwd=tmp_path)
+    said = done.err.splitlines()
+    assert (done.code, len(said)) == (2, 1), done
     assert word.partition("=")[0] in said[0]
     assert not any(tmp_path.iterdir())
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import lasting, run, train
+from forked import forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from minitrpo.algorithms.gradient_pooling import (
 from minitrpo.algorithms.interface import Context
 from minitrpo.algorithms.samples import fragments_of, judged, samples_of
 from minitrpo.block_sums import ordered_sum
-from minitrpo.commands.train import main
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.experience.episodes import Episodes, concatenate
@@ -265,11 +265,10 @@ BAD_WORDS = ("--travels=sums", "--critic=", "--step-size=-1", "--optimiser=newto
 
 
 @pytest.mark.parametrize("word", BAD_WORDS)
-def test_a_command_line_that_makes_no_sense(word, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    code = main(["--algorithm", "policy-gradient", word])
-    said = capsys.readouterr().err.splitlines()
-    assert (code, len(said)) == (2, 1), said
+def test_a_command_line_that_makes_no_sense(word, tmp_path):
+    done = forked("train", "--algorithm", "policy-gradient", word, cwd=tmp_path)
+    said = done.err.splitlines()
+    assert (done.code, len(said)) == (2, 1), done
     assert word.partition("=")[0] in said[0]
     assert not any(tmp_path.iterdir())
 

@@ -9,7 +9,8 @@ from forked import Forked, forked
 sys.path.append(str(TOYS))
 from hostile_envs import CASES
 
-JOB = ("--hidden", "4", "--critic", "linear", "--cg-iterations", "2", "--progress", "none", "--envs-per-rank", "2",
+JOB = ("--preset", "episodes",
+         "--hidden", "4", "--critic", "linear", "--cg-iterations", "2", "--progress", "none", "--envs-per-rank", "2",
        "--num-envs", "2", "--total-steps", "120", "--steps-per-update", "60", "--stuck-after", "1")  # fmt: skip
 PLAIN = [name for name, case in CASES.items() if not case.kind]
 

@@ -60,7 +60,19 @@ def test_the_package_is_the_wheels_own(python, tmp_path):
 
 
 def test_it_trains_watches_and_resumes_from_an_empty_folder(python, tmp_path):
-    job = ("train", "--env", "CartPole-v1", "--total-steps", 2000, "--out", "run", "--progress", "none")
+    job = (
+        "train",
+        "--preset",
+        "episodes",
+        "--env",
+        "CartPole-v1",
+        "--total-steps",
+        2000,
+        "--out",
+        "run",
+        "--progress",
+        "none",
+    )
     said = call("mpiexec", "-n", 2, python, "-m", "minitrpo", *job, cwd=tmp_path, **MPI)
     digest = re.search(r"theta sha256: [0-9a-f]{64}", said).group()
     assert '"python -m minitrpo train' in (tmp_path / "run" / "config.json").read_text().replace("mpiexec -n 2 ", "")

@@ -94,7 +94,7 @@ STRONG = Preset(
     {
         "HalfCheetah-v5": {"max_kl": 0.12, "cg_damping": 0.6},
         "Hopper-v5": {"max_kl": 0.12, "cg_damping": 0.6},
-        "Walker2d-v5": {"max_kl": 0.02},
+        "Walker2d-v5": {"max_kl": 0.04, "cg_damping": 0.3},
         "Swimmer-v5": {"discount": 0.9999},
         "Ant-v5": {"initial_log_std": -1.0, "max_kl": 0.08, "cg_damping": 0.8, **THOROUGH},
         "CartPole-v1": {"max_kl": 0.02},

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import itertools
 import json
 import os
 import zipfile
@@ -143,7 +142,7 @@ class RunFolder:
         place = self.path / "metrics.csv"
         try:
             header, *rows = list(csv.reader(place.read_text("utf-8").splitlines()))
-            known = [row for row in rows if len(row) == len(header) and float(row[0]) <= iteration]
+            known = [row for row in rows[: rows_until(rows, iteration)] if len(row) == len(header)]
             numbers, *_ = [[float(row[header.index(name)]) for row in known] for name in FIRST]
             apart = np.diff(numbers, prepend=0)
         except (OSError, ValueError, IndexError, csv.Error) as error:
@@ -155,12 +154,12 @@ class RunFolder:
                 f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
                 "it was changed; put back the file that belongs to this run"
             )
-        return len(rows) - iteration
+        return len(rows) - len(known)
 
     def forget_after(self, iteration: int) -> None:
         """Drop the rows of updates that the checkpoint of `iteration` does not know."""
         header, *lines = (self.path / "metrics.csv").read_text("utf-8").splitlines()
-        known = itertools.takewhile(lambda line: 1 <= float(line.partition(",")[0] or 0) <= iteration, lines)
+        known = lines[: rows_until([line.split(",") for line in lines], iteration)]
         write_atomically(self.path / "metrics.csv", ("\n".join([header, *known]) + "\n").encode())
 
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
@@ -195,6 +194,11 @@ class RunFolder:
         if problems:
             raise BadInput(f"{'; '.join(problems)}; there is nothing to go on from")
         return {}, ""
+
+
+def rows_until(rows: list[list[str]], iteration: int) -> int:
+    """Return how many rows of a log there are up to that of an update; 0 if it is not there."""
+    return next((i for i, row in enumerate(rows, start=1) if row and row[0] == str(iteration)), 0)
 
 
 def sha256(theta: Array) -> str:
