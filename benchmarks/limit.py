@@ -189,7 +189,9 @@ def summary(case: Case, rates: list[tuple[float, float]]) -> dict[str, Any]:
 def main() -> None:
     """Measure and write results/limit.json."""
     parser = make_parser(__doc__)
-    parser.add_argument("--env", type=names, default=",".join(TASKS), help="ids with commas (default: all of MuJoCo's)")
+    parser.add_argument(
+        "--env", type=names, default=",".join(TASKS), help="ids with commas, empty for none (default: all of MuJoCo's)"
+    )
     parser.add_argument("--envs", type=positive_numbers, default="16,32", help="numbers of environment slots")
     parser.add_argument("--steps", type=int, default=16_000, help="in one measurement, at least")
     parser.add_argument("--rounds", type=int, default=6)
@@ -199,16 +201,18 @@ def main() -> None:
     args = parser.parse_args()
     rates = defaultdict(list)
     with threadpool_limits(1):
-        cases = make_cases(args.env, args.envs, args.steps, args.learned)
+        cases = make_cases([env for env in args.env if env], args.envs, args.steps, args.learned)
         for number, case in by_turns(args.rounds, cases):
             rates[case].append(case.measure(bare_first=number % 2 == 1))
     lines = [summary(case, rates[case]) for case in cases]
     for line in lines:
         print("{environment:28} {envs:3} slots {limit:9.0f} {ours:9.0f}  {ratio:.3f}".format(**line))
     settings = {key: value for key, value in vars(args).items() if key != "env"}
-    runs = [whole_run(args.whole, args.whole_steps, args.learned, min(args.rounds, 3))] if args.whole else []
-    result = {"provenance": origin(), "settings": settings, "lines": lines, "whole": runs}
-    write_json(RESULTS / "limit.json", result)
+    if lines:
+        write_json(RESULTS / "limit.json", {"provenance": origin(), "settings": settings, "lines": lines})
+    if args.whole:
+        run = whole_run(args.whole, args.whole_steps, args.learned, min(args.rounds, 3))
+        write_json(RESULTS / "whole.json", {"provenance": origin(), "settings": settings, "lines": [run]})
 
 
 if __name__ == "__main__":

@@ -34,6 +34,17 @@ def limit(result: dict[str, Any]) -> Any:
     return figure
 
 
+def whole(result: dict[str, Any]) -> Any:
+    """Return a picture of a whole run beside its physics."""
+    [run] = result["lines"]
+    figure, axis = plt.subplots(figsize=(9, 1.8), constrained_layout=True)
+    bars = axis.barh(["physics alone", "whole run"], [run["physics_s"], run["run_s"]], color=[GREY, BLUE])
+    axis.bar_label(bars, fmt=" %.1f s")
+    axis.set_xlabel(f"seconds for {run['steps']:,} steps of {run['environment']}, all cores")
+    axis.invert_yaxis()
+    return figure
+
+
 def peers(result: dict[str, Any]) -> Any:
     """Return a picture of whole iterations beside other libraries."""
     lines, settings = result["lines"], result["settings"]

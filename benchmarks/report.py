@@ -51,6 +51,7 @@ def scaling(result: dict[str, Any]) -> str:
 
 REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "limit": (tables.limit, pictures.limit),
+    "whole": (tables.whole, pictures.whole),
     "peers": (tables.peers, pictures.peers),
     "peers_ppo": (tables.peers, pictures.peers),
     "seconds": (tables.seconds, pictures.seconds),

@@ -52,15 +52,17 @@ def limit(result: dict[str, Any]) -> str:
         "ratio": "{ratio:.2f}",
         "95 % interval": "{interval[0]:.3f} to {interval[1]:.3f}",
     }
-    return "\n\n".join([formatted(result, columns), *map(whole, result.get("whole", []))])
+    return formatted(result, columns)
 
 
-def whole(run: dict[str, Any]) -> str:
+def whole(result: dict[str, Any]) -> str:
     """Return the sentence about a whole run beside its physics."""
-    return (
+    [run] = result["lines"]
+    sentence = (
         f"A whole run as typed, {run['steps']:,} steps of {run['environment']} on all cores: {run['run_s']:.1f} s; its "
         f"physics alone, also on all: {run['physics_s']:.1f} s; {run['ratio']:.2f} times ({span(run['interval'])})."
     )
+    return f"{sentence}\n\n{made_by(result)}"
 
 
 def seconds(result: dict[str, Any]) -> str:
