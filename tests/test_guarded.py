@@ -48,7 +48,11 @@ def test_ours_forget_nothing(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("Rounding", "restore() does not bring back 'theta'"), ("Shy", "cannot be looked at: RuntimeError: do not look")],
+    [
+        ("PicklesMemory", "memory() has odd = "),
+        ("Rounding", "restore() does not bring back 'theta'"),
+        ("Shy", "cannot be looked at: RuntimeError: do not look"),
+    ],
 )
 def test_what_is_seen_before_the_run_is_refused(name, words, tmp_path):
     done = forked("train", *as_algorithm(name), cwd=tmp_path)
@@ -58,10 +62,18 @@ def test_what_is_seen_before_the_run_is_refused(name, words, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+def test_a_theta_that_becomes_of_another_kind_ends_the_run(tmp_path):
+    done = forked("train", *as_algorithm("Rounds"), cwd=tmp_path)
+    assert done.code == 1, done
+    assert "theta is float32 of shape" in done.err
+    assert "Traceback" not in done.err
+
+
 def test_a_call_that_does_not_return_ends_the_job(tmp_path, monkeypatch):
     monkeypatch.setattr(stillness, "PATIENCE", 2)
     calls = {"HangsPlan": "plan", "HangsDigest": "digest", "HangsLearn": "learn", "HangsState": "state",
-             "HangsRestore": "restore", "HangsInit": "constructor", "Busy": "learn", "Leaving": "learn"}  # fmt: skip
+             "HangsRestore": "restore", "HangsInit": "constructor", "Busy": "learn", "Leaving": "learn",
+             "HangsGradient": "gradient", "HangsApply": "apply"}  # fmt: skip
     jobs = {}
     for name in calls:
         (tmp_path / name).mkdir()

@@ -169,3 +169,10 @@ def test_bad_input_is_one_line(tmp_path):
     assert outcome.code == 2
     assert len(outcome.err.strip().splitlines()) == 1
     assert (SCRIPTS / "parallel_sgd.py").exists()
+
+
+def test_a_step_size_at_which_the_loss_is_not_finite_is_said(tmp_path):
+    outcome = run("parallel_sgd.py", "--step-size", 1e6, "--mode", "synchronous", "--out", tmp_path / "sgd")
+    assert outcome.code == 1
+    assert "--step-size 1e+06 is too large" in outcome.err
+    assert "Traceback" not in outcome.err

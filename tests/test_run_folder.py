@@ -18,6 +18,7 @@ from minitrpo.errors import BadInput
 from minitrpo.runs import plots
 from minitrpo.runs.folder import RunFolder, sha256
 from minitrpo.runs.settings import FIRST, LAST, PHASES, SECONDS, chosen
+from minitrpo.runs.video import Player, _draw
 
 COLUMNS = (*FIRST, "gain", "reason", *LAST)  # of metrics.csv, for an algorithm that adds a number and a text
 
@@ -280,3 +281,13 @@ def test_watch_draws_mujoco_or_says_the_cure(tmp_path):
     else:
         assert outcome.code == 2
         assert "MUJOCO_GL=egl" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "picture", [None, "a string", np.zeros((9, 9)), np.zeros((9, 9, 3)), np.zeros((1, 1, 3), np.uint8)]
+)
+def test_what_is_no_picture_is_refused(picture, cartpole_run, monkeypatch):
+    player = Player(RunFolder(cartpole_run), render_mode="rgb_array")
+    monkeypatch.setattr(player.env, "render", lambda: picture, raising=False)
+    with pytest.raises(BadInput, match="render\\(\\) of CartPole-v1 returned"):
+        _draw(player)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minitrpo.algorithms.options import check_options
 from minitrpo.algorithms.parallel_sgd import MODES, SGDSettings, stability_bound
-from minitrpo.errors import BadInput
+from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.parallel.comm import Comm, launched_size
 from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.parallel.shared_window import one_machine
@@ -68,6 +68,10 @@ def compare(settings: SGDSettings, modes: tuple[str, ...], out: str | None, comm
     for mode in modes:
         own = replace(settings, mode=mode)
         trace = play(own) if comm.size == 1 else run(own, comm)
+        if trace is not None and not np.all(np.isfinite(trace.loss)):
+            raise AlgorithmFailed(
+                f"the loss of --mode {mode} is not finite: --step-size {own.step_size:g} is too large"
+            )
         if trace is not None:
             traces[mode] = trace
             print(line(mode, trace), flush=True)

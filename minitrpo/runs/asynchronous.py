@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.asynchronous import TRANSPORTS, Arrays, Moment
-from minitrpo.errors import AlgorithmFailed, BadInput
+from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.experience.status import RankStatus
+from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.mailbox import Mail, MailStore, serve
-from minitrpo.parallel.parameter_server import TALLY, Arrival, ParameterServer, Rules, work_through
+from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
 from minitrpo.parallel.timing import Timeline
 from minitrpo.runs.books import Books, restored
@@ -46,7 +46,7 @@ def run_asynchronous(
     elif transport == "window" or comm.size == 1:
         share_window(context, comm, timeline, status, progress)
     elif comm.rank == 0:
-        lead_server(context, comm, timeline, progress)
+        lead_server(context, comm, timeline, status, progress)
     else:
         mail = Mail(comm)
         work_through(MailStore(mail), real_worker(context, comm.rank - 1, comm.size - 1, status, timeline).work)
@@ -59,7 +59,7 @@ def share_window(context: RunContext, comm: Comm, timeline: Timeline, status: Ra
     """Work on parameters in shared memory; the root is a worker, too, and keeps the books. One rank is alone there."""
     worker = real_worker(context, comm.rank, comm.size, status, timeline)
     window = SharedWindow(comm, starting_arrays(context, worker.algorithm, comm.size, exactly=False))
-    server = make_server(context, window.arrays, worker.algorithm, timeline)
+    server = make_server(context, window.arrays, worker.algorithm, timeline, status)
     books = None
     if comm.rank == 0:
         books = Books(context, window.arrays, worker.notes, timeline, progress, comm.size)
@@ -78,12 +78,12 @@ def share_window(context: RunContext, comm: Comm, timeline: Timeline, status: Ra
     window.free()
 
 
-def lead_server(context: RunContext, comm: Comm, timeline: Timeline, progress: str) -> None:
+def lead_server(context: RunContext, comm: Comm, timeline: Timeline, status: RankStatus | None, progress: str) -> None:
     """Serve the other ranks, on rank 0."""
     algorithm, given = make_algorithm(context.choice, context.spec, None, timeline)
     workers = comm.size - 1
     shared = starting_arrays(context, algorithm, workers, exactly=False)
-    server = make_server(context, shared, algorithm, timeline)
+    server = make_server(context, shared, algorithm, timeline, status)
     books = Books(context, shared, given.notes, timeline, progress, comm.size)
     mail = Mail(comm)
     try:
@@ -117,7 +117,7 @@ def make_queue(
     workers = [Worker(context, number, own.workers, status, timeline) for number in range(own.workers)]
     algorithm, given = make_algorithm(choice, context.spec, None, timeline)
     shared = starting_arrays(context, algorithm, own.workers, exactly=True)
-    server = make_server(context, shared, algorithm, timeline)
+    server = make_server(context, shared, algorithm, timeline, status)
 
     def delay(worker: int, clock: int) -> float:
         if own.delay_jitter == 0:
@@ -169,13 +169,17 @@ def starting_arrays(context: RunContext, algorithm: Any, workers: int, exactly: 
     return shared
 
 
-def make_server(context: RunContext, shared: Arrays, algorithm: Any, timeline: Timeline) -> ParameterServer:
+def make_server(
+    context: RunContext, shared: Arrays, algorithm: Any, timeline: Timeline, status: RankStatus | None
+) -> ParameterServer:
     """Return what decides about gradients and has the algorithm apply them."""
-    own = context.choice.own
+    own, watched = context.choice.own, status or RankStatus.private()
 
     def apply(shared: Arrays, gradient: Arrays, arrival: Arrival) -> bool | None:
         with timeline.span("update"):
-            return algorithm.apply(shared, gradient, Moment(arrival.version, env_steps(shared), arrival.staleness))
+            moment = Moment(arrival.version, env_steps(shared), arrival.staleness)
+            with watched.at(Doing.APPLYING):
+                return algorithm.apply(shared, gradient, moment)
 
     return ParameterServer(shared, apply, Rules(own.max_staleness, own.max_lead), account)
 
@@ -199,19 +203,6 @@ def transport_of(choice: Choice, shares_memory: bool) -> str:
     if wanted not in possible:
         raise BadInput("--transport window: the ranks are on several machines, which share no memory; use server")
     return str(wanted)
-
-
-def check_shared(state: Arrays, algorithm: Any) -> None:
-    """Raise AlgorithmFailed unless these can be the shared arrays of an asynchronous algorithm."""
-    missing = set(getattr(algorithm, "pulled", ("theta",))) - state.keys()
-    if missing:
-        raise AlgorithmFailed(f"pulled names {min(missing)!r}, which state() does not have")
-    odd = [name for name in state if name.startswith(TALLY)]
-    if odd:
-        raise AlgorithmFailed(f"state() has {odd[0]!r}; names that begin with {TALLY} are the run's own")
-    theta = np.asarray(state["theta"])
-    if theta.ndim != 1 or not np.all(np.isfinite(theta)):
-        raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
 
 
 def nothing() -> None:

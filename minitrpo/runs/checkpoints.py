@@ -80,7 +80,7 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
         restore_shared(fresh, own) if choice.asynchronous else algorithm.restore(own)
     except Exception as error:
         raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {told(error)}") from error
-    for name in expected:
+    for name in [*expected, *(OWN + name for name in ("report", "seen") if OWN + name in checkpoint)]:
         if not np.all(np.isfinite(checkpoint[name])):
             raise BadInput(f"the checkpoint has a {name} that is not finite: there is nothing to go on from")
     if checkpoint["theta"].dtype != theta.dtype:

@@ -94,7 +94,7 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
     watchdog.dismiss()
     resume = watchdog.job().get("resume")
-    print("\ninterrupted" + (f"; nothing is lost, to go on: {resume}" if resume else ""), flush=True)
+    print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
     if comm.size > 1:
         comm.abort(INTERRUPTED)
 

@@ -32,7 +32,8 @@ class Learner:
         self.env_steps = 0
         self._steps_wanted = settings.steps_per_update
         self._record = Record()
-        self._theta_shape = np.shape(algorithm.state()["theta"])
+        theta = np.asarray(algorithm.state()["theta"])
+        self._theta_shape, self._theta_dtype = theta.shape, theta.dtype
 
     @property
     def finished(self) -> bool:
@@ -98,8 +99,10 @@ class Learner:
 
     def _check_theta(self) -> None:
         theta = np.asarray(self.algorithm.state()["theta"])
-        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
-            what = "is not finite" if theta.shape == self._theta_shape else f"has shape {theta.shape}"
+        what = "is not finite" if not np.all(np.isfinite(theta)) else ""
+        if (theta.shape, theta.dtype) != (self._theta_shape, self._theta_dtype):
+            what = f"is {theta.dtype} of shape {theta.shape}, not {self._theta_dtype} of shape {self._theta_shape},"
+        if what:
             raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it")
 
 

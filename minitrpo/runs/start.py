@@ -15,7 +15,7 @@ from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
 from minitrpo.runs.actor import check_ranks, check_requests
-from minitrpo.runs.asynchronous import check_shared, transport_of
+from minitrpo.runs.asynchronous import transport_of
 from minitrpo.runs.carried import changed, copied
 from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded_settings
 from minitrpo.runs.command_line import Arguments
@@ -26,6 +26,7 @@ from minitrpo.runs.launch import raise_on_all
 from minitrpo.runs.learner import OWN, check_plan, checked_state
 from minitrpo.runs.provenance import provenance
 from minitrpo.runs.settings import Choice
+from minitrpo.runs.workers import check_shared
 
 
 def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | None = None) -> RunContext:

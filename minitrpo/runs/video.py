@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, shown
 from minitrpo.experience.environments import describe, make, without_stderr
 from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
@@ -74,6 +74,8 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
         total += reward
         if step % every == 0 or step == steps:
             images.append(_draw(player))
+    if len({image.shape for image in images}) > 1:
+        raise BadInput(f"render() of {player.spec.id} returned images of several sizes")
     rate = max(1.0, player.env.metadata.get("render_fps", 30) / every)
     player.env.close()
     video, strip = folder.path / "video.mp4", folder.path / "filmstrip.png"
@@ -112,8 +114,19 @@ def _following_camera(folder: RunFolder) -> dict[str, str]:
 
 
 def _draw(player: Player) -> Array:
-    with without_stderr():
-        return np.asarray(player.env.render())
+    """Return a picture, (H, W, 3) uint8; BadInput if the environment draws something else."""
+    try:
+        with without_stderr():
+            picture = player.env.render()
+    except SystemExit as error:
+        raise BadInput(f"render() of {player.spec.id} ended the process: SystemExit {error.code}") from error
+    if not (isinstance(picture, np.ndarray) and picture.ndim == 3 and picture.shape[2] == 3):
+        raise BadInput(
+            f"render() of {player.spec.id} returned {shown(picture)}; it must be an image (height, width, 3)"
+        )
+    if picture.dtype != np.uint8 or min(picture.shape[:2]) < 2:
+        raise BadInput(f"render() of {player.spec.id} returned {picture.dtype} of shape {picture.shape}, not uint8")
+    return picture
 
 
 def _bar(steps: Iterator[float], total: int) -> Any:

@@ -16,8 +16,8 @@ from minitrpo.experience.lockstep import UnfinishedEpisode
 from minitrpo.experience.physics import make_vector_env
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.experience.status import IDLE, RankStatus
-from minitrpo.parallel.parameter_server import Pulled, Tally
+from minitrpo.experience.status import IDLE, Doing, RankStatus
+from minitrpo.parallel.parameter_server import TALLY, Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.runs.context import RunContext, fresh_filter, make_algorithm
@@ -104,7 +104,7 @@ class Worker:
             self._leave()
         rng = generator(self.settings.seed, self.gradients, self.number, Purpose.UPDATE)
         self.gradients += 1
-        with self._timeline.span("update"):
+        with self._timeline.span("update"), self.rollouts.status.at(Doing.GRADIENT):
             answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
         gradient, columns = checked(answer, self.columns)
         seen = ObservationFilter.identity(episodes.observations.shape[1])
@@ -117,7 +117,7 @@ class Worker:
 
     def state(self) -> Arrays:
         """Return what this worker has of its own: its unfinished episodes, slot by slot, and its algorithm's memory."""
-        memory: Arrays = getattr(self.algorithm, "memory", dict)()
+        memory = checked_memory(self.algorithm)
         own = {MEMORY + name: array for name, array in memory.items()}
         if not self.gradients:
             return own
@@ -156,6 +156,31 @@ class Worker:
     def _leave(self) -> None:
         self._away = self._numbers()
         self.rollouts.status.numbers[:] = IDLE
+
+
+def checked_memory(algorithm: Any) -> Arrays:
+    """Return a worker's own arrays; AlgorithmFailed if a checkpoint cannot hold them."""
+    memory: Any = getattr(algorithm, "memory", dict)()
+    if not isinstance(memory, dict):
+        raise AlgorithmFailed(f"memory() must return a dict of arrays, not {type(memory).__name__}")
+    for name, array in memory.items():
+        if not isinstance(name, str) or np.asarray(array).dtype.kind not in "biufc":
+            raise AlgorithmFailed(f"memory() has {name} = {shown(array)}; it must be an array of numbers")
+    return memory
+
+
+def check_shared(state: Arrays, algorithm: Any) -> None:
+    """Raise AlgorithmFailed unless these can be the shared arrays of an asynchronous algorithm."""
+    missing = set(getattr(algorithm, "pulled", ("theta",))) - state.keys()
+    if missing:
+        raise AlgorithmFailed(f"pulled names {min(missing)!r}, which state() does not have")
+    odd = [name for name in state if name.startswith(TALLY)]
+    if odd:
+        raise AlgorithmFailed(f"state() has {odd[0]!r}; names that begin with {TALLY} are the run's own")
+    checked_memory(algorithm)
+    theta = np.asarray(state["theta"])
+    if theta.ndim != 1 or not np.all(np.isfinite(theta)):
+        raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
 
 
 def report(episodes: Episodes, columns: list[float]) -> Array:

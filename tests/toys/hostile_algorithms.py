@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent.parent.parent))
+from minitrpo.algorithms.a3c import A3C
 from mpi_scripts.own.reinforce import Reinforce
 
 
@@ -137,3 +138,30 @@ class HangsState(Reinforce):
 class HangsRestore(Reinforce):
     def restore(self, arrays):
         time.sleep(1000)
+
+
+class HangsGradient(A3C):
+    def gradient(self, shared, fragment, now, rng):
+        time.sleep(1000)
+
+
+class HangsApply(A3C):
+    def apply(self, shared, gradient, now):
+        time.sleep(1000)
+
+
+class PicklesMemory(A3C):
+    def memory(self):
+        return {"odd": np.array([{}], dtype=object)}
+
+    def remember(self, arrays):
+        pass
+
+
+class Rounds(Reinforce):
+    """Its theta becomes float32 in the first update."""
+
+    def learn(self, batch, rng):
+        columns = super().learn(batch, rng)
+        self.theta = self.theta.astype(np.float32)
+        return columns
