@@ -56,13 +56,16 @@ def limit(result: dict[str, Any]) -> str:
 
 
 def whole(result: dict[str, Any]) -> str:
-    """Return the sentence about a whole run beside its physics."""
-    [run] = result["lines"]
-    sentence = (
-        f"A whole run as typed, {run['steps']:,} steps of {run['environment']} on all cores: {run['run_s']:.1f} s; its "
-        f"physics alone, also on all: {run['physics_s']:.1f} s; {run['ratio']:.2f} times ({span(run['interval'])})."
-    )
-    return f"{sentence}\n\n{made_by(result)}"
+    """Return the table of whole runs beside their physics."""
+    columns = {
+        "environment": "{environment}",
+        "steps": "{steps:,}",
+        "physics alone, s": "{physics_s:.1f}",
+        "whole run, s": "{run_s:.1f}",
+        "times as long": "{ratio:.2f}",
+        "95 % interval": "{interval[0]:.2f} to {interval[1]:.2f}",
+    }
+    return formatted(result, columns)
 
 
 def seconds(result: dict[str, Any]) -> str:

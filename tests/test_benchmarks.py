@@ -350,4 +350,4 @@ def test_a_whole_run_is_compared_with_its_physics():
     assert whole.physics_seconds(case.open_loop, case.steps, 400) > 0
     run = whole.summary("InvertedPendulum-v5", 400, [(1.0, 2.0), (2.0, 6.0), (1.0, 2.5)])
     assert (run["physics_s"], run["run_s"], run["ratio"]) == (1.0, 2.5, 2.5)
-    assert "2.50 times" in tables.whole({"lines": [run], "provenance": record.origin()})
+    assert "| 2.50 |" in tables.whole({"lines": [run], "provenance": record.origin()})

@@ -291,7 +291,7 @@ def test_an_interrupted_run_says_how_to_go_on(ranks, tmp_path):
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert f"to go on: {'mpiexec -n 3 ' if ranks else ''}python" in said
+    assert f"to go on from the last checkpoint: {'mpiexec -n 3 ' if ranks else ''}python" in said
     assert f"--resume {out}" in said
     assert "Traceback" not in said
     assert "WARN" not in said
