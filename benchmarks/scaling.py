@@ -73,7 +73,7 @@ def run(experiment: Experiment, steps: int, updates: int) -> Array:
             runs = [side_by_side.submit(run, experiment.alone, steps, updates) for _ in range(experiment.ranks)]
             return np.concatenate([each.result() for each in runs]) / experiment.ranks
     settings = {"env": experiment.env, "learner": experiment.learner, "pool": experiment.pool}
-    words = flags({**settings, "steps_per_update": steps, "total_steps": steps * updates})
+    words = flags({"preset": "episodes", **settings, "steps_per_update": steps, "total_steps": steps * updates})
     columns = timed_run(experiment.ranks, words)
     return np.stack([columns[name] for name in SECONDS], axis=1)[1:]
 
