@@ -142,7 +142,8 @@ def test_results_of_before_are_read_as_those_of_today(tmp_path):
 
 @pytest.mark.parametrize("path", MEASUREMENTS, ids=lambda path: path.stem)
 def test_every_measurement_can_be_reported(path):
-    kind, result = path.stem.partition("_")[0], read_json(path)
+    kind = path.stem if hasattr(tables, path.stem) else path.stem.partition("_")[0]
+    result = read_json(path)
     text = getattr(tables, kind)(result)
     assert f"{machine_of(result)}; {result['provenance']['date'][:10]}" in text
     assert len(text.splitlines()) >= 4 + len(result["lines"])
