@@ -201,7 +201,7 @@ LATE = {
     "a theta of another shape": (
         "/ (norm + 1e-8)\n",
         "/ (norm + 1e-8)\n        self.theta = self.theta[1:]\n",
-        "has shape",
+        "theta is float64 of shape (4609,), not float64 of shape (4610,), after learn()",
     ),
     "a column that is an array": ('{"gradient_norm": norm}', '{"gradient_norm": g}', "holds one number or word"),
     "a digest with wrong rows": (

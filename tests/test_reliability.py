@@ -90,7 +90,7 @@ def test_the_command_to_go_on_is_right_when_it_is_copied(tmp_path):
     process.send_signal(2)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    command = shlex.split(re.search(r"to go on: (.*)$", out, re.MULTILINE).group(1))
+    command = shlex.split(re.search(r"to go on from the last checkpoint: (.*)$", out, re.MULTILINE).group(1))
     assert str(folder) in command or any(os.path.abspath(word) == str(folder) for word in command)
     assert RunFolder(folder).read_config()["settings"]["total_steps"] == 3_000_000
     assert len(RunFolder(folder).read_config()["resumed"]) == 1

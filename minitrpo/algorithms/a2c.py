@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitrpo.algorithms.accepted import accepted
 from minitrpo.algorithms.actor_critic import (
     BY_ENV,
     LOGGED,
@@ -85,13 +86,8 @@ class A2C:
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned."""
-        for name, array in self.optimiser.items():
-            saved = arrays[OPTIMISER + name]
-            if saved.shape != array.shape or not np.all(np.isfinite(saved)):
-                raise ValueError(f"{OPTIMISER}{name} of shape {saved.shape}, where finite {array.shape} is needed")
-        self.theta = arrays["theta"]
-        self.env_steps = int(arrays["env_steps"][0])
-        self.optimiser = {name: arrays[OPTIMISER + name] for name in self.optimiser}
+        optimiser = accepted(arrays, self.optimiser, OPTIMISER)
+        self.theta, self.env_steps, self.optimiser = arrays["theta"], int(arrays["env_steps"][0]), optimiser
 
 
 class OnlineActorCritic(A2C):

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitrpo.algorithms.accepted import accepted
 from minitrpo.algorithms.batch_ppo_settings import PRESETS, BatchPPOSettings
 from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
-from minitrpo.algorithms.samples import judged, named, samples_of, taken_over
+from minitrpo.algorithms.samples import judged, named, samples_of
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.continuous import MovingAverage
 from minitrpo.experience.episodes import Episodes
@@ -207,8 +208,8 @@ class BatchPPO:
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned."""
         self.theta = arrays["theta"].astype(np.float32)
-        self.memory = taken_over("optimiser_", self.memory, arrays)
-        self.critic_state = taken_over("critic_", self.critic_state, arrays)
+        self.memory = accepted(arrays, self.memory, "optimiser_")
+        self.critic_state = accepted(arrays, self.critic_state, "critic_")
         if arrays["steps"].shape != (1,) or arrays["last_returns"].shape != (WINDOW,):
             raise ValueError("steps or last_returns have another shape")
         self.steps = int(arrays["steps"][0])

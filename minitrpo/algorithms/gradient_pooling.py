@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitrpo.algorithms.accepted import accepted
 from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.samples import fragments_of, judged, named, samples_of, taken_over
+from minitrpo.algorithms.samples import fragments_of, judged, named, samples_of
 from minitrpo.block_sums import ordered_sum
 from minitrpo.critics import Critic, LinearCritic, MLPCritic
 from minitrpo.experience.episodes import Episodes
@@ -187,8 +188,8 @@ class PolicyGradient:
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned."""
         self.theta = arrays["theta"]
-        self.optimiser_state = taken_over("optimiser_", self.optimiser_state, arrays)
-        self.critic_state = taken_over("critic_", self.critic_state, arrays)
+        self.optimiser_state = accepted(arrays, self.optimiser_state, "optimiser_")
+        self.critic_state = accepted(arrays, self.critic_state, "critic_")
 
 
 def make_critic(settings: PolicyGradientSettings, policy: Policy) -> Critic | NoCritic:

@@ -10,13 +10,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from minitrpo.algorithms.epsilon_greedy import exploration_left
-from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
-from minitrpo.algorithms.off_policy import OffPolicy, ReplaySettings
+from minitrpo.algorithms.interface import Arrays, Context, Design, Preset
+from minitrpo.algorithms.off_policy import LearnsFromMemory, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.errors import BadInput
-from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.randomness import Purpose
 from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, perceptron, unflatten
 from minitrpo.policies import ActFunction, Array, GaussianPolicy, Policy
 
@@ -146,13 +143,10 @@ class NAFSettings(ReplaySettings):
     exploration_steps: int = option(20_000, "steps in which the deviation goes from first to final", least=1)
 
 
-class NAF:
+class NAF(LearnsFromMemory):
     """Q, its memory, and how far exploration has gone."""
 
     Settings = NAFSettings
-    columns = ("td_loss", "mean_q", "exploration", "updates")
-    chart, chart_label = ("td_loss",), "loss (return^2)"
-    assists_with = ("segments",)
     design = Design("every n steps", "barrier", "samples", "root or all", "replay, shared or sharded", "Gu et al. 2016")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
@@ -166,8 +160,8 @@ class NAF:
 
     def __init__(self, settings: NAFSettings, context: Context) -> None:
         self.settings, self.policy = settings, cast(NAFPolicy, context.policy)
-        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
-        self.core = OffPolicy(settings, context, self.policy.action_size, self.theta[:-1], self._gradient_sums)
+        action_size = self.policy.action_size
+        super().__init__(settings, context, action_size, self._gradient_sums, settings.exploration_steps)
 
     @staticmethod
     def make_policy(settings: NAFSettings, policy: Policy) -> Any:
@@ -176,35 +170,6 @@ class NAF:
             raise BadInput("Q is a parabola over continuous actions, and these can be counted")
         sigmas = (settings.first_sigma, settings.final_sigma)
         return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
-
-    def plan(self) -> Plan:
-        """Return the network that acts."""
-        return Plan(self.theta)
-
-    def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
-        """Return the transitions."""
-        return self.core.remember(fragment)
-
-    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Keep everybody's transitions and make the updates that are due."""
-        before = self.core.updates
-        loss, q = np.broadcast_to(self.core.learn(batch, rng), 2).tolist()
-        left = exploration_left(self.core.steps, self.settings.exploration_steps)
-        self.theta = np.append(self.core.theta, left)
-        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates - before}
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Make the same updates from this rank's shards."""
-        self.core.assist(rng)
-
-    def state(self) -> Arrays:
-        """Return who acts, the network, the memory."""
-        return {"theta": self.theta, **self.core.state()}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Take over what `state` returned."""
-        self.theta = arrays["theta"]
-        self.core.restore(arrays)
 
     def _gradient_sums(self, theta: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
         s = self.settings

@@ -12,12 +12,16 @@ root keeps a copy of every shard, for the checkpoint.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.interface import Arrays, Context
+from minitrpo.algorithms.accepted import accepted
+from minitrpo.algorithms.epsilon_greedy import exploration_left
+from minitrpo.algorithms.interface import Arrays, Context, Plan
 from minitrpo.algorithms.options import option
 from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay import Replay, draw, multi_step, updates_due
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.parallel.allreduce import ordered_allreduce
@@ -144,9 +148,56 @@ class OffPolicy:
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned; ValueError if it does not fit."""
-        for name, array in self._network().items():
-            if arrays[name].shape != array.shape or not np.all(np.isfinite(arrays[name])):
-                raise ValueError(f"{name} is not finite, or has a shape that is not {array.shape}")
-        self._take_over(arrays)
+        self._take_over(accepted(arrays, self._network()))
         self.memory.restore({name: arrays[MEMORY + name] for name in self.memory.state()})
         self._told = self.comm.size == 1
+
+
+class LearnsFromMemory:
+    """An algorithm that makes the updates of `OffPolicy`: whoever acts, and whatever the gradient of Q's error is."""
+
+    columns = ("td_loss", "mean_q", "exploration", "updates")
+    chart, chart_label = ("td_loss",), "loss (return^2)"
+    assists_with = ("segments",)
+
+    def __init__(
+        self,
+        settings: ReplaySettings,
+        context: Context,
+        action_numbers: int,
+        gradient_sums: GradientSums,
+        exploration_steps: int,
+    ) -> None:
+        """Begin; action_numbers: how many numbers an action has, 0 if it is an integer."""
+        self._exploration_steps = exploration_steps
+        self.theta = context.policy.initialise(context.generator(Purpose.POLICY))
+        self.core = OffPolicy(settings, context, action_numbers, self.theta[:-1], gradient_sums)
+
+    def plan(self) -> Plan:
+        """Return the network that acts."""
+        return Plan(self.theta)
+
+    def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
+        """Return the transitions."""
+        return self.core.remember(fragment)
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Keep everybody's transitions and make the updates that are due."""
+        before = self.core.updates
+        loss, q = np.broadcast_to(self.core.learn(batch, rng), 2).tolist()
+        left = exploration_left(self.core.steps, self._exploration_steps)
+        self.theta = np.append(self.core.theta, left)
+        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": self.core.updates - before}
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
+        """Make the same updates from this rank's shards."""
+        self.core.assist(rng)
+
+    def state(self) -> Arrays:
+        """Return who acts, the network, the memory."""
+        return {"theta": self.theta, **self.core.state()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned."""
+        self.theta = arrays["theta"]
+        self.core.restore(arrays)

@@ -1,4 +1,4 @@
-"""What algorithms that learn from samples have in common: what a fragment sends, its advantages, what is remembered."""
+"""What algorithms that learn from samples have in common: what a fragment sends, its advantages."""
 
 from typing import Protocol
 
@@ -54,14 +54,3 @@ def judged(critic: Predictor, state: Arrays, samples: Arrays, discount: float, g
 def named(prefix: str, state: Arrays) -> Arrays:
     """Return a part's arrays under names of their own, for a checkpoint that holds several parts."""
     return {prefix + name: array for name, array in state.items()}
-
-
-def taken_over(prefix: str, state: Arrays, arrays: Arrays) -> Arrays:
-    """Return a part's arrays from a checkpoint's; ValueError unless they look like `state` and are finite."""
-    found = {name: arrays[prefix + name] for name in state}
-    for name, array in found.items():
-        if array.shape != state[name].shape or array.dtype != state[name].dtype:
-            raise ValueError(f"{prefix}{name} is {array.dtype} {array.shape}, not {state[name].dtype}")
-        if not np.all(np.isfinite(array)):
-            raise ValueError(f"{prefix}{name} is not finite")
-    return found

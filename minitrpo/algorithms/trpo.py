@@ -7,13 +7,14 @@ import numpy as np
 from minitrpo.adaptive import AdaptiveState, adapt
 from minitrpo.algorithms.accepted import accepted, finite_numbers, whole, within
 from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.samples import judged, named, samples_of
 from minitrpo.algorithms.trpo_settings import PRESETS, TRPOSettings
 from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.randomness import Purpose
 from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.policies import Array, Policy
-from minitrpo.returns import explained_variance, gae, next_values, standardise
+from minitrpo.returns import explained_variance, standardise
 from minitrpo.trpo import Batch, Report, trpo_step
 
 CRITIC = "critic_"  # how the critic's arrays are called among others
@@ -63,27 +64,21 @@ class TRPO:
 
     def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
         """Return the samples: the root learns from all of them."""
-        return {
-            "observations": fragment.observations,
-            "actions": fragment.actions,
-            "rewards": fragment.rewards,
-            "timesteps": fragment.timesteps,
-            "last": fragment.last,
-            "terminated": fragment.terminated_steps,
-            "final_observations": fragment.final_observations,
-            "final_timesteps": (fragment.starts + fragment.lengths).astype(float),
-            "ended": fragment.ended,
-            "returns": fragment.returns,
-        }
+        return samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Move the policy, from everybody's samples, and adapt; see `fit` for the critic."""
         with self.context.span("advantages"):
-            advantages, value_targets, explained = self._advantages(batch)
+            s = self.settings
+            found = judged(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
+            advantages, explained = (
+                standardise(found["advantages"]),
+                explained_variance(found["values"], found["targets"]),
+            )
         samples = {name: batch[name] for name in ("observations", "actions", "timesteps")}
-        samples |= {"advantages": advantages, "value_targets": value_targets, "max_kl": np.array(self.adaptive.max_kl)}
+        samples |= {"advantages": advantages, "targets": found["targets"], "max_kl": np.array(self.adaptive.max_kl)}
         with self.context.span("exchange"):
-            self.context.comm.broadcast(samples | {CRITIC + name: array for name, array in self.critic_state.items()})
+            self.context.comm.broadcast(samples | named(CRITIC, self.critic_state))
         max_kl = self.adaptive.max_kl
         self.theta, report = self._step_policy(self.theta, samples)
         if self._fits_later and self._fits:
@@ -119,7 +114,7 @@ class TRPO:
             "theta": self.theta,
             "adaptive": np.array([rule.steps_per_update, rule.max_kl, before]),
             "adaptive_returns": np.array(rule.returns),
-            **{CRITIC + name: array for name, array in self.critic_state.items()},
+            **named(CRITIC, self.critic_state),
         }
 
     def restore(self, arrays: Arrays) -> None:
@@ -137,15 +132,6 @@ class TRPO:
         self.theta, self.critic_state = own["theta"], critic_state
         self.adaptive = AdaptiveState(whole("adaptive steps/update", steps), max_kl, returns, sums)
 
-    def _advantages(self, batch: Arrays) -> tuple[Array, Array, float]:
-        """Return standardised advantages, value targets (N,), and how much of them the previous fit explains."""
-        last, s = batch["last"], self.settings
-        values = self.critic.predict(self.critic_state, batch["observations"], batch["timesteps"])
-        final_values = self.critic.predict(self.critic_state, batch["final_observations"], batch["final_timesteps"])
-        after = next_values(values, final_values, last, batch["terminated"])
-        advantages, value_targets = gae(batch["rewards"], values, after, last, s.discount, s.gae_lambda)
-        return standardise(advantages), value_targets, explained_variance(values, value_targets)
-
     def _step_policy(self, theta: Array, samples: Arrays) -> tuple[Array, Report]:
         s = self.settings
         batch = Batch(samples["observations"], samples["actions"], samples["advantages"], self._reduction)
@@ -156,7 +142,7 @@ class TRPO:
 
     def _fit_critic(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state."""
-        observations, timesteps, targets = (samples[n] for n in ("observations", "timesteps", "value_targets"))
+        observations, timesteps, targets = (samples[n] for n in ("observations", "timesteps", "targets"))
         with self.context.span("critic"):
             return self.critic.fit(state, observations, timesteps, targets, rng, self._reduction)
 

@@ -15,7 +15,7 @@ from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.runs.command_line import RootParser, add_options
 from minitrpo.runs.entrance import command
-from minitrpo.runs.files import write_atomically
+from minitrpo.runs.files import new_folder, write_atomically
 from minitrpo.runs.launch import launch, raise_on_all
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.runs.provenance import provenance
@@ -44,26 +44,12 @@ def read(words: list[str], name: str) -> tuple[SGDSettings, tuple[str, ...], str
     return settings, (settings.mode,) if "mode" in named else MODES, out
 
 
-def new_folder(out: str | None, problem: str) -> Path:
-    """Return a new folder; BadInput if it holds something or cannot be made."""
-    free = (Path("runs") / f"sgd-{problem}-{number:02d}" for number in range(1, 10_000))
-    path = Path(out) if out else next(path for path in free if not path.exists())
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        taken = any(path.iterdir())
-    except OSError as error:
-        raise BadInput(f"cannot make {path}: {error.strerror}; choose another --out") from error
-    if taken:
-        raise BadInput(f"--out {path} exists and is not empty: choose another folder")
-    return path
-
-
 def compare(settings: SGDSettings, modes: tuple[str, ...], out: str | None, comm: Comm) -> None:
     """Do what every rank does: descend in every mode; the root reports."""
     shares_memory = one_machine(comm)
     if "hogwild" in modes and not shares_memory:
         raise BadInput("--mode hogwild: the ranks are on several machines, which share no memory")
-    made = raise_on_all(comm, lambda: new_folder(out, settings.problem) if comm.rank == 0 else None)
+    made = raise_on_all(comm, lambda: new_folder(out, f"sgd-{settings.problem}") if comm.rank == 0 else None)
     traces = {}
     for mode in modes:
         own = replace(settings, mode=mode)

@@ -17,7 +17,7 @@ from minitrpo.parallel.voice import say
 from minitrpo.runs.actor import check_ranks
 from minitrpo.runs.command_line import RootParser, parse, presets, whole
 from minitrpo.runs.entrance import command
-from minitrpo.runs.files import write_atomically
+from minitrpo.runs.files import new_folder, write_atomically
 from minitrpo.runs.jobs import JobFailed, flags
 from minitrpo.runs.plots import BLUE, COLORS, GREY, RED
 from minitrpo.runs.provenance import provenance
@@ -169,21 +169,6 @@ def draw(lines: list[dict[str, Any]], title: str, path: Path) -> None:
     plt.close(figure)
 
 
-def new_folder(args: Any) -> Path:
-    """Return a new folder for the results; BadInput if --out holds something or cannot be made."""
-    name = f"speedup-{args.env.rpartition(':')[2].replace('/', '-')}{'-weak' if args.weak else ''}"
-    free = (Path("runs") / f"{name}-{number:02d}" for number in range(1, 10_000))
-    path = Path(args.out) if args.out else next(path for path in free if not path.exists())
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        taken = any(path.iterdir())
-    except OSError as error:
-        raise BadInput(f"cannot make {path}: {error.strerror}; choose another --out") from error
-    if taken:
-        raise BadInput(f"--out {path} exists and is not empty: choose another folder")
-    return path
-
-
 def write(folder: Path, args: Any, rows: list[Row], load: tuple[float, ...]) -> None:
     """Write speedup.csv, speedup.json and speedup.png, and print the table."""
     with (folder / "speedup.csv").open("w", newline="") as file:
@@ -206,7 +191,8 @@ def main(name: str, words: list[str]) -> int:
     load = os.getloadavg()
     args = make_parser(name).parse_args(words)
     numbers = checked(args)
-    folder = new_folder(args)
+    env = args.env.rpartition(":")[2].replace("/", "-")
+    folder = new_folder(args.out, f"speedup-{env}{'-weak' if args.weak else ''}")
     if load[0] > cores() / 2:
         print(
             f"note: load average {load[0]:.1f} on {cores()} core(s): other work is running and will be in the numbers"

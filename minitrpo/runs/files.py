@@ -26,6 +26,20 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
+def new_folder(out: str | None, name: str) -> Path:
+    """Return a new folder for results: `out`, or runs/name-NN; BadInput if it holds something or cannot be made."""
+    free = (Path("runs") / f"{name}-{number:02d}" for number in range(1, 10_000))
+    path = Path(out) if out else next(path for path in free if not path.exists())
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        taken = any(path.iterdir())
+    except OSError as error:
+        raise BadInput(f"cannot make {path}: {error.strerror}; choose another --out") from error
+    if taken:
+        raise BadInput(f"--out {path} exists and is not empty: choose another folder")
+    return path
+
+
 def sync(path: Path) -> None:
     """Return when a file is on the disk."""
     with path.open("rb") as file:
