@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -9,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from minitrpo.checks.register import in_jupyter
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.episodes import Episodes, concatenate
 from minitrpo.experience.filters import ObservationFilter
@@ -43,6 +45,7 @@ __all__ = [
     "one_process",
     "play",
     "recorded",
+    "reveal",
     "temporary_runs",
     "train",
 ]
@@ -58,12 +61,37 @@ def budget(full: T, quick: T) -> T:
 
 
 def compare(what: str, guess: float | None, measured: float, unit: str = "") -> None:
-    """Print a prediction beside the measurement."""
+    """Print a prediction beside the measurement; see `reveal` for when."""
     unit = f" {unit}" if unit else ""
     if guess is None:
         print(f"{what}: no prediction was typed; measured {measured:.3g}{unit}")
     else:
         print(f"{what}: you predicted {guess:.3g}{unit}, measured {measured:.3g}{unit}")
+
+
+def reveal(guess: object, show: Callable[[], None]) -> None:
+    """Show a measurement to who has typed a guess; to who has not, a button that shows it.
+
+    guess: a number, a word, or several in a tuple, None where nothing was typed; show: prints and draws. Only a person
+    in front of Jupyter has to guess: tests, scripts and the building of the solutions see everything.
+    """
+    guesses = guess if isinstance(guess, tuple) else (guess,)
+    if not in_jupyter() or all(each is not None for each in guesses):
+        show()
+        return
+    import ipywidgets
+    from IPython.display import display
+
+    button, shown = ipywidgets.Button(description="Reveal", tooltip="show the measurement"), ipywidgets.Output()
+
+    def pressed(_: object) -> None:
+        button.close()
+        with shown:
+            show()
+
+    button.on_click(pressed)
+    text = "Type your guess in the cell above and run it and this one again, or:"
+    display(ipywidgets.VBox([ipywidgets.HBox([ipywidgets.Label(text), button]), shown]))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitrpo.checks import check, names
-from minitrpo.classroom import JobFailed, budget, compare, mpiexec, mpiexec_code, play, recorded, train
+from minitrpo.classroom import JobFailed, budget, compare, mpiexec, mpiexec_code, play, recorded, reveal, train
 
 HELLO = "from mpi4py import MPI; c = MPI.COMM_WORLD; t = c.allreduce(1); c.rank or print('ranks', t, c.size)"
 
@@ -100,3 +100,27 @@ def test_in_jupyter_a_failed_check_is_shown_and_run_all_goes_on(monkeypatch):
 
     check(names()[0], stub)
     assert "not attempted yet" in shown[1]
+
+
+def in_front_of_jupyter(monkeypatch):
+    """Pretend that a person looks on; return the list of what is displayed."""
+    shown = []
+    monkeypatch.setattr("minitrpo.classroom.in_jupyter", lambda: True)
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    return shown
+
+
+def test_a_measurement_is_shown_where_nobody_has_to_guess(capsys):
+    reveal(None, lambda: print("42"))
+    assert capsys.readouterr().out == "42\n"
+
+
+def test_a_measurement_waits_for_the_guess_or_the_button(monkeypatch, capsys):
+    shown = in_front_of_jupyter(monkeypatch)
+    reveal((3, "b"), lambda: print("42"))
+    assert (capsys.readouterr().out, shown) == ("42\n", [])
+    reveal((3, None), lambda: print("43"))
+    assert capsys.readouterr().out == ""
+    (box,) = shown
+    box.children[0].children[1].click()
+    assert "43" in capsys.readouterr().out
