@@ -1,7 +1,9 @@
 """Files that are never half written, and files of arrays that are read without running what is in them."""
 
+import hashlib
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
+
+SEAL = "run_seal"  # the checksum of a checkpoint's arrays, among them
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -80,6 +84,16 @@ def read_arrays(path: Path) -> dict[str, Array]:
     if "theta" not in arrays:
         raise ValueError("there is no theta in it")
     return arrays
+
+
+def seal(arrays: Mapping[str, Array]) -> Array:
+    """Return a checksum, (16,) bytes, of names, kinds, shapes and contents: a file that was edited has another."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays.keys() - {SEAL}):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {np.shape(arrays[name])} ".encode())
+        digest.update(array.tobytes())
+    return np.frombuffer(digest.digest(), np.uint8)
 
 
 def new_numbered(parent: Path, name: str) -> Path:
