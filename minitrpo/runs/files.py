@@ -3,8 +3,8 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,24 @@ def new_folder(out: str | None, name: str) -> Path:
     if taken:
         raise BadInput(f"--out {path} exists and is not empty: choose another folder")
     return path
+
+
+@contextmanager
+def gone_if_empty(path: Path | None) -> Iterator[None]:
+    """Remove a folder in the end if nothing was written into it, because what should have been done failed."""
+    try:
+        yield
+    finally:
+        if path is not None:
+            with suppress(OSError):  # there is something in it
+                path.rmdir()
+
+
+def unborn(path: Path) -> bool:
+    """Return whether a folder holds no more than a run leaves that was ended before it had written config.json."""
+    log, names = path / "metrics.csv", {each.name for each in path.iterdir()}
+    begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
+    return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
 
 
 def sync(path: Path) -> None:

@@ -22,6 +22,7 @@ from minitrpo.runs.files import (
     read_arrays,
     seal,
     sync,
+    unborn,
     write_atomically,
 )
 from minitrpo.runs.settings import FIRST, Choice
@@ -52,7 +53,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             folder = cls(path)
             folder.lock()
-            if any(path.iterdir()):
+            if any(path.iterdir()) and not unborn(path):
                 raise BadInput(
                     f"--out {out} exists and is not empty: choose another folder, or go on with --resume {out}"
                 )
