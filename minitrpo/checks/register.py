@@ -25,6 +25,11 @@ LECTURES = (
     "pool",
     "speedup",
     "adaptive",
+    "parameter_server",
+    "actor_critic",
+    "batch_ppo",
+    "off_policy",
+    "guided_policy_search",
 )
 
 PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"  # its own folder: that of a clone is called minitrpo, too
