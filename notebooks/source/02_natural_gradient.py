@@ -576,7 +576,7 @@ _ = hunt("fisher_vector_product", suspect)
 #
 # You have a distance between policies in nats, and you know why it can be differentiated twice where it is zero. The second
 # derivative, the Fisher matrix, turns "at most $\delta$ nats" into an ellipse, and the best step inside it is along
-# $x = F^{-1} g$, whatever the parameters are called. And you have products $F v$ for the price of a gradient or two.
+# $x = F^{-1} g$, whatever the parameters are called. And you have products $F v$ without ever writing $F$ down.
 #
 # ## Quiz
 #
@@ -660,7 +660,7 @@ plt.show()
 #   too strong. The natural step *aims* at max KL, with a parabola for a map; the printed range shows how far it overshoots.
 #   Enforcing the limit takes a look at the true KL and a way back. Frans's code of 2016 takes the full step in any
 #   case (lecture 04): strictly speaking it runs a natural gradient of fixed KL, not TRPO.
-# - *Step size and max KL are the same kind of setting* (the post tries 0.001 and 0.01 nats): yes, but on different scales.
-#   Ten times the KL is about three times the step.
+# - *Step size and max KL are the same kind of setting* (the post tries 0.001 and 0.01 nats): yes, but on different scales,
+#   as your third guess found out.
 #
 # **Next**: $x = F^{-1} g$ is what we want, and $F v$ is all we can afford. Lecture 03 gets the one from the other.
