@@ -17,8 +17,8 @@
 #
 # <!-- loop -->
 #
-# Nobody tells the learner what it should have done. It acts, and gets a number. This lecture turns such numbers into a
-# gradient: first in a game of one throw, where the right answer is known, then for a pole on a cart.
+# The learner acts, and gets a number. This lecture turns such numbers into a gradient: first in a game of one throw, where
+# the right answer is known, then for a pole on a cart.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
@@ -35,11 +35,10 @@
 
 # %% [markdown]
 # That is where the course goes: HalfCheetah, a robot of six joints, simulated by the physics engine **MuJoCo**. It is told
-# nothing but a number per step, more for running forwards and a little less for effort. We start with something smaller.
+# one number per step, more for running forwards, a little less for effort. We start smaller.
 
 # %%
 import os
-import time
 
 import autograd.numpy as np  # numpy that autograd can differentiate
 import ipywidgets
@@ -58,9 +57,8 @@ os.environ.update(SDL_VIDEODRIVER="dummy", SDL_AUDIODRIVER="dummy", PYGAME_HIDE_
 # ## A game, in eight words
 #
 # A cart on a rail carries a pole. The **environment** is the world: cart, pole and the laws of motion. At every step the
-# learner gets an **observation** $s$, chooses an **action** $a$, and receives a **reward** $r$, a number. (A *state* is all
-# that decides how the world goes on; the observation is what we are told of it. Here they are the same four numbers, and
-# we write $s$ for both.)
+# learner gets an **observation** $s$, chooses an **action** $a$, and receives a **reward** $r$, a number. (A *state* decides
+# how the world goes on; the observation is what we are told of it. Here both are the same four numbers.)
 
 # %%
 env = make("CartPole-v1")
@@ -79,8 +77,8 @@ env.close()
 #
 # The eighth word: a **policy** $\pi_\theta(a|s)$ gives the probability of each action, for each observation. Ours is a
 # small neural network; its weights are one long vector $\theta$. It draws its actions at random, and that is what makes
-# learning possible. How many steps does a fresh policy keep the pole up? **Type a prediction** and run its cell. The cell
-# after it shows the measurement to who has typed one.
+# learning possible. How many steps does a fresh policy keep the pole up? **Type a prediction** and run its cell; the cell
+# after it then shows the measurement.
 
 # %% prediction="yes"
 guess_steps = 10  # steps the pole stays up, on average
@@ -119,8 +117,8 @@ def show_fresh():
 reveal(guess_steps, show_fresh)
 
 # %% [markdown]
-# (Here and in all lectures, code that only plays or draws is folded away: click on its three dots to see it.
-# `budget(6000, 1500)` is 6000 for you, and 1500 when the course tests itself.)
+# (Code that only plays or draws is folded away: click on its dots. `budget(6000, 1500)` is 6000 for you, and 1500 when the
+# course tests itself.)
 #
 # The goal in one line: find $\theta$ with the largest **expected return**
 # $J(\theta) = \mathbb{E}_{\tau \sim \pi_\theta}[R(\tau)]$. Climbing needs $\nabla_\theta J$. But $R$ came out of a world we
@@ -142,8 +140,8 @@ reveal(guess_steps, show_fresh)
 # %% exercise="gaussian_log_prob"
 
 # %% [markdown]
-# Stuck? `hint("gaussian_log_prob", 1)`, then 2, then 3. Whatever happens, the rest of the notebook runs:
-# `mine.gaussian_log_prob` is your function once its check has passed, and the package's until then.
+# Stuck? `hint("gaussian_log_prob", 1)`, then 2, then 3. The notebook runs in any case: `mine.gaussian_log_prob` is your
+# function once its check has passed, and the package's until then.
 #
 # ## One throw
 #
@@ -159,8 +157,8 @@ reveal(guess_steps, show_fresh)
 # = \int \pi_\theta(a) \, \nabla_\theta \log \pi_\theta(a) \, r(a) \, da
 # = \mathbb{E}\left[ \nabla_\theta \log \pi_\theta(a) \; r(a) \right].$$
 #
-# On the right stands an expectation over actions the policy takes anyway: a mean over throws estimates it. The reward is
-# only *multiplied*, never differentiated. The vector $\psi = \nabla_\theta \log \pi_\theta(a|s)$ is called the **score**. It
+# On the right stands a mean over actions the policy takes anyway: throws estimate it. The reward is only *multiplied*, never
+# differentiated. The vector $\psi = \nabla_\theta \log \pi_\theta(a|s)$ is called the **score**. It
 # points to where this action becomes more probable. Reward says how far to follow it.
 #
 # You write the function, autograd takes the slope: `grad(f)(theta)` is the gradient of `f`, a function that returns one
@@ -269,11 +267,11 @@ plt.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Orange: weak throws (left) push the mean down, strong ones push it up, and the small difference between two large numbers
-# is the gradient. Blue: weak throws were worse than usual, strong ones mostly better, and *both* push up.
+# Orange: weak throws push the mean down, strong ones up, and the small difference between two large numbers is the gradient.
+# Blue: weak throws were worse than usual, strong ones mostly better, and *both* push up.
 #
-# "Unbiased" is a claim one can test. Take many batches of ten throws, estimate the slope from each, and compare the mean of
-# the estimates with the exact 4: a $z$ (difference over its standard error) beyond 4 is no accident. Here are five baselines:
+# "Unbiased" can be tested. Take many batches of ten throws, estimate the slope from each, and compare their mean with the
+# exact 4: a $z$ (difference over its standard error) beyond 4 is no accident. Here are five baselines:
 #
 # | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|
@@ -365,9 +363,9 @@ reveal((guess_throws, guess_b), show_parabola)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# A parabola. Its bottom lies at $\mathbb{E}[|\psi|^2 r] \,/\, \mathbb{E}[|\psi|^2]$: a mean reward, too, in which throws count
-# by their squared score. Strong and weak throws count most, and they pay less than usual: hence a number below 15. The plain
-# mean is not the best baseline, but close to it, and it needs no scores.
+# A parabola. Its bottom lies at $\mathbb{E}[|\psi|^2 r] \,/\, \mathbb{E}[|\psi|^2]$: a mean, too, in which throws count by
+# their squared score. The extreme throws count most, and they pay less than usual: hence a number below 15. The plain mean is
+# not the best baseline, but close to it.
 #
 # </details>
 #
@@ -378,11 +376,10 @@ reveal((guess_throws, guess_b), show_parabola)
 # $$\log p(\tau) = \log p(s_0) + \sum_t \big[ \log \pi_\theta(a_t|s_t) + \log p(s_{t+1}|s_t, a_t) \big]$$
 #
 # The world's own probabilities do not contain $\theta$: their gradient is 0, and **nobody needs to know them**. What is left
-# is the sum of the scores, so $\nabla J = \mathbb{E}[\sum_t \psi_t \, R(\tau)]$. Collect trajectories, compute each return,
-# take $(\sum_t \psi_t)(R(\tau) - b)$, add the mean to $\theta$: that is the loop of the Berkeley slides.
+# is the sum of the scores, so $\nabla J = \mathbb{E}[\sum_t \psi_t \, R(\tau)]$.
 #
-# But this blames and praises every action for the *whole* return, including what was paid before it. Take a term
-# $\psi_t \, r_k$ with $k < t$. Given all that has happened up to $s_t$, the reward $r_k$ is a known number, and the mean of
+# But this praises every action for the *whole* return, including what was paid before it. Take a term $\psi_t \, r_k$ with
+# $k < t$. Given all that has happened up to $s_t$, the reward $r_k$ is a known number, and the mean of
 # $\psi_t$ over the actions possible in $s_t$ is 0 (the mean score, for the second time). So the term has expectation 0 and
 # only adds noise. Leave all of them out, and the weight of step $t$ is its **reward-to-go** $\sum_{k \ge t} r_k$.
 #
@@ -390,8 +387,8 @@ reveal((guess_throws, guess_b), show_parabola)
 # with a **discount** $\gamma$ such as 0.99. That trades a little bias for less noise; with $\gamma = 1$ all count alike.
 #
 # Episodes lie one after the other in flat arrays, and a mask `last` marks the last step of each. With
-# $y_t = x_t + \gamma \, y_{t+1}$ (here $x$ are rewards), one walk from the end to the beginning is enough. At a border, start
-# afresh.
+# $G_t = r_t + \gamma \, G_{t+1}$ (the docstring says $y$ for $G$ and $x$ for $r$), one walk from the end to the beginning is
+# enough. At a border, start afresh.
 #
 # ### Exercise 3: `discounted_sums`
 
@@ -467,7 +464,7 @@ reveal(guess_ratio, show_variances)
 # <details><summary>After your guess: what it means</summary>
 #
 # The same expectation (as far as these episodes can tell: look at $z$), and a much narrower distribution. Variance is paid
-# in episodes: a ratio of six would mean six times as much playing for the same accuracy, or six times as many processors.
+# in episodes: a ratio of six would mean six times as much playing for the same accuracy.
 #
 # </details>
 #
@@ -476,15 +473,14 @@ reveal(guess_ratio, show_variances)
 # Two endings look alike and are not. The pole falls: the episode **terminated**, nothing more can be earned, and the
 # reward-to-go of the last step is its own reward. Or 500 steps are over, CartPole's time limit: the episode was
 # **truncated**, the pole still stands, and a game that went on would pay $0.99 + 0.99^2 + \dots = 99$ more (at
-# $\gamma = 0.99$). Booking 0 for that future tells the policy that the last steps were bad. An environment therefore returns
-# two flags, and the package never merges them into one `done`. Today we have no estimate of the future and accept the
-# error; lecture 05a learns one.
+# $\gamma = 0.99$). Booking 0 for that future tells the policy that the last steps were bad. So there are two flags, never
+# merged into one `done`. Today we have no estimate of the future and accept the error; lecture 05a learns one.
 #
 # ## Learning
 #
-# Everything is there. Play, weigh, climb, and play *again*: a gradient holds for the policy that played, so after each
-# step the old experience is worthless (one says **on-policy**). We also divide the advantages by their standard deviation,
-# so that one step size fits short and long episodes.
+# Play, weigh, climb, and play *again*: a gradient holds for the policy that played, so after each step the old experience is
+# worthless (one says **on-policy**). We also divide the advantages by their standard deviation, so that one step size fits
+# short and long episodes.
 #
 # Thirty updates of 1,500 steps, three seeds. 500 is the most there is. What mean return do the last five batches reach?
 
@@ -510,7 +506,7 @@ def learn(seed, step_size):
 learned = {size: [learn(seed, size) for seed in range(3)] for size in (0.4, 4.0, 40.0)}
 
 # %% [markdown]
-# The step size 4 was found by trying. The cell ran a tenth of it and ten times it, too.
+# The step size 4 was found by trying; a tenth of it and ten times it ran, too.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -540,8 +536,8 @@ reveal(guess_return, show_learning)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# It learns, from a number per step and nothing else. It also jitters: when episodes get long, a batch holds few of them. And
-# the step size is a gamble. Too small wastes experience. Too large can be fatal: once the favourite action has a probability
+# It learns, from a number per step. It also jitters: when episodes get long, a batch holds few of them. And the step size is
+# a gamble. Too small wastes experience. Too large can be fatal: once the favourite action has a probability
 # near 1, the other is never tried, the scores are nearly 0, and there is no gradient to climb out with.
 #
 # </details>
@@ -576,9 +572,9 @@ _ = hunt("policy_gradient", suspect)
 # %% [markdown]
 # ## What you have built so far
 #
-# You have a policy that can say how probable an action was, and the score that makes it more probable. You have the
-# policy gradient: the mean of score times advantage, with reward-to-go and a baseline against the noise. And you have a loop
-# that plays, weighs and climbs, and learns to hold a pole; only its step size was found by trying.
+# A policy that can say how probable an action was, and the score that makes it more probable. The policy gradient: the mean
+# of score times advantage, with reward-to-go and a baseline against the noise. And a loop that plays, weighs and climbs, and
+# learns to hold a pole; only its step size was found by trying.
 #
 # ## Quiz
 #
@@ -587,48 +583,29 @@ _ = hunt("policy_gradient", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# The noise only. Adding a constant is a baseline of the opposite sign: its expected contribution is $100 \, \mathbb{E}[\psi] = 0$.
-# "More reward, more gradient" is tempting because every single term does grow; but they grow in both directions.
+# The noise only: it is the baseline $-100$. "More reward, more gradient" is tempting, because every single term does grow; but
+# they grow in both directions.
 #
 # </details>
 #
-# **2.** The network never saw the equations of motion. Where did they go?
-#
-# <details><summary>Answer</summary>
-#
-# They are factors of $p(\tau)$ that do not contain $\theta$; in the logarithm they are added, and their gradient is 0.
-# Tempting and wrong: "the policy has learned a model of the motion". It has learned which actions pay, and could not
-# predict the next state.
-#
-# </details>
-#
-# **3.** May a baseline depend on the observation $s_t$? On the action $a_t$? On the next observation?
+# **2.** May a baseline depend on the observation $s_t$? On the action $a_t$? On the next observation?
 #
 # <details><summary>Answer</summary>
 #
 # On $s_t$ yes: given $s_t$ it is a constant, and the mean score over actions in $s_t$ is 0. On $a_t$ no, and on $s_{t+1}$ no
-# either, because that depends on the action. "It only has to be independent of $\theta$" is not the condition.
+# either, which depends on the action. Independence of $\theta$ is not the condition.
 #
 # </details>
 #
-# **4.** Your batch of 1,500 steps was expensive. Why not take ten gradient steps with it?
+# **3.** Your batch of 1,500 steps was expensive. Why not take ten gradient steps with it?
 #
 # <details><summary>Answer</summary>
 #
-# The mean of score $\times$ advantage is the gradient of $J$ for the policy that *drew these actions*. After one step the
-# policy is another one, and the mean over old actions estimates something else. It is not that the data are "used up"
-# or that one would overfit: lecture 04 reweights them, and then a short way further can be judged.
+# Score $\times$ advantage is the gradient of $J$ for the policy that *drew these actions*; after one step the policy is
+# another one. It is not that data are "used up": lecture 04 reweights them, and then a short way further can be judged.
 #
 # </details>
-#
-# **5.** Two episodes of 500 steps end at the time limit. Why is their last reward-to-go too small?
-#
-# <details><summary>Answer</summary>
-#
-# The game was cut, not over: the pole stood and more would have been paid. "The episode ended, so its future is 0" holds for
-# a fall (terminated), not for a cut (truncated).
-#
-# </details>
+
 
 # %% [markdown]
 # ## Appendix: what of this loop can be parallel?
@@ -642,53 +619,15 @@ _ = hunt("policy_gradient", suspect)
 # | 3. compute $\nabla_i$ | `policy_gradient` | by step: it is a sum |
 # | 4. update $\theta$ | one addition | no: everybody waits for it |
 #
-# The shares of the time, measured here and now (on a busy machine they stray; their order hardly does):
-
-# %%
-clock = [time.perf_counter()]
-batch = play("CartPole-v1", budget(6000, 1500), played.theta, seed=7, hidden=(16,))
-clock.append(time.perf_counter())
-rewards_to_go = mine.discounted_sums(batch.episodes.rewards, 0.99, batch.episodes.last)
-advantages = (rewards_to_go - rewards_to_go.mean()) / rewards_to_go.std()
-clock.append(time.perf_counter())
-g = mine.policy_gradient(policy, played.theta, batch.episodes.observations, batch.actions, advantages)
-clock.append(time.perf_counter())
-seconds = np.diff(clock)
-for part, s in zip(("play", "weigh", "gradient"), seconds):
-    print(f"{part:10s} {1000 * s:7.1f} ms {100 * s / seconds.sum():5.1f} %")
-print(f"CartPole with its policy runs {0.02 * batch.episodes.steps / seconds[0]:.0f} times faster than real time")
-
-# %% [markdown]
-# So the playing is what to split, and lecture 07 does. To split the gradient, pool the workers' **sums** and divide once. The
-# mean of their means is something else as soon as their shares differ, as when a fast worker plays more episodes:
-
-# %%
-slices = batch.episodes.slices()  # of each episode
-cuts = (np.array([0.1, 0.3, 0.6]) * len(slices)).astype(int)
-sums, counts = [], []
-for share in np.split(np.arange(len(slices)), cuts):
-    i = np.arange(slices[share[0]].start, slices[share[-1]].stop)
-    observations, actions = batch.episodes.observations[i], batch.actions[i]
-    sums.append(len(i) * mine.policy_gradient(policy, played.theta, observations, actions, advantages[i]))
-    counts.append(len(i))
-pooled, mean_of_means = sum(sums) / sum(counts), sum(s / n for s, n in zip(sums, counts)) / 4
-print("steps per worker:", counts)
-for name, other in (("sums pooled", pooled), ("mean of means", mean_of_means)):
-    print(f"{name:14s} off by {np.linalg.norm(other - g) / np.linalg.norm(g):.1e} of the gradient")
+# So the playing is what to split: lecture 06 measures that it takes the time, lecture 07 splits it.
 
 # %% [markdown]
 # ## Appendix: what was claimed in 2016
 #
 # - *The Berkeley slides* weigh each trajectory with its whole return less a constant. Compare the second and the fourth line
-#   of the variances above: reward-to-go estimates the same gradient with less noise. Their update also *sums* over the
-#   trajectories, so twice the episodes means twice the step. We take the mean.
-# - *The slides* call summing rewards trivial and fast. The timing agrees. They credit MuJoCo with up to 10,000 times real
-#   time; our CartPole, in a Python loop and with a policy, is far from that, as printed above.
-# - *Frans & Hafner 2016* say that most time goes into collecting experience. For this loop it does, and more so than for TRPO,
-#   whose update has more to do; lecture 06 measures that. They also name the variance of Monte-Carlo estimates as what makes
-#   TRPO hungry for episodes. We saw it in a single throw.
-# - They let an episode run until a terminal state, and do not mention time limits. Frans's code (kvfrans/parallel-trpo,
-#   `rollouts.py`) cuts every episode one step before the limit and treats it as ended.
-# - None of our sources shows a curve of the plain policy gradient, so there is none to reproduce: the curves above are ours.
+#   of the variances above: reward-to-go estimates the same gradient with less noise. They also *sum* over trajectories, where
+#   we take the mean.
+# - *Frans & Hafner 2016* let an episode run until a terminal state, and do not mention time limits. Frans's code
+#   (kvfrans/parallel-trpo, `rollouts.py`) cuts every episode one step before the limit and treats it as ended.
 #
 # **Next**: lecture 02 asks how far "4 times the gradient" moves a policy, and finds that parameters are the wrong ruler.

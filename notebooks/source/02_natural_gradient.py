@@ -17,9 +17,9 @@
 #
 # <!-- loop -->
 #
-# Lecture 01 gave us a direction: the policy gradient $g$, along which the expected return rises fastest. "Fastest" means:
-# most gain for a step of given length in the parameters $\theta$. But parameters do not act; the policy does. This
-# lecture measures a step by what it does to the policy, and finds that the best direction changes.
+# Along the policy gradient $g$ of lecture 01 the expected return rises fastest. "Fastest" means: for a step of given length
+# in the parameters $\theta$. But parameters do not act; the policy does. This lecture measures a step by what it does to the
+# policy, and finds that the best direction changes.
 #
 # | in this notebook | in the package | in the TRPO paper |
 # |---|---|---|
@@ -71,8 +71,8 @@ from minitrpo.policy_gradient import policy_gradient, score
 # %% exercise="gaussian_kl"
 
 # %% [markdown]
-# Stuck? `hint("gaussian_kl", 1)`, then 2, then 3. Whatever happens, the rest of the notebook runs: `mine.gaussian_kl`
-# is your function once its check has passed, and the package's until then.
+# Stuck? `hint("gaussian_kl", 1)`, then 2, then 3. `mine.gaussian_kl` is your function once its check has passed, and the
+# package's until then.
 #
 # Now take two policies, one with $\sigma = 1$ and one with $\sigma = 0.1$, and move the mean of each by the same 0.2. How many
 # times farther does the narrow one travel, in nats? **Type a prediction** and run its cell; the next cell shows the answer.
@@ -130,7 +130,7 @@ for old_std, new_std in ((1.0, 2.0), (2.0, 1.0)):
 # categoricals. Nothing crashed, and below you will see why.
 #
 # Where actions are a choice among a few (push the cart left or right), the policy outputs a row of **logits**, any numbers
-# $z$, and $\pi(a|s) = e^{z_a} / \sum_b e^{z_b}$. `log_softmax` returns the logarithms of these probabilities without ever
+# $\ell$, and $\pi(a|s) = e^{\ell_a} / \sum_{a'} e^{\ell_{a'}}$. `log_softmax` returns the logarithms of these probabilities without ever
 # overflowing. Logits may lie hundreds apart, where a probability is too small for a float and its logarithm is not.
 #
 # ### Exercise 2: `categorical_kl`
@@ -161,18 +161,18 @@ print(f"largest second derivative {np.max(np.abs(F)):.3g}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 d = np.random.default_rng(1).standard_normal(len(theta))
-t = np.linspace(-0.1, 0.1, 41)
-frozen = [kl_from_old(theta + x * d) for x in t]
+betas = np.linspace(-0.1, 0.1, 41)
+frozen = [kl_from_old(theta + beta * d) for beta in betas]
 moving = []
-for x in t:
-    dist_params = policy.distribution(theta + x * d, states)
+for beta in betas:
+    dist_params = policy.distribution(theta + beta * d, states)
     moving.append(mean_kl(policy, dist_params, dist_params))
 
 figure, axis = plt.subplots(figsize=(7, 3.6))
-axis.plot(t, frozen, "o", color=BLUE, markersize=4, label="KL, old policy kept as it was")
-axis.plot(t, 0.5 * t**2 * (d @ F @ d), color=ORANGE, label="$\\frac{1}{2}\\, t^2 d^T F d$")
-axis.plot(t, moving, "--", color=RED, label="KL when both policies move")
-axis.set(xlabel="step $t$ along a random direction $d$", ylabel="mean KL (nats)")
+axis.plot(betas, frozen, "o", color=BLUE, markersize=4, label="KL, old policy kept as it was")
+axis.plot(betas, 0.5 * betas**2 * (d @ F @ d), color=ORANGE, label="$\\frac{1}{2}\\, \\beta^2 d^T F d$")
+axis.plot(betas, moving, "--", color=RED, label="KL when both policies move")
+axis.set(xlabel="step $\\beta$ along a random direction $d$", ylabel="mean KL (nats)")
 axis.legend(fontsize=9)
 axis.grid(alpha=0.3)
 plt.show()
@@ -365,7 +365,7 @@ plt.show()
 
 # %% [markdown]
 # At 0.01 nats the two agree. At half a nat the ellipse promises room below (a narrower policy) where the true region has
-# long ended. So the natural step *aims* at max KL, and somebody has to look whether it hit: lecture 04.
+# ended. So the natural step *aims* at max KL, and somebody has to look whether it hit: lecture 04.
 #
 # ## It does not matter what you call your parameters
 #
@@ -509,8 +509,8 @@ reveal(guess_cost, show_cost)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# A product costs about as much as a gradient or two, whatever the size of the network: a pass forwards and one backwards.
-# The matrix costs $P$ products, and $P^2$ numbers of memory: the first question of lecture 03.
+# A product costs about as much as a gradient, whatever the size of the network: a pass forwards and one backwards. The matrix
+# costs $P$ products, and $P^2$ numbers of memory: the first question of lecture 03.
 #
 # </details>
 #
@@ -538,8 +538,8 @@ for fraction, (spread, first) in zip(fractions, errors.mean(axis=0)):
     )
 
 # %% [markdown]
-# Evenly spread rows see all of the episodes, the first ones a part of one. What error remains falls as the batch grows,
-# and hurts less than an error in $g$ would: $F$ only shapes the step, and lecture 04 looks whether it was good.
+# Evenly spread rows see all of the episodes, the first ones a part of one. The error that remains falls as the batch grows,
+# and hurts less than one in $g$ would: $F$ only shapes the step, and lecture 04 looks whether it was good.
 #
 # ## Bug hunt
 #
@@ -574,9 +574,9 @@ _ = hunt("fisher_vector_product", suspect)
 # %% [markdown]
 # ## What you have built so far
 #
-# You have a distance between policies in nats, and you know why it can be differentiated twice where it is zero. The second
+# A distance between policies in nats, and the reason why it can be differentiated twice where it is zero. The second
 # derivative, the Fisher matrix, turns "at most $\delta$ nats" into an ellipse, and the best step inside it is along
-# $x = F^{-1} g$, whatever the parameters are called. And you have products $F v$ without ever writing $F$ down.
+# $x = F^{-1} g$, whatever the parameters are called. And products $F v$ without ever writing $F$ down.
 #
 # ## Quiz
 #
@@ -606,21 +606,12 @@ _ = hunt("fisher_vector_product", suspect)
 # tempting and wrong: Newton's matrix would be the second derivative of the return.
 #
 # </details>
-#
-# **4.** May the actions in $\mathbb{E}[\psi \psi^\top]$ be those of a better policy?
-#
-# <details><summary>Answer</summary>
-#
-# Not if it shall be $F$. The proof used $\nabla\pi = \pi\,\psi$ and a mean under the *same* $\pi$. With foreign actions you get
-# another matrix (as with the "empirical Fisher matrix" of supervised learning, whose labels are not the model's own).
-#
-# </details>
 
 # %% [markdown]
 # ## Appendix: what was claimed in 2016
 #
 # *Frans's post of 2016*: the natural gradient limits the KL between new and old policy instead of the change of the
-# parameters. Let us watch it do so: forty policies, from wide to narrow, and for each one plain gradient step of length
+# parameters. Let us watch: forty policies, from wide to narrow, and for each one plain gradient step of length
 # 0.1 and one natural step with max KL 0.01. (The post has no figure of this; it is ours.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -656,9 +647,8 @@ plt.tight_layout()
 plt.show()
 
 # %% [markdown]
-# - *Limits the KL instead of the change in parameters*: what the one holds constant, the other lets vary. But "limits" is
-#   too strong. The natural step *aims* at max KL, with a parabola for a map; the printed range shows how far it overshoots.
-#   Enforcing the limit takes a look at the true KL and a way back. Frans's code of 2016 takes the full step in any
+# - *Limits the KL instead of the change in parameters*: "limits" is too strong. The natural step *aims* at max KL, with a parabola for a map; the printed range shows how far it overshoots.
+#   Enforcing a limit takes a look at the true KL and a way back. Frans's code of 2016 takes the full step in any
 #   case (lecture 04): strictly speaking it runs a natural gradient of fixed KL, not TRPO.
 # - *Step size and max KL are the same kind of setting* (the post tries 0.001 and 0.01 nats): yes, but on different scales,
 #   as your third guess found out.

@@ -56,7 +56,7 @@ P = len(theta)
 print(f"P = {P:,} parameters; F has P x P = {P * P / 1e6:.1f} million entries, {8 * P * P / 1e6:.0f} MB")
 
 # %% [markdown]
-# Writing $F$ down would take $P$ products $F e_1, F e_2, \dots$, one for each column; solving with it takes another
+# Writing $F$ down would take $P$ products, one with each unit vector; solving with it takes another
 # $P^3 / 3$ multiplications. Both for *every* update. How much would the columns alone cost on your machine? **Type a
 # prediction** in seconds and run its cell; the next cell shows the answer.
 

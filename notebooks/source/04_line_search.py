@@ -93,7 +93,7 @@ print(f"old policy {rewards.mean():.2f}; new policy, from the old one's presses 
 # Our world is InvertedPendulum, a pole on a cart again, simulated by MuJoCo: the policy pushes the cart with a force, each
 # step with the pole up pays 1, and the episode ends when it falls, or after 1,000 steps. The policy is a Gaussian around the output of a small network. We
 # play 2,000 steps with a fresh policy (standard deviation 1) and prepare all that the lecture needs: advantages (reward-to-go,
-# **standardised**: shifted and scaled to mean 0 and standard deviation 1), gradient, natural direction, $x^\top M x$ (free,
+# **standardised** to mean 0 and standard deviation 1), gradient, natural direction, $x^\top M x$ (free,
 # from the residual of lecture 03), and a judge, `evaluate`. (`scale` multiplies the advantages, for a question below.)
 
 
@@ -615,9 +615,9 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 #
 # ## What you have built so far
 #
-# You can judge a policy by another one's episodes, and you know that the judgement is good only nearby. `step_scale` turns a
-# limit in nats into a length, and `backtracking` tries that length, shortens it until the true KL and the surrogate agree,
-# and gives the old policy back if nothing does. Gradient, products, solver, length: the pieces of TRPO are on the table.
+# A judgement of a policy by another one's episodes, good only nearby. `step_scale`, which turns a limit in nats into a
+# length, and `backtracking`, which shortens it until KL and surrogate agree, and gives the old policy back if they never do.
+# Gradient, products, solver, length: the pieces of TRPO are on the table.
 #
 # ## Quiz
 #
@@ -625,8 +625,7 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 #
 # <details><summary>Answer</summary>
 #
-# The old ones. The last trial has just been refused, however short it is: it may be not finite, or make things worse. "Such a
-# tiny step can do no harm" is what several libraries relied on.
+# The old ones. The last trial has just been refused, however short it is: it may be not finite, or make things worse.
 #
 # </details>
 #
@@ -657,14 +656,6 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 #
 # </details>
 #
-# **5.** Backtracking accepts a trial with a KL of half the limit. A bug?
-#
-# <details><summary>Answer</summary>
-#
-# No. A refused full step is followed by 0.7 of it, which has about $0.7^2 \approx 0.5$ of the KL. A finer factor would come
-# closer to the limit and cost more evaluations.
-#
-# </details>
 
 # %% [markdown]
 # ## Appendix: what was claimed in 2016
