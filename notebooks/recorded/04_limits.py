@@ -8,9 +8,11 @@ after the other. Every run of a task gets the same number of updates. Writes 04_
 import csv
 import json
 import resource
+import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +22,26 @@ from minitrpo.runs.provenance import provenance
 HERE = Path(__file__).parent
 TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"
 SEEDS = tuple(range(10))
-# task: limits, steps per update, updates, environment steps that are enough for them (whole episodes: some are longer)
+# task: limits, steps per update, updates. A batch is made of whole episodes: after a fall it can be far longer.
 RUNS = {
-    "InvertedPendulum-v5": ((0.01, 0.1), 1000, 60, 150_000),
-    "Reacher-v5": ((0.001, 0.01, 0.1), 2000, 20, 40_000),
+    "InvertedPendulum-v5": ((0.01, 0.1), 1000, 60),
+    "Reacher-v5": ((0.001, 0.01, 0.1), 2000, 20),
 }
 COLUMNS = ("iteration", "env_steps", "episodes", "mean_return", "kl", "line_search_steps")
 
 
-def train(arguments: list[str], path: Path) -> RunFolder:
-    """Train one policy in this process's shadow and return its run folder."""
-    where = ["--out", str(path), "--progress", "none"]
-    command = [sys.executable, str(TRAIN), *arguments, *where]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return RunFolder(path)
+def train(arguments: list[str], path: Path, updates: int) -> list[dict[str, str]]:
+    """Train one policy in this process's shadow for so many updates, and return their rows of the log."""
+    command = [sys.executable, str(TRAIN), *arguments, "--out", str(path), "--progress", "none"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    metrics = path / "metrics.csv"
+    while running.poll() is None and not (metrics.exists() and metrics.read_text().count("\n") > updates):
+        time.sleep(0.2)
+    running.terminate()
+    running.wait()
+    rows = RunFolder(path).rows()[:updates]
+    assert len(rows) == updates, f"{shlex.join(command)}: only {len(rows)} updates"
+    return rows
 
 
 def main() -> None:
@@ -43,12 +51,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         jobs = [(env, limit, seed) for env, (limits, *_) in RUNS.items() for limit in limits for seed in SEEDS]
         for number, (env, limit, seed) in enumerate(jobs):
-            _, steps, updates, total = RUNS[env]
-            arguments = ["--preset", "episodes", "--env", env, "--total-steps", str(total)]
+            _, steps, updates = RUNS[env]
+            arguments = ["--preset", "episodes", "--env", env, "--total-steps", "10000000"]
             arguments += ["--steps-per-update", str(steps), "--max-kl", str(limit), "--seed", str(seed)]
-            found = train(arguments, Path(scratch) / str(number)).rows()
-            assert len(found) >= updates, f"{env}, seed {seed}: only {len(found)} updates in {total} steps"
-            rows += [{"env": env, "max_kl": limit, "seed": seed} | {c: r[c] for c in COLUMNS} for r in found[:updates]]
+            found = train(arguments, Path(scratch) / str(number), updates)
+            rows += [{"env": env, "max_kl": limit, "seed": seed} | {c: row[c] for c in COLUMNS} for row in found]
             commands.append(" ".join(["python mpi_scripts/train.py", *arguments]))
             print(f"{env} max_kl {limit} seed {seed}: {float(rows[-1]['mean_return']):.1f}", flush=True)
     with (HERE / "04_limits.csv").open("w", newline="") as file:
