@@ -191,7 +191,7 @@ def draw_ray(played, direction, max_kl, trials=()):
     g, x, curvature, evaluate = direction
     full = mine.step_scale(max_kl, curvature) * x
     gains, kls = np.array([evaluate(played.theta + f * full) for f in fractions]).T
-    _, (left, right_) = plt.subplots(1, 2, figsize=(9.5, 3.5), layout="tight")
+    _, (left, right_) = plt.subplots(1, 2, figsize=(9, 3.2), layout="tight")
     left.plot(fractions, kls, color=BLUE, label="KL, measured")
     left.plot(fractions, fractions**2 * max_kl, "--", color=ORANGE, label="quadratic model")
     left.axhline(max_kl, color=RED, label="limit")
@@ -280,7 +280,7 @@ for f in played_at:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 means, errors = np.array(along_ray).T
-figure, axis = plt.subplots(figsize=(8, 4))
+figure, axis = plt.subplots(figsize=(7, 3.5))
 gains = [narrow_direction[3](narrow.theta + f * narrow_step)[0] for f in fractions]
 axis.plot(fractions, gains, color=BLUE, label="surrogate gain (left axis)")
 axis.axhline(0, color=GREY, linewidth=1)
@@ -401,15 +401,15 @@ def show_ends():
         print(
             f"limit {limit}: full steps above it {100 * np.mean(full > 1):.0f} %, the worst {full.max():.2f} x the limit"
         )
-    _, axis = plt.subplots(figsize=(8, 3.6))
+    _, axis = plt.subplots(figsize=(7.5, 3.4))
     names = ("full step no matter what", "keeps adding, 12 evaluations", "backtracking")
     for number, (name, color, marker, size) in enumerate(zip(names, (RED, ORANGE, BLUE), "Xso", (10, 7, 5))):
         for run in ends[0.1][..., number]:
             axis.plot(range(1, len(run) + 1), run, marker, color=color, markersize=size, alpha=0.7, label=name)
             name = None
     axis.axhline(1, color=GREY, linewidth=1)
-    axis.set(xlabel="update", ylabel="KL of the step / limit of 0.1", ylim=(0, None))
-    axis.legend(loc="lower right", fontsize=9)
+    axis.set(xlabel="update", ylabel="KL of the step / limit of 0.1", ylim=(0, 1.2 * ends[0.1].max()))
+    axis.legend(loc="upper center", ncols=3, fontsize=9)
     axis.grid(alpha=0.3)
     plt.show()
 
@@ -490,7 +490,7 @@ _ = ipywidgets.interact(
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 limits = np.logspace(-4, 1, 21)
 found = [search_with((wide, direction), limit) for limit in limits]
-_, axis = plt.subplots(figsize=(8, 3.8))
+_, axis = plt.subplots(figsize=(7, 3.4))
 axis.loglog(limits, [promised for _, _, promised in found], "--", color=ORANGE, label="promised to the full step")
 axis.loglog(limits, [search.gain for search, _, _ in found], "o-", color=BLUE, label="gain of the accepted trial")
 for limit, (search, _, _) in zip(limits, found):
@@ -512,8 +512,8 @@ print(f"largest gain {peak.gain:.2f}, at a KL of {peak.kl:.1f} nats")
 #
 # Frans's post of 2016 asks the question with whole runs on Reacher, an arm of two joints that has to touch a target: does it
 # learn faster with a larger `max_kl`? Left, below, are numbers from the author's own logs. On the right are runs of our
-# own, short ones: 2,000 steps per update, and limits up to 0.1. Thin lines are ten recorded seeds for each limit
-# (`recorded/04_limits.json` says what made them), the thick line is run here and now by `train`: that starts
+# own, short ones: 2,000 steps per update, and limits up to 0.1. Bands are the range of ten recorded seeds for each limit
+# (`recorded/04_limits.json` says what made them), lines are run here and now by `train`: that starts
 # `python -m minitrpo train` in processes of its own, called *ranks*, which share the work (lecture 07; the result is the same
 # for any number of them).
 
@@ -545,12 +545,13 @@ for max_kl in np.unique(author["max_kl"]):
     rows = author[author["max_kl"] == max_kl]
     left.plot(rows["update"], rows["mean_return"], "o-", color=shades[max_kl], label=f"max_kl {max_kl}")
 for max_kl in (0.001, 0.01, 0.1):
-    right_.plot(curves_of("Reacher-v5", max_kl).T, color=shades[max_kl], alpha=0.35, linewidth=0.8)
+    band = curves_of("Reacher-v5", max_kl)
+    right_.fill_between(range(band.shape[1]), band.min(axis=0), band.max(axis=0), color=shades[max_kl], alpha=0.3)
     right_.plot(live.get(max_kl, []), color=shades[max_kl], linewidth=2.5, label=f"max_kl {max_kl}")
 left.set(xlabel="update (20,000 steps each)", ylabel="mean return", title="Reacher-v1, 2016, one run each")
-right_.set(xlabel="update (2,000 steps each)", ylabel="mean return", title="Reacher-v5, ten seeds each, one live")
-for axis in (left, right_):
-    axis.legend(loc="lower right", fontsize=9)
+right_.set(xlabel="update (2,000 steps each)", ylabel="mean return", title="Reacher-v5: range of ten seeds, one live")
+for axis, corner in ((left, "lower right"), (right_, "upper left")):
+    axis.legend(loc=corner, fontsize=9)
     axis.grid(alpha=0.3)
 plt.show()
 for small, large in ((0.001, 0.01), (0.01, 0.1)):
@@ -594,7 +595,8 @@ def show_pendulum():
     """Answer both predictions, and draw all runs of both limits."""
     sooner = first[0.01] - first[0.1]  # seed by seed
     low, high = stats.ttest_1samp(sooner, 0).confidence_interval(0.95)
-    compare("updates sooner at 900 with 0.1", guess_sooner, sooner.mean(), f"(95 % interval {low:.1f} to {high:.1f})")
+    compare("first at 900 with 0.1", guess_sooner, sooner.mean(), "updates sooner")
+    print(f"95 % interval: {low:.1f} to {high:.1f} updates; sooner in {np.sum(sooner > 0)} of {len(sooner)} seeds")
     fallen = {limit: int(np.sum(values < 400)) for limit, values in lowest.items()}
     compare("runs of ten with 0.1 that fall below 400", guess_fallen, fallen[0.1])
     p = stats.fisher_exact([[fallen[0.1], 10 - fallen[0.1]], [fallen[0.01], 10 - fallen[0.01]]]).pvalue
@@ -603,13 +605,11 @@ def show_pendulum():
     low, high = stats.ttest_1samp(lost, 0).confidence_interval(0.95)
     means = f"{after[0.01].mean():.0f} with 0.01, {after[0.1].mean():.0f} with 0.1"
     print(f"mean of the {left_over} updates after it: {means}, difference {lost.mean():.0f} ({low:.0f} to {high:.0f})")
-    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.5), sharey=True, layout="tight")
+    figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.2), layout="constrained")
     for axis, (limit, runs) in zip(axes, pendulum.items()):
-        axis.plot(range(1, runs.shape[1] + 1), runs.T, color=shades[limit], alpha=0.5, linewidth=1)
-        axis.axhline(900, color=GREY, linestyle=":")
-        axis.set(xlabel="update (1,000 steps or more each)", title=f"max_kl {limit}, ten seeds")
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("mean return")
+        picture = axis.imshow(runs, aspect="auto", cmap="viridis", vmin=0, vmax=1000, extent=(0.5, 60.5, 9.5, -0.5))
+        axis.set(xlabel="update (1,000 steps or more each)", ylabel="seed", title=f"max_kl {limit}")
+    figure.colorbar(picture, ax=axes, label="mean return")
     plt.show()
 
 
