@@ -271,7 +271,7 @@ plt.show()
 # Blue: weak throws were worse than usual, strong ones mostly better, and *both* push up.
 #
 # "Unbiased" can be tested. Take many batches of ten throws, estimate the slope from each, and compare their mean with the
-# exact 4: a $z$ (difference over its standard error) beyond 4 is no accident. Here are five baselines:
+# exact 4: a *z-score* (difference over its standard error) beyond 4 is no accident. Here are five baselines:
 #
 # | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|
@@ -300,7 +300,7 @@ def show_z():
     for name, b in baselines.items():
         slopes = (batches * (r - b)).mean(axis=1)
         z = (slopes.mean() - 4) / (slopes.std() / np.sqrt(len(slopes)))
-        print(f"{name:25s} mean {slopes.mean():5.2f}   spread {slopes.std():4.2f}   z {z:7.1f}")
+        print(f"{name:25s} mean {slopes.mean():5.2f}   spread {slopes.std():4.2f}   z-score {z:7.1f}")
 
 
 reveal(guess_biased, show_z)
@@ -455,7 +455,7 @@ def show_variances():
     axis.grid(alpha=0.3)
     plt.show()
     difference = (estimates["whole return"] - best) @ direction
-    print(f"difference of the two means: z = {difference.mean() / difference.std() * np.sqrt(len(difference)):.1f}")
+    print(f"difference of the two means: z-score {difference.mean() / difference.std() * np.sqrt(len(difference)):.1f}")
 
 
 reveal(guess_ratio, show_variances)
@@ -463,7 +463,7 @@ reveal(guess_ratio, show_variances)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The same expectation (as far as these episodes can tell: look at $z$), and a much narrower distribution. Variance is paid
+# The same expectation (as far as these episodes can tell: look at the z-score), and a much narrower distribution. Variance is paid
 # in episodes: a ratio of six would mean six times as much playing for the same accuracy.
 #
 # </details>

@@ -130,7 +130,7 @@ for old_std, new_std in ((1.0, 2.0), (2.0, 1.0)):
 # categoricals. Nothing crashed, and below you will see why.
 #
 # Where actions are a choice among a few (push the cart left or right), the policy outputs a row of **logits**, any numbers
-# $\ell$, and $\pi(a|s) = e^{\ell_a} / \sum_{a'} e^{\ell_{a'}}$. `log_softmax` returns the logarithms of these probabilities without ever
+# $z$, and $\pi(a|s) = e^{z_a} / \sum_{a'} e^{z_{a'}}$. `log_softmax` returns the logarithms of these probabilities without ever
 # overflowing. Logits may lie hundreds apart, where a probability is too small for a float and its logarithm is not.
 #
 # ### Exercise 2: `categorical_kl`

@@ -146,7 +146,7 @@ def draw_paths(axis, matrix, right):
 def show_descents():
     """Answer the prediction, and draw both ways down."""
     compare("steps of steepest descent", guess_descents, len(steepest_descent(M2, g2)) - 1)
-    _, axis = plt.subplots(figsize=(8, 4.4))
+    _, axis = plt.subplots(figsize=(7, 3.8))
     draw_paths(axis, M2, g2)
     plt.show()
 
@@ -164,7 +164,7 @@ def show_valley(ratio=1.0):
     """Redraw the two ways down in a valley whose eigenvalues are 1 and `ratio`."""
     turn = np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
     matrix = (turn * [1.0, ratio]) @ turn.T
-    _, axis = plt.subplots(figsize=(8, 4.4))
+    _, axis = plt.subplots(figsize=(7, 3.8))
     draw_paths(axis, matrix, matrix @ np.array([2.0, -0.5]))
     axis.set_aspect("equal")
     plt.show()
@@ -239,7 +239,7 @@ def show_spectra():
     """Answer the prediction, and draw the residuals of the four systems."""
     three = int(np.argmax(curves["three different eigenvalues"] < 1e-6))
     compare("steps for three different eigenvalues", guess_three, three)
-    _, axis = plt.subplots(figsize=(8, 4.2))
+    _, axis = plt.subplots(figsize=(7, 3.7))
     for (name, norms), color, style in zip(curves.items(), (GREEN, BLUE, RED, ORANGE), ("-", "--", "-.", "o-")):
         axis.semilogy(np.maximum(norms, 1e-13), style, color=color, markersize=4, label=name)
     axis.axvline(10, color=GREY, linewidth=1)
@@ -328,7 +328,7 @@ def show_angles():
     compare("angle after 10 iterations, damping 0.001, mean", guess_angle, after_ten[0.001].mean(), "degrees")
     for damping, found in after_ten.items():
         print(f"damping {damping}: {found.min():.2g} to {found.max():.2g} degrees in {len(found)} batches")
-    _, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
+    _, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.5))
     left.semilogy(np.maximum(eigenvalues[::-1], 1e-18), ".", color=BLUE)
     for damping, color in zip(dampings, (GREEN, RED)):
         left.axhline(damping, color=color, linestyle="--", label=f"damping {damping}")
