@@ -84,7 +84,7 @@ env.close()
 guess_steps = 10  # steps the pole stays up, on average
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-played = play("CartPole-v1", steps=budget(6000, 1500), hidden=(16,))  # a budget is 6000; tests are content with 1500
+played = play("CartPole-v1", steps=budget(6000, 1500), hidden=(16,))
 episodes, policy = played.episodes, played.policy
 
 

@@ -81,7 +81,7 @@ def show_columns():
 reveal(guess_seconds, show_columns)
 
 # %% [markdown]
-# And an update uses ten times as many states, and learning takes hundreds of updates. So: no columns. From here on $M$ is
+# An update of 2016 used ten times as many states, and learning takes hundreds of updates. So: no columns. From here on $M$ is
 # any symmetric matrix with positive eigenvalues (like $F$ plus damping), $g$ any right-hand side, and all we may ask of $M$
 # is `product(v)`, which returns $M v$. (Text books write $A x = b$, and so do the docstrings below: `b` is our $g$.)
 #
@@ -373,7 +373,8 @@ plt.show()
 # %% [markdown]
 # ## Dense or products: the bill
 #
-# The same natural direction, two ways, for growing networks: build $F$ column by column and solve, or ten iterations.
+# The same natural direction, two ways, for growing networks: build $F$ column by column and solve, or ten iterations. (On a
+# busy machine the seconds stray; their ratio hardly does.)
 
 # %%
 bill = []
