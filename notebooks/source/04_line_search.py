@@ -511,8 +511,8 @@ print(f"largest gain {peak.gain:.2f}, at a KL of {peak.kl:.1f} nats")
 # ## Whole runs
 #
 # Frans's post of 2016 asks the question with whole runs on Reacher, an arm of two joints that has to touch a target: does it
-# learn faster with a larger `max_kl`? Left, below, are numbers from the author's own logs. On the right are runs of our
-# own, short ones: 2,000 steps per update, and limits up to 0.1. Bands are the range of ten recorded seeds for each limit
+# learn faster with a larger `max_kl`? Left, below, are numbers from the author's own logs; right, short runs of our own:
+# 2,000 steps per update, and limits up to 0.1. Bands are the range of ten recorded seeds for each limit
 # (`recorded/04_limits.json` says what made them), lines are run here and now by `train`: that starts
 # `python -m minitrpo train` in processes of its own, called *ranks*, which share the work (lecture 07; the result is the same
 # for any number of them).
@@ -620,9 +620,9 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 #
 # The larger limit reaches the top sooner, seed by seed. And then it falls; but so do most runs with the smaller one, and the
 # two counts are no farther apart than luck would put them. Near the top a batch is one or a few long episodes, its
-# advantages are mostly noise, and the line search does not object: it trusts the same batch. What ten seeds do show: over
+# advantages are mostly noise, and the line search, which sees the same batch, does not object. What ten seeds do show: over
 # an equal number of updates *after* the top, runs with 0.1 return less on average. (We looked at that only after the counts
-# had told nothing. A finding of that kind deserves new seeds before one builds on it.) So: sooner up, and less reliable.
+# had told nothing: such a finding deserves new seeds before one builds on it.)
 #
 # </details>
 #
@@ -664,8 +664,8 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 #
 # <details><summary>Answer</summary>
 #
-# Nothing about limits: that is one run each, and the one that reached the top sooner also had more time left to fall. Give
-# both the same number of updates *after* the top, and more seeds, and count.
+# Nothing about limits: the one that reached the top sooner also had more time left to fall. Give both the same number of
+# updates *after* the top, and more seeds, and count.
 #
 # </details>
 #
@@ -676,11 +676,10 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 # - *Frans's post*: a greater max KL converges faster. On Reacher from 0.001 to 0.01 in the author's runs; in ours see the
 #   intervals above. Lecture 09 lets the limit change while learning.
 # - *Frans & Hafner 2016* demand that the KL be below $\delta$ (Algorithm 1, line 6). Their code does not check it: its line
-#   search looks at the surrogate alone, and then the full step is taken anyway. At the limits it was run with, 0.001 to 0.01,
-#   that may have made little difference, as your worst full step at 0.01 suggests; at 0.1, or for a narrow policy, you saw
-#   the difference. What was run under this name is the natural gradient with a fixed KL, not quite TRPO.
-# - *The TRPO paper* speaks of improvement that is guaranteed. The guarantee is for the *largest* KL over all states, with a
-#   penalty so strong that steps would be tiny. The method uses the mean, over sampled states, and a hand-picked $\delta$.
-#   It works well, and it is a heuristic.
+#   search looks at the surrogate alone, and then the full step is taken anyway. At their limits, 0.001 to 0.01, that may have
+#   made little difference, as your worst full step at 0.01 suggests; for a narrow policy you saw the difference. What was run
+#   under this name is the natural gradient with a fixed KL, not quite TRPO.
+# - *The TRPO paper* speaks of guaranteed improvement. The guarantee is for the *largest* KL over all states, with a penalty
+#   so strong that steps would be tiny. The method uses the mean, over sampled states, and a hand-picked $\delta$: a heuristic.
 #
 # **Next**: lecture 05a finds better advantages, and 05b puts gradient, direction and length together, and trains.
