@@ -26,6 +26,7 @@ from minitrpo.runs.context import make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.jobs import JobFailed, mpiexec, mpiexec_code
 from minitrpo.runs.learner import Learner
+from minitrpo.runs.machine import BUSY, busy_share
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.runs.settings import chosen
 
@@ -39,6 +40,7 @@ __all__ = [
     "JobFailed",
     "Played",
     "budget",
+    "busy",
     "compare",
     "mpiexec",
     "mpiexec_code",
@@ -46,6 +48,7 @@ __all__ = [
     "play",
     "recorded",
     "reveal",
+    "say_if_busy",
     "temporary_runs",
     "train",
 ]
@@ -58,6 +61,20 @@ threadpool_limits(1)  # a lecture times one core; with more threads, sums and cl
 def budget(full: T, quick: T) -> T:
     """Return `full`, or `quick` when MINITRPO_BUDGET=quick, as tests set it: the same lecture in seconds."""
     return quick if os.environ.get("MINITRPO_BUDGET") == "quick" else full
+
+
+def busy() -> bool:
+    """Return whether other programs use this machine at the moment, so much that times measured now mean little."""
+    return busy_share() > BUSY
+
+
+def say_if_busy() -> bool:
+    """Print one line if this machine is busy at the moment, and return whether it is: for cells that measure time."""
+    share, cores = busy_share(), os.cpu_count() or 1
+    if share > BUSY:
+        used = f"other programs use {share * cores:.1f} of its {cores} core{'s' * (cores > 1)} right now"
+        print(f"This machine is busy: {used}. Do not trust the times below; the recorded measurement is shown beside.")
+    return share > BUSY
 
 
 def compare(what: str, guess: float | None, measured: float, unit: str = "") -> None:
