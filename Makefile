@@ -7,7 +7,7 @@ ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help train test test-all lab own-algorithm notebooks check-exercise benchmark lint doctor lock clean
+.PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade benchmark lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -37,6 +37,9 @@ notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and exe
 
 check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=notebooks/03_conjugate_gradient.ipynb
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)
+
+grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo grade $(NB) $(ARGS)
 
 benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or peers, scaling, returns)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)

@@ -1,0 +1,134 @@
+"""Whose function was it? What tells an answer that was written in the notebook from one that was borrowed."""
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from minitrpo.checks.register import PACKAGE
+
+WATCHED = {"minitrpo", "numpy", "scipy", "autograd", "builtins", "math", "warnings", "traceback", "inspect"}
+WORDS = 5  # statements: two people write the same `return 0.5 * x @ product(x) - b @ x`
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and all that are written inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
+
+
+def code_of(thing: Any) -> CodeType | None:
+    """Return the code that calling a thing runs in the end: of a function, a method, a partial, what was decorated."""
+    for _ in range(20):
+        inner = next((i for a in ("__wrapped__", "__func__", "func", "pyfunc") if (i := _got(thing, a))), None)
+        if inner is None:
+            break
+        thing = inner
+    if not isinstance(thing, FunctionType):
+        thing = _got(type(thing), "__call__")
+    found = _got(thing, "__code__")
+    return found if isinstance(found, CodeType) else None
+
+
+def _got(thing: Any, attribute: str) -> Any:
+    try:
+        return getattr(thing, attribute, None)
+    except Exception:
+        return None
+
+
+def borrowed(candidate: Any, own: set[CodeType], solution: Callable[..., Any]) -> str:
+    """Return why a candidate is not of the notebook's own making, "" if it is.
+
+    own: all code that was compiled from the notebook's cells; solution: the package's own function.
+    """
+    code = code_of(candidate)
+    if code is None or any(code is each for each in own):
+        return ""
+    if code is code_of(solution):
+        return "it is the package's own function, not one written in the notebook"
+    if code.co_filename.startswith(PACKAGE):
+        return f"it is {code.co_name} of the package, not a function written in the notebook"
+    if code.co_filename.startswith("<"):
+        return "it was made from a text at run time (exec, compile), not written in the notebook"
+    return ""
+
+
+class Watch:
+    """A profiler that notes where code of the notebook runs the package's own function, by whatever name."""
+
+    def __init__(self, solution: Callable[..., Any], own: set[CodeType]) -> None:
+        self.solution, self.own, self.found = code_of(solution), own, ""
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        """See one call."""
+        if event == "call" and not self.found and self.is_solution(frame.f_code):
+            back = frame.f_back
+            while back is not None and back.f_code not in self.own:
+                back = back.f_back
+            if back is not None:
+                place = back.f_code.co_filename.strip("<>")
+                self.found = f"it calls the package's own function ({place}, line {back.f_lineno})"
+
+    def is_solution(self, code: CodeType) -> bool:
+        """Return whether this is the package's function, or a copy of it that was not written in the notebook."""
+        if code is self.solution:
+            return True
+        if self.solution is None:
+            return False
+        same = code.co_name == self.solution.co_name and code.co_code == self.solution.co_code
+        return same and not any(code is each for each in self.own)
+
+
+def word_for_word(candidate: Any, solution: Callable[..., Any]) -> bool:
+    """Return whether a function of some length is the package's own but for its docstring and comments."""
+    try:
+        bodies = [_body(inspect.getsource(inspect.unwrap(f))) for f in (candidate, solution)]
+    except (OSError, TypeError, SyntaxError, ValueError, IndexError, AttributeError):
+        return False
+    long = sum(isinstance(node, ast.stmt) for statement in bodies[1] for node in ast.walk(statement)) >= WORDS
+    dumped = [[ast.dump(statement) for statement in body] for body in bodies]
+    return long and dumped[0] == dumped[1]
+
+
+def _body(source: str) -> list[ast.stmt]:
+    """Return the statements of a function without its docstring."""
+    function = ast.parse(textwrap.dedent(source)).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function.body[1:] if ast.get_docstring(function) is not None else function.body
+
+
+Marks = dict[tuple[str, str], Any]
+
+
+def marks() -> Marks:
+    """Return every function and class that a check leans on, to see later which ones were replaced."""
+    found: Marks = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in WATCHED and isinstance(module, ModuleType):
+            for attribute, value in list(vars(module).items()):
+                if callable(value):
+                    found[name, attribute] = (value, getattr(value, "__code__", None) if _plain(value) else None)
+                    if isinstance(value, type) and value.__module__.startswith("minitrpo."):
+                        found |= {(f"{name}.{attribute}", key): (part, None) for key, part in vars(value).items()}
+    register = sys.modules["minitrpo.checks.register"]
+    found |= {("the register", name): (each, None) for name, each in vars(register)["_exercises"].items()}
+    return found
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, FunctionType)
+
+
+def replaced(before: Marks) -> str:
+    """Return what was replaced since, as words, "" if nothing was."""
+    now = marks()
+    for key, (value, code) in before.items():
+        if key not in now or now[key][0] is not value or now[key][1] is not code:
+            return f"it changes {key[0]}.{key[1]}, on which the checks stand"
+    return ""
