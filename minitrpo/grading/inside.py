@@ -27,10 +27,14 @@ class Notebook:
         from IPython.core.interactiveshell import InteractiveShell
         from traitlets.config import Config
 
+        class Shell(InteractiveShell):  # type: ignore[misc] # Any to mypy, like all of IPython
+            def enable_gui(self, gui: Any = None) -> None:
+                """Do nothing: %matplotlib asks for windows that nobody looks at."""
+
         config = Config()
         config.HistoryManager.enabled = False
         self.module = types.ModuleType("__main__")
-        self.shell: Any = InteractiveShell.instance(config=config, user_module=self.module)
+        self.shell: Any = Shell.instance(config=config, user_module=self.module)
         self.own: set[CodeType] = set()
         self.answers: dict[str, Any] = {}  # the last function that each exercise's name was given to
         self.before = marks()
