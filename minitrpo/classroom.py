@@ -77,13 +77,21 @@ def say_if_busy() -> bool:
     return share > BUSY
 
 
-def compare(what: str, guess: float | None, measured: float, unit: str = "") -> None:
-    """Print a prediction beside the measurement; see `reveal` for when."""
+def compare(what: str, guess: object, measured: object, unit: str = "") -> None:
+    """Print a prediction, a number or a word, beside the measurement; see `reveal` for when."""
     unit = f" {unit}" if unit else ""
     if guess is None:
-        print(f"{what}: no prediction was typed; measured {measured:.3g}{unit}")
+        print(f"{what}: no prediction was typed; measured {readable(measured)}{unit}")
     else:
-        print(f"{what}: you predicted {guess:.3g}{unit}, measured {measured:.3g}{unit}")
+        print(f"{what}: you predicted {readable(guess)}{unit}, measured {readable(measured)}{unit}")
+
+
+def readable(value: object) -> str:
+    """Return a number with three digits (0.00123, 42.1, 33,000,000), and anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return str(value)
+    number = float(value)
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e9 else f"{number:.3g}"
 
 
 def reveal(guess: object, show: Callable[[], None]) -> None:
@@ -100,15 +108,16 @@ def reveal(guess: object, show: Callable[[], None]) -> None:
     from IPython.display import display
 
     button, shown = ipywidgets.Button(description="Reveal", tooltip="show the measurement"), ipywidgets.Output()
+    text = ipywidgets.Label("Type your guess in the cell above, then run it and this one again. Or:")
+    choice = ipywidgets.HBox([text, button])
 
     def pressed(_: object) -> None:
-        button.close()
+        choice.close()
         with shown:
             show()
 
     button.on_click(pressed)
-    text = "Type your guess in the cell above and run it and this one again, or:"
-    display(ipywidgets.VBox([ipywidgets.HBox([ipywidgets.Label(text), button]), shown]))
+    display(ipywidgets.VBox([choice, shown]))
 
 
 @dataclass(frozen=True)

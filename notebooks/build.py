@@ -146,8 +146,7 @@ def student(source: Path) -> nbformat.NotebookNode:
         if "solution" in cell.metadata:
             continue
         if "prediction" in cell.metadata:
-            opened = re.sub(r"^(guess\w*) = [^#\n]*", r"\1 = None  ", cell.source, flags=re.MULTILINE)
-            cell.source = "\n".join(line.rstrip() for line in opened.splitlines())
+            cell.source = opened(cell.source)
         if "exercise" in cell.metadata:
             name = cell.metadata["exercise"]
             cells += exercise_cells(cell, banner(name), blanked(name))
@@ -169,6 +168,16 @@ def solution(source: Path) -> nbformat.NotebookNode:
     return finished(source, cells)
 
 
+def opened(text: str) -> str:
+    """Return a prediction without the guess: guess_a, guess_b = 3, 4 becomes guess_a, guess_b = None, None."""
+
+    def blank(found: re.Match[str]) -> str:
+        return f"{found[1]} = {', '.join(['None'] * (found[1].count(',') + 1))}  "
+
+    text = re.sub(r"^(guess\w*(?:, *guess\w*)*) = [^#\n]*", blank, text, flags=re.MULTILINE)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
 def exercise_cells(cell: nbformat.NotebookNode, text: str, code: str, *check_tags: str) -> list[nbformat.NotebookNode]:
     """Return a box that says what to do, the cell with the function, and the cell that checks it.
 
@@ -185,7 +194,7 @@ def exercise_cells(cell: nbformat.NotebookNode, text: str, code: str, *check_tag
 
 
 def banner(name: str, solved: bool = False) -> str:
-    """Return the text before an exercise: a box that JupyterLab, nbconvert and Sphinx show in a colour of their theme.
+    """Return the text before an exercise: a box tinted in blue, its letters those of the theme, light or dark.
 
     The steps stand here, too, because comments in code are pale in most themes.
     """
@@ -197,9 +206,9 @@ def banner(name: str, solved: bool = False) -> str:
     done = f"**Exercise {function}, solved.** This is the function of the package."
     steps = "\n".join(as_markdown(line.strip().removeprefix("# ")) for line in step_lines(name))
     parts = [done if solved else task, steps, "" if solved else help_line]
-    style = "border-left: 8px solid #0072B2; padding: 8px 14px"
+    style = "border-left: 8px solid #0072B2; background-color: rgba(0, 114, 178, 0.15); padding: 8px 14px"
     text = "\n\n".join(part for part in parts if part)
-    return f'<div class="alert alert-info exercise" style="{style}">\n\n{text}\n\n</div>'
+    return f'<div class="exercise" style="{style}">\n\n{text}\n\n</div>'
 
 
 def as_markdown(text: str) -> str:

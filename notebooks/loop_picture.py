@@ -24,12 +24,12 @@ class Part(NamedTuple):
 # Clockwise. The two below the loop are about the whole of it.
 PARTS = {
     "collect": Part("collect episodes", ("collect episodes", "a pool of processes"), 110, 58, "07"),
-    "advantages": Part("returns and advantages", ("returns, advantages", "how much better?"), 310, 58, "01, 05"),
+    "advantages": Part("returns and advantages", ("returns, advantages", "how much better?"), 310, 58, "01, 05a"),
     "gradient": Part("policy gradient", ("policy gradient", "g, which way is up"), 510, 58, "01"),
     "fisher": Part("Fisher products", ("Fisher products", "F v, distance as KL"), 710, 58, "02"),
     "direction": Part("conjugate gradient", ("conjugate gradient", "solve F x = g"), 710, 212, "03"),
     "search": Part("line search", ("line search", "how far along x?"), 510, 212, "04"),
-    "critic": Part("fit of the critic", ("fit of the critic", "V, what to expect"), 310, 212, "05"),
+    "critic": Part("fit of the critic", ("fit of the critic", "V, what to expect"), 310, 212, "05a"),
     "adapt": Part("adapt steps and KL limit", ("adapt", "steps, KL limit"), 110, 212, "09"),
     "clock": Part("where the time goes", ("clocks on all of it", "where does time go?"), 310, 135, "06"),
     "speedup": Part("speed-up on more processes", ("more processes", "how much faster?"), 510, 135, "08"),
@@ -92,8 +92,8 @@ def picture(lit: tuple[str, ...]) -> str:
 def arrow(start: Part, end: Part) -> str:
     """Return an arrow from the edge of one box to the edge of the next."""
     right, down = (end.x > start.x) - (end.x < start.x), (end.y > start.y) - (end.y < start.y)
-    x1, y1 = start.x + 84 * right, start.y + 30 * down
-    x2, y2 = end.x - 86 * right, end.y - 32 * down
+    x1, y1 = start.x + 87 * right, start.y + 30 * down
+    x2, y2 = end.x - 88 * right, end.y - 32 * down
     return f'<path d="M{x1} {y1} L{x2} {y2}" stroke="{LINE}" stroke-width="2" fill="none" marker-end="url(#tip)"/>'
 
 
@@ -102,10 +102,10 @@ def box(name: str, part: Part, lit: bool) -> str:
     fill, ink, border = (LIT, PAPER, f'stroke="{INK}" stroke-width="3"') if lit else (PAPER, INK, f'stroke="{LINE}"')
     if name not in LOOP and not lit:
         border += ' stroke-dasharray="5 4"'
-    x, y = part.x - 84, part.y - 30
+    x, y = part.x - 87, part.y - 30
     return (
-        f'<rect x="{x}" y="{y}" width="168" height="60" rx="8" fill="{fill}" {border}/>'
-        f'<g fill="{ink}"><text x="{part.x}" y="{part.y - 8}" font-size="15" font-weight="bold">{part.lines[0]}</text>'
+        f'<rect x="{x}" y="{y}" width="174" height="60" rx="8" fill="{fill}" {border}/>'
+        f'<g fill="{ink}"><text x="{part.x}" y="{part.y - 8}" font-size="14" font-weight="bold">{part.lines[0]}</text>'
         f'<text x="{part.x}" y="{part.y + 9}" font-size="13">{part.lines[1]}</text>'
         f'<text x="{part.x}" y="{part.y + 24}" font-size="12">lecture {part.lecture}</text></g>'
     )

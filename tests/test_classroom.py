@@ -60,9 +60,13 @@ def test_where_the_system_does_not_say_how_busy_it_is_the_load_average_does(monk
 def test_compare_prints_guess_and_measurement(capsys):
     compare("length", 3, 4.0, "m")
     compare("length", None, 4.0)
+    compare("parameters", 60, 5772)
+    compare("which", "the first", np.float64(0.012345))
     assert capsys.readouterr().out.splitlines() == [
         "length: you predicted 3 m, measured 4 m",
         "length: no prediction was typed; measured 4",
+        "parameters: you predicted 60, measured 5,772",
+        "which: you predicted the first, measured 0.0123",
     ]
 
 

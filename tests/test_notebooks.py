@@ -116,7 +116,7 @@ def test_the_solution_is_the_student_with_the_package_pasted_in(source):
             cell.source = inspect.getsource(target(cell.metadata["exercise"])).rstrip()
         elif "exercise-banner" in cell.metadata.get("tags", []):
             cell.source = build.banner(next(solved), solved=True)
-    guess = re.compile(r"^(guess\w*) = [^#\n]*", re.MULTILINE)
+    guess = re.compile(r"^(guess\w*(?:, *guess\w*)*) = [^#\n]*", re.MULTILINE)
     kept = [guess.sub(r"\1 =", c.source).rstrip() for c in solution.cells if "solution" not in c.metadata]
     assert [guess.sub(r"\1 =", c.source).rstrip() for c in student.cells] == kept
 
@@ -151,6 +151,15 @@ def test_nbval_compares_the_line_of_each_check_in_a_solution():
     for cell in build.solution(SOURCES[0]).cells:
         assert ("check" in cell.metadata) == ("nbval-check-output" in cell.metadata.get("tags", []))
     assert not any("nbval-check-output" in c.metadata.get("tags", []) for c in build.student(SOURCES[0]).cells)
+
+
+def test_a_prediction_is_open_for_students():
+    assert build.opened("guess_a = 3  # metres\nn = 5") == "guess_a = None  # metres\nn = 5"
+    assert build.opened("guess_a, guess_b = 3, 'x'") == "guess_a, guess_b = None, None"
+    for source in SOURCES:
+        for cell in build.student(source).cells:
+            if "prediction" in cell.metadata:
+                assert re.search(r"^guess[\w, ]* = None", cell.source, re.MULTILINE), cell.source
 
 
 def test_a_box_before_each_exercise_says_what_to_do_in_full_contrast():
