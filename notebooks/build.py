@@ -206,7 +206,8 @@ def banner(name: str, solved: bool = False) -> str:
     done = f"**Exercise {function}, solved.** This is the function of the package."
     steps = "\n".join(as_markdown(line.strip().removeprefix("# ")) for line in step_lines(name))
     parts = [done if solved else task, steps, "" if solved else help_line]
-    style = "border-left: 8px solid #0072B2; background-color: rgba(0, 114, 178, 0.15); padding: 8px 14px"
+    colours = "border-left: 8px solid #0072B2; background-color: rgba(0, 114, 178, 0.15)"
+    style = f"{colours}; padding: 8px 14px; margin-bottom: 12px"
     text = "\n\n".join(part for part in parts if part)
     return f'<div class="exercise" style="{style}">\n\n{text}\n\n</div>'
 

@@ -133,6 +133,10 @@ CHEATS = {
         "made from a text at run time",
     ),
     "no watch": ("import sys\ndef energy(*a):\n    sys.setprofile(None)\n    return mine.energy(*a)", "switched off"),
+    "a look at the check": (
+        "import sys\ndef energy(*a):\n    return sys._getframe(1).f_locals['want']",
+        "it raised KeyError",
+    ),
     "a friend's name": ("from minitrpo.line_search import backtracking as energy", "it is backtracking of the package"),
     "sys.exit": ("import sys\ndef energy(*a):\n    sys.exit(0)", "ended its check with SystemExit"),
 }
@@ -145,6 +149,12 @@ def test_an_answer_that_is_not_the_students_has_no_point(way, tmp_path):
     assert found["energy"][0] == 0
     assert symptom in found["energy"][1]
     assert found["conjugate_gradient"] == (1, "right"), "the rest is graded as if nothing had been"
+    looks = {
+        "getsource": "(getsource)",
+        "its file": "(__file__)",
+        "a look at the check": "what the check keeps (_getframe)",
+    }
+    assert looks.get(way, "") in found.get("(notebook)", (None, ""))[1]
 
 
 TAMPERING = {

@@ -45,7 +45,8 @@ def graded(path: Path, out: Path, seconds: float, memory: int) -> int:
 
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise BadInput(f"cannot write {out}: name a file in a folder that exists")
-    handed_in, rows = submissions(path), []
+    handed_in = submissions(path)
+    rows: list[Row] = []
     guard = Guard(handed_in)
     for number, submission in enumerate(handed_in, start=1):
         say(f"{number}/{len(handed_in)} {submission.student}")
@@ -53,6 +54,6 @@ def graded(path: Path, out: Path, seconds: float, memory: int) -> int:
         if changed := guard.mended():
             note = f"changed files outside of its folder, which were put back: {', '.join(changed)}"
             rows.append(Row(submission.student, NOTEBOOK, None, note))
-    write_atomically(out, as_csv(rows).encode())
+        write_atomically(out, as_csv(rows).encode())
     print(as_text(rows), "", *sums(rows), f"\n{out}", sep="\n")
     return 0

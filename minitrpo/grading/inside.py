@@ -118,6 +118,7 @@ def _limit(memory: int) -> None:
 def main(pipe: int) -> None:
     """Run the task that stdin holds as JSON, and tell each step through the pipe before it is done and after."""
     task = json.load(sys.stdin)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
     def say(**words: Any) -> None:
         os.write(pipe, (json.dumps(words | {"word": task["word"]}) + "\n").encode())

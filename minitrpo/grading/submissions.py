@@ -125,7 +125,7 @@ def statements(text: str) -> list[ast.stmt]:
 
 
 def remarks(cells: tuple[Cell, ...]) -> list[str]:
-    """Return what a reader of the notebook should look at: its own `check`, and looks into the package's source."""
+    """Return where a reader of the notebook should look: at its own `check`, at looks behind the scenes."""
     found = []
     for number, cell in enumerate(cells, start=1):
         for node in (node for statement in statements(cell.text) for node in ast.walk(statement)):
@@ -145,10 +145,13 @@ def redefined_check(node: ast.AST) -> str:
     return "redefines check (grading does not use it)" if bound else ""
 
 
+PEEKING = {"getsource": "reads source code", "getsourcelines": "reads source code", "__file__": "reads source code"}
+PEEKING |= dict.fromkeys(("_getframe", "currentframe", "get_objects", "get_referrers"), "looks at what the check keeps")
+
+
 def peeked(node: ast.AST) -> str:
-    """Return what is said of a node that reads the package's source."""
+    """Return what is said of a node that reads the package's source, or what a check expects."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     if isinstance(node, ast.alias):
         name = node.name
-    reads = {"getsource": "inspect.getsource", "getsourcelines": "inspect.getsourcelines", "__file__": "__file__"}
-    return f"reads source with {reads[name]}" if name in reads else ""
+    return f"{PEEKING[name]} ({name})" if name in PEEKING else ""
