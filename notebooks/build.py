@@ -36,7 +36,7 @@ import nbformat
 from nbclient import NotebookClient
 
 import minitrpo
-from minitrpo.checks import target
+from minitrpo.checks import names, target
 from minitrpo.checks.register import find
 from minitrpo.runs.machine import BUSY, busy_share, load_share
 
@@ -316,20 +316,26 @@ def origin_reasons(path: Path, notebook: nbformat.NotebookNode) -> tuple[str, ..
 def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     """Return what the outputs of a solution depend on beside its cells.
 
-    code: the whole package, because a lecture starts whole training runs, without minitrpo/checks, of which a right
-    answer shows one line that nbval compares; of these only the files with this lecture's exercises, for what a bug
-    hunt prints. data: the recorded files that it reads.
+    code: the whole package, because a lecture starts whole training runs, but not the checks of other lectures'
+    exercises, of which nothing is shown here. data: the recorded files that it reads.
     """
     package = Path(minitrpo.__file__).parent
     text = "\n".join(cell.source for cell in notebook.cells)
-    checks = {inspect.getfile(find(c.metadata["check"]).examine) for c in notebook.cells if "check" in c.metadata}
-    code = {f for f in package.rglob("*.py") if f.parent.name != "checks"} | {Path(name) for name in checks}
+    exercises = {cell.metadata["check"] for cell in notebook.cells if "check" in cell.metadata}
+    code = {file for file in package.rglob("*.py") if not is_of_others(file, exercises)}
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
     return {
         "code": digest(code, package),
         "data": digest({f for f in data if f.exists()}, HERE),
         "versions": {name: version(name) for name in VERSIONS},
     }
+
+
+def is_of_others(file: Path, exercises: set[str]) -> bool:
+    """Return whether a file of checks has exercises, and none of these."""
+    text = file.read_text("utf-8") if file.parent.name == "checks" else ""
+    here = {name for name in names() if f'"{name}",\n' in text}
+    return bool(here) and not here & exercises
 
 
 def digest(files: set[Path], folder: Path) -> str:

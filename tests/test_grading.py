@@ -132,10 +132,18 @@ CHEATS = {
         "energy = names['energy']",
         "made from a text at run time",
     ),
-    "no watch": ("import sys\ndef energy(*a):\n    sys.setprofile(None)\n    return mine.energy(*a)", "switched off"),
+    "no watch": (
+        "import sys\ndef energy(*a):\n    sys.setprofile(None)\n    return mine.energy(*a)",
+        "it switches off what watches it (sys.setprofile",
+    ),
     "a look at the check": (
-        "import sys\ndef energy(*a):\n    return sys._getframe(1).f_locals['want']",
-        "it raised KeyError",
+        "import sys\ndef energy(*a):\n    return sys._getframe(1).f_locals['no_such']",
+        "it looks at what its check expects (sys._getframe, code cell 2, line 3)",
+    ),
+    "a look through an error": (
+        "def energy(*a):\n    try:\n        1 / 0\n    except ZeroDivisionError as e:\n"
+        "        return e.__traceback__.tb_frame.f_back.f_locals['no_such']",
+        "it looks at what its check expects (tb_frame, code cell 2, line 5)",
     ),
     "a friend's name": ("from minitrpo.line_search import backtracking as energy", "it is backtracking of the package"),
     "sys.exit": ("import sys\ndef energy(*a):\n    sys.exit(0)", "ended its check with SystemExit"),
@@ -158,12 +166,12 @@ def test_an_answer_that_is_not_the_students_has_no_point(way, tmp_path):
 
 
 TAMPERING = {
-    "the check": "import minitrpo.checks.register as r\nr.close = lambda *a: None",
+    "the check": "import minitrpo.checks.register as r\nr.find = lambda *a: None",
     "the register": "import minitrpo.checks.register as r\nr._exercises['energy'] = r._exercises['conjugate_gradient']",
     "examine": "import minitrpo.checks.register as r\nr.examine = lambda *a: None",
     "the solution": "import minitrpo.conjugate_gradient as m\nm.energy = lambda *a: 0.0",
     "numpy": "np.max = lambda *a, **k: 0.0",
-    "its code": "import minitrpo.checks.register as r\nr.close.__code__ = (lambda a, b, c, d=1: None).__code__",
+    "its code": "import minitrpo.checks.register as r\nr.find.__code__ = (lambda name: None).__code__",
 }
 
 
@@ -177,10 +185,10 @@ def test_a_cell_that_changes_the_checks_is_named_and_left_out(way, tmp_path):
 
 
 def test_a_function_that_changes_the_checks_while_it_is_checked(tmp_path):
-    cell = "import minitrpo.checks.register as r\ndef energy(*a):\n    r.close = lambda *a: None\n    return 0.0"
+    cell = "import minitrpo.checks.register as r\ndef energy(*a):\n    r.find = lambda *a: None\n    return 0.0"
     found = grade(of_energy(tmp_path / "x.ipynb", cell))
     assert found["energy"][0] == 0
-    assert "it changes minitrpo.checks.register.close" in found["energy"][1]
+    assert "it changes minitrpo.checks.register.find" in found["energy"][1]
     assert found["conjugate_gradient"] == (1, "right")
 
 

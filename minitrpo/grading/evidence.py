@@ -2,15 +2,19 @@
 
 import ast
 import inspect
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from minitrpo.checks.register import PACKAGE
-
+PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"  # its own folder: that of a clone is called minitrpo, too
 WATCHED = {"minitrpo", "numpy", "scipy", "autograd", "builtins", "math", "warnings", "traceback", "inspect"}
+FRAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame"}
+LOOKS = {"sys._getframe", "sys._current_frames", "gc.get_objects", "gc.get_referrers", "gc.get_referents"}
+HANDS = {"sys.setprofile", "sys.settrace"}
 WORDS = 5  # statements: two people write the same `return 0.5 * x @ product(x) - b @ x`
 
 
@@ -60,7 +64,12 @@ def borrowed(candidate: Any, own: set[CodeType], solution: Callable[..., Any]) -
 
 
 class Watch:
-    """A profiler that notes where code of the notebook runs the package's own function, by whatever name."""
+    """A profiler that notes where code of the notebook runs the package's own function, by whatever name.
+
+    While it is the present one, it is also told of code that looks through the frames of the check, see `audit`.
+    """
+
+    present: "Watch | None" = None
 
     def __init__(self, solution: Callable[..., Any], own: set[CodeType]) -> None:
         self.solution, self.own, self.found = code_of(solution), own, ""
@@ -72,8 +81,13 @@ class Watch:
             while back is not None and back.f_code not in self.own:
                 back = back.f_back
             if back is not None:
-                place = back.f_code.co_filename.strip("<>")
-                self.found = f"it calls the package's own function ({place}, line {back.f_lineno})"
+                self.found = f"it calls the package's own function ({_place(back)})"
+
+    def audited(self, event: str, frame: FrameType) -> None:
+        """See that code asks for frames or for objects of others, or takes the profiler away."""
+        if not self.found and frame.f_code in self.own:
+            does = "switches off what watches it" if event in HANDS else "looks at what its check expects"
+            self.found = f"it {does} ({event}, {_place(frame)})"
 
     def is_solution(self, code: CodeType) -> bool:
         """Return whether this is the package's function, or a copy of it that was not written in the notebook."""
@@ -83,6 +97,20 @@ class Watch:
             return False
         same = code.co_name == self.solution.co_name and code.co_code == self.solution.co_code
         return same and not any(code is each for each in self.own)
+
+
+def _place(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename.strip('<>')}, line {frame.f_lineno}"
+
+
+def audit(event: str, arguments: tuple[Any, ...]) -> None:
+    """Tell the present watch of an event; to be given to sys.addaudithook, which nobody can undo."""
+    if event == "object.__getattr__" and len(arguments) > 1 and arguments[1] in FRAMES:
+        event = str(arguments[1])
+    if Watch.present is not None and (event in LOOKS or event in HANDS or event in FRAMES):
+        watch, Watch.present = Watch.present, None  # what is looked at here is no event
+        watch.audited(event, sys._getframe(1))
+        Watch.present = watch
 
 
 def word_for_word(candidate: Any, solution: Callable[..., Any]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from minitrpo.checks import mine, names, target
 from minitrpo.checks.register import check, examine
 from minitrpo.errors import told
-from minitrpo.grading.evidence import Watch, borrowed, codes_in, marks, replaced, word_for_word
+from minitrpo.grading.evidence import Watch, audit, borrowed, codes_in, marks, replaced, word_for_word
 
 MIB = 2**20
 
@@ -23,7 +23,7 @@ MIB = 2**20
 class Notebook:
     """A namespace like that of a kernel, in which cells are executed, and what is known of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, exercises: list[str]) -> None:
         from IPython.core.interactiveshell import InteractiveShell
         from traitlets.config import Config
 
@@ -35,15 +35,16 @@ class Notebook:
         config.HistoryManager.enabled = False
         self.module = types.ModuleType("__main__")
         self.shell: Any = Shell.instance(config=config, user_module=self.module)
+        self.solutions = {name: target(name) for name in exercises}
         self.own: set[CodeType] = set()
         self.answers: dict[str, Any] = {}  # the last function that each exercise's name was given to
         self.before = marks()
 
-    def run(self, number: int, text: str, exercises: list[str]) -> dict[str, Any]:
+    def run(self, number: int, text: str) -> dict[str, Any]:
         """Execute a cell, and return what is to be told of it."""
         problem = self._executed(number, text)
-        for name in exercises:
-            answer = vars(self.module).get(target(name).__name__)
+        for name, solution in self.solutions.items():
+            answer = vars(self.module).get(solution.__name__)
             if callable(answer):
                 self.answers[name] = answer
         return {"problem": problem, "tampering": replaced(self.before)}
@@ -64,7 +65,7 @@ class Notebook:
 
     def verdict(self, name: str) -> tuple[int, str]:
         """Return points and symptom of an exercise."""
-        solution = target(name)
+        solution = self.solutions[name]
         if name not in self.answers:
             return 0, f"there is no function {solution.__name__} in the notebook"
         answer = self.answers[name]
@@ -81,6 +82,7 @@ class Notebook:
 
 def _refused(name: str, answer: Any, watch: Watch) -> str:
     """Return why the check refuses an answer, "" if it does not."""
+    Watch.present = watch
     sys.setprofile(watch)
     try:
         examine(name, answer)
@@ -91,9 +93,9 @@ def _refused(name: str, answer: Any, watch: Watch) -> str:
     except BaseException as error:
         return f"it ended its check with {told(error)}"
     finally:
-        still = sys.getprofile() is watch
         sys.setprofile(None)
-    return "" if still else "it switched off what watches it (sys.setprofile)"
+        Watch.present = None
+    return ""
 
 
 def _raised_in(error: BaseException, code: CodeType) -> bool:
@@ -124,14 +126,14 @@ def main(pipe: int) -> None:
         os.write(pipe, (json.dumps(words | {"word": task["word"]}) + "\n").encode())
 
     names()  # all checks are loaded before any code of the student's
-    exercises = task["exercises"]
-    notebook = Notebook()
+    sys.addaudithook(audit)
+    notebook = Notebook(task["exercises"])
     _limit(task["memory"])
     for number, text in enumerate(task["cells"], start=1):
         if str(number) not in task["skipped"]:
             say(begins="cell", number=number)
-            say(ends="cell", number=number, **notebook.run(number, text, exercises))
-    for name in exercises:
+            say(ends="cell", number=number, **notebook.run(number, text))
+    for name in task["exercises"]:
         if name not in task["done"]:
             say(begins="exercise", name=name)
             points, symptom = notebook.verdict(name)

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minitrpo import checks
 from minitrpo.checks import names, target
-from minitrpo.checks.register import find
+from minitrpo.checks.register import LECTURES
 from minitrpo.errors import BadInput
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
+CHECKS = Path(checks.__file__).parent
 
 
 class Cell(NamedTuple):
@@ -84,11 +86,8 @@ def course() -> dict[str, tuple[str, ...]]:
     if sources:
         mark = re.compile(r'^# %%.*exercise="(\w+)"', re.MULTILINE)
         return {source.stem: tuple(mark.findall(source.read_text("utf-8"))) for source in sources}
-    lectures: dict[str, tuple[str, ...]] = {}
-    for name in names():
-        lecture = find(name).examine.__module__.rpartition(".")[2]
-        lectures[lecture] = (*lectures.get(lecture, ()), name)
-    return lectures
+    texts = {lecture: (CHECKS / f"{lecture}.py").read_text("utf-8") for lecture in LECTURES}
+    return {lecture: tuple(name for name in names() if f'"{name}",\n' in text) for lecture, text in texts.items()}
 
 
 def exercises_of(cells: tuple[Cell, ...], student: str) -> tuple[str, ...]:
