@@ -125,7 +125,7 @@ def test_the_solution_is_the_student_with_the_package_pasted_in(source):
 def test_shape(source):
     student, path = build.student(source), build.solution_path(source)
     exercises = [c for c in student.cells if "exercise" in c.metadata]
-    assert (1 if source.stem.startswith("05b") else 2) <= len(exercises) <= 5, "trpo_step alone is worth two"
+    assert (1 if source.stem == "05b_trpo" else 2) <= len(exercises) <= 5  # trpo_step is a large one
     assert sum("prediction" in c.metadata for c in student.cells) >= 2
     assert any("hunt(" in c.source for c in code_cells(student)), "a lecture has a bug hunt"
     texts = [c.source for c in student.cells if c.cell_type == "markdown" and "exercise-banner" not in str(c.metadata)]
@@ -141,6 +141,31 @@ def test_shape(source):
     assert all(c.execution_count for c in code_cells(executed))
     assert not any(o.output_type == "error" for c in code_cells(executed) for o in c.outputs)
     assert not any(o.get("name") == "stderr" for c in code_cells(executed) for o in c.outputs), "nothing on stderr"
+
+
+@lectures
+def test_form(source):
+    """The loop in the header, a guess before each measurement, three sentences and a quiz at the end."""
+    cells = build.student(source).cells
+    prose = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    code = "\n".join(c.source for c in code_cells(build.student(source)))
+    assert '<img alt="The loop of one update' in cells[0].source
+    assert "## What you have built so far" in prose
+    assert 3 <= prose.partition("## Quiz")[2].count("<summary>Answer</summary>") <= 5
+    guesses = [n for c in cells if "prediction" in c.metadata for n in re.findall(r"\bguess\w*(?=.*= None)", c.source)]
+    shown = " ".join(re.findall(r"\breveal\(([^\n]*)", code))
+    assert all(re.search(rf"\b{guess}\b", shown) for guess in guesses), "what answers a guess waits for it: reveal"
+
+
+@pytest.mark.slow
+@lectures
+def test_run_all_by_a_student_gives_no_answer_away(source, monkeypatch):
+    monkeypatch.setenv("JPY_SESSION_NAME", "notebook.ipynb")  # as in front of Jupyter
+    monkeypatch.setenv("MINITRPO_BUDGET", "quick")
+    notebook = build.student(source)
+    build.execute(notebook)
+    texts = [o.get("text", "") for c in code_cells(notebook) for o in c.outputs]
+    assert not any("no prediction was typed" in text for text in texts), "compare waits for the guess: reveal"
 
 
 def test_every_exercise_is_in_one_notebook():
