@@ -109,19 +109,23 @@ def told(jobs: list[Job]) -> int:
 
 def build_all(jobs: list[Job], even_if_busy: bool) -> int:
     """Write and execute; lectures that measure time come first, when this has not made the machine busy itself."""
-    load = load_share() if any(job.timing for job in jobs) else 0.0
+    load = load_share()
+    refused: dict[str, float] = {}
     for job in sorted(jobs, key=lambda job: not job.timing):
-        share = max(load, busy_share(1.0)) if job.timing and not even_if_busy else 0.0
-        if share > BUSY:
-            print(
-                f"build.py: {job.path.stem} measures time, and this machine is busy ({share:.0%} of its cores are in "
-                f"use, {BUSY:.0%} are allowed): wait, or say --even-if-busy",
-                file=sys.stderr,
-            )
-            return REFUSED
+        if job.timing and not even_if_busy:
+            share = max(load, busy_share(1.0))
+            if share > BUSY:
+                refused[job.path.stem] = share
+                continue
         build(job.path, job.notebook)
         load = 0.0  # from here on part of it is ours
-    return 0
+    if refused:
+        print(
+            f"build.py: not executed: {', '.join(refused)}, which measure{'s' * (len(refused) == 1)} time: this machine "
+            f"is busy ({max(refused.values()):.0%} of its cores in use, {BUSY:.0%} allowed). Wait, or say --even-if-busy",
+            file=sys.stderr,
+        )
+    return REFUSED if refused else 0
 
 
 def measures_time(source: Path) -> bool:

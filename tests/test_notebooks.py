@@ -267,7 +267,8 @@ def test_a_lecture_that_measures_time_waits_for_an_idle_machine(course, monkeypa
     assert typed() == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
-    assert "03_tiny measures time, and this machine is busy (70% of its cores" in said.err
+    assert "not executed: 03_tiny, which measures time: this machine is busy (70% of its cores" in said.err
+    assert (folder / "03_tiny.ipynb").exists(), "the student's needs no idle machine"
     assert not (folder / "solutions").exists()
     assert typed("--even-if-busy") == 0
     assert (folder / "solutions" / "03_tiny.ipynb").exists()
