@@ -120,11 +120,9 @@ def build_all(jobs: list[Job], even_if_busy: bool) -> int:
         build(job.path, job.notebook)
         load = 0.0  # from here on part of it is ours
     if refused:
-        print(
-            f"build.py: not executed: {', '.join(refused)}, which measure{'s' * (len(refused) == 1)} time: this machine "
-            f"is busy ({max(refused.values()):.0%} of its cores in use, {BUSY:.0%} allowed). Wait, or say --even-if-busy",
-            file=sys.stderr,
-        )
+        which = f"{', '.join(refused)}, which measure{'s' * (len(refused) == 1)} time"
+        why = f"this machine is busy ({max(refused.values()):.0%} of its cores in use, {BUSY:.0%} allowed)"
+        print(f"build.py: not executed: {which}: {why}. Wait, or say --even-if-busy", file=sys.stderr)
     return REFUSED if refused else 0
 
 
