@@ -112,9 +112,12 @@ def reveal(guess: object, show: Callable[[], None]) -> None:
     choice = ipywidgets.HBox([text, button])
 
     def pressed(_: object) -> None:
-        choice.close()
+        button.on_click(pressed, remove=True)  # the second half of a double click comes when the first is done
+        button.close()
+        text.value = "Measuring ..."
         with shown:
             show()
+        choice.close()
 
     button.on_click(pressed)
     display(ipywidgets.VBox([choice, shown]))
