@@ -125,7 +125,7 @@ CHEATS = {
     "getsource inside": (
         "import inspect\ndef energy(*a):\n    n = dict(globals())\n    exec(inspect.getsource(mine.energy), n)\n"
         "    return n['energy'](*a)",
-        OWN,
+        "it runs a text as its code",
     ),
     "its file": (
         "import minitrpo.conjugate_gradient as m\ntext = open(m.__file__).read()\nnames = {}\nexec(text, names)\n"
@@ -144,6 +144,19 @@ CHEATS = {
         "def energy(*a):\n    try:\n        1 / 0\n    except ZeroDivisionError as e:\n"
         "        return e.__traceback__.tb_frame.f_back.f_locals['no_such']",
         "it looks at what its check expects (tb_frame, code cell 2, line 5)",
+    ),
+    "a library around it": (
+        "from autograd.extend import primitive\nenergy = primitive(mine.energy)",
+        "it calls the package's own function (by what it is made of)",
+    ),
+    "another program": (
+        "import subprocess, sys\ndef energy(*a):\n    return float(subprocess.check_output([sys.executable, '-V']))",
+        "it starts another program (subprocess.Popen, code cell 2, line 3)",
+    ),
+    "a text inside": (
+        "import inspect\ntext = inspect.getsource(mine.energy).replace('energy', 'e')\n"
+        "def energy(*a):\n    n = dict(globals())\n    exec(text, n)\n    return n['e'](*a)",
+        "it runs a text as its code",
     ),
     "a friend's name": ("from minitrpo.line_search import backtracking as energy", "it is backtracking of the package"),
     "sys.exit": ("import sys\ndef energy(*a):\n    sys.exit(0)", "ended its check with SystemExit"),

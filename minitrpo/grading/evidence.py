@@ -1,6 +1,7 @@
 """Whose function was it? What tells an answer that was written in the notebook from one that was borrowed."""
 
 import ast
+import functools
 import inspect
 import os
 import sys
@@ -12,9 +13,15 @@ from typing import Any
 
 PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"  # its own folder: that of a clone is called minitrpo, too
 WATCHED = {"minitrpo", "numpy", "scipy", "autograd", "builtins", "math", "warnings", "traceback", "inspect"}
-FRAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame"}
-LOOKS = {"sys._getframe", "sys._current_frames", "gc.get_objects", "gc.get_referrers", "gc.get_referents"}
-HANDS = {"sys.setprofile", "sys.settrace"}
+FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+LOOKS = ("sys._getframe", "sys._current_frames", "gc.get_objects", "gc.get_referrers", "gc.get_referents")
+STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.posix_spawn")
+DOES = {  # an event that Python's audit hooks are told of -> what an answer does by it
+    **dict.fromkeys((*FRAMES, *LOOKS), "looks at what its check expects"),
+    **dict.fromkeys(("sys.setprofile", "sys.settrace"), "switches off what watches it"),
+    **dict.fromkeys(("exec", "compile"), "runs a text as its code"),
+    **dict.fromkeys(STARTS, "starts another program"),
+}
 WORDS = 5  # statements: two people write the same `return 0.5 * x @ product(x) - b @ x`
 
 
@@ -77,17 +84,21 @@ class Watch:
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """See one call."""
         if event == "call" and not self.found and self.is_solution(frame.f_code):
-            back = frame.f_back
-            while back is not None and back.f_code not in self.own:
-                back = back.f_back
+            back = self.behind(frame.f_back)
             if back is not None:
                 self.found = f"it calls the package's own function ({_place(back)})"
 
+    def behind(self, frame: FrameType | None) -> FrameType | None:
+        """Return the next frame of the notebook's code from here back, None if there is none."""
+        while frame is not None and frame.f_code not in self.own:
+            frame = frame.f_back
+        return frame
+
     def audited(self, event: str, frame: FrameType) -> None:
-        """See that code asks for frames or for objects of others, or takes the profiler away."""
-        if not self.found and frame.f_code in self.own:
-            does = "switches off what watches it" if event in HANDS else "looks at what its check expects"
-            self.found = f"it {does} ({event}, {_place(frame)})"
+        """See what code asks of Python that an answer does not need; only a program may be started indirectly."""
+        asking = self.behind(frame) if event in STARTS else frame
+        if not self.found and asking is not None and asking.f_code in self.own:
+            self.found = f"it {DOES[event]} ({event}, {_place(asking)})"
 
     def is_solution(self, code: CodeType) -> bool:
         """Return whether this is the package's function, or a copy of it that was not written in the notebook."""
@@ -99,15 +110,28 @@ class Watch:
         return same and not any(code is each for each in self.own)
 
 
+def through(answer: Callable[..., Any], own: set[CodeType]) -> Callable[..., Any]:
+    """Return an answer so that code of the notebook is seen to call it: a library may have made it, around anything."""
+    if any(code_of(answer) is each for each in own):
+        return answer
+
+    def the_notebook(*arguments: Any, **named: Any) -> Any:
+        return answer(*arguments, **named)
+
+    own.add(the_notebook.__code__)
+    return functools.wraps(answer)(the_notebook)
+
+
 def _place(frame: FrameType) -> str:
-    return f"{frame.f_code.co_filename.strip('<>')}, line {frame.f_lineno}"
+    cell = frame.f_code.co_filename
+    return f"{cell.strip('<>')}, line {frame.f_lineno}" if cell.startswith("<") else "by what it is made of"
 
 
 def audit(event: str, arguments: tuple[Any, ...]) -> None:
     """Tell the present watch of an event; to be given to sys.addaudithook, which nobody can undo."""
     if event == "object.__getattr__" and len(arguments) > 1 and arguments[1] in FRAMES:
         event = str(arguments[1])
-    if Watch.present is not None and (event in LOOKS or event in HANDS or event in FRAMES):
+    if Watch.present is not None and event in DOES:
         watch, Watch.present = Watch.present, None  # what is looked at here is no event
         watch.audited(event, sys._getframe(1))
         Watch.present = watch
@@ -144,8 +168,9 @@ def marks() -> Marks:
                     found[name, attribute] = (value, getattr(value, "__code__", None) if _plain(value) else None)
                     if isinstance(value, type) and value.__module__.startswith("minitrpo."):
                         found |= {(f"{name}.{attribute}", key): (part, None) for key, part in vars(value).items()}
-    register = sys.modules["minitrpo.checks.register"]
-    found |= {("the register", name): (each, None) for name, each in vars(register)["_exercises"].items()}
+    register = sys.modules.get("minitrpo.checks.register")
+    exercises = getattr(register, "_exercises", {})
+    found |= {("the register", name): (each, None) for name, each in exercises.items()}
     return found
 
 

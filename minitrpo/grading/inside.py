@@ -15,7 +15,7 @@ from typing import Any
 from minitrpo.checks import mine, names, target
 from minitrpo.checks.register import check, examine
 from minitrpo.errors import told
-from minitrpo.grading.evidence import Watch, audit, borrowed, codes_in, marks, replaced, word_for_word
+from minitrpo.grading.evidence import Watch, audit, borrowed, codes_in, marks, replaced, through, word_for_word
 
 MIB = 2**20
 
@@ -73,7 +73,7 @@ class Notebook:
             return 0, why
         vars(mine).pop(name, None)  # the package's again: the notebook's own check may have put the answer there
         watch = Watch(solution, self.own)
-        symptom = _refused(name, answer, watch)
+        symptom = _refused(name, through(answer, self.own), watch)
         symptom = watch.found or replaced(self.before) or symptom
         if symptom:
             return 0, symptom
