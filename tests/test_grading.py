@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_checks import FILES, RIGHT
+from test_checks import FILES
 
 from minitrpo.checks import names, target
 from minitrpo.commands.grade import main
@@ -325,11 +325,17 @@ def test_the_watch_sees_the_students_line_and_no_call_of_the_check_itself():
         assert bool(said) == bool(watch.found)
 
 
-@pytest.mark.parametrize("name", [n if n != "trpo_step" else pytest.param(n, marks=pytest.mark.slow) for n in names()])
-def test_an_answer_of_ones_own_is_never_taken_for_the_packages(name):
-    answer = RIGHT[name]
-    sources = [module.__file__ for module in FILES]
-    own = {code for source in sources for code in codes_in(compile(Path(source).read_text(), source, "exec"))}
+RIGHT = [
+    pytest.param(name, answer, id=f"{name}-{answer.__name__}", marks=pytest.mark.slow if name == "trpo_step" else ())
+    for module in FILES
+    for name, some in module.RIGHT.items()
+    for answer in (some if isinstance(some, list | tuple) else [some])
+]
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_an_answer_of_ones_own_is_never_taken_for_the_packages(name, answer):
+    own = {code for m in FILES for code in codes_in(compile(Path(m.__file__).read_text(), m.__file__, "exec"))}
     watch = Watch(target(name), own)
     assert (_refused(name, answer, watch), watch.found) == ("", "")
     assert borrowed(answer, {code_of(answer)} - {None}, target(name)) == ""
