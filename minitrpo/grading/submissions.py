@@ -85,7 +85,8 @@ def course() -> dict[str, tuple[str, ...]]:
     sources = sorted(SOURCES.glob("[0-9]*.py"))
     if sources:
         mark = re.compile(r'^# %%.*exercise="(\w+)"', re.MULTILINE)
-        return {source.stem: tuple(mark.findall(source.read_text("utf-8"))) for source in sources}
+        found = {source.stem: mark.findall(source.read_text("utf-8")) for source in sources}
+        return {lecture: tuple(name for name in some if name in names()) for lecture, some in found.items()}
     texts = {lecture: (CHECKS / f"{lecture}.py").read_text("utf-8") for lecture in LECTURES}
     return {lecture: tuple(name for name in names() if f'"{name}",\n' in text) for lecture, text in texts.items()}
 
