@@ -6,8 +6,9 @@ OWN = $(if $(filter limit,$(NAME)),mine,$(NAME))
 ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
+HIDDEN := __pycache__ *.py source solutions teaching
 
-.PHONY: help train test test-all lab own-algorithm notebooks check-exercise benchmark lint doctor lock clean
+.PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade benchmark lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -22,8 +23,9 @@ test: .venv/ready-dev .venv/ready-course ## run the tests, two at a time
 test-all: .venv/ready-dev .venv/ready-course ## run all tests, the slow ones too, as continuous integration does
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal $(ARGS)
 
-lab: .venv/ready-course ## open JupyterLab on the course
-	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+lab: .venv/ready-course ## open JupyterLab on the course; ALL=1 shows answers, sources and notes for the lecturer, too
+	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks \
+	  $(if $(ALL),,$(HIDDEN:%='--ContentsManager.hide_globs=%')) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 own-algorithm: ## start an algorithm of your own from an example: make own-algorithm NAME=mine
 	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks " in *" $(OWN) "*) \
@@ -37,6 +39,9 @@ notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and exe
 
 check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=notebooks/03_conjugate_gradient.ipynb
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)
+
+grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo grade $(NB) $(ARGS)
 
 benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or peers, scaling, returns)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)

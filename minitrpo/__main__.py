@@ -7,7 +7,7 @@ from minitrpo import commands  # first: it answers Ctrl-C
 from minitrpo.errors import BadInput
 from minitrpo.runs.entrance import command
 
-COMMANDS = {name: f"{commands.__name__}.{name}" for name in ("train", "speedup", "watch", "replay")}
+COMMANDS = {name: f"{commands.__name__}.{name}" for name in ("train", "speedup", "watch", "replay", "grade")}
 COMMANDS |= {"parallel-sgd": f"{commands.__name__}.parallel_sgd", "doctor": "minitrpo.doctor"}
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
@@ -16,6 +16,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo speedup --ranks 1,2,4                      measure how much faster more ranks are
     python -m minitrpo watch RUN                                  a video of a run's policy
     python -m minitrpo replay RUN EPISODE                         play an episode that failed again
+    python -m minitrpo grade PATH                                 grade notebooks of the course
     python -m minitrpo parallel-sgd                               four ways to descend on many workers
     python -m minitrpo doctor                                     can this machine run everything?"""
 

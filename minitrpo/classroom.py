@@ -26,6 +26,7 @@ from minitrpo.runs.context import make_algorithm
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.jobs import JobFailed, mpiexec, mpiexec_code
 from minitrpo.runs.learner import Learner
+from minitrpo.runs.machine import BUSY, busy_share
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.runs.settings import chosen
 
@@ -39,6 +40,7 @@ __all__ = [
     "JobFailed",
     "Played",
     "budget",
+    "busy",
     "compare",
     "mpiexec",
     "mpiexec_code",
@@ -46,6 +48,7 @@ __all__ = [
     "play",
     "recorded",
     "reveal",
+    "say_if_busy",
     "temporary_runs",
     "train",
 ]
@@ -60,13 +63,35 @@ def budget(full: T, quick: T) -> T:
     return quick if os.environ.get("MINITRPO_BUDGET") == "quick" else full
 
 
-def compare(what: str, guess: float | None, measured: float, unit: str = "") -> None:
-    """Print a prediction beside the measurement; see `reveal` for when."""
+def busy() -> bool:
+    """Return whether other programs use this machine at the moment, so much that times measured now mean little."""
+    return busy_share() > BUSY
+
+
+def say_if_busy() -> bool:
+    """Print one line if this machine is busy at the moment, and return whether it is: for cells that measure time."""
+    share, cores = busy_share(), os.cpu_count() or 1
+    if share > BUSY:
+        used = f"other programs use {share * cores:.1f} of its {cores} core{'s' * (cores > 1)} right now"
+        print(f"This machine is busy: {used}. Do not trust the times below; the recorded measurement is shown beside.")
+    return share > BUSY
+
+
+def compare(what: str, guess: object, measured: object, unit: str = "") -> None:
+    """Print a prediction, a number or a word, beside the measurement; see `reveal` for when."""
     unit = f" {unit}" if unit else ""
     if guess is None:
-        print(f"{what}: no prediction was typed; measured {measured:.3g}{unit}")
+        print(f"{what}: no prediction was typed; measured {readable(measured)}{unit}")
     else:
-        print(f"{what}: you predicted {guess:.3g}{unit}, measured {measured:.3g}{unit}")
+        print(f"{what}: you predicted {readable(guess)}{unit}, measured {readable(measured)}{unit}")
+
+
+def readable(value: object) -> str:
+    """Return a number with three digits (0.00123, 42.1, 33,000,000), and anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return str(value)
+    number = float(value)
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e9 else f"{number:.3g}"
 
 
 def reveal(guess: object, show: Callable[[], None]) -> None:
@@ -83,15 +108,19 @@ def reveal(guess: object, show: Callable[[], None]) -> None:
     from IPython.display import display
 
     button, shown = ipywidgets.Button(description="Reveal", tooltip="show the measurement"), ipywidgets.Output()
+    text = ipywidgets.Label("Type your guess in the cell above, then run it and this one again. Or:")
+    choice = ipywidgets.HBox([text, button])
 
     def pressed(_: object) -> None:
+        button.on_click(pressed, remove=True)  # the second half of a double click comes when the first is done
         button.close()
+        text.value = "Measuring ..."
         with shown:
             show()
+        choice.close()
 
     button.on_click(pressed)
-    text = "Type your guess in the cell above and run it and this one again, or:"
-    display(ipywidgets.VBox([ipywidgets.HBox([ipywidgets.Label(text), button]), shown]))
+    display(ipywidgets.VBox([choice, shown]))
 
 
 @dataclass(frozen=True)

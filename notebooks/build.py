@@ -1,59 +1,134 @@
 """Build the course: notebooks/source/NN_name.py -> NN_name.ipynb (student) and solutions/NN_name.ipynb (executed).
 
-    python notebooks/build.py            build all; execute solutions whose code has changed
+    python notebooks/build.py            build what is out of date; solutions are executed
     python notebooks/build.py 03 07      build these, and execute their solutions
-    python notebooks/build.py --check    say what is out of date, write nothing; exit code 1 if anything is
+    python notebooks/build.py --check    say what is out of date, and why, in a word each; write nothing
 
-A source is a jupytext percent file. Three kinds of cells are treated, by a word behind `# %%`:
-    exercise="name"      becomes the package's function: without its code for students, whole in the solution, and
-                         `check("name", function)` in a cell of its own behind it
+--check ends with 0 if nothing is out of date, 1 if a notebook does not say what its source says, and 3 if all of them
+do but a solution was executed with other code, data or versions. Lectures that measure time (06, 08, and any that says
+`timing: true` in the header of its source) are executed on an idle machine only (exit code 2; --even-if-busy). A
+notebook that a student has changed stays as it is; the new one goes beside it.
+
+A source is a jupytext percent file. What the build makes of it, by a word behind `# %%` or a line of its own:
+    exercise="name"      becomes the package's function: without its code for students, whole in the solution, with a
+                         box that says what to do before it and `check("name", function)` in a cell behind it
     prediction="..."     `guess = 3` becomes `guess = None` for students
     solution="only"      is left out for students
+    <!-- loop -->        in a text becomes a picture of the algorithm's loop with this lecture's part lit
 """
 
 import argparse
 import ast
 import hashlib
 import inspect
+import itertools
 import os
 import re
 import sys
 import textwrap
 import time
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-from minitrpo.checks import target
+import minitrpo
+from minitrpo.checks import names, target
+from minitrpo.checks.register import find
+from minitrpo.runs.machine import BUSY, busy_share, load_share
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from loop_picture import embedded  # noqa: E402
+
 SOURCES = HERE / "source"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+VERSIONS = ("numpy", "scipy", "autograd", "gymnasium", "mujoco")  # what the numbers of a solution depend on
+REFUSED, OTHER_CODE = 2, 3
+
+
+class Job(NamedTuple):
+    """A notebook that is out of date, and why."""
+
+    source: Path
+    path: Path
+    notebook: nbformat.NotebookNode
+    reasons: tuple[str, ...]
+
+    @property
+    def timing(self) -> bool:
+        """Return whether it is to be executed, and measures time."""
+        return self.path.parent != HERE and measures_time(self.source)
 
 
 def main() -> int:
     """Build, or check that nothing would change."""
     parser = argparse.ArgumentParser(description="Build the notebooks of the course.")
     parser.add_argument("lectures", nargs="*", help="numbers, such as 03; all if none is given")
-    parser.add_argument("--check", action="store_true", help="write nothing, only say what is out of date")
+    parser.add_argument("--check", action="store_true", help="write nothing, only say what is out of date, and why")
+    parser.add_argument("--even-if-busy", action="store_true", help="execute lectures that measure time all the same")
     arguments = parser.parse_args()
-    stale = []
-    for source in sorted(SOURCES.glob("[0-9]*.py")):
-        if arguments.lectures and not source.name.startswith(tuple(arguments.lectures)):
-            continue
-        for path, notebook in ((student_path(source), student(source)), (solution_path(source), solution(source))):
-            again = arguments.lectures and path.parent != HERE and not arguments.check
-            if up_to_date(path, notebook) and not again:
+    sources = sorted(SOURCES.glob("[0-9]*.py"))
+    for number in arguments.lectures:
+        if not any(source.name.startswith(number) for source in sources):
+            print(f"build.py: there is no lecture {number}: {', '.join(s.stem for s in sources)}", file=sys.stderr)
+            return REFUSED
+    chosen = [s for s in sources if not arguments.lectures or s.name.startswith(tuple(arguments.lectures))]
+    jobs = out_of_date(chosen, again=bool(arguments.lectures) and not arguments.check)
+    if arguments.check:
+        return told(jobs)
+    return build_all(jobs, arguments.even_if_busy)
+
+
+def out_of_date(sources: list[Path], again: bool = False) -> list[Job]:
+    """Return what is to be built; again: the solutions in any case."""
+    jobs = []
+    for source in sources:
+        mine, solved = Job(source, student_path(source), student(source), ()), solution(source)
+        jobs.append(mine._replace(reasons=text_reasons(mine.path, mine.notebook)))
+        path = solution_path(source)
+        reasons = text_reasons(path, solved) or origin_reasons(path, solved)
+        jobs.append(Job(source, path, solved, reasons or ("asked for",) * again))
+    return [job for job in jobs if job.reasons]
+
+
+def told(jobs: list[Job]) -> int:
+    """Say what is out of date, and return the exit code of --check."""
+    for job in jobs:
+        print(f"out of date ({', '.join(job.reasons)}): {job.path.relative_to(HERE)}")
+    if not jobs:
+        return 0
+    if any(job.reasons[0] not in ("code", "data", "versions") for job in jobs):
+        return 1
+    print("Every notebook says what its source says, but these were executed with something else: make notebooks")
+    return OTHER_CODE
+
+
+def build_all(jobs: list[Job], even_if_busy: bool) -> int:
+    """Write and execute; lectures that measure time come first, when this has not made the machine busy itself."""
+    load = load_share()
+    refused: dict[str, float] = {}
+    for job in sorted(jobs, key=lambda job: not job.timing):
+        if job.timing and not even_if_busy:
+            share = max(load, busy_share(1.0))
+            if share > BUSY:
+                refused[job.path.stem] = share
                 continue
-            stale.append(path)
-            if not arguments.check:
-                build(path, notebook)
-    for path in stale:
-        print(f"{'out of date' if arguments.check else 'built'}: {path.relative_to(HERE)}")
-    return 1 if arguments.check and stale else 0
+        build(job.path, job.notebook)
+        load = 0.0  # from here on part of it is ours
+    if refused:
+        which = f"{', '.join(refused)}, which measure{'s' * (len(refused) == 1)} time"
+        why = f"this machine is busy ({max(refused.values()):.0%} of its cores in use, {BUSY:.0%} allowed)"
+        print(f"build.py: not executed: {which}: {why}. Wait, or say --even-if-busy", file=sys.stderr)
+    return REFUSED if refused else 0
+
+
+def measures_time(source: Path) -> bool:
+    """Return whether a lecture is executed on an idle machine only: 06, 08, and who says `timing: true` on top."""
+    return source.stem[:2] in ("06", "08") or bool(jupytext.read(source).metadata.get("timing"))
 
 
 def student_path(source: Path) -> Path:
@@ -73,10 +148,10 @@ def student(source: Path) -> nbformat.NotebookNode:
         if "solution" in cell.metadata:
             continue
         if "prediction" in cell.metadata:
-            opened = re.sub(r"^(guess\w*) = [^#\n]*", r"\1 = None  ", cell.source, flags=re.MULTILINE)
-            cell.source = "\n".join(line.rstrip() for line in opened.splitlines())
+            cell.source = opened(cell.source)
         if "exercise" in cell.metadata:
-            cells += exercise_cells(cell, blanked(cell.metadata["exercise"]))
+            name = cell.metadata["exercise"]
+            cells += exercise_cells(cell, banner(name), blanked(name))
         else:
             cells.append(cell)
     return finished(source, cells)
@@ -87,34 +162,86 @@ def solution(source: Path) -> nbformat.NotebookNode:
     cells = []
     for cell in jupytext.read(source).cells:
         if "exercise" in cell.metadata:
-            cells += exercise_cells(cell, inspect.getsource(target(cell.metadata["exercise"])).rstrip())
+            name = cell.metadata["exercise"]
+            code = inspect.getsource(target(name)).rstrip()
+            cells += exercise_cells(cell, banner(name, solved=True), code, "nbval-check-output")
         else:
             cells.append(cell)
     return finished(source, cells)
 
 
-def exercise_cells(cell: nbformat.NotebookNode, code: str) -> list[nbformat.NotebookNode]:
-    """Return the cell with the function, and the cell that checks it."""
+def opened(text: str) -> str:
+    """Return a prediction without the guess: guess_a, guess_b = 3, 4 becomes guess_a, guess_b = None, None."""
+
+    def blank(found: re.Match[str]) -> str:
+        return f"{found[1]} = {', '.join(['None'] * (found[1].count(',') + 1))}  "
+
+    text = re.sub(r"^(guess\w*(?:, *guess\w*)*) = [^#\n]*", blank, text, flags=re.MULTILINE)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def exercise_cells(cell: nbformat.NotebookNode, text: str, code: str, *check_tags: str) -> list[nbformat.NotebookNode]:
+    """Return a box that says what to do, the cell with the function, and the cell that checks it.
+
+    nbval compares the check's line where a solution has it; of a student's notebook it asks that the check passes.
+    """
     name = cell.metadata["exercise"]
     cell.source = code
-    code = f'# NBVAL_CHECK_OUTPUT\ncheck("{name}", {target(name).__name__})'
-    checking = nbformat.v4.new_code_cell(code, metadata={"check": name})
-    return [cell, checking]
+    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "exercise"]
+    box = nbformat.v4.new_markdown_cell(text, metadata={"tags": ["exercise-banner"]})
+    checking = nbformat.v4.new_code_cell(
+        f'check("{name}", {target(name).__name__})', metadata={"check": name, "tags": ["check", *check_tags]}
+    )
+    return [box, cell, checking]
+
+
+def banner(name: str, solved: bool = False) -> str:
+    """Return the text before an exercise: a box tinted in blue, its letters those of the theme, light or dark.
+
+    The steps stand here, too, because comments in code are pale in most themes.
+    """
+    hints = len(find(name).hints)
+    function = f"`{target(name).__name__}`"
+    more = f', then `hint("{name}", 2)`' + (f" up to {hints}" if hints > 2 else "") if hints > 1 else ""
+    help_line = f'Stuck? `hint("{name}", 1)`{more}.'
+    task = f"**Exercise {function}.** Write its body in the next cell, run it, then run the check below it."
+    done = f"**Exercise {function}, solved.** This is the function of the package."
+    steps = "\n".join(as_markdown(line.strip().removeprefix("# ")) for line in step_lines(name))
+    parts = [done if solved else task, steps, "" if solved else help_line]
+    colours = "border-left: 8px solid #0072B2; background-color: rgba(0, 114, 178, 0.15)"
+    style = f"{colours}; padding: 8px 14px; margin-bottom: 12px"
+    text = "\n\n".join(part for part in parts if part)
+    return f'<div class="exercise" style="{style}">\n\n{text}\n\n</div>'
+
+
+def as_markdown(text: str) -> str:
+    """Return a comment so that markdown shows its signs as they are; `code` stays code."""
+    parts = text.split("`")
+    return "`".join(part if i % 2 else re.sub(r"([*_<$\[\]|~\\])", r"\\\1", part) for i, part in enumerate(parts))
 
 
 def blanked(name: str) -> str:
     """Return signature, docstring and numbered comments of an exercise's function, ending in NotImplementedError."""
+    head, _ = head_and_body(name)
+    ending = f'    raise NotImplementedError("exercise {name}: write the body of this function")'
+    return "\n".join([*head, *step_lines(name), ending])
+
+
+def step_lines(name: str) -> list[str]:
+    """Return the numbered comments of an exercise's function, as lines of its body."""
+    _, body = head_and_body(name)
+    return [f"    {line.strip()}" for line in body if re.match(r"\s*# \d+\. ", line)]
+
+
+def head_and_body(name: str) -> tuple[list[str], list[str]]:
+    """Return the lines of an exercise's function up to its docstring's end, and those after it."""
     code = inspect.getsource(target(name))
     function = ast.parse(textwrap.dedent(code)).body[0]
     assert isinstance(function, ast.FunctionDef)
     docstring = function.body[0]
     assert isinstance(docstring, ast.Expr), f"{name} has no docstring"
     lines = code.splitlines()
-    head, body = lines[: docstring.end_lineno], lines[docstring.end_lineno :]
-    steps = [f"    {line.strip()}" for line in body if re.match(r"\s*# \d+\. ", line)]
-    return "\n".join(
-        [*head, *steps, f'    raise NotImplementedError("exercise {name}: write the body of this function")']
-    )
+    return lines[: docstring.end_lineno], lines[docstring.end_lineno :]
 
 
 def blanked_lines(name: str) -> list[str]:
@@ -127,12 +254,25 @@ def blanked_lines(name: str) -> list[str]:
 
 def finished(source: Path, cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode:
     """Return a notebook with ids that depend on place and content only, so that building again changes nothing."""
-    notebook = nbformat.v4.new_notebook(
-        cells=cells, metadata={"kernelspec": KERNEL, "language_info": {"name": "python"}}
-    )
+    metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minitrpo": {"lecture": source.stem}}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     for number, cell in enumerate(notebook.cells):
-        cell.id = hashlib.sha256(f"{source.stem} {number} {cell.source}".encode()).hexdigest()[:12]
+        with_picture(cell, source)
+        cell.id = cell_id(source.stem, number, cell.source)
     return notebook
+
+
+def with_picture(cell: nbformat.NotebookNode, source: Path) -> None:
+    """Put a picture of the algorithm's loop where a text asks for it."""
+    if cell.cell_type == "markdown":
+        marker = re.compile(r"^<!-- loop(?:: *([\w, ]*?))? *-->$", re.MULTILINE)
+        lecture = source.stem.partition("_")[0]
+        cell.source = marker.sub(lambda found: embedded(lecture, found.group(1) or ""), cell.source)
+
+
+def cell_id(stem: str, number: int, text: str) -> str:
+    """Return the id of a cell as the build gives it: of one that was changed since, it differs."""
+    return hashlib.sha256(f"{stem} {number} {text}".encode()).hexdigest()[:12]
 
 
 def without_outputs(notebook: nbformat.NotebookNode) -> list[dict[str, Any]]:
@@ -148,23 +288,107 @@ def without_outputs(notebook: nbformat.NotebookNode) -> list[dict[str, Any]]:
     ]
 
 
-def up_to_date(path: Path, notebook: nbformat.NotebookNode) -> bool:
-    """Return whether the file on disk holds this notebook; a solution must have been executed, too."""
+def text_reasons(path: Path, notebook: nbformat.NotebookNode) -> tuple[str, ...]:
+    """Return why the file on disk does not hold this notebook; a solution must have been executed, too."""
     if not path.exists():
-        return False
-    there = nbformat.read(path, as_version=4)
+        return ("missing",)
+    there = on_disk(path)
+    if there is None or without_outputs(there) != without_outputs(notebook):
+        by_hand = path.parent == HERE and changed_by_hand(path, path.stem)
+        return ("changed by hand",) if by_hand else ("text",)
     executed = path.parent == HERE or all(c.execution_count for c in there.cells if c.cell_type == "code" and c.source)
-    return executed and without_outputs(there) == without_outputs(notebook)
+    return () if executed else ("not executed",)
+
+
+def on_disk(path: Path) -> nbformat.NotebookNode | None:
+    """Return a notebook, or None if the file is not one."""
+    try:
+        return nbformat.read(path, as_version=4)
+    except (ValueError, AttributeError, nbformat.ValidationError):
+        return None
+
+
+def origin_reasons(path: Path, notebook: nbformat.NotebookNode) -> tuple[str, ...]:
+    """Return what a solution was executed with that is different now: code, data or versions."""
+    there = on_disk(path)
+    then = there.metadata.get("minitrpo", {}) if there else {}
+    return tuple(what for what, now in origin(notebook).items() if then.get(what) != now)
+
+
+def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
+    """Return what the outputs of a solution depend on beside its cells.
+
+    code: the whole package, because a lecture starts whole training runs, but not the checks of other lectures'
+    exercises, of which nothing is shown here. data: the recorded files that it reads.
+    """
+    package = Path(minitrpo.__file__).parent
+    text = "\n".join(cell.source for cell in notebook.cells)
+    exercises = {cell.metadata["check"] for cell in notebook.cells if "check" in cell.metadata}
+    code = {file for file in package.rglob("*.py") if not is_of_others(file, exercises)}
+    data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
+    return {
+        "code": digest(code, package),
+        "data": digest({f for f in data if f.exists()}, HERE),
+        "versions": {name: version(name) for name in VERSIONS},
+    }
+
+
+def is_of_others(file: Path, exercises: set[str]) -> bool:
+    """Return whether a file of checks has exercises, and none of these."""
+    text = file.read_text("utf-8") if file.parent.name == "checks" else ""
+    here = {name for name in names() if f'"{name}",\n' in text}
+    return bool(here) and not here & exercises
+
+
+def digest(files: set[Path], folder: Path) -> str:
+    """Return a hash of files, of their names and what is in them."""
+    found = hashlib.sha256()
+    for file in sorted(files):
+        found.update(f"{file.relative_to(folder).as_posix()}\n".encode() + file.read_bytes() + b"\n")
+    return found.hexdigest()[:16]
 
 
 def build(path: Path, notebook: nbformat.NotebookNode) -> None:
-    """Write a notebook; a solution is executed first, in its own folder."""
+    """Write a notebook; a solution is executed first, and what it was executed with is noted in it."""
     if path.parent != HERE:
-        start = time.perf_counter()
+        start, made_of = time.perf_counter(), origin(notebook)
         execute(notebook)
+        notebook.metadata["minitrpo"].update(made_of)
         print(f"{path.stem}: executed in {time.perf_counter() - start:.0f} s", flush=True)
-    path.parent.mkdir(exist_ok=True)
-    nbformat.write(notebook, path)
+    free = path if path.parent != HERE else free_path(path, notebook)
+    if free is None:
+        print(f"kept: {path.name} is the newest, with a student's answers in it")
+        return
+    if free != path:
+        print(f"kept: {path.name} was changed since it was built; the new one is {free.name}")
+    free.parent.mkdir(exist_ok=True)
+    nbformat.write(notebook, free)
+    print(f"built: {free.relative_to(HERE)}", flush=True)
+
+
+def free_path(path: Path, notebook: nbformat.NotebookNode) -> Path | None:
+    """Return where a student's notebook can go and harm nobody's work, None if it is there with answers in it."""
+    for number in itertools.count():
+        ending = "" if number == 0 else ".new" if number == 1 else f".new{number}"
+        free = path.with_name(f"{path.stem}{ending}.ipynb")
+        if not free.exists() or not changed_by_hand(free, path.stem):
+            return free
+        if says_all_of(free, notebook):
+            return None
+    raise AssertionError("not reached")
+
+
+def changed_by_hand(path: Path, stem: str) -> bool:
+    """Return whether a student's notebook is not what some build wrote: the id of each cell is a hash of its text."""
+    there = on_disk(path)
+    return there is None or any(c.get("id") != cell_id(stem, n, c.source) for n, c in enumerate(there.cells))
+
+
+def says_all_of(path: Path, notebook: nbformat.NotebookNode) -> bool:
+    """Return whether a changed notebook comes of this build: all its cells are there, in order, changed or not."""
+    there = on_disk(path)
+    ids = iter([cell.get("id") for cell in there.cells] if there else [])
+    return all(cell.id in ids for cell in notebook.cells)
 
 
 def execute(notebook: nbformat.NotebookNode) -> None:

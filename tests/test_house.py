@@ -33,7 +33,7 @@ FLOORS = (
     ("parallel",),
     ("algorithms",),
     ("runs",),
-    ("commands", "checks", *VISITORS),
+    ("commands", "checks", "grading", *VISITORS),
     ("__main__",),
     ("mpi_scripts",),
 )

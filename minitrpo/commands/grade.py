@@ -1,0 +1,59 @@
+"""Grade notebooks: a table of student, exercise, points and symptom, whatever became of a notebook's check cells."""
+
+import math
+from pathlib import Path
+
+from minitrpo.errors import BadInput
+from minitrpo.parallel.voice import say
+from minitrpo.runs.command_line import RootParser, whole
+from minitrpo.runs.entrance import command
+from minitrpo.runs.files import write_atomically
+
+EPILOG = """Every notebook runs from top to bottom, in a process and a temporary folder of its own, with short budgets.
+An exercise has 1 point if its function passes the check of this package; that of the notebook does not count, and
+neither does the package's own function by any name. This is no sandbox against malice: grade what strangers hand in
+as a user of its own, or in a container."""
+
+
+@command("grade")
+def main(name: str, words: list[str]) -> int:
+    """Print the table, and write it."""
+    parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
+    parser.add_argument("path", type=Path, help="a notebook, or a folder of them: a student is what the file is called")
+    parser.add_argument("--out", type=Path, default=Path("grades.csv"), help="the table as CSV (default: grades.csv)")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for each cell and each check (default: 120)")
+    parser.add_argument("--memory", type=whole, default=4096, help="MiB for each process (default: 4096)")
+    args = parser.parse_args(words)
+    if not 0 < args.seconds < math.inf:
+        raise BadInput(f"--seconds must be more than 0, not {args.seconds:g}")
+    if not 512 <= args.memory <= 2**20:
+        raise BadInput(f"--memory must lie in [512, {2**20}] MiB, not {args.memory}")
+    return graded(args.path, args.out, args.seconds, args.memory)
+
+
+def graded(path: Path, out: Path, seconds: float, memory: int) -> int:
+    """Grade all submissions, print the table and write it."""
+    try:
+        import IPython  # noqa: F401
+    except ImportError:
+        raise BadInput(
+            "grading runs notebooks, which needs the course's packages: pip install 'minitrpo[course]'"
+        ) from None
+    from minitrpo.grading.sandbox import Limits
+    from minitrpo.grading.submissions import submissions
+    from minitrpo.grading.table import NOTEBOOK, Guard, Row, as_csv, as_text, graded, sums
+
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise BadInput(f"cannot write {out}: name a file in a folder that exists")
+    handed_in = submissions(path)
+    rows: list[Row] = []
+    guard = Guard(handed_in)
+    for number, submission in enumerate(handed_in, start=1):
+        say(f"{number}/{len(handed_in)} {submission.student}")
+        rows += graded(submission, Limits(seconds, memory))
+        if changed := guard.mended():
+            note = f"changed files outside of its folder, which were put back: {', '.join(changed)}"
+            rows.append(Row(submission.student, NOTEBOOK, None, note))
+        write_atomically(out, as_csv(rows).encode())
+    print(as_text(rows), "", *sums(rows), f"\n{out}", sep="\n")
+    return 0

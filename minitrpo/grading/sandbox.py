@@ -1,0 +1,160 @@
+"""Run a submission in a process of its own, with limits, and survive whatever it does. No sandbox against malice."""
+
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import minitrpo
+from minitrpo.grading.submissions import Submission
+
+LIVES = 8  # cells and exercises that may end the process before the rest is given up
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds for each cell and for each check, and MiB of memory for each process."""
+
+    seconds: float = 120.0
+    memory: int = 4096
+
+
+@dataclass
+class Outcome:
+    """What was seen: points and symptom by exercise, and what is to be said of cells."""
+
+    verdicts: dict[str, tuple[int, str]] = field(default_factory=dict)
+    cells: dict[str, str] = field(default_factory=dict)  # number -> problem
+    skipped: set[str] = field(default_factory=set)  # cells that are not run again
+
+
+def run(submission: Submission, limits: Limits) -> Outcome:
+    """Return what became of a submission's cells and exercises; a step that ends the process is left out next time."""
+    outcome, how = Outcome(), ""
+    for _ in range(LIVES):
+        ending = _life(submission, limits, outcome)
+        if ending is None:
+            return outcome
+        step, how = ending
+        if step.get("begins") == "cell":
+            outcome.cells[str(step["number"])] = how
+            outcome.skipped.add(str(step["number"]))
+        elif step.get("begins") == "exercise":
+            outcome.verdicts.setdefault(step["name"], (0, f"its check {how}"))
+        else:
+            break
+    for name in submission.exercises:
+        outcome.verdicts.setdefault(name, (0, f"not checked: the notebook's process {how}, as often as it was started"))
+    return outcome
+
+
+def _life(submission: Submission, limits: Limits, outcome: Outcome) -> tuple[dict[str, Any], str] | None:
+    """Run it once; return None if it came to its end, else the step that was being done, and how it ended."""
+    word = secrets.token_hex(8)
+    task = {
+        "cells": [cell.text for cell in submission.cells],
+        "exercises": submission.exercises,
+        "skipped": sorted(outcome.skipped),
+        "done": sorted(outcome.verdicts),
+        "memory": limits.memory,
+        "word": word,
+    }
+    with tempfile.TemporaryDirectory(prefix="minitrpo-grade-", ignore_cleanup_errors=True) as folder:
+        reading, writing = os.pipe()
+        with os.fdopen(reading, "rb") as pipe:
+            child = _started(folder, writing, task)
+            try:
+                return _followed(pipe, child, limits, outcome, word)
+            finally:
+                _end(child)
+
+
+def _started(folder: str, writing: int, task: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Return the process, with its task on the way to it."""
+    file = Path(folder) / "task.json"
+    file.write_text(json.dumps(task))
+    root = str(Path(minitrpo.__file__).parents[1])
+    environment = {key: value for key, value in os.environ.items() if key != "JPY_SESSION_NAME"} | {
+        "MINITRPO_BUDGET": "quick",
+        "MPLBACKEND": "Agg",
+        "TMPDIR": folder,
+        "IPYTHONDIR": folder,
+        "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+    }
+    code = f"from minitrpo.grading.inside import main; main({writing})"
+    with file.open("rb") as stdin:
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-c", code], cwd=folder, env=environment, pass_fds=(writing,), stdin=stdin,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    os.close(writing)
+    file.unlink()
+    return child
+
+
+def _followed(
+    pipe: IO[bytes], child: subprocess.Popen[bytes], limits: Limits, outcome: Outcome, word: str
+) -> tuple[dict[str, Any], str] | None:
+    """Note what the process tells, step by step; see `_life`."""
+    step: dict[str, Any] = {}
+    rest, deadline = b"", time.monotonic() + limits.seconds
+    while True:
+        ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return step, f"ran longer than {limits.seconds:g} s"
+        new = os.read(pipe.fileno(), 65536)
+        *lines, rest = (rest + new).split(b"\n")
+        for told in filter(None, map(_read, lines)):
+            if told.get("word") != word:
+                continue
+            if told.get("ends") == "all":
+                return None
+            step, deadline = (told, time.monotonic() + limits.seconds) if "begins" in told else (step, deadline)
+            if told.get("ends") and (change := _noted(told, outcome)):
+                return step, change
+        if not new:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(10)
+            return step, _ending(child.poll())
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    with suppress(ValueError):
+        told = json.loads(line)
+        return told if isinstance(told, dict) else {}
+    return {}
+
+
+def _noted(told: dict[str, Any], outcome: Outcome) -> str:
+    """Note a step that was done; return why the process is to be left, "" if it is not."""
+    if told["ends"] == "exercise":
+        outcome.verdicts[told["name"]] = (told["points"], told["symptom"])
+    elif told["problem"]:
+        outcome.cells[str(told["number"])] = f"does not run: {told['problem']}"
+    return str(told["tampering"]).replace("it changes", "changes")
+
+
+def _ending(code: int | None) -> str:
+    """Return how a process ended, in words."""
+    if code is None:
+        return "closed what it is heard through"
+    if code >= 0:
+        return f"ended the process (exit code {code})"
+    return f"ended the process ({signal.Signals(-code).name})"
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the process and those that it has started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
