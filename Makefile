@@ -8,7 +8,7 @@ ARGS ?=
 BIN := .venv/bin
 HIDDEN := __pycache__ *.py source solutions teaching
 
-.PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade benchmark lint doctor lock clean
+.PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade site slides benchmark lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -43,6 +43,12 @@ check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make 
 grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo grade $(NB) $(ARGS)
 
+site: .venv/ready-site ## build the web page of the course from the executed solutions, into site/
+	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/site/build.py $(ARGS)
+
+slides: .venv/ready-site ## build slides from the same solutions, into slides/
+	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/site/build.py --slides $(ARGS)
+
 benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or peers, scaling, returns)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
@@ -57,7 +63,7 @@ doctor: .venv/ready-core ## say whether this machine can run everything, and tra
 
 lock: ## renew requirements.lock with the newest versions that pyproject.toml allows
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/pip install -q '.[dev,course,bench]'
+	.venv-lock/bin/pip install -q '.[dev,course,bench,site]'
 	.venv-lock/bin/pip freeze --exclude minitrpo | LC_ALL=C sort -f > requirements.lock
 	rm -rf .venv-lock build *.egg-info
 
@@ -78,6 +84,10 @@ clean: ## remove .venv and caches; run folders stay
 
 .venv/ready-bench: .venv/ready-core
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[bench]'
+	@touch $@
+
+.venv/ready-site: .venv/ready-course
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[site]'
 	@touch $@
 
 .venv/ready-course: .venv/ready-core

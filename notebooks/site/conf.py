@@ -1,0 +1,22 @@
+"""Sphinx's settings for the web page of the course; notebooks/site/build.py calls Sphinx with them."""
+
+project = "minitrpo: the course"
+author = "the authors of minitrpo"
+extensions = ["myst_nb", "sphinx_revealjs", "sphinx-mathjax-offline"]  # the last: formulas without a network
+html_theme = "sphinx_book_theme"
+html_title = "minitrpo"
+html_theme_options = {"show_toc_level": 2, "use_download_button": True, "home_page_in_toc": True}
+html_show_sourcelink = False
+html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["course.css"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+revealjs_static_path = ["static"]
+revealjs_css_files = ["revealjs/dist/theme/white.css", "slides.css"]
+revealjs_script_conf = {"hash": True, "slideNumber": True, "width": 1280, "height": 720, "margin": 0.03}
+KINDS = ("image/svg+xml", "image/png", "text/html", "text/markdown", "text/latex", "text/plain")  # the best first
+nb_mime_priority_overrides = [("revealjs", kind, place) for place, kind in enumerate(KINDS)]
+nb_execution_mode = "off"  # solutions were executed when they were built
+nb_merge_streams = True
+suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure"]
