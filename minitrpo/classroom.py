@@ -68,13 +68,12 @@ def busy() -> bool:
     return busy_share() > BUSY
 
 
-def say_if_busy() -> bool:
-    """Print one line if this machine is busy at the moment, and return whether it is: for cells that measure time."""
+def say_if_busy() -> None:
+    """Print one line if this machine is busy at the moment: for cells that measure time."""
     share, cores = busy_share(), os.cpu_count() or 1
     if share > BUSY:
         used = f"other programs use {share * cores:.1f} of its {cores} core{'s' * (cores > 1)} right now"
         print(f"This machine is busy: {used}. Do not trust the times below; the recorded measurement is shown beside.")
-    return share > BUSY
 
 
 def compare(what: str, guess: object, measured: object, unit: str = "") -> None:

@@ -17,6 +17,7 @@ from typing import IO, Any
 import minitrpo
 from minitrpo.grading.submissions import Submission
 
+LOADING = 120.0  # seconds until the process is ready for the first cell, on the busiest machine
 LIVES = 8  # cells and exercises that may end the process before the rest is given up
 
 
@@ -107,7 +108,7 @@ def _followed(
 ) -> tuple[dict[str, Any], str] | None:
     """Note what the process tells, step by step; see `_life`."""
     step: dict[str, Any] = {}
-    rest, deadline = b"", time.monotonic() + limits.seconds
+    rest, deadline = b"", time.monotonic() + LOADING
     while True:
         ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:

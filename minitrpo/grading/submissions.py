@@ -87,7 +87,8 @@ def course() -> dict[str, tuple[str, ...]]:
         mark = re.compile(r'^# %%.*exercise="(\w+)"', re.MULTILINE)
         found = {source.stem: mark.findall(source.read_text("utf-8")) for source in sources}
         return {lecture: tuple(name for name in some if name in names()) for lecture, some in found.items()}
-    texts = {lecture: (CHECKS / f"{lecture}.py").read_text("utf-8") for lecture in LECTURES}
+    files = {lecture: CHECKS / f"{lecture}.py" for lecture in LECTURES}
+    texts = {lecture: file.read_text("utf-8") for lecture, file in files.items() if file.exists()}
     return {lecture: tuple(name for name in names() if f'"{name}",\n' in text) for lecture, text in texts.items()}
 
 
