@@ -5,12 +5,13 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minitrpo.checks.register import in_jupyter
+from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.episodes import Episodes, concatenate
 from minitrpo.experience.filters import ObservationFilter
@@ -29,6 +30,7 @@ from minitrpo.runs.learner import Learner
 from minitrpo.runs.machine import BUSY, busy_share
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.runs.settings import chosen
+from minitrpo.runs.video import film
 
 __all__ = [
     "BLUE",
@@ -49,6 +51,7 @@ __all__ = [
     "recorded",
     "reveal",
     "say_if_busy",
+    "show_film",
     "temporary_runs",
     "train",
 ]
@@ -179,6 +182,18 @@ def train(ranks: int, *arguments: object, timeout: float = 150.0) -> RunFolder:
     folder = temporary_runs() / "run"
     mpiexec(ranks, "train", "--out", folder, "--progress", "none", *arguments, timeout=timeout)
     return RunFolder(folder)
+
+
+def show_film(folder: RunFolder, steps: int) -> Any:
+    """Return a film of an episode of a run's policy, for a cell to show; print why, where this machine draws none."""
+    from IPython.display import Video
+
+    try:
+        path = film(folder, seed=0, limit=steps, frames=60, pictures=6).video
+    except BadInput as error:
+        print(error)
+        return None
+    return Video(str(path), embed=True, html_attributes="controls loop muted")
 
 
 def one_process(**settings: object) -> tuple[Learner, Worker]:

@@ -30,11 +30,16 @@
 # *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: numpy, derivatives, mean
 # and variance. No reinforcement learning.*
 
-# %% [markdown]
-# <!-- video: before_after -->
+# %%
+from IPython.display import Video
+
+from minitrpo.classroom import recorded
+
+Video(str(recorded("01_before_after.mp4")), embed=True, html_attributes="controls loop muted")
 
 # %% [markdown]
-# That is where the course goes: HalfCheetah, a robot of six joints, simulated by the physics engine **MuJoCo**. It is told
+# That is where the course goes (run the cell, press play; left a fresh policy, right the same one after a million steps):
+# HalfCheetah, a robot of six joints, simulated by the physics engine **MuJoCo**. It is told
 # one number per step, more for running forwards, a little less for effort. We start smaller.
 
 # %%

@@ -1,0 +1,62 @@
+"""Record the film that opens lecture 01: a HalfCheetah with a fresh policy beside one that has learned.
+
+    python notebooks/recorded/01_before_after.py
+
+Trains as typed, films 150 steps of the most probable actions of both policies from the same start, and writes
+notebooks/recorded/01_before_after.mp4, and what made it beside it.
+"""
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import imageio.v3 as imageio
+import numpy as np
+
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.jobs import mpiexec
+from minitrpo.runs.provenance import provenance
+from minitrpo.runs.video import Player
+
+STEPS, EVERY, SEED = 150, 2, 0
+WORDS = ("--env", "HalfCheetah-v5", "--total-steps", 1_000_000, "--seed", SEED)
+FILM = Path(__file__).with_name("01_before_after.mp4")
+
+
+def pictures(player: Player) -> tuple[np.ndarray, float]:
+    """Return a picture of every second step, (frames, height, width, 3), and the return so far."""
+    frames, total = [], 0.0
+    for step, reward in enumerate(player.play(SEED, STEPS)):
+        total += reward
+        if step % EVERY == 0:
+            frames.append(player.env.render())
+    return np.array(frames), total
+
+
+def main() -> None:
+    """Train, film both, write."""
+    os.environ.setdefault("MUJOCO_GL", "egl")
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        said = mpiexec(2, "train", *WORDS, "--out", out, "--progress", "none", timeout=3600)
+        player = Player(RunFolder(out), render_mode="rgb_array", camera_name="track", width=320, height=240)
+        after, learned = pictures(player)
+        player.theta = player.policy.initialise(generator(SEED, 0, 0, Purpose.POLICY))
+        before, fresh = pictures(player)
+    frames = min(len(before), len(after))
+    film = np.concatenate([before[:frames], after[:frames]], axis=2)
+    imageio.imwrite(FILM, film, fps=10, codec="libx264", macro_block_size=2)
+    about = {
+        "provenance": provenance(2),
+        "arguments_of_train": " ".join(map(str, WORDS)),
+        "theta_sha256": said.split()[-1],
+        "returns_of_150_steps": {"before": round(fresh, 1), "after": round(learned, 1)},
+    }
+    FILM.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n")
+    print(about["returns_of_150_steps"], FILM.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()
