@@ -410,7 +410,7 @@ def amdahl(serial, ranks):
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def draw_limits():
     many = np.geomspace(1, 64, 100)
-    figure, axis = plt.subplots(figsize=(8, 4.4))
+    _, axis = plt.subplots(figsize=(8, 4.4))
     in_2016 = rollout_s + learn_s
     curves = [("Frans 2016: Reacher", learn_s[0] / in_2016[0], ORANGE, "-")]
     for (label, bill), color in zip(list(bills.items())[:3], (BLUE, GREEN, RED)):  # of Reacher

@@ -334,7 +334,7 @@ naps = {pool: nap(4, pool, [lengths[:24]])[0] for pool in ("static", "dynamic")}
 
 
 def show_naps():
-    figure, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True)
+    _, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True)
     for axis, (pool, table) in zip(axes, naps.items()):
         draw_pool(axis, table, 4, f"{pool} pool, four sleeping ranks (numbers are episodes)")
     axes[1].legend(loc="lower right")
@@ -362,7 +362,7 @@ def show_pool(ranks=4, pool="static"):
 
 def show_pools():
     ipywidgets.interact(show_pool, ranks=ipywidgets.IntSlider(min=1, max=32, value=4), pool=["static", "dynamic"])
-    figure, axis = plt.subplots(figsize=(7, 3.2))
+    _, axis = plt.subplots(figsize=(7, 3.2))
     for pool, color, mark in (("static", RED, "s"), ("dynamic", BLUE, "o")):
         percentages = [waiting(lengths, ranks, pool) for ranks in range(1, 33)]
         axis.plot(range(1, 33), percentages, mark + "-", color=color, markersize=4, label=f"{pool} pool")
@@ -568,7 +568,7 @@ sorted_by_number = apart(True, "mlp")
 def show_apart():
     compare("largest difference in theta", guess_apart, as_they_came["mlp"][-1])
     print("sorted by episode number, the largest difference at any update:", sorted_by_number.max())
-    figure, axis = plt.subplots(figsize=(7, 3.6))
+    _, axis = plt.subplots(figsize=(7, 3.6))
     names = {"mlp": "network critic: minibatches differ, too", "linear": "linear critic: rounding alone"}
     for (critic, difference), color, mark in zip(as_they_came.items(), (RED, ORANGE), "so"):
         updates = 1 + np.arange(len(difference))
@@ -756,12 +756,12 @@ _ = hunt("in_order", suspect)
 #
 # </details>
 #
-# **2.** With more than twice as many episodes as ranks, can a rank in a dynamic pool wait for longer than one episode takes?
+# **2.** Episodes take 10 to 50 steps, there are as many requests as ranks. Does the dynamic pool wait less than the static?
 #
 # <details><summary>Answer</summary>
 #
-# No: it waits only when the pool is empty, and by then every other rank plays its last episode. But that episode may be
-# very long: the *percentage* of waiting has no such bound.
+# No: each rank plays one episode either way, and all wait for the longest. "Dynamic is always better" forgets that a pool
+# can only choose *who* plays, and that is no choice when everybody plays one. Shorter requests help.
 #
 # </details>
 #
