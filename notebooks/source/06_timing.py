@@ -57,7 +57,7 @@ plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]  # Frans's logs of Reacher, 1 to 8 threads
 about = json.loads(recorded("06_timing.json").read_text())
 there, made = about["median_seconds"], about["provenance"]  # {run: {phase: seconds of an update}}
-RECORDED = f"recorded on {made['usable_cores']} cores of a {made['machine'].split(', ')[-1]}"
+RECORDED = f"recorded on {made['usable_cores']} cores ({made['machine'].split(', ')[-1]})"
 print(f"{cores()} cores here. Beside your measurements stand others, {RECORDED}, idle, {made['date'][:10]}")
 
 # %% [markdown]

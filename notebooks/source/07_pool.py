@@ -52,7 +52,7 @@ plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())
 about = json.loads(recorded("07_times.json").read_text())  # two ratios, measured on an idle machine
 made = about["provenance"]
-RECORDED = f"recorded on {made['usable_cores']} cores of a {made['machine'].split(', ')[-1]}"
+RECORDED = f"recorded on {made['usable_cores']} cores ({made['machine'].split(', ')[-1]})"
 
 # %% [markdown]
 # ## One program, several processes

@@ -73,7 +73,7 @@ table = [row | {"rollout_s": row["collect_s"] + row["wait_s"]} for row in table]
 our_ranks = np.array(sorted({int(row["ranks"]) for row in table}))
 made = about["speedup"]["provenance"]
 our_cores = made["usable_cores"]
-RECORDED = f"recorded on {our_cores} cores of a {made['machine'].split(', ')[-1]}"
+RECORDED = f"recorded on {our_cores} cores ({made['machine'].split(', ')[-1]})"
 
 
 def recorded_seconds(ranks, phase="iteration_s"):
