@@ -352,8 +352,8 @@ reveal(guess_waiting, show_naps)
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def show_pool(ranks=4, pool="static"):
-    _, axis = plt.subplots(figsize=(9, 0.6 + 0.32 * max(ranks, 4)))
-    title = f"48 episodes on {ranks} ranks, {pool} pool: {waiting(lengths, ranks, pool):.0f} % waiting"
+    _, axis = plt.subplots(figsize=(9, 1.2 + 0.32 * max(ranks, 3)))
+    title = f"48 episodes on {ranks} ranks, {pool} pool: {waiting(lengths, ranks, pool):.0f} % waiting (red)"
     draw_pool(axis, timetable(lengths, ranks, pool), ranks, title)
     axis.set(xlabel="steps", xlim=(0, max(end for *_, end in timetable(lengths, ranks, "static"))))
     plt.tight_layout()

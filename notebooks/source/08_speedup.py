@@ -180,9 +180,8 @@ def seconds(ranks, phase="iteration_s"):
 def mark_crowded(axis, first, last, owned, name="ranks"):
     """Put what has more ranks than cores on grey."""
     if last > owned:
-        axis.axvspan(
-            max(first, owned + 0.25), last + 0.5, color=GREY, alpha=0.2, label=f"more {name} than {owned} cores"
-        )
+        label = f"more {name} than {owned} cores"
+        axis.axvspan(max(first, owned + 0.25), last + 0.5, color=GREY, alpha=0.2, zorder=0, label=label)
 
 
 def draw_rounds():
@@ -199,9 +198,8 @@ def draw_rounds():
         axis.hlines(middle, place - 0.3, place + 0.3, color=BLUE, label=None if place else "median, 95 % interval")
     crowded = [place for place, ranks in enumerate(RANKS) if ranks > cores()]
     if crowded:
-        axis.axvspan(
-            crowded[0] - 0.5, crowded[-1] + 0.5, color=GREY, alpha=0.2, label=f"more ranks than {cores()} cores"
-        )
+        label = f"more ranks than {cores()} cores"
+        axis.axvspan(crowded[0] - 0.5, crowded[-1] + 0.5, color=GREY, alpha=0.2, zorder=0, label=label)
     axis.set(xticks=range(len(RANKS)), xticklabels=RANKS, xlabel="ranks", ylabel="seconds per update, here")
     axis.set_ylim(0, 1.1 * max(seconds(ranks).max() for ranks in RANKS))
     axis.legend(loc="lower left")
@@ -265,7 +263,7 @@ fraction, our_fraction = serial_fraction(seconds), serial_fraction(recorded_seco
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def draw_speedups():
-    _, axes = plt.subplots(1, 2, figsize=(12, 4.4))
+    _, axes = plt.subplots(1, 2, figsize=(11, 4.4))
     cases = (
         (RANKS, seconds, fraction, cores(), "here"),
         (our_ranks, recorded_seconds, our_fraction, our_cores, "recorded"),
@@ -412,23 +410,27 @@ print("Karp-Flatt fraction of collecting, author, 2 to 8 threads:", his_series.r
 print(f"ours, {our_ranks[1:].tolist()} ranks on {our_cores} cores:", our_series.round(3))
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-_, axes = plt.subplots(1, 3, figsize=(14, 4))
-axes[0].plot(threads, rollout, "o-", color=BLUE, label="collecting 20,000 steps")
-axes[0].plot(threads, learning, "s-", color=GREEN, label="learning")
-mark_crowded(axes[0], 5, 8, 5, "threads")
-axes[0].set(xlabel="threads", title="Frans & Hafner 2016, Reacher-v1")
-axes[1].plot(our_ranks, ours, "o-", color=BLUE, label="collecting 20,000 steps")
-axes[1].plot(our_ranks, our_learning, "s-", color=GREEN, label="learning")
-mark_crowded(axes[1], 1, our_ranks[-1], our_cores)
-axes[1].set(xlabel="ranks", title="ours, Reacher-v5, recorded")
-for axis in axes[:2]:
+_, axes = plt.subplot_mosaic("ab;cc", figsize=(10, 7))
+axes["a"].plot(threads, rollout, "o-", color=BLUE, label="collecting 20,000 steps")
+axes["a"].plot(threads, learning, "s-", color=GREEN, label="learning")
+mark_crowded(axes["a"], 5, 8, 5, "threads")
+axes["a"].set(xlabel="threads", title="Frans & Hafner 2016, Reacher-v1")
+axes["b"].plot(our_ranks, ours, "o-", color=BLUE, label="collecting 20,000 steps")
+axes["b"].plot(our_ranks, our_learning, "s-", color=GREEN, label="learning")
+mark_crowded(axes["b"], 1, our_ranks[-1], our_cores)
+axes["b"].set(xlabel="ranks", title="ours, Reacher-v5, recorded")
+for axis in (axes["a"], axes["b"]):
     axis.set(ylabel="median seconds per update", ylim=(0, None), xlim=(0.5, 8.5))
-axes[2].plot(threads[1:], his_series, "o-", color=BLUE, label="author: a CPU said to have 5 cores")
-axes[2].plot(our_ranks[1:], our_series, "s--", color=ORANGE, label=f"ours: {our_cores} cores")
-axes[2].axhline(0, color=GREY, linewidth=1)
-axes[2].set(xlabel="threads or ranks", ylabel="Karp-Flatt fraction of collecting", title="Turned around")
-axes[2].set_ylim(top=1.4 * max(our_series.max(), his_series.max()))  # room for the legend
-for axis in axes:
+for numbers, series, owned, color, label in (
+    (threads[1:], his_series, 5, BLUE, "author: a CPU said to have 5 cores"),
+    (our_ranks[1:], our_series, our_cores, ORANGE, f"ours: {our_cores} cores"),
+):
+    axes["c"].plot(numbers, series, "-", color=color, label=label)
+    axes["c"].plot(numbers[numbers <= owned], series[numbers <= owned], "o", color=color)
+    axes["c"].plot(numbers[numbers > owned], series[numbers > owned], "o", color=color, mfc="white")
+axes["c"].axhline(0, color=GREY, linewidth=1)
+axes["c"].set(xlabel="threads or ranks (hollow: more than cores)", ylabel="Karp-Flatt fraction of collecting")
+for axis in axes.values():
     axis.grid(alpha=0.3)
     axis.legend()
 plt.tight_layout()
@@ -571,31 +573,30 @@ def stack(axis, places, heights_of, colors):
         heights = np.array([heights_of(i, phase) for i in range(len(places))])
         axis.bar(places, heights, bottom=bottom, color=color, label=phase[:-2])
         bottom += heights
-    axis.set_ylim(0, 1.25 * bottom.max())
+    axis.set_ylim(0, 1.45 * bottom.max())
 
 
 def draw_weak():
-    _, axes = plt.subplots(1, 3, figsize=(14, 4.2))
-    colors = (BLUE, ORANGE, RED, GREEN)
-    stack(axes[0], RANKS, lambda i, phase: np.median(weak[RANKS[i]][phase]), colors)
-    axes[0].set(title=f"here, {per_rank:,} steps a rank", ylabel="median seconds per update, rank 0")
-    recorded_ranks = [line["ranks"] for line in then]
-    stack(axes[1], recorded_ranks, lambda i, phase: then[i][f"median_{phase}"], colors)
-    axes[1].set(title=f"recorded, 5,000 steps a rank, {our_cores} cores")
-    many = np.linspace(1, recorded_ranks[-1], 50)
-    axes[2].plot(many, many, "--", color=GREY, label="ideal")
-    axes[2].plot(many, mine.gustafson(then_fraction, many), color=GREEN, label="Gustafson, fraction of one rank")
-    axes[2].plot(many, mine.amdahl(then_fraction, many), color=ORANGE, label="Amdahl, fraction of one rank")
-    axes[2].plot(RANKS, rates, "o", color=BLUE, markersize=8, label="here")
-    axes[2].plot(recorded_ranks, [line["speedup"] for line in then], "s", color=RED, mfc="none", label="recorded")
-    axes[2].set(ylabel="steps per second, relative to 1 rank", ylim=(0, 1.6 * recorded_ranks[-1]))
-    for axis, owned, last in zip(
-        axes, (cores(), our_cores, our_cores), (largest, recorded_ranks[-1], recorded_ranks[-1])
-    ):
-        mark_crowded(axis, 1, last, owned)
-        axis.set(xlabel="ranks", xticks=RANKS if axis is axes[0] else recorded_ranks)
-        axis.legend(loc="upper left", ncols=1 if axis is axes[2] else 2)
-        axis.grid(alpha=0.3)
+    _, axes = plt.subplot_mosaic("ab;cc", figsize=(10, 7.5))
+    colors, recorded_ranks = (BLUE, ORANGE, RED, GREEN), [line["ranks"] for line in then]
+    stack(axes["a"], RANKS, lambda i, phase: np.median(weak[RANKS[i]][phase]), colors)
+    axes["a"].set(title=f"here, {per_rank:,} steps a rank", ylabel="median seconds per update, rank 0")
+    stack(axes["b"], recorded_ranks, lambda i, phase: then[i][f"median_{phase}"], colors)
+    axes["b"].set(title=f"recorded, 5,000 steps a rank, {our_cores} cores")
+    many, c = np.linspace(1, recorded_ranks[-1], 50), axes["c"]
+    c.plot(many, many, "--", color=GREY, label="ideal")
+    c.plot(many, mine.gustafson(then_fraction, many), color=GREEN, label="Gustafson, recorded fraction of one rank")
+    c.plot(many, mine.amdahl(then_fraction, many), color=ORANGE, label="Amdahl, the same fraction")
+    c.plot(RANKS, rates, "o", color=BLUE, markersize=8, label="here")
+    c.plot(recorded_ranks, [line["speedup"] for line in then], "s", color=RED, mfc="none", label="recorded")
+    c.set(ylabel="steps per second, relative to 1 rank", ylim=(0, None))
+    for axis, owned, numbers in ((axes["a"], cores(), RANKS), (axes["b"], our_cores, recorded_ranks)):
+        mark_crowded(axis, 1, numbers[-1], owned)
+        axis.set(xlabel="ranks", xticks=numbers)
+        axis.legend(loc="upper left", ncols=2)
+    mark_crowded(c, 1, recorded_ranks[-1], min(our_cores, cores()))
+    c.set(xlabel="ranks", xticks=recorded_ranks)
+    c.legend(loc="upper left")
     plt.tight_layout()
     plt.show()
 
