@@ -390,9 +390,9 @@ reveal(guess_factor, show_factor)
 # ## Amdahl's law: how much can it bring?
 #
 # Call the time on one rank 1. Say a fraction, *serial*, of it is **not** shared: here everything but the collecting.
-# $P$ ranks divide the rest of the time by $P$ at best. So the **speed-up**, old time over new time, is at most
+# $p$ ranks divide the rest of the time by $p$ at best. So the **speed-up**, old time over new time, is at most
 #
-# $$S(P) = \frac{1}{\text{serial} + (1 - \text{serial}) / P} \;\le\; \frac{1}{\text{serial}}.$$
+# $$S(p) = \frac{1}{\text{serial} + (1 - \text{serial}) / p} \;\le\; \frac{1}{\text{serial}}.$$
 #
 # Gene Amdahl pointed it out in 1967. For the numbers of 2016, the serial fraction is 0.073: no number of ranks makes the
 # iteration more than 13.7 times faster. What is the limit for *your* Reacher bar, with Gymnasium's physics?
@@ -422,7 +422,7 @@ def draw_limits():
     axis.plot(range(1, 6), measured[:5], "o", color=ORANGE, label="Frans 2016, measured")
     axis.plot(range(6, 9), measured[5:], "o", mfc="white", color=ORANGE, label="the same, more threads than 5 cores")
     axis.set_xscale("log", base=2)
-    axis.set(xlabel="ranks P", ylabel="speed-up of an iteration", ylim=(0, 13))
+    axis.set(xlabel="ranks p", ylabel="speed-up of an iteration", ylim=(0, 13))
     axis.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
     axis.legend(loc="upper left")
     axis.grid(alpha=0.3)
@@ -443,16 +443,16 @@ reveal(guess_limit, show_limit)
 # The dots are Frans's own measurements. With every thread they fall further behind his curve, and they never quite reach
 # 3. Amdahl's law is a ceiling, not a forecast; lecture 08 is about the gap.
 #
-# Collecting on $P$ ranks takes less time than the rest as soon as $P > (1 - \text{serial}) / \text{serial}$: from 13
+# Collecting on $p$ ranks takes less time than the rest as soon as $p > (1 - \text{serial}) / \text{serial}$: from 13
 # ranks on in 2016. From there on a faster *learner* brings more than further ranks. Drag both sliders (they need a
 # running kernel; the curves above are the static twin, with the learner as it is).
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def iteration(P=8, faster=1.0):
+def iteration(p=8, faster=1.0):
     bill = bills["Reacher"]
     bars = {"now": (bill["collect"], sum(bill.values()) - bill["collect"])}
-    bars["then"] = (bill["collect"] / P, bars["now"][1] / faster)
+    bars["then"] = (bill["collect"] / p, bars["now"][1] / faster)
     _, axis = plt.subplots(figsize=(8, 1.9))
     for label, (collect, rest) in bars.items():
         axis.barh(label, collect, color=BLUE)
@@ -467,7 +467,7 @@ def iteration(P=8, faster=1.0):
 
 def show_sliders():
     faster = ipywidgets.FloatSlider(min=1, max=10, step=0.5, value=1, description="learner x")
-    ipywidgets.interact(iteration, P=ipywidgets.IntSlider(min=1, max=64, value=8, description="ranks"), faster=faster)
+    ipywidgets.interact(iteration, p=ipywidgets.IntSlider(min=1, max=64, value=8, description="ranks"), faster=faster)
 
 
 reveal(guess_limit, show_sliders)

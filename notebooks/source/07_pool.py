@@ -214,7 +214,7 @@ reveal(guess_ratio, show_travel)
 #
 # ## Who plays which?
 #
-# The **static** answer: deal the numbers like cards, rank 0 of $P$ plays 0, $P$, $2P$, and so on. No messages, and every
+# The **static** answer: deal the numbers like cards, rank 0 of $p$ plays 0, $p$, $2p$, and so on. No messages, and every
 # rank has as many episodes as any other; but not as many *steps*, and all wait for the slowest. The **dynamic** answer is
 # the pool of the paper: a rank that is free takes the next request. Nobody waits for longer than one episode takes, since
 # no rank is idle while requests are left.

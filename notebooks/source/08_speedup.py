@@ -87,8 +87,8 @@ print(f"load average before it: {made['load_before'][0]:.2f} (programs that want
 # %% [markdown]
 # ## One number, and what is wrong with it
 #
-# Let $T_P$ be the seconds that one update takes on $P$ ranks. The **speed-up** is $S = T_1 / T_P$; the **efficiency**
-# is $S / P$, the fraction of the hired cores that you got something for. $S = P$ is called ideal.
+# Let $T_p$ be the seconds that one update takes on $p$ ranks. The **speed-up** is $S = T_1 / T_p$; the **efficiency**
+# is $S / p$, the fraction of the hired cores that you got something for. $S = p$ is called ideal.
 #
 # We take the task of Frans & Hafner's figure 2: Reacher, 20,000 steps per update, learning as they did (`--preset
 # paper`). The first update of a run is left out: it pays for memory, caches and imports (a **warm-up**). How many times
@@ -238,7 +238,7 @@ reveal(guess_two, show_speedups)
 # ## The part that does not get faster
 #
 # Lecture 06 had Amdahl's law. Call the time on one rank 1, and let *serial* be the fraction of it that stays with one rank
-# whatever you do: for us, the learner's. $P$ ranks divide the rest. What can be gained at most? Write it yourself now.
+# whatever you do: for us, the learner's. $p$ ranks divide the rest. What can be gained at most? Write it yourself now.
 #
 # ### Exercise 2: `amdahl`
 
@@ -383,11 +383,11 @@ reveal(guess_spinning, show_spinning)
 # ## What limits it? Turn Amdahl's law around
 #
 # Amdahl needs the serial fraction. Alan Karp and Horace Flatt (1990) turned the law around: *given* the measured $S$ on
-# $P$ ranks, which serial fraction would explain exactly that? Solve $S = 1 / (\text{serial} + (1 - \text{serial}) / P)$
-# for it. Alone, it is another way to say $S$. As a *series* over $P$ it is a diagnosis:
+# $p$ ranks, which serial fraction would explain exactly that? Solve $S = 1 / (\text{serial} + (1 - \text{serial}) / p)$
+# for it. Alone, it is another way to say $S$. As a *series* over $p$ it is a diagnosis:
 #
 # - It stays the same: a serial part is the limit, as Amdahl has it. Make it smaller or share it.
-# - It grows with $P$: something gets worse with every rank, such as messages, queueing, or cores that are not there.
+# - It grows with $p$: something gets worse with every rank, such as messages, queueing, or cores that are not there.
 #
 # ### Exercise 3: `karp_flatt`
 
@@ -441,9 +441,9 @@ plt.show()
 # plausible guess; nobody checked. His Karp-Flatt fraction rises from 3 threads on without a break, so it is *not* a fixed
 # serial part. What else? Fit three stories with two constants each to the eight medians:
 #
-# - **a serial part**: work / P + rest;
-# - **a ceiling**: work / min(P, ceiling), where no more than so many threads' worth of work is ever done at once;
-# - **a cost per thread**: work / P + cost x P, for whatever gets worse with each of them.
+# - **a serial part**: work / p + rest;
+# - **a ceiling**: work / min(p, ceiling), where no more than so many threads' worth of work is ever done at once;
+# - **a cost per thread**: work / p + cost x p, for whatever gets worse with each of them.
 
 # %%
 stories = {
@@ -619,7 +619,7 @@ reveal(guess_weak, show_weak)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Look at the green blocks: the learner gets $P$ times the steps and needs about $P$ times as long, on grey and on white
+# Look at the green blocks: the learner gets $p$ times the steps and needs about $p$ times as long, on grey and on white
 # alike, because one rank learns while the others sleep. So Gustafson's promise, for a serial part that does *not* grow
 # with the job, is not kept: growing the job gains no more than Amdahl allows. (Given the fraction *on all the ranks*, his
 # law is right again: in the example above, 4/7 + 3/7 x 4 = 2.3, which is just Amdahl's 1 / (1/4 + 3/16). But then it has to
