@@ -63,7 +63,8 @@ print(f"{cores()} cores here. Beside your measurements stand others, {RECORDED},
 # %% [markdown]
 # Times differ from machine to machine, and on one machine from minute to minute. So every measurement of yours is shown
 # beside one that was **recorded** on an idle machine (`recorded/06_timing.py` made it). Where the two disagree about an
-# *order* or a *ratio*, ask what else your machine was doing. `say_if_busy()` warns you if it is doing a lot.
+# *order* or a *ratio*, ask what is different about your machine, and what else it was doing. `say_if_busy()` warns you if
+# that is a lot.
 #
 # ## One iteration, taken apart
 #

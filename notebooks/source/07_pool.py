@@ -1,5 +1,6 @@
 # ---
 # jupyter:
+#   timing: true
 #   jupytext:
 #     text_representation:
 #       extension: .py
@@ -522,7 +523,8 @@ odd = [height for height, row in row_0.items() if not np.array_equal(row, row_0[
 print("not quite the answer among 16 rows, if the matrix has this many rows:", odd)
 
 # %% [markdown]
-# The library behind numpy picks its loops by the *shape* of a matrix, and other loops add in another order: an episode
+# (Which, depends on the processor.) The library behind numpy picks its loops by the *shape* of a matrix, and other loops
+# add in another order: an episode
 # played alone would act otherwise, in the last digit, than one played beside others. So `Rollouts` always multiplies a
 # multiple of 16 rows, in use or not.
 #
