@@ -863,7 +863,7 @@ reveal((guess_both, guess_changes), show_schemes)
 # ## Appendix: what was claimed in 2016
 #
 # - *The post*: two threads cut the time by 50 %, three by 66 %, four and more flatten. The logs say 47 %, 64 %, 69 %:
-#   true, of **collecting**. The whole update went from 19.3 s to 6.5 s: 2.95 times as fast with 5 threads, 2.90 with 8.
+#   true, of **collecting**. The whole update went from 19.3 s to 6.6 s: 2.95 times as fast with 5 threads, 2.90 with 8.
 # - *The paper*: a hardware limit is the likely reason. It may be. A serial part is excluded (by Karp-Flatt and a fit), and
 #   so is a fixed cost per thread (by his first updates). A ceiling and a cost that grows with the work are left; the logs
 #   cannot tell them apart, and the number of cores named does not fit.
