@@ -58,11 +58,12 @@ author = json.loads(recorded("author_2016.json").read_text())["speedup"]  # Fran
 about = json.loads(recorded("06_timing.json").read_text())
 there, made = about["median_seconds"], about["provenance"]  # {run: {phase: seconds of an update}}
 RECORDED = f"recorded on {made['usable_cores']} cores ({made['machine'].split(', ')[-1]})"
-print(f"{cores()} cores here. Beside your measurements stand others, {RECORDED}, idle, {made['date'][:10]}")
+print(f"{cores()} cores here. Beside your measurements stand others, {RECORDED}, {made['date'][:10]}")
+print("conditions:", made.get("conditions", f"load average {made['load_before'][0]:.1f} before it"))
 
 # %% [markdown]
 # Times differ from machine to machine, and on one machine from minute to minute. So every measurement of yours is shown
-# beside one that was **recorded** on an idle machine (`recorded/06_timing.py` made it). Where the two disagree about an
+# beside one that was **recorded** without being disturbed (`recorded/06_timing.py` made it). Where the two disagree about an
 # *order* or a *ratio*, ask what is different about your machine, and what else it was doing. `say_if_busy()` warns you if
 # that is a lot.
 #

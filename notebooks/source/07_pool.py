@@ -51,7 +51,7 @@ from minitrpo.runs.folder import sha256
 
 plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())
-about = json.loads(recorded("07_times.json").read_text())  # two ratios, measured on an idle machine
+about = json.loads(recorded("07_times.json").read_text())  # two ratios, and what made them
 made = about["provenance"]
 RECORDED = f"recorded on {made['usable_cores']} cores ({made['machine'].split(', ')[-1]})"
 

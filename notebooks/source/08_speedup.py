@@ -55,8 +55,7 @@ UPDATES = budget(4, 3)
 print(f"{cores()} cores here; runs on {RANKS} ranks, {STEPS:,} steps per update")
 
 # %% [markdown]
-# Every measurement of yours is shown beside one that was recorded on an idle machine (`recorded/08_speedup.py` made all
-# of them). `say_if_busy()` warns you when your own cannot be trusted. Points with more ranks than cores are
+# Every measurement of yours is shown beside one that was recorded without being disturbed (`recorded/08_speedup.py`). `say_if_busy()` warns you when your own cannot be trusted. Points with more ranks than cores are
 # **oversubscribed** and lie on grey: the section on them says why they prove nothing.
 
 # %%
@@ -82,7 +81,9 @@ def recorded_seconds(ranks, phase="iteration_s"):
 
 
 print(f"{RECORDED}, {made['date'][:10]}: {len(table)} updates on {our_ranks.tolist()} ranks")
-print(f"load average before it: {made['load_before'][0]:.2f} (programs that wanted a core, other than ours)")
+for name, record in about.items():
+    load = record["provenance"]["load_before"][0]
+    print(f"{name:9}", record["provenance"].get("conditions", f"load average {load:.1f} before it"))
 
 # %% [markdown]
 # ## One number, and what is wrong with it
