@@ -620,7 +620,7 @@ reveal(guess_weak, show_weak)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Look at the green blocks: the learner gets $p$ times the steps and needs about $p$ times as long, on grey and on white
+# Look at the green blocks: the learner gets $p$ times the steps and needs nearly $p$ times as long, on grey and on white
 # alike, because one rank learns while the others sleep. So Gustafson's promise, for a serial part that does *not* grow
 # with the job, is not kept: growing the job gains no more than Amdahl allows. (Given the fraction *on all the ranks*, his
 # law is right again: in the example above, 4/7 + 3/7 x 4 = 2.3, which is just Amdahl's 1 / (1/4 + 3/16). But then it has to
