@@ -64,11 +64,13 @@ def phase_rows(label: str, number: int, trace: list[list[Span]]) -> list[Row]:
 
 
 def rank_rows(trace: list[list[Span]]) -> list[Row]:
-    """Return a row per span of the iteration of median length, times counted from its begin."""
+    """Return a row per span that touches the iteration of median length, times counted from its begin."""
     begin, end = sorted(windows(trace), key=lambda window: window[1] - window[0])[UPDATES // 2]
     rows = []
     for rank, spans in enumerate(trace):
-        for phase, start, lasts in inside(spans, begin, end):
+        for phase, start, lasts in spans:
+            if start >= end or start + lasts <= begin:
+                continue
             row = {"ranks": len(trace), "rank": rank, "phase": phase}
             rows.append(row | {"begins_s": round(start - begin, 6), "lasts_s": round(lasts, 6)})
     return rows

@@ -412,7 +412,7 @@ def amdahl(serial, ranks):
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def draw_limits():
     many = np.geomspace(1, 64, 100)
-    _, axis = plt.subplots(figsize=(8, 4.4))
+    _, axis = plt.subplots(figsize=(10.5, 4.2))
     in_2016 = rollout_s + learn_s
     curves = [("Frans 2016: Reacher", learn_s[0] / in_2016[0], ORANGE, "-")]
     for (label, bill), color in zip(list(bills.items())[:3], (BLUE, GREEN, RED)):  # of Reacher
@@ -426,8 +426,9 @@ def draw_limits():
     axis.set_xscale("log", base=2)
     axis.set(xlabel="ranks p", ylabel="speed-up of an iteration", ylim=(0, 13))
     axis.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
-    axis.legend(loc="upper left")
+    axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     axis.grid(alpha=0.3)
+    plt.tight_layout()
     plt.show()
 
 
