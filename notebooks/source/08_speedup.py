@@ -247,8 +247,8 @@ reveal(guess_two, show_speedups)
 
 # %% [markdown]
 # For Frans & Hafner in 2016, collecting took 17.93 s and learning 1.41 s: a serial fraction of 0.073. So with any number
-# of cores they could become 13.7 times faster at most. Since then collecting has become far cheaper, and learning only
-# a little. What is *our* limit, with infinitely many ranks?
+# of cores they could become 13.7 times faster at most. Since then both have become cheaper, though not by the same factor.
+# What is *our* limit, with infinitely many ranks?
 
 # %% prediction="yes"
 guess_limit = 8  # the largest possible speed-up
@@ -522,7 +522,7 @@ reveal(guess_first, show_first)
 # the figure: with 16 threads on the same computer a ceiling says 5.2 s, a growing cost 7.1 s. He stopped at 8.
 #
 # Our own run is a control for one story: there we *know* the ceiling, since no more ranks play than there are cores. Its
-# Karp-Flatt fraction is small up to there and jumps behind it. His rises slowly. One thing does not fit: a ceiling of 3.6
+# Karp-Flatt fraction is smaller up to there and jumps behind it. His rises slowly. One thing does not fit: a ceiling of 3.6
 # on "a 5 core CPU" (paper and post). The note beside the logs says "about a 2x speedup with 4 multiprocesses running on a
 # 4 core macbook pro"; but the logs show 3.2 times with 4, so the note may be about another run. It would have taken one
 # more line in the paper.
