@@ -15,6 +15,8 @@
 #
 # **TRPO shall be faster. Which part of it do we speed up?**
 #
+# <!-- loop -->
+#
 # In 2016 the answer was easy. Kevin Frans put a stopwatch on his program: of the seconds that an update took on the
 # task Reacher, 93 % went into collecting experience and 7 % into learning from it. So he parallelised the collecting.
 # Before you copy a decision, measure. This lecture builds the instruments.
@@ -26,11 +28,13 @@
 # | `busy_fraction` | `minitrpo/parallel/timing.py` | - |
 # | `read_chrome_trace` | `minitrpo/parallel/timing.py`; `train.py --trace` writes | - |
 #
-# *About 45 minutes to teach, under two minutes to run. You need: lecture 05 (what one update of TRPO does).*
+# *90 minutes in class with the exercises, under two minutes to run. You need: lecture 05 (what one update of TRPO does).
+# Close other programs: they would be in the numbers.*
 
 # %%
 import cProfile
-import os
+import csv
+import json
 import pstats
 import time
 from collections import defaultdict
@@ -43,11 +47,26 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, one_process, train
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, one_process, recorded, reveal
+from minitrpo.classroom import say_if_busy, train
 from minitrpo.experience.environments import describe, make
+from minitrpo.parallel.speedup import cores
 from minitrpo.parallel.timing import Span, read_chrome_trace
 
+plt.rcParams["legend.fontsize"] = 9
+author = json.loads(recorded("author_2016.json").read_text())["speedup"]  # Frans's logs of Reacher, 1 to 8 threads
+about = json.loads(recorded("06_timing.json").read_text())
+there, made = about["median_seconds"], about["provenance"]  # {run: {phase: seconds of an update}}
+RECORDED = f"recorded on {made['usable_cores']} cores ({made['machine'].split(', ')[-1]})"
+print(f"{cores()} cores here. Beside your measurements stand others, {RECORDED}, {made['date'][:10]}")
+print("conditions:", made.get("conditions", f"load average {made['load_before'][0]:.1f} before it"))
+
 # %% [markdown]
+# Times differ from machine to machine, and on one machine from minute to minute. So every measurement of yours is shown
+# beside one that was **recorded** without being disturbed (`recorded/06_timing.py` made it). Where the two disagree about an
+# *order* or a *ratio*, ask what is different about your machine, and what else it was doing. `say_if_busy()` warns you if
+# that is a lot.
+#
 # ## One iteration, taken apart
 #
 # Lecture 05 trained policies with `mpi_scripts/train.py`. Its loop has two halves. A **worker** collects: it plays
@@ -69,9 +88,10 @@ learner, worker = one_process(env="Reacher-v5", steps_per_update=STEPS, physics=
 # *your* machine, with the same number of steps? Type it in per cent.
 
 # %% prediction="yes"
-guess_fraction = 85
+guess_fraction = 85  # of an iteration that is collecting, per cent
 
 # %%
+say_if_busy()
 for _ in range(2):
     plan, request = learner.plan()
     worker.collector.refill()  # with requests for episodes; lecture 07
@@ -81,14 +101,22 @@ for _ in range(2):
     learner.learn(gathered)  # moves the policy
     learner.complete([])  # fits the critic
     collect_s, update_s = between - begun, time.perf_counter() - between
-print(f"{gathered.steps:,} steps: {collect_s:.2f} s collecting, {update_s:.2f} s learning")
-compare("fraction of collecting", guess_fraction, 100 * collect_s / (collect_s + update_s), "%")
-print(f"{os.cpu_count()} cores; on average {os.getloadavg()[0]:.1f} programs wanted one in the last minute")
+
+
+def collecting(bill):
+    """Return the fraction of {phase: seconds} that is collecting."""
+    return bill["collect"] / sum(bill.values())
+
+
+def show_fraction():
+    print(f"{gathered.steps:,} steps: {collect_s:.2f} s collecting, {update_s:.2f} s learning")
+    compare("fraction of collecting", guess_fraction, 100 * collect_s / (collect_s + update_s), "%")
+    print(f"{RECORDED}: {100 * collecting(there['Reacher']):.0f} %")
+
+
+reveal(guess_fraction, show_fraction)
 
 # %% [markdown]
-# (The last line is part of the measurement. When more programs want to run than there are cores, your clock shows their
-# work, too: then close them, or trust the fractions more than the seconds.)
-#
 # If the fraction differs from his, the section "2016 and today" asks why. First the instrument: with a third and a
 # fourth phase, a cell like the one above is more stopwatch than program.
 #
@@ -144,36 +172,33 @@ for clock in (time.time, time.perf_counter, time.process_time):
 # Stuck? `hint("timed", 1)`, then `2`, then `3`. As always the notebook runs on whatever happens: `mine.timed` is your
 # function once its check has passed, and the package's until then.
 #
-# ## Which parts are slow?
+# ## What a step costs
 #
-# So asks a slide of the Berkeley lecture on parallel RL, and says of the simulator MuJoCo that it runs up to 10,000
-# times faster than the real world. Frans's post says that every step pays for the environment *and* for the policy. We
-# measure both as his code did it: one environment, one observation at a time. And a third thing: what the stopwatch
-# itself costs.
+# Frans's post says that every step pays for the environment *and* for the policy. We measure both as his code did it:
+# one environment, one observation at a time. And a third thing: what the stopwatch itself costs.
 
 # %%
 spec, env = describe("Reacher-v5"), make("Reacher-v5")
 policy, theta, rng = learner.algorithm.policy, learner.algorithm.theta, np.random.default_rng(0)
-spans = []
+steps = []
 for step in range(budget(3000, 500)):
     if step % 50 == 0:
         observation, _ = env.reset(seed=step)
-    with mine.timed(spans.append, "policy"):
+    with mine.timed(steps.append, "policy"):
         dist_params = policy.distribution(theta, observation[None])
         action = policy.sample(dist_params, policy.draw_noise(rng, 1))
-    with mine.timed(spans.append, "environment"):
+    with mine.timed(steps.append, "environment"):
         observation, *_ = env.step(spec.stretched(action)[0])
-    with mine.timed(spans.append, "nothing"):
+    with mine.timed(steps.append, "nothing"):
         pass
 
-# %%
 micro = {
-    name: 1e6 * np.median([lasts for phase, _, lasts in spans if phase == name])
+    name: 1e6 * np.median([lasts for phase, _, lasts in steps if phase == name])
     for name in ("policy", "environment", "nothing")
 }
 for name, microseconds in micro.items():
     print(f"{name:12} {microseconds:7.2f} microseconds a step")
-print(f"2016: {1e6 * 17.93 / 20_000:.0f} microseconds a step for policy and environment together")
+print(f"2016: {1e6 * author['rollout_s'][0] / 20_000:.0f} microseconds a step for policy and environment together")
 print(f"Reacher runs {1e6 * env.unwrapped.dt / micro['environment']:.0f} times faster than the real arm would")
 
 # %% [markdown]
@@ -181,31 +206,49 @@ print(f"Reacher runs {1e6 * env.unwrapped.dt / micro['environment']:.0f} times f
 # the stopwatch: round a *phase* it is free, round a *step* it can be noticed, round a multiplication it would measure
 # itself.
 #
-# Both parts of a step count. So a worker plays up to 16 episodes in lockstep: one matrix product serves 16
-# observations.
+# Both parts of a step count. So a worker plays up to 16 episodes **in lockstep**: one step in each of them, then the
+# next in each. One matrix product then gives the actions for 16 observations.
 #
 # ## A run that writes down its spans
 #
-# The package's training loop is full of these stopwatches; its option `--trace` writes every span to a file. In a
-# notebook, `train(ranks, options)` runs `mpiexec -n ranks python -m minitrpo train options`, which is the same program
-# as `mpi_scripts/train.py`, and returns the folder that the run leaves. `--preset episodes` stands for whole episodes and
-# a root that learns alone, as in this lecture; without it `train` would do what learns most (lecture 08 says why).
+# The package's training loop is full of these stopwatches; its option `--trace` writes every span to a file. From a
+# notebook, `train(ranks, options)` starts it, the same program as `mpi_scripts/train.py`, and returns the folder that
+# the run leaves. Four words that you will need before lecture 07 explains them:
+#
+# - **`mpiexec -n 4 python program.py`** starts one program as four processes. They share no memory, and talk by messages.
+# - **Ranks** are these processes, numbered from 0. Rank 0 gives the orders: it says what to play, and learns.
+# - **The pool** is where all ranks draw the episodes of an iteration from: who is free takes the next one.
+# - **`--oversubscribe`** lets more ranks work than there are cores, by turns. Without it the ranks that have no core of
+#   their own leave the work to the others.
+#
+# `--preset episodes` stands for whole episodes and a root that learns alone, as in this lecture; without it `train`
+# would do what learns soonest (lecture 08 says why).
 
 # %%
 ONE = ("--preset", "episodes", "--steps-per-update", STEPS, "--total-steps", budget(3, 2) * STEPS, "--trace")
 run = train(1, "--env", "Reacher-v5", "--physics", "gymnasium", *ONE)
 [spans] = read_chrome_trace(run.path / "trace.json")
-for name, begins, lasts in spans[:10]:
-    print(f"{name:11} begins at {begins:8.5f} s, lasts {lasts:8.5f} s")
+
+
+def show_spans():
+    for name, begins, lasts in spans[:10]:
+        print(f"{name:11} begins at {begins:8.5f} s, lasts {lasts:8.5f} s")
+
+
+reveal(guess_fraction, show_spans)
 
 # %% [markdown]
 # | phase | what happens in it |
 # |---|---|
-# | broadcast | rank 0 sends the policy to all **ranks** (so MPI calls the processes of a job) |
+# | broadcast | rank 0 sends the policy to all ranks |
 # | collect | every rank plays episodes, and prepares what is to travel: its steps, and the mean and variance of each episode's observations, for the filter |
 # | wait | who is done waits for the others |
 # | gather | what was prepared goes to rank 0, which puts it in the order of the episodes' numbers |
-# | update | rank 0 learns. Inside: **advantages**, **policy** (gradient, conjugate gradient, line search), **critic** (fitting the value function), and **exchange**, nearly nothing here (sending samples to other ranks, if those learn, too; lecture 08) |
+# | update | rank 0 learns: the next four rows are parts of it |
+# | advantages | in `update`: values, advantages |
+# | exchange | in `update`: samples go to other ranks, if those learn, too (lecture 08); here nothing |
+# | policy | in `update`: gradient, conjugate gradient, line search |
+# | critic | in `update`: fitting the value function |
 # | checkpoint | rank 0 writes the log, and saves everything |
 # | idle | ranks other than 0 wait for the next broadcast |
 #
@@ -232,9 +275,15 @@ print(f"all phases together: {sum(hasty.values()):.2f} s. The whole run: {whole:
 
 # %%
 own = mine.seconds_per_phase(spans)
-for name in sorted(own, key=own.get, reverse=True):
-    print(f"{name:11} {own[name]:8.4f} s  {100 * own[name] / whole:5.1f} %")
-print(f"{'unmeasured':11} {whole - sum(own.values()):8.4f} s")
+
+
+def show_own():
+    for name in sorted(own, key=own.get, reverse=True):
+        print(f"{name:11} {own[name]:8.4f} s  {100 * own[name] / whole:5.1f} %")
+    print(f"{'unmeasured':11} {whole - sum(own.values()):8.4f} s")
+
+
+reveal(guess_fraction, show_own)
 
 # %% [markdown]
 # The last line is a check on the instrument: what no stopwatch saw. If it were large, the table would be about the
@@ -251,125 +300,180 @@ print(f"{'unmeasured':11} {whole - sum(own.values()):8.4f} s")
 # iteration on Reacher faster?
 
 # %% prediction="yes"
-guess_factor = 1.5
-
+guess_factor = 1.5  # old seconds over new seconds
 
 # %%
+say_if_busy()
+RUNS = {
+    "Reacher": ("Reacher-v5", "gymnasium", "mlp"),
+    "Reacher, batched physics": ("Reacher-v5", "auto", "mlp"),
+    "Reacher, linear critic": ("Reacher-v5", "gymnasium", "linear"),
+    "HalfCheetah": ("HalfCheetah-v5", "gymnasium", "mlp"),
+    "HalfCheetah, batched physics": ("HalfCheetah-v5", "auto", "mlp"),
+}
+RUNS = {label: RUNS[label] for label in budget(list(RUNS), list(RUNS)[:2])}
+
+
 def per_update(run):
     """Return {phase: mean seconds per update} of a run on one rank, without the first update, which warms up."""
     [spans] = read_chrome_trace(run.path / "trace.json")
     warm = min(begins for name, begins, _ in spans if name == "checkpoint")
     later = [span for span in spans if span[1] >= warm]
-    updates = sum(name == "update" for name, _, _ in later)
+    updates = sum(name == "broadcast" for name, _, _ in later)
     return {name: seconds / updates for name, seconds in mine.seconds_per_phase(later).items()}
 
 
-batched = train(1, "--env", "Reacher-v5", "--physics", "auto", *ONE)
-bills = {"Reacher": per_update(run), "Reacher, batched physics": per_update(batched)}
-before, after = (sum(bill.values()) for bill in bills.values())
-compare("the iteration gets faster by the factor", guess_factor, before / after)
-same = np.array_equal(run.load_checkpoint()["theta"], batched.load_checkpoint()["theta"])
-print("the two runs learned the same policy, to the last bit:", same)
-
-# %%
-others = {
-    "Reacher, linear critic": ("Reacher-v5", "gymnasium", "linear"),
-    "HalfCheetah": ("HalfCheetah-v5", "gymnasium", "mlp"),
-    "HalfCheetah, batched physics": ("HalfCheetah-v5", "auto", "mlp"),
+runs = {
+    label: train(1, "--env", name, "--physics", physics, "--critic", critic, *ONE)
+    for label, (name, physics, critic) in RUNS.items()
 }
-for label, (name, physics, critic) in budget(others, {}).items():
-    bills[label] = per_update(train(1, "--env", name, "--physics", physics, "--critic", critic, *ONE))
-for label, bill in bills.items():
-    fraction = bill["collect"] / sum(bill.values())
-    print(f"{label:30} {sum(bill.values()):5.2f} s per update, {100 * fraction:3.0f} % collecting")
+bills = {label: per_update(one) for label, one in runs.items()}
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+PARTS = {"collect": BLUE, "policy": GREEN, "critic": PURPLE, "all the rest": GREY}
+rollout_s, learn_s = (np.array(author[name]) for name in ("rollout_s", "learn_s"))  # medians, 1 to 8 threads
+
+
+def parts(bill):
+    named = [bill[name] for name in list(PARTS)[:3]]
+    return [*named, sum(bill.values()) - sum(named)]
+
+
+def draw_bills():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 0.62 * len(bills) + 2.2), sharey=True)
+    rows = [(0.0, 0.7, 1.0, [(rollout_s[0], BLUE), (learn_s[0], ORANGE)])]
+    for i, (label, bill) in enumerate(bills.items(), 1):
+        rows.append((i - 0.2, 0.36, 1.0, list(zip(parts(bill), PARTS.values()))))
+        rows.append((i + 0.2, 0.36, 0.45, list(zip(parts(there[label]), PARTS.values()))))
+    for place, height, alpha, bar in rows:
+        edges = np.cumsum([0, *(seconds for seconds, _ in bar)])
+        for axis, unit in ((left, 1), (right, 100 / edges[-1])):
+            for edge, (seconds, color) in zip(edges, bar):
+                axis.barh(place, seconds * unit, height, left=edge * unit, color=color, alpha=alpha)
+        left.text(edges[-1] + 0.2, place, f"{edges[-1]:.2f} s", va="center", fontsize=9)
+    left.set_yticks(range(len(bills) + 1), ["Frans 2016: Reacher", *bills])
+    left.invert_yaxis()
+    left.set(xlabel=f"seconds per update (20,000 steps; upper bars: {STEPS:,})", xlim=(0, 22))
+    right.set(xlabel="per cent of the iteration", xlim=(0, 100))
+    swatches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in (*PARTS.values(), ORANGE)]
+    figure.legend(swatches, [*PARTS, "learner of 2016 (not split)"], loc="upper center", ncols=5)
+    figure.suptitle(f"upper bar: here; lower, paler bar: {RECORDED}", y=0.9, fontsize=10)
+    plt.tight_layout(rect=(0, 0, 1, 0.92))
+    plt.show()
+
 
 # %%
-frans_collect = np.array([17.93, 9.47, 6.44, 5.57, 5.12, 5.12, 5.16, 5.21])  # medians, 1 to 8 threads on 5 cores
-frans_learn = np.array([1.41, 1.40, 1.40, 1.43, 1.45, 1.42, 1.41, 1.47])
-bars = {"Frans 2016: Reacher": [(frans_collect[0], BLUE), (frans_learn[0], ORANGE)]}
-for label, bill in bills.items():
-    parts = [bill["collect"], bill["policy"], bill["critic"]]
-    bars[label] = list(zip([*parts, sum(bill.values()) - sum(parts)], (BLUE, GREEN, PURPLE, GREY)))
+def show_factor():
+    before, after = (sum(bills[label].values()) for label in list(bills)[:2])
+    compare("the iteration gets faster by the factor", guess_factor, before / after)
+    factor, (low, high) = about["batched_physics"].values()
+    print(f"{RECORDED}: {factor:.2f} (95 %: {low:.2f} to {high:.2f})")
+    thetas = [one.load_checkpoint()["theta"] for one in list(runs.values())[:2]]
+    print("the two runs learned the same policy, to the last bit:", np.array_equal(*thetas))
+    draw_bills()
 
-# %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 0.45 * len(bars) + 1.7), sharey=True)
-for label, bar in bars.items():
-    edges = np.cumsum([0, *(seconds for seconds, _ in bar)])
-    for axis, unit in ((left, 1), (right, 100 / edges[-1])):
-        for edge, (seconds, color) in zip(edges, bar):
-            axis.barh(label, seconds * unit, left=edge * unit, color=color)
-left.invert_yaxis()
-left.set(xlabel=f"seconds per update (2016: 20,000 steps; today: {STEPS:,})")
-right.set(xlabel="per cent of the iteration", xlim=(0, 100))
-swatches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in (BLUE, GREEN, PURPLE, GREY, ORANGE)]
-names = ("collect", "policy", "critic", "all the rest", "learner of 2016 (not split)")
-figure.legend(swatches, names, loc="upper center", ncols=5)
-plt.tight_layout(rect=(0, 0, 1, 0.9))
-plt.show()
+
+reveal(guess_factor, show_factor)
 
 # %% [markdown]
-# An optimisation must not change the result; batched physics does not, as the two equal policies prove. The bar of 2016
-# is the median of 185 updates on one process, from the timings that Frans published with his code. Read the left
-# picture for *how much* each part has shrunk, the right one for *what is left to gain*. Where collecting has become
-# cheap, "parallelise the collecting" is no longer the whole answer.
+# Read the left picture for *how much* each part has shrunk since 2016, the right one for *what is left to gain*. The bar
+# of 2016 is a median of 185 updates on one process, from the timings that Frans published with his code.
+#
+# <details><summary>After your guess: what it means</summary>
+#
+# - An optimisation must not change the result; batched physics does not, as the two equal policies prove.
+# - It makes the iteration faster by less than it makes *collecting* faster: the rest of the bar stays as it is.
+# - With the linear critic of 2016 most of the purple block is gone, and collecting is a larger part of a shorter bar.
+# - Nowhere today is collecting as large a part as in 2016: physics and policy have become cheaper by a larger factor
+#   than the learner has. Where collecting is cheap, "parallelise the collecting" is no longer the whole answer.
+#
+# </details>
 #
 # ## Amdahl's law: how much can it bring?
 #
-# Say a fraction $c$ of an iteration is collecting. $P$ ranks divide that part by $P$ at best; the rest stays as it is.
-# So the **speed-up**, old time over new time, is at most
+# Call the time on one rank 1. Say a fraction, *serial*, of it is **not** shared: here everything but the collecting.
+# $p$ ranks divide the rest of the time by $p$ at best. So the **speed-up**, old time over new time, is at most
 #
-# $$S(P) = \frac{1}{(1 - c) + c / P} \;\le\; \frac{1}{1 - c}.$$
+# $$S(p) = \frac{1}{\text{serial} + (1 - \text{serial}) / p} \;\le\; \frac{1}{\text{serial}}.$$
 #
-# Gene Amdahl pointed it out in 1967. For the numbers of 2016, $c = 0.927$: no number of ranks makes the iteration more
-# than 13.7 times faster. What is the limit for *your* Reacher bar, with Gymnasium's physics?
+# Gene Amdahl pointed it out in 1967. For the numbers of 2016, the serial fraction is 0.073: no number of ranks makes the
+# iteration more than 13.7 times faster. What is the limit for *your* Reacher bar, with Gymnasium's physics?
 
 # %% prediction="yes"
-guess_limit = 4
+guess_limit = 4  # the largest possible speed-up, times
 
 
 # %%
-def amdahl(collecting, ranks):
-    """Return the best speed-up if only this fraction of the time is divided among the ranks."""
-    return 1 / (1 - collecting + collecting / ranks)
+def amdahl(serial, ranks):
+    """Return the best speed-up if this fraction of the time stays as it is, and the rest is divided among the ranks."""
+    return 1 / (serial + (1 - serial) / ranks)
 
 
-fractions = {label: bill["collect"] / sum(bill.values()) for label, bill in bills.items()}
-compare("the largest possible speed-up on Reacher", guess_limit, amdahl(fractions["Reacher"], np.inf))
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def draw_limits():
+    many = np.geomspace(1, 64, 100)
+    _, axis = plt.subplots(figsize=(10.5, 4.2))
+    in_2016 = rollout_s + learn_s
+    curves = [("Frans 2016: Reacher", learn_s[0] / in_2016[0], ORANGE, "-")]
+    for (label, bill), color in zip(list(bills.items())[:3], (BLUE, GREEN, RED)):  # of Reacher
+        curves += [(label, 1 - collecting(bill), color, "-")]
+        curves += [(f"{label}, recorded", 1 - collecting(there[label]), color, ":")]
+    for label, serial, color, style in curves:
+        axis.plot(many, amdahl(serial, many), style, color=color, label=f"{label}: at most {1 / serial:.1f}")
+    measured = in_2016[0] / in_2016
+    axis.plot(range(1, 6), measured[:5], "o", color=ORANGE, label="Frans 2016, measured")
+    axis.plot(range(6, 9), measured[5:], "o", mfc="white", color=ORANGE, label="the same, more threads than 5 cores")
+    axis.set_xscale("log", base=2)
+    axis.set(xlabel="ranks p", ylabel="speed-up of an iteration", ylim=(0, 13))
+    axis.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
+    axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+    axis.grid(alpha=0.3)
+    plt.tight_layout()
+    plt.show()
+
 
 # %%
-frans = frans_collect + frans_learn
-ranks = np.geomspace(1, 64, 100)
-figure, axis = plt.subplots(figsize=(8, 4.2))
-curves = {"Frans 2016: Reacher": frans_collect[0] / frans[0], **fractions}
-for (label, fraction), color in zip(curves.items(), (ORANGE, BLUE, GREEN, RED)):  # the four of Reacher
-    axis.plot(ranks, amdahl(fraction, ranks), color=color, label=f"{label}: at most {amdahl(fraction, np.inf):.1f}")
-axis.plot(range(1, 9), frans[0] / frans, "o", color=ORANGE, label="Frans 2016, measured (5 cores)")
-axis.set_xscale("log", base=2)
-axis.set(xlabel="ranks P", ylabel="speed-up of an iteration", ylim=(0, 13))
-axis.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
-axis.legend(loc="upper left")
-axis.grid(alpha=0.3)
-plt.show()
+def show_limit():
+    compare("the largest possible speed-up on Reacher", guess_limit, 1 / (1 - collecting(bills["Reacher"])))
+    print(f"{RECORDED}: {1 / (1 - collecting(there['Reacher'])):.2f}")
+    print("Frans's iterations, 1 to 8 threads:", np.round(author["iteration_speedup"], 2))
+    draw_limits()
+
+
+reveal(guess_limit, show_limit)
 
 # %% [markdown]
-# The dots are Frans's own measurements. With every thread they fall further behind his curve; they never reach 3.
-# Amdahl's law is a ceiling, not a forecast; lecture 08 is about the gap.
+# The dots are Frans's own measurements. With every thread they fall further behind his curve, and they never quite reach
+# 3. Amdahl's law is a ceiling, not a forecast; lecture 08 is about the gap.
 #
-# Collecting on $P$ ranks takes less time than the rest as soon as $P > c / (1 - c)$: at 13 ranks in 2016. From there on
-# a faster *learner* brings more than further ranks. Drag both sliders (they need a running kernel; the curves above are
-# the static twin, with the learner as it is).
+# Collecting on $p$ ranks takes less time than the rest as soon as $p > (1 - \text{serial}) / \text{serial}$: from 13
+# ranks on in 2016. From there on a faster *learner* brings more than further ranks. Drag both sliders (they need a
+# running kernel; the curves above are the static twin, with the learner as it is).
 
 
-# %%
-def iteration(P=8, learner_faster=1.0):
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def iteration(p=8, faster=1.0):
     bill = bills["Reacher"]
-    rest = (sum(bill.values()) - bill["collect"]) / learner_faster
-    seconds = bill["collect"] / P + rest
-    print(f"{seconds:.3f} s per iteration at best, {100 * rest / seconds:.0f} % of it not collecting, "
-          f"{sum(bill.values()) / seconds:.1f} times faster than now")  # fmt: skip
+    bars = {"now": (bill["collect"], sum(bill.values()) - bill["collect"])}
+    bars["then"] = (bill["collect"] / p, bars["now"][1] / faster)
+    _, axis = plt.subplots(figsize=(8, 1.9))
+    for label, (collect, rest) in bars.items():
+        axis.barh(label, collect, color=BLUE)
+        axis.barh(label, rest, left=collect, color=GREY)
+        text = f"{sum(bars['now']) / (collect + rest):.1f} times, {100 * rest / (collect + rest):.0f} % of it not collecting"
+        axis.text(collect + rest, label, f" {text}", va="center", fontsize=9)
+    axis.set(xlabel="seconds per update: blue collecting, grey the rest", xlim=(0, 1.7 * sum(bars["now"])))
+    axis.invert_yaxis()
+    plt.tight_layout()
+    plt.show()
 
 
-_ = ipywidgets.interact(iteration, P=(1, 64), learner_faster=(1.0, 10.0, 0.5))
+def show_sliders():
+    faster = ipywidgets.FloatSlider(min=1, max=10, step=0.5, value=1, description="learner x")
+    ipywidgets.interact(iteration, p=ipywidgets.IntSlider(min=1, max=64, value=8, description="ranks"), faster=faster)
+
+
+reveal(guess_limit, show_sliders)
 
 # %% [markdown]
 # ## Who waits for whom?
@@ -384,15 +488,16 @@ _ = ipywidgets.interact(iteration, P=(1, 64), learner_faster=(1.0, 10.0, 0.5))
 # %% exercise="busy_fraction"
 
 # %% [markdown]
-# Now several ranks. They draw their episodes from a pool (lecture 07); then rank 0 learns, and the others have nothing
-# to do. In per cent: what fraction of an iteration does the *last* rank spend collecting?
+# Now several ranks. They draw their episodes from the pool; then rank 0 learns, and the others have nothing to do. With
+# **two** ranks, what fraction of an iteration does the *last* rank spend collecting?
 
 # %% prediction="yes"
-guess_busy = 30
+guess_busy = 70  # of an iteration in which rank 1 of 2 collects, per cent
 
 # %%
-counts = budget((2, 8), (2,))
-JOB = ("--env", "Reacher-v5", "--oversubscribe", *ONE)  # all ranks work, on however few cores
+say_if_busy()
+counts = budget((1, 2, 4), (1, 2))
+JOB = ("--env", "Reacher-v5", "--physics", "gymnasium", "--oversubscribe", *ONE)  # all work, on however few cores
 traces = {n: read_chrome_trace(train(n, *JOB).path / "trace.json") for n in counts}
 
 
@@ -402,47 +507,81 @@ def last_iteration(trace):
     return begin, max(begins + lasts for _, begins, lasts in trace[0])
 
 
-largest = traces[counts[-1]]
-busy = mine.busy_fraction(largest[-1], {"collect"}, *last_iteration(largest))
-compare(f"with {counts[-1]} ranks the last one is collecting", guess_busy, 100 * busy, "% of the time")
+def at_work(trace):
+    """Return the fractions of the last iteration in which rank 0 works, and in which the others do, on average."""
+    working = {"broadcast", "collect", "gather", "update", "checkpoint"}
+    ranks = [mine.busy_fraction(rank, working, *last_iteration(trace)) for rank in trace]
+    return ranks[0], np.mean(ranks[1:])
 
-working = {"broadcast", "collect", "gather", "update", "checkpoint"}
-for n, trace in traces.items():
-    at_work = [mine.busy_fraction(rank, working, *last_iteration(trace)) for rank in trace]
-    print(f"{n} ranks: rank 0 works {100 * at_work[0]:.0f} % of the time, the rest {100 * np.mean(at_work[1:]):.0f} %")
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 phases = {"collect": BLUE, "wait": RED, "gather": ORANGE, "update": GREY}  # later ones are drawn over earlier ones
 phases |= {"policy": GREEN, "critic": PURPLE, "idle": "#E8E8E8"}
+recorded_traces = {n: [[] for _ in range(n)] for n in counts}
+with recorded("06_ranks.csv").open() as file:
+    for row in csv.DictReader(file):
+        if int(row["ranks"]) in counts:
+            span = (row["phase"], float(row["begins_s"]), float(row["lasts_s"]))
+            recorded_traces[int(row["ranks"])][int(row["rank"])].append(span)
 
 
-def gantt(axis, trace):
-    begin, _ = last_iteration(trace)
-    for rank, spans in enumerate(trace):
+def gantt(axis, trace, owned, where):
+    begin, end = last_iteration(trace)
+    for rank, spans_of_rank in enumerate(trace):
         for name, color in phases.items():
-            bars = [(begins - begin, lasts) for phase, begins, lasts in spans if phase == name]
+            bars = [(begins - begin, lasts) for phase, begins, lasts in spans_of_rank if phase == name]
             axis.broken_barh(bars, (rank - 0.42, 0.84), color=color, linewidth=0)
-    axis.set(xlim=(0, longest), ylim=(len(trace) - 0.5, -0.5), yticks=range(len(trace)), ylabel="rank")
+    crowded = f": OVERSUBSCRIBED, {owned} cores" if len(trace) > owned else ""
+    axis.set_facecolor("#FFF3CD" if crowded else "white")
+    axis.set(xlim=(0, 1.02 * (end - begin)), ylim=(len(trace) - 0.5, -0.5), yticks=range(len(trace)), ylabel="rank")
+    axis.set_title(f"{len(trace)} rank(s), {where}{crowded}", fontsize=10)
 
 
-longest = max(end - begin for begin, end in map(last_iteration, traces.values()))
-size = (10, 0.4 * sum(counts) + 1.6)
-figure, axes = plt.subplots(len(counts), 1, figsize=size, height_ratios=counts, sharex=True, squeeze=False)
-for axis, trace in zip(axes.flat, traces.values()):
-    gantt(axis, trace)
-axes[-1, 0].set(xlabel="seconds since the iteration began")
-swatches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in phases.values()]
-figure.legend(swatches, phases, loc="upper center", ncols=len(phases))
-plt.tight_layout(rect=(0, 0, 1, 0.93))
-plt.show()
+def draw_ranks():
+    size = (12, 0.42 * sum(counts) + 0.75 * len(counts) + 0.7)
+    figure, axes = plt.subplots(len(counts), 2, figsize=size, height_ratios=counts, sharex="col", squeeze=False)
+    for n, (left, right) in zip(counts, axes):
+        gantt(left, traces[n], cores(), "here")
+        gantt(right, recorded_traces[n], made["usable_cores"], "recorded")
+    for axis, source in zip(axes[-1], (traces, recorded_traces)):
+        begin, end = last_iteration(source[1])
+        axis.set(xlabel="seconds since the iteration began", xlim=(0, 1.05 * (end - begin)))
+    swatches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in phases.values()]
+    figure.legend(swatches, phases, loc="upper center", ncols=len(phases))
+    plt.tight_layout(rect=(0, 0, 1, 0.94))
+    plt.show()
+
+
+# %%
+def show_busy():
+    busy = mine.busy_fraction(traces[2][-1], {"collect"}, *last_iteration(traces[2]))
+    compare("with 2 ranks the last one is collecting", guess_busy, 100 * busy, "% of the time")
+    print(f"{RECORDED}: {100 * about['ranks']['2']['last_rank_collects']:.0f} %")
+    for n in counts[1:]:
+        first, others = at_work(traces[n])
+        then = about["ranks"][str(n)]
+        print(f"{n} ranks: rank 0 works {100 * first:.0f} % of the time, the others {100 * others:.0f} %", end="; ")
+        print(f"recorded {100 * then['root_works']:.0f} % and {100 * then['others_work']:.0f} %")
+    draw_ranks()
+
+
+reveal(guess_busy, show_busy)
 
 # %% [markdown]
 # A picture of all ranks over time is called a **Gantt chart**: a row is a rank, time runs to the right. This one is the
 # diagram "single vs multiple actors" of Frans's post, drawn by a real run. (Grey is what is left of the update beside
-# policy and critic.) Blue gets shorter as ranks join, as long as there are cores for them. Green and purple do not, and
-# all ranks but one are idle meanwhile. (Ranks that share a core take turns, and the wall clock shows all of them
-# "collecting" all the time; only `process_time` would tell.) The file `trace.json` of a run can be explored with the
-# mouse at ui.perfetto.dev.
+# policy and critic.) Compare one rank with two: which colours get shorter?
+#
+# <details><summary>After your guess: what it means</summary>
+#
+# Blue gets shorter as ranks join, as long as there are cores for them. Green and purple do not, and all ranks but one are
+# idle meanwhile. Charts on yellow have more ranks than cores: ranks that share a core take turns, and the wall clock
+# shows all of them "collecting" all the time; only `process_time` would tell. They say nothing about a machine with more
+# cores.
+#
+# </details>
+#
+# The file `trace.json` of a run can be explored with the mouse at ui.perfetto.dev.
 #
 # ## Inside the update
 #
@@ -451,24 +590,24 @@ plt.show()
 # `seconds_per_phase`). Python brings one along. We let our learner learn from the episodes above once more:
 
 # %%
-spans, profiler = [], cProfile.Profile()
-with mine.timed(spans.append, "watched"), profiler:
+watch, profiler = [], cProfile.Profile()
+with mine.timed(watch.append, "watched"), profiler:
     learner.learn(gathered)
     learner.complete([])
-with mine.timed(spans.append, "unwatched"):
+with mine.timed(watch.append, "unwatched"):
     learner.learn(gathered)
     learner.complete([])
-for name, _, lasts in spans:
+for name, _, lasts in watch:
     print(f"{name:9} update: {lasts:.2f} s")
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 found = pstats.Stats(profiler).stats  # {(file, line, name): (_, calls, own seconds, seconds with callees, callers)}
-rows = sorted(((cost[2], cost[1], function) for function, cost in found.items()), reverse=True)[:12]
+rows = sorted(((cost[2], cost[1], function) for function, cost in found.items()), reverse=True)[:10]
 figure, axis = plt.subplots(figsize=(9, 4.2))
 for seconds, calls, (file, line, name) in rows:
-    label = f"{name}, {Path(file).name}:{line}" if line else name
+    label = f"{name}, {Path(file).name}" if line else name.removeprefix("<").removesuffix(">")
     axis.barh(label, seconds, color=BLUE)
-    axis.text(seconds, label, f" {calls:,} calls", va="center", color=GREY)
+    axis.text(seconds, label, f" {calls:,} calls", va="center", color=GREY, fontsize=9)
 axis.invert_yaxis()
 axis.margins(x=0.2)
 axis.set(xlabel="own seconds in one update")
@@ -478,11 +617,10 @@ plt.show()
 # %% [markdown]
 # How to read it: what lies in `perceptron.py` is the network and its two derivatives, on behalf of the policy
 # (`product`, and a few of the calls of `activations` and `transposed_product`) or of the critic (the hundreds of other
-# calls of these two, minibatch after minibatch); what lies in `critics.py` is the rest of the critic's work;
-# `tracer.py`, `core.py` and `numpy_vjps.py` are autograd, which records operations and plays them back. Operators such
-# as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their time is booked on the function in which
-# they stand. And a profiler is a thumb on the scales: compare "watched" with "unwatched". Use it to find *where*, and a
-# stopwatch to find *how long*.
+# calls of these two, minibatch after minibatch); `tracer.py` and `core.py` are autograd, which records operations and
+# plays them back. Operators such as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their time is
+# booked on the function in which they stand. And a profiler is a thumb on the scales: compare "watched" with
+# "unwatched". Use it to find *where*, and a stopwatch to find *how long*.
 #
 # ## Bug hunt
 #
@@ -511,21 +649,73 @@ _ = hunt("busy_fraction", suspect)
 # with the last one, which goes wrong once a phase encompasses others. No test with phases in a row can find it.
 
 # %% [markdown]
-# ## What was claimed, and what we saw
+# ## What you have built so far
+#
+# To the update of lecture 05 you have added its instruments: a stopwatch for any phase, a bill on which every instant
+# counts once, and the fraction of its time in which a rank works. With them you know which part of *your* iteration is
+# the largest, and, by Amdahl's law, what sharing it could bring at most. **Next**: lecture 07 shares the collecting among
+# ranks, and lecture 08 measures what that brings.
+#
+# ## Quiz
+#
+# **1.** Collecting is 75 % of an iteration. You make it infinitely fast. How many times faster is the iteration?
+#
+# <details><summary>Answer</summary>
+#
+# 4 times: a quarter of the time is left. "Infinitely" forgets the rest of the bar; "75 % faster" takes a part of the time
+# for a ratio of speeds.
+#
+# </details>
+#
+# **2.** Batched physics makes collecting faster. Does the limit of Amdahl's law, $1 / \text{serial}$, rise or sink?
+#
+# <details><summary>Answer</summary>
+#
+# It sinks: the learner's seconds are the same, and a larger part of a shorter iteration. Every run gets faster, and yet
+# there is *less* to gain from ranks. The tempting answer, "faster, so a higher limit", mixes up seconds and ratios.
+#
+# </details>
+#
+# **3.** A colleague measures his parallel program with `process_time` and finds that no rank ever waits. What do you say?
+#
+# <details><summary>Answer</summary>
+#
+# That his clock stands still while a process waits. Unless the ranks wait by asking all the time ("spinning", lecture
+# 08): then it runs, and waiting looks like work. Either way it cannot show waiting.
+#
+# </details>
+#
+# **4.** You add up all durations in a trace, nested ones too, and divide. Which phases' fractions come out too small?
+#
+# <details><summary>Answer</summary>
+#
+# All of them, since the sum is too large; but the parts of `update` and `update` itself are in the sum twice, so that
+# *learning* as a whole looks too large and collecting too small. It would be wrong to think that the error cancels.
+#
+# </details>
+#
+# **5.** Eight ranks on 2 cores all show blue bars, "collect", for 90 % of an iteration. Are eight cores' worth of work done?
+#
+# <details><summary>Answer</summary>
+#
+# No: at most two ranks run at any instant. A span on the wall clock says that a phase has begun and not yet ended, and not
+# that a core worked on it.
+#
+# </details>
+#
+# ## Appendix: what was claimed in 2016
 #
 # - *Frans & Hafner 2016*: collecting is the biggest bottleneck "by a magnitude". By their own numbers it was, 17.9 s
-#   against 1.4 s. What your machine says today is in the list above the first picture: the same task, ten years later,
-#   has another shape, and faster physics changes it once more.
+#   against 1.4 s. What your machine says today is in the first picture: the same task, ten years later, has another
+#   shape, and faster physics changes it once more.
 # - *The same paper*: additional cores are better used for actors than for the learner, since the learner has to wait
 #   for all the data anyway. The advice follows from their 93 %. The reason given for it does not support it: waiting is
-#   mutual, as your Gantt chart shows. Where the learner's fraction is large, Amdahl's law sends you to the learner.
+#   mutual, as your Gantt chart shows. Where the serial fraction is large, Amdahl's law sends you to the learner.
 # - *Frans's post*: with 5 threads collecting still takes the majority. Yes: 5.1 s against 1.4 s, 78 %. It also foresaw
 #   that the learner would be next.
-# - *The Berkeley lecture*: MuJoCo runs up to 10,000 times faster than the real world. Compare with the factor your
-#   machine printed for Reacher, one core, through Python.
+# - *The Berkeley lecture on parallel RL*: MuJoCo runs up to 10,000 times faster than the real world. Compare with the
+#   factor that your machine printed for Reacher, one core, through Python.
 # - With care: Reacher-v1 of 2016 is not quite Reacher-v5, and the two learners do not do the same work. Compare shapes,
 #   not milliseconds.
 # - OpenAI baselines times the phases of its TRPO with a `timed` like yours, without `finally` and on rank 0 only: a
 #   phase that fails is not reported, and who waits cannot be seen.
-#
-# **Next**: lecture 07 shares the collecting among ranks. Lecture 08 measures what that brings.

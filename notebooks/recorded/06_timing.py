@@ -1,0 +1,149 @@
+"""Record what lecture 06 shows of phases and ranks: python notebooks/recorded/06_timing.py, on an idle machine.
+
+Writes 06_phases.csv (seconds of every timed update, phase by phase, on one rank), 06_ranks.csv (what every rank did in
+one iteration, on 1, 2 and 4 ranks) and 06_timing.json (medians, what made it). Takes about a minute and a half.
+"""
+
+import csv
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.parallel.speedup import cores, speedup, speedup_interval
+from minitrpo.parallel.timing import Span, busy_fraction, read_chrome_trace, seconds_per_phase
+from minitrpo.runs.jobs import mpiexec
+from minitrpo.runs.provenance import provenance
+from minitrpo.runs.scaling import by_turns
+
+HERE = Path(__file__).parent
+STEPS, UPDATES, ROUNDS, RANKS = 20_000, 4, 3, (1, 2, 4)  # timed updates; one before them warms up
+JOB = ["--preset", "episodes", "--steps-per-update", str(STEPS), "--total-steps", str((UPDATES + 1) * STEPS), "--trace"]
+RUNS = {
+    "Reacher": ["--env", "Reacher-v5", "--physics", "gymnasium"],
+    "Reacher, batched physics": ["--env", "Reacher-v5", "--physics", "auto"],
+    "Reacher, linear critic": ["--env", "Reacher-v5", "--physics", "gymnasium", "--critic", "linear"],
+    "HalfCheetah": ["--env", "HalfCheetah-v5", "--physics", "gymnasium"],
+    "HalfCheetah, batched physics": ["--env", "HalfCheetah-v5", "--physics", "auto"],
+}
+WORKING = {"broadcast", "collect", "gather", "update", "checkpoint"}
+Row = dict[str, Any]
+
+
+def trace_of(ranks: int, *arguments: str) -> list[list[Span]]:
+    """Return what every rank of one training run did when."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / "run"
+        mpiexec(ranks, "train", "--out", out, "--progress", "none", *JOB, *arguments)
+        return read_chrome_trace(out / "trace.json")
+
+
+def windows(trace: list[list[Span]]) -> list[tuple[float, float]]:
+    """Return when each timed iteration begins and ends on the root."""
+    begins = [begin for name, begin, _ in trace[0] if name == "broadcast"]
+    ends = [*begins[1:], max(begin + lasts for _, begin, lasts in trace[0])]
+    return list(zip(begins, ends, strict=True))[1 : UPDATES + 1]
+
+
+def inside(spans: Sequence[Span], begin: float, end: float) -> list[Span]:
+    """Return the spans that begin in a window."""
+    return [span for span in spans if begin <= span[1] < end]
+
+
+def phase_rows(label: str, number: int, trace: list[list[Span]]) -> list[Row]:
+    """Return a row per phase of every timed update on the root; an instant counts for the innermost phase."""
+    rows = []
+    for update, window in enumerate(windows(trace), 2):
+        for phase, seconds in seconds_per_phase(inside(trace[0], *window)).items():
+            rows.append({"run": label, "round": number, "update": update, "phase": phase, "seconds": round(seconds, 6)})
+    return rows
+
+
+def rank_rows(trace: list[list[Span]]) -> list[Row]:
+    """Return a row per span that touches the iteration of median length, times counted from its begin."""
+    begin, end = sorted(windows(trace), key=lambda window: window[1] - window[0])[UPDATES // 2]
+    rows = []
+    for rank, spans in enumerate(trace):
+        for phase, start, lasts in spans:
+            if start >= end or start + lasts <= begin:
+                continue
+            row = {"ranks": len(trace), "rank": rank, "phase": phase}
+            rows.append(row | {"begins_s": round(start - begin, 6), "lasts_s": round(lasts, 6)})
+    return rows
+
+
+def at_work(trace: list[list[Span]]) -> Row:
+    """Return medians over the timed iterations: seconds, and the fractions of them in which ranks work."""
+    spent = [
+        {
+            "iteration_s": end - begin,
+            "last_rank_collects": busy_fraction(trace[-1], {"collect"}, begin, end),
+            "root_works": busy_fraction(trace[0], WORKING, begin, end),
+            "others_work": float(np.mean([busy_fraction(spans, WORKING, begin, end) for spans in trace[1:] or trace])),
+        }
+        for begin, end in windows(trace)
+    ]
+    return {name: round(float(np.median([one[name] for one in spent])), 4) for name in spent[0]}
+
+
+def iterations(rows: list[Row], label: str) -> list[float]:
+    """Return the seconds of all timed updates of a run."""
+    totals: dict[tuple[int, int], float] = {}
+    for row in rows:
+        if row["run"] == label:
+            key = row["round"], row["update"]
+            totals[key] = totals.get(key, 0.0) + row["seconds"]
+    return list(totals.values())
+
+
+def write(name: str, rows: list[Row]) -> None:
+    """Write rows as CSV."""
+    with (HERE / name).open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> None:
+    """Run every case by turns, then on several ranks, and write the three files."""
+    load_before = os.getloadavg()
+    if load_before[0] > cores() / 4:
+        print(f"note: load average {load_before[0]:.1f}: other work is running and will be in the numbers")
+    rows: list[Row] = []
+    for number, label in by_turns(ROUNDS, list(RUNS)):
+        rows += phase_rows(label, number, trace_of(1, *RUNS[label]))
+    traces = {ranks: trace_of(ranks, *RUNS["Reacher"], "--oversubscribe") for ranks in RANKS}
+    write("06_phases.csv", rows)
+    write("06_ranks.csv", [row for trace in traces.values() for row in rank_rows(trace)])
+    plain, batched = (iterations(rows, label) for label in list(RUNS)[:2])
+    medians = {
+        label: {
+            phase: round(float(np.median([r["seconds"] for r in rows if (r["run"], r["phase"]) == (label, phase)])), 6)
+            for phase in dict.fromkeys(row["phase"] for row in rows if row["run"] == label)
+        }
+        for label in RUNS
+    }
+    about = {
+        "job": ["train", *JOB],
+        "runs": RUNS,
+        "rounds": ROUNDS,
+        "timed_updates_of_a_run": UPDATES,
+        "provenance": {
+            **provenance(),
+            "usable_cores": cores(),
+            "load_before": load_before,
+            "load_after": os.getloadavg(),
+        },
+        "median_seconds": medians,
+        "batched_physics": {"factor": speedup(plain, batched), "interval": speedup_interval(plain, batched)},
+        "ranks": {str(ranks): at_work(trace) for ranks, trace in traces.items()},
+    }
+    (HERE / "06_timing.json").write_text(json.dumps(about, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
