@@ -30,6 +30,7 @@ ENVIRONMENTS = {
 ARMS = {
     "fixed, max-KL 0.005": ["--max-kl", "0.005"],
     "fixed, max-KL 0.01": ["--max-kl", "0.01"],
+    "fixed, 1,000 steps, max-KL 0.01": ["--steps-per-update", "1000", "--max-kl", "0.01"],
     "both, margin 0": ["--max-kl", "0.005", "--adapt", "both", "--margin", "0"],
     "both, margin 0.05": ["--max-kl", "0.005", "--adapt", "both", "--margin", "0.05"],
 }

@@ -469,7 +469,7 @@ for axis, (task, run) in zip(axes, his.items()):
         label = f"Frans 2016, run {number}"
         axis.plot(his_steps[task] / 1e3, returns, marker + "-", color=color, markersize=4, label=label)
     axis.plot(steps / 1e3, ours[task].mean(axis=0), color=BLUE, linewidth=2, label="ours, mean of five seeds")
-    axis.set(xlabel="environment steps (thousands)", ylabel="mean return", title=task)
+    axis.set(xlabel="environment steps (thousands)", ylabel="mean return", title=task, xscale="log", xlim=(4, 8000))
 axes[0].legend(loc="lower right")
 plt.show()
 
