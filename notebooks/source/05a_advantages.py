@@ -142,8 +142,8 @@ reveal(guess_merged, show_merged)
 # <details><summary>After your guess: what it means</summary>
 #
 # The merged flag is wrong everywhere, most where walks are long. It also bends the line, so the *differences* between
-# neighbours, from which a policy learns, are wrong, too. Much code from before 2020 merges the two, Frans's of 2016
-# among it.
+# neighbours, from which a policy learns, are wrong, too. Frans's code of 2016 calls a cut episode finished, as did much code
+# of its time.
 #
 # </details>
 #
@@ -342,7 +342,7 @@ reveal((guess_own, guess_fresh), show_critics)
 # is gone. With ten steps left there is less to pay than with forty. But look at where these targets come from.
 # They add rewards up to step 50 *as if the world ended there*. It does not: the arm could go on, and the limit of 50 is ours.
 # We had no critic yet, took $V = 0$ everywhere, and so called a cut episode finished: the merged flag again. Targets that are
-# bootstrapped at the cut fall off no cliff, and the clock has much less to tell.
+# bootstrapped at the cut fall off no cliff, and should leave the clock less to tell.
 #
 # </details>
 #

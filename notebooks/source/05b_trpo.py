@@ -492,13 +492,14 @@ for env in ("Reacher-v5", "Swimmer-v5"):
 # - *Frans's post* recommends TRPO for doing well on many tasks. We saw three, and it did. But half-way on Swimmer the same
 #   code supports opposite claims, and neither paper nor post says how many runs a curve stands for; the logs have one or two.
 # - *Levels.* His Reacher starts lower than ours. Version 1 charged for the squared action as the policy chose it: two joints,
-#   49 steps, unit noise make 98. Ours clips actions to [-1, 1] first, which leaves about half. His Swimmer runs stay far below
-#   ours: the discount is one difference (his 0.99), and stays the suspect: with it most implementations end between 30 and 130,
-#   with 0.9999 the RL Zoo of stable-baselines reports about 360.
-# - *Speed.* We are half-way in a fraction of his steps. We allow ten times the KL, four times as often, and clip, filter and weigh
-#   differently; nothing here says which of these it is. His own sweep over max KL (lecture 04) points at the first.
+#   49 steps, unit noise make 98. Ours clips actions to [-1, 1] first, which leaves about half. His Swimmer runs stay far
+#   below ours. The discount (his is 0.99) is the first suspect: with 0.99 most implementations end between 30 and 130, with
+#   0.9999 the RL Zoo of stable-baselines reports about 360.
+# - *Speed.* We are half-way in a fraction of his steps. We allow ten times the KL, four times as often, and treat actions,
+#   observations and advantages differently; nothing here says which of these it is. His own sweep over max KL (lecture 04)
+#   points at the first.
 # - *Frans & Hafner* estimate $Q$ by Monte Carlo, $\lambda = 1$: sound with 20,000 steps to average over. With fewer steps and a
 #   better critic a smaller $\lambda$ is.
 # - *Their code* runs the line search, then takes the full step regardless (`model.py`), as did the code it grew from
-#   (wojzaremba/trpo, whose issue 1 reports it). In our runs the line search refused no full step on Swimmer, and on Reacher those whose KL was
-#   hardly above the limit. Such a bug does not show in a learning curve. It shows in a check.
+#   (wojzaremba/trpo, where issue 1 reports it). In our runs the line search refused no full step on Swimmer, and on Reacher
+#   those whose KL was hardly above the limit. Such a bug does not show in a learning curve. It shows in a check.

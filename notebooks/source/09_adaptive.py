@@ -43,7 +43,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy.stats import norm, t
 
-from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision, Number, clip
+from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision, clip
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.classroom import budget, compare, mpiexec, recorded, reveal, temporary_runs, train
