@@ -457,8 +457,9 @@ print("the last decision:", decision)
 # fixed: at that start; at the TRPO paper's max-KL of 0.01; and at 1,000 steps and 0.01, the opponent of the live run.
 
 # %%
-about = json.loads(recorded("09_adaptive.json").read_text())["provenance"]
-print(f"recorded {about['date'][:10]} on {about['machine']}: {about['command']}")
+made_by = json.loads(recorded("09_adaptive.json").read_text())["made_by"]
+for date, machine in sorted({(made["date"][:10], made["machine"]) for made in made_by.values()}):
+    print(f"recorded {date} on {machine}: notebooks/recorded/09_adaptive.py")
 runs = {}
 for row in csv.DictReader(recorded("09_adaptive.csv").read_text().splitlines()):
     numbers = [float(row[name]) for name in ("env_steps", "mean_return", "steps_per_update", "max_kl")]
