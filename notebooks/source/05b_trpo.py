@@ -272,7 +272,6 @@ _ = hunt("trpo_step", suspect)
 table = np.genfromtxt(recorded("05_seeds.csv"), delimiter=",", names=True, dtype=None, encoding="utf-8")
 about = json.loads(recorded("05_seeds.json").read_text())
 print(f"{about['command']}: {about['date'][:10]}, {about['machine']}, {about['cores']} cores, one process a run")
-print("as in:", about["runs"][-1])
 
 
 def column(env, name):
@@ -459,7 +458,7 @@ print(f"with noise, last update of the run: {live[-1].columns()['mean_return'][-
 # %%
 author = json.loads(recorded("author_2016.json").read_text())
 his = {task: author["returns"][f"{task}-v1"]["fixed 20,000, 0.001"] for task in ("Reacher", "Swimmer")}
-his_steps = {task: his[task]["steps_per_update"] * np.array(his[task]["updates"]) for task in his}
+his_steps = {task: his[task]["steps_per_update"] * (1 + np.array(his[task]["updates"])) for task in his}  # from 0
 ours = {"Reacher": reacher, "Swimmer": swimmer}
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -470,7 +469,7 @@ for axis, (task, run) in zip(axes, his.items()):
         axis.plot(his_steps[task] / 1e3, returns, marker + "-", color=color, markersize=4, label=label)
     axis.plot(steps / 1e3, ours[task].mean(axis=0), color=BLUE, linewidth=2, label="ours, mean of five seeds")
     axis.set(xlabel="environment steps (thousands)", ylabel="mean return", title=task, xscale="log", xlim=(4, 8000))
-axes[0].legend(loc="lower right")
+axes[0].legend(loc="upper left")
 plt.show()
 
 # %%
