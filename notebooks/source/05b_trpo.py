@@ -341,7 +341,8 @@ guess_coverage = 0.95  # fraction of experiments
 pairs = list(combinations(range(5), 2))
 deals = [(a, b) for a, b in combinations(pairs, 2) if not set(a) & set(b)]
 worlds = np.random.default_rng(2).standard_normal((5, budget(1000, 300)))  # a column is an experiment; true mean 0
-low, high = mean_interval(worlds, resamples=1000)
+ends = mean_interval(worlds, resamples=1000)
+covered = np.mean((ends.low <= 0) & (ends.high >= 0))
 
 
 def show_luck():
@@ -352,7 +353,7 @@ def show_luck():
         if runs is half:
             compare("'improvement' in the middle of 15 deals", guess_improvement, np.median(percent), "%")
         print(f"after {when} steps: median {np.median(percent):.0f} %, largest {percent.max():.0f} %")
-    compare("fraction of '95 %' intervals that contain the truth", guess_coverage, np.mean((low <= 0) & (high >= 0)))
+    compare("fraction of '95 %' intervals that contain the truth", guess_coverage, covered)
 
 
 reveal((guess_improvement, guess_coverage), show_luck)
