@@ -43,14 +43,14 @@ def gae(
 ) -> tuple[Array, Array]:
     """Return advantages and value targets, both (N,), by generalised advantage estimation.
 
-    delta_t = r_t + discount * V(s_{t+1}) - V(s_t);  A_t = delta_t + discount * lambda * A_{t+1};  target = A + V.
+    e_t = r_t + discount * V(s_{t+1}) - V(s_t);  A_t = e_t + discount * lambda * A_{t+1};  target = A + V.
     lambda = 1 gives Monte-Carlo returns (bootstrapped at a cut), lambda = 0 the one-step error.
     Source: Schulman et al. 2016, equations 11-16; Frans & Hafner 2016, Algorithm 1, line 5 for lambda = 1.
     """
-    # 1. one-step errors
-    deltas = rewards + discount * next_values - values
+    # 1. the TD errors, one step each
+    errors = rewards + discount * next_values - values
     # 2. their discounted sums, fragment by fragment
-    advantages = discounted_sums(deltas, discount * gae_lambda, last)
+    advantages = discounted_sums(errors, discount * gae_lambda, last)
     return advantages, advantages + values
 
 

@@ -1,4 +1,4 @@
-"""Lecture 05: one update of Trust Region Policy Optimization, (theta, batch) -> (theta', report)."""
+"""Lecture 05b: one update of Trust Region Policy Optimization, (theta, batch) -> (theta', report)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from minitrpo.block_sums import SERIAL, Blocks, Reduction
 from minitrpo.conjugate_gradient import conjugate_gradient
-from minitrpo.line_search import backtracking, step_scale
+from minitrpo.line_search import LineSearch, backtracking, step_scale
 from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policies import Array, Policy
 from minitrpo.policy_gradient import policy_gradient, surrogate
@@ -58,19 +58,23 @@ def trpo_step(
     """
     # 1. the gradient g of the surrogate at theta
     g = surrogate_gradient(policy, theta, batch)
-    # 2. the natural direction: (F + damping I) x = g
+    # 2. the natural direction x from (F + damping I) x = g, and the residual that was left
     product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
     x, residual = conjugate_gradient(product, g, cg_iterations)
-    # 3. as far as the KL limit allows, were F exact; then back until the step keeps its promise
+    # 3. the full step: x, as long as the KL limit allows, were F exact
     full_step = step_scale(max_kl, float(x @ (g - residual))) * x
+    # 4. back along it until the step keeps its promise, a gain of g . step
     evaluate, entropy = objective(policy, theta, batch)
     search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl)
-    # 4. the new theta, and what to log of it
+    # 5. the new theta, and what to log of the update
+    return search.theta, report_of(search, g, entropy)
+
+
+def report_of(search: LineSearch, g: Array, entropy: float) -> Report:
+    """Return the report of an update from its line search, its gradient and the old policy's mean entropy."""
     norm = float(np.linalg.norm(g))
     reason = search.reason if np.isfinite(norm) else "not finite"
-    return search.theta, Report(
-        search.accepted, reason, search.trials, search.gain, search.kl, search.gain_ratio, norm, entropy
-    )
+    return Report(search.accepted, reason, search.trials, search.gain, search.kl, search.gain_ratio, norm, entropy)
 
 
 def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:

@@ -1,4 +1,4 @@
-"""Record what lecture 05 shows of many seeds: nice -n 10 python notebooks/recorded/05_seeds.py.
+"""Record what lecture 05b shows of many seeds: nice -n 10 python notebooks/recorded/05_seeds.py.
 
 Trains Reacher-v5 and Swimmer-v5 with five seeds each, 300,000 steps and one rank a run, one run after the other, and
 writes 05_seeds.csv (a row per update) and 05_seeds.json (what made it). Takes about 6 minutes of one core.
@@ -43,7 +43,7 @@ def main() -> None:
             for seed in SEEDS:
                 folder = train(env, seed, arguments, Path(scratch) / f"{env}-{seed}")
                 rows += [{"env": env, "seed": seed} | {c: row[c] for c in COLUMNS} for row in folder.rows()]
-                words = ["python mpi_scripts/train.py", "--env", env, "--seed", str(seed), *arguments]
+                words = ["python mpi_scripts/train.py --preset episodes --env", env, "--seed", str(seed), *arguments]
                 commands.append(" ".join(words))
                 print(f"{env} seed {seed}: {float(rows[-1]['mean_return']):.1f}", flush=True)
     with (HERE / "05_seeds.csv").open("w", newline="") as file:
