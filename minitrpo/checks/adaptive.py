@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import close
+from minitrpo.checks.register import examined as exercise
 
 IMPROVED = "minitrpo.adaptive:improved"
 CLIP = "minitrpo.adaptive:clip"

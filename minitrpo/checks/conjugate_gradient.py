@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import close
+from minitrpo.checks.register import examined as exercise
 from minitrpo.policies import Array
 
 SOLVE = "minitrpo.conjugate_gradient:conjugate_gradient"

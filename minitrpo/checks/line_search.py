@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import close
+from minitrpo.checks.register import examined as exercise
 from minitrpo.line_search import LineSearch
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.policy_gradient import policy_gradient

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from autograd import hessian
 
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import close
+from minitrpo.checks.register import examined as exercise
 from minitrpo.natural_gradient import mean_kl
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy, gaussian_log_prob
 

@@ -10,7 +10,8 @@ from unittest import mock
 
 import numpy as np
 
-from minitrpo.checks.register import Candidate, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import examined as exercise
 from minitrpo.parallel.launcher import RANK_VARIABLES, SIZE_VARIABLES
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import close
+from minitrpo.checks.register import examined as exercise
 from minitrpo.policies import Array
 
 HERE = "minitrpo.parallel.speedup"

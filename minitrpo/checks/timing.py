@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import close
+from minitrpo.checks.register import examined as exercise
 from minitrpo.parallel.timing import Span
 
 COLLECT, OVERLAPS = {"collect"}, [("a", 0.0, 4.0), ("b", 2.0, 4.0), ("c", 3.0, 1.0), ("d", 5.5, 2.5)]

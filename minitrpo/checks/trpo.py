@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from autograd import hessian
 
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate
+from minitrpo.checks.register import close
+from minitrpo.checks.register import examined as exercise
 from minitrpo.natural_gradient import every_kth, mean_kl
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.policy_gradient import policy_gradient
