@@ -453,6 +453,7 @@ class Stopwatch:
 
 def by_painting(spans):
     """Cut the time line at every start and end, and give each piece to the shortest span over it."""
+    spans = list(spans)
     own = {name: 0.0 for name, _, _ in spans}
     ticks = sorted({t for _, s, d in spans for t in (s, s + d)})
     for a, b in pairwise(ticks):

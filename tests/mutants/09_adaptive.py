@@ -233,21 +233,6 @@ WRONG = {
             lambda recent, before, margin: before != 0 and (recent - before) / abs(before) >= margin,
         ),
     ],
-    "clip": [
-        plain_clip,
-        refuses_what_would_overshoot,
-        asks_the_old_value,
-        admits_everything_from_outside,
-        stays_outside,
-        lower_limit_first,
-        to_the_nearer_limit_from_outside,
-        named("lower_limit_only", lambda old, new, limits: max(new, min(limits[0], old))),
-        named("upper_limit_only", lambda old, new, limits: min(new, max(limits[1], old))),
-        named("clips_the_old", lambda old, new, limits: min(max(old, limits[0]), limits[1])),
-        named("as_floats", lambda old, new, limits: float(right_clip(old, new, limits))),
-        named("always_whole", lambda old, new, limits: int(right_clip(old, new, limits))),
-        named("no_limits", lambda old, new, limits: new),
-    ],
     "turn": [
         both_falls_through,
         named("the_wrong_way_round", turner(steps_sign=1, kl_sign=-1)),
@@ -359,7 +344,6 @@ def adapt_step_by_step(state, mean_return, config):
 
 RIGHT = {
     "improved": lambda recent, before, margin: not (before + max(margin * before, -margin * before) > recent),
-    "clip": clip_case_by_case,
     "turn": turn_by_table,
     "adapt": adapt_step_by_step,
 }
