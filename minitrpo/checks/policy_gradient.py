@@ -68,9 +68,9 @@ def gaussian_log_prob_cases() -> Iterator[Case]:
     yield case("an action of two entries", np.array([[1.0, -1.0]]), np.array([[0.0, 0.5]]), np.array([[2.0, 1.0]]))
     rng = np.random.default_rng(0)
     for n, a in ((2, 1), (3, 2), (5, 1), (1, 4), (3, 3), (6, 2)):
-        yield near(f"{n} x {a} numbers", *rng.standard_normal((3, n, a)))
+        yield near("numbers at random", *rng.standard_normal((3, n, a)))
     yield near("integer arrays", *rng.integers(-3, 4, (3, 4, 2)))
-    yield near("one action, one spread a row", zero.repeat(4, 0), np.arange(-2.0, 2.0)[:, None], one.repeat(4, 0))
+    yield near("a spread of its own for each row", zero.repeat(4, 0), np.arange(-2.0, 2.0)[:, None], one.repeat(4, 0))
     for far in (6.0, 50.0, -1e4, 1e9):
         yield near("improbable actions", np.zeros((2, 2)), np.zeros((2, 2)), np.array([[far, 1.0], [0.5, -far]]))
     for log_std in (-25.0, -12.0, -3.0, 3.0, 12.0, 25.0):

@@ -39,6 +39,7 @@ class Exercise:
     target: str
     hints: tuple[str, ...]
     examine: Callable[[Candidate], str]  # returns what was checked, or raises AssertionError with the symptom
+    mistakes: dict[str, Candidate]
 
 
 _exercises: dict[str, Exercise] = {}
@@ -53,7 +54,7 @@ def exercise(
         def examine(candidate: Candidate) -> str:
             return judge(function_of(target), cases, mistakes, candidate)
 
-        _exercises[name] = Exercise(name, target, hints, examine)
+        _exercises[name] = Exercise(name, target, hints, examine, mistakes)
         return cases
 
     return register
@@ -74,7 +75,7 @@ def examined(
                 raise AssertionError(f"It raised {Raised(error)}") from error
             return inspect.getdoc(examine) or ""
 
-        _exercises[name] = Exercise(name, target, hints, whole)
+        _exercises[name] = Exercise(name, target, hints, whole, {})
         return examine
 
     return register

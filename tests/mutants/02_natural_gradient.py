@@ -213,34 +213,6 @@ def into_v(total, n, damping, v, theta):
     return v
 
 
-def first_rows(observations, fraction):
-    return observations[: max(1, int(fraction * len(observations)))]
-
-
-def last_rows(observations, fraction):
-    return observations[-max(1, int(fraction * len(observations))) :]
-
-
-def last_of_each_group(observations, fraction):
-    k = max(1, int(1 / fraction))
-    return observations[k - 1 :: k]
-
-
-def drawn_at_random(observations, fraction):
-    order = numpy.random.default_rng().permutation(len(observations))
-    return observations[numpy.sort(order[: max(1, round(fraction * len(observations)))])]
-
-
-def none_of_a_few(observations, fraction):
-    n = len(observations)
-    return observations[numpy.linspace(0, n, int(fraction * n), endpoint=False).astype(int)]
-
-
-def mean_of_each_group(observations, fraction):
-    count = max(1, round(fraction * len(observations)))
-    return numpy.array([group.mean(axis=0) for group in numpy.array_split(observations, count)])
-
-
 WRONG = {
     "gaussian_kl": [
         named("new_against_old", gaussian(change=lambda a, b, c, d: (c, d, a, b))),
@@ -307,20 +279,6 @@ WRONG = {
         coarse_differences,
         whole_matrix,
     ],
-    "every_kth": [
-        first_rows,
-        last_rows,
-        named("step_of_the_count", lambda o, fraction: o[:: max(1, int(fraction * len(o)))]),
-        named("columns_not_rows", lambda o, fraction: o[:, :: max(1, round(1 / fraction))]),
-        named("whole_steps_only", lambda o, fraction: o[:: max(1, int(1 / fraction))]),
-        named("rounded_steps", lambda o, fraction: o[:: max(1, round(1 / fraction))]),
-        last_of_each_group,
-        drawn_at_random,
-        named("row_numbers", lambda o, fraction: numpy.arange(0, len(o), 1 / fraction).astype(int)),
-        none_of_a_few,
-        named("jumping_about", lambda o, fraction: o[(numpy.arange(int(fraction * len(o))) * 7) % len(o)]),
-        mean_of_each_group,
-    ],
 }
 
 
@@ -352,15 +310,8 @@ def double_gradient(policy, theta, observations, damping):
     return product
 
 
-def evenly(observations, fraction):
-    """Count first, then spread that many whole numbers."""
-    count = max(1, round(fraction * len(observations)))
-    return np.stack([observations[i * len(observations) // count] for i in range(count)])
-
-
 RIGHT = {
     "gaussian_kl": gaussian_through_variances,
     "categorical_kl": categorical_through_scipy,
     "fisher_vector_product": double_gradient,
-    "every_kth": evenly,
 }

@@ -403,12 +403,13 @@ def with_a_matrix(rewards, values, next_values, last, discount, gae_lambda):
 
 
 def by_sums(predicted, targets):
-    """With sums of squares, and no special case but division by 0."""
+    """With sums of squares."""
     around = targets - np.average(targets)
     errors = targets - predicted
     errors = errors - np.average(errors)
     total = np.sum(around * around)
-    return np.nan if total == 0.0 else (total - np.sum(errors * errors)) / total
+    nothing = total <= 1e-20 * np.sum(targets * targets)
+    return np.nan if nothing else (total - np.sum(errors * errors)) / total
 
 
 def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
