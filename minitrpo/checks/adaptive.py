@@ -17,22 +17,18 @@ IMPROVED, TURN, ADAPT = (f"minitrpo.adaptive:{name}" for name in ("improved", "t
 REACHED, SIZE = "recent >= before + margin * abs(before)", "abs(before)"
 IMPROVED_SLIPS = {
     "Below zero a factor of 1 + margin lies further down.": (REACHED, "recent >= before * (1 + margin)"),
-    "Dividing by a negative number turns it round.": (
+    "Below zero it is turned round.": (
         REACHED,
         "recent >= 0 if before == 0 else recent / before >= 1 + margin",
     ),
     "Exactly the margin is enough: >=.": (">=", ">"),
     "The margin is one of the size of `before`, not of `recent`.": (SIZE, "abs(recent)"),
-    "Signs matter: sizes are compared.": (REACHED, "abs(recent) >= abs(before) * (1 + margin)"),
     "The margin is a fraction of the size of `before`.": (f" * {SIZE}", ""),
     "The margin plays no part in it.": (f" + margin * {SIZE}", ""),
-    "It allows for a loss: the margin lies above `before`.": ("before + margin", "before - margin"),
     "The margin is the one that is given.": ("+ margin", "+ 0.05"),
-    "The margin is a fraction, not per cent.": ("+ margin", "+ margin / 100"),
     "Larger is better.": (REACHED, f"recent <= before - margin * {SIZE}"),
     "The two windows are exchanged.": (REACHED, "before >= recent + margin * abs(recent)"),
     "A loss of that size is no improvement.": (REACHED, f"abs(recent - before) >= margin * {SIZE}"),
-    "Below zero there is a margin, too.": (SIZE, "max(before, 0)"),
     "The unit in which rewards are counted must not matter.": (SIZE, "max(abs(before), 1)"),
     "0 is a level like any other.": (REACHED, f"before != 0 and ({REACHED})"),
     "A little less than the margin is not enough.": (">= before", "+ 1e-8 >= before"),
@@ -50,32 +46,25 @@ IMPROVED_SLIPS = {
 )
 def improved_cases() -> Iterator[Case]:
     """Yield windows of any sign, on the border, just above and just below it, in every unit."""
-    for recent, before, margin in (
-        (111.0, 100.0, 0.1),
-        (109.0, 100.0, 0.1),
-        (-89.0, -100.0, 0.1),
-        (-91.0, -100.0, 0.1),
-    ):
-        yield case("a margin", recent, before, margin)
+    for recent, before in ((111, 100), (109, 100), (-89, -100), (-91, -100), (100, 100), (-100, -100), (120, 100)):
+        yield case("a margin", float(recent), float(before), 0.1)
     for recent, before in ((105, 100), (-105, -100), (-85, -100), (1, -1), (0, 0), (-111, -100), (-1, 1), (130, 100)):
         yield case("whole numbers", recent, before, 0.1)
     for recent, before in ((0.02, 0.01), (-0.5, -1.0), (0.5, -1.0), (-400.0, 100.0), (0.3, 0.1), (-0.2, -0.1)):
-        yield case("a margin of 1 and more", recent, before, 1.0)
-        yield case("a margin of 1 and more", recent, before, 3)
-    for before, margin in product((400.0, -400.0, 1.0, -8.0, 2.0**-30, -(2.0**30)), (0.25, 0.5, 0.0)):
-        border, step = before + margin * abs(before), abs(before)
+        for margin in (1.0, 3, 0.004):
+            yield case("a small margin, and margins of 1 and more", recent, before, margin)
+    for before, margin in product((400.0, -8.0, 2.0**-30, -(2.0**30)), (0.25, 0.0)):
         for off in (0.0, 1e-9, -1e-9, 1e-6, -1e-6):
-            yield case("on the border, just above and just below", border + off * step, before, margin)
-    for before in (7.0, -7.0, 123.456, 1e-9, -1e9):
+            border = before + (margin + off) * abs(before)
+            yield case("on the border, just above and just below", border, before, margin)
+    for before in (7.0, -123.456, 1e-9):
         for recent in (before, np.nextafter(before, -np.inf), np.nextafter(before, np.inf)):
             yield case("no margin, and a difference in the last digit", float(recent), before, 0.0)
-    for recent, margin in product((0.0, -0.0, 1e-12, -1e-12, 0.001, -0.001, 5.0, -5.0), (0.0, 0.05)):
+    for recent, margin in product((0.0, -0.0, 1e-12, -1e-12, 5.0, -5.0), (0.0, 0.05)):
         yield case("nothing before", recent, 0.0, margin)
-    rng = np.random.default_rng(0)
-    for before, margin, unit in product(rng.normal(0.0, 50.0, 6).tolist(), (0.0, 0.05, 0.3, 2.0), (1.0, 1e-9, 1e9)):
-        for times in (-1.5, 0.5, 0.98, 1.02, 3.0):
-            recent = before + times * max(margin * abs(before), 0.01)
-            yield case("any unit", unit * recent, unit * before, margin)
+    for before, margin, unit in product((34.7, -61.3), (0.05, 0.3, 2.0), (1.0, 1e-9, 1e9)):
+        for times in (-1.5, 0.98, 1.02):
+            yield case("any unit", unit * (before + times * margin * abs(before)), unit * before, margin)
     for recent in (-90.0, -95.0, -110.0):
         yield case("numbers of numpy", np.float64(recent), np.float64(-100.0), 0.05)
 
@@ -275,7 +264,7 @@ def adapt_cases() -> Iterator[Case]:
     yield followed("windows of equal returns", [level for level in levels for _ in range(3)], three)
     rng = np.random.default_rng(3)
     for (window, level, margin), mode in product(
-        ((1, -20.0, 0.0), (2, 3.0, 0.1), (7, 0.0, 0.05), (10, 50.0, 0.05)), MODES
+        ((1, -20.0, 0.0), (2, 3.0, 0.1), (7, 0.0, 0.05), (12, 50.0, 0.05)), MODES
     ):
         returns = (level + 5.0 * rng.standard_normal(6 * window + 1)).tolist()
         yield followed("noise", returns, replace(OTHER, mode=mode, window=window, margin=margin))

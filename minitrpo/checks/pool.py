@@ -136,6 +136,7 @@ def in_order_cases() -> Iterator[Case]:
     yield order("fragments in reverse", [2, 1, 0, 0], [0, 0, 9, 0])
     yield order("one episode in fragments", [5, 5, 5, 5], [200, 0, 1000, 50])
     yield order("three that go round", [1, 2, 0], [0, 0, 0])
+    yield order("numbers of more than 32 bits", [2**32, 7, 2**33], [0, 2**40, 0])
     yield order("a single fragment", [4], [9])
     yield order("no fragments", [], [])
     rng = np.random.default_rng(0)

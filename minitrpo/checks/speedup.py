@@ -58,7 +58,9 @@ def laws() -> Iterator[Case]:
     for fraction, count in zip(rng.random(20).tolist(), rng.integers(2, 200, 20).tolist(), strict=True):
         yield case("any fraction", fraction, count)
     for fraction in (0, 1):
-        yield case("a whole number for the fraction", fraction, 8)
+        yield tried(
+            "a whole number for the fraction", lambda f, s=fraction: 1.0 * f(s, 8), shown=f"{fraction}, 8 ranks"
+        )
     for fraction in fractions[2:]:
         yield case("a billion ranks", fraction, 1e9, rtol=1e-6)
     yield case("numbers of numpy", np.float64(0.1), np.int64(7))
@@ -190,8 +192,8 @@ def interval_cases() -> Iterator[Case]:
     yield among("seconds with hiccups", hiccups)
     for n, confidence in ((6, 0.5), (25, 0.5), (24, 0.8), (24, 0.99), (60, 0.9)):
         yield among("another confidence", skewed[:n], confidence=confidence)
-    for n in (3, 4, 5, 8, 12):
-        yield among("20,000 draws", skewed[:n], resamples=20_000)
+    for n in (4, 5, 8):
+        yield among("10,000 draws", skewed[:n], resamples=10_000)
     yield among("a list of whole numbers", [7, 1, 2, 12, 4, 3])
     yield among("whole numbers", np.array([9, 1, 2, 14, 5, 3, 20, 0]))
     yield among("a list of floats", skewed[:15].tolist())
@@ -201,7 +203,7 @@ def interval_cases() -> Iterator[Case]:
     yield among("300 measurements", rng.gamma(2.0, 1.0, 300))
     for seed in (1, 12345):
         yield among("other seeds", skewed[:24], seed=seed)
-    for n in (20, 31, 50):
+    for n in (20, 50):
         yield tried("what is left out, what must repeat", partial(repeats, samples=skewed[:n]), shown=f"{n} numbers")
     yield tried("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], resamples=1)), shown="12 numbers: low = high")
     yield tried("ten seeds", lambda f: several(f, skewed[:50]), shown="50 numbers, resamples = 9, seed = 0 to 9")

@@ -1,5 +1,7 @@
 """Wrong answers to the exercises of lecture 07, and right ones written in another style."""
 
+import math
+
 import numpy as np
 
 
@@ -216,8 +218,125 @@ def nearest(steps, mean_length):
     return int(np.clip(np.rint(steps / mean_length), 1, None))
 
 
+def half_up(steps, mean_length):
+    return int(steps / mean_length + 0.5) or 1
+
+
+def between_two(steps, mean_length):
+    low = int(steps // mean_length)
+    return np.int64(max(1, low + (steps - low * mean_length > 0.5 * mean_length)))
+
+
+def as_whole_numbers_of_all_ranks(requests, ranks, width):
+    rounds = math.ceil(requests / (ranks * width))
+    return math.ceil(requests / (ranks * rounds)) if requests else 1
+
+
+def in_numpy(requests, ranks, width):
+    share = np.ceil(requests / ranks)
+    return max(1, int(np.ceil(share / max(1, np.ceil(share / width)))))
+
+
+def sorted_twice(numbers, starts):
+    by_start = np.argsort(starts, kind="stable")
+    return by_start[np.argsort(numbers[by_start], kind="stable")]
+
+
+def as_records(numbers, starts):
+    return np.argsort(np.rec.fromarrays([numbers, starts], names="number,start"), order=("number", "start"))
+
+
+def of_triples(numbers, starts):
+    return [i for _, _, i in sorted(zip(numbers.tolist(), starts.tolist(), range(len(starts)), strict=True))]
+
+
 RIGHT = {
-    "requests_for": nearest,
-    "concurrency": by_trial,
-    "in_order": lambda numbers, starts: sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])),
+    "requests_for": [nearest, half_up, between_two],
+    "concurrency": [by_trial, as_whole_numbers_of_all_ranks, in_numpy],
+    "in_order": [
+        lambda numbers, starts: sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])),
+        sorted_twice,
+        as_records,
+        of_triples,
+    ],
+}
+
+# the right source with something changed: {exercise: {what: (old text, new text, ...)}}
+ROUND, BOTH = "round(steps / mean_length)", "max(1, round(steps / mean_length))"
+SHARE, ROUNDS = "-(-requests // ranks)", "-(-share // width)"
+LAST, SORTED = "-(-share // rounds) if share else 1", "np.lexsort((starts, numbers))"
+EDITS = {
+    "requests_for": {
+        "down_to_the_next": (ROUND, "int(steps // mean_length)"),
+        "up_to_the_next": (ROUND, "-int(-steps // mean_length)"),
+        "up_from_point_4": (ROUND, "int(steps / mean_length + 0.6)"),
+        "up_from_point_501": (ROUND, "int(steps / mean_length + 0.499)"),
+        "a_little_more": (ROUND, "round(steps / mean_length + 1e-5)"),
+        "as_a_float": (BOTH, "float(max(1, round(steps / mean_length)))"),
+        "rounded_to_tens": (ROUND, "round(steps / mean_length, -1)"),
+        "rounded_to_tenths": (ROUND, "round(steps / mean_length, 1)"),
+        "at_most_1000": (BOTH, "min(1000, max(1, round(steps / mean_length)))"),
+        "two_steps_at_least": ("/ mean_length", "/ max(2, mean_length)"),
+        "whole_lengths": ("/ mean_length", "/ -(-mean_length // 1)"),
+        "one_step_less": ("/ mean_length", "/ (mean_length - 1 or 1)"),
+        "one_step_more": ("/ mean_length", "/ (mean_length + 1)"),
+        "none_for_no_steps": (BOTH, "max(1, round(steps / mean_length)) if steps else 0"),
+        "none_below_half_an_episode": (BOTH, ROUND),
+        "one_more_for_the_rest": (ROUND, "int(steps // mean_length + (steps % mean_length > 0))"),
+        "thousands": ("steps / mean_length", "1000 * round(steps / 1000) / mean_length"),
+        "an_even_number": (ROUND, "2 * round(steps / mean_length / 2)"),
+        "text": (BOTH, "str(max(1, round(steps / mean_length)))"),
+        "max_where_min": (BOTH, "min(1, round(steps / mean_length))"),
+    },
+    "concurrency": {
+        "share_to_the_nearest": (SHARE, "round(requests / ranks)"),
+        "share_down": (SHARE, "requests // ranks"),
+        "share_one_more": (SHARE, "requests // ranks + 1"),
+        "rounds_to_the_nearest": (ROUNDS, "max(1, round(share / width))"),
+        "rounds_down": (ROUNDS, "max(1, share // width)"),
+        "rounds_one_more": (ROUNDS, "share // width + 1"),
+        "last_to_the_nearest": (LAST, "max(1, round(share / rounds)) if share else 1"),
+        "last_one_more": (LAST, "share // rounds + 1 if share else 1"),
+        "last_down": (LAST, "share // rounds if share else 1"),
+        "ranks_forgotten": (SHARE, "requests"),
+        "one_round": (ROUNDS, "1"),
+        "one_slot_less": (ROUNDS, "-(-share // max(1, width - 1))"),
+        "one_slot_more": (ROUNDS, "-(-share // (width + 1))"),
+        "as_many_as_fit": (LAST, "min(share, width) if share else 1"),
+        "none_for_none": (LAST, "-(-share // rounds) if share else 0"),
+        "all_for_none": (LAST, "-(-share // rounds) if share else width"),
+        "none_is_no_number": (LAST, "-(-share // rounds) if share else None"),
+        "a_float": (LAST, "-(-share // rounds) / 1 if share else 1"),
+        "two_at_least": (LAST, "max(2, -(-share // rounds)) if share else 1"),
+        "the_last_ranks_share": (SHARE, "requests - (ranks - 1) * (requests // ranks)"),
+        "slots_of_all_ranks": (ROUNDS, "-(-share // (width * ranks))"),
+        "rounds_of_all_requests": (ROUNDS, "-(-requests // width)"),
+        "how_many_rounds": (LAST, "rounds or 1"),
+        "how_many_idle": (LAST, "width - -(-share // rounds) if share else 1"),
+    },
+    "in_order": {
+        "by_start": (SORTED, "np.argsort(starts, kind='stable')"),
+        "as_floats": (SORTED, f"{SORTED}.astype(float)"),
+        "a_column": (SORTED, f"{SORTED}[:, None]"),
+        "one_per_number": (SORTED, "np.unique(numbers, return_index=True)[1]"),
+        "sorted_pairs": (SORTED, "sorted(zip(numbers, starts))"),
+        "numbers_in_half_precision": (SORTED, "np.lexsort((starts, numbers.astype(np.float32)))"),
+        "numbers_as_floats": (SORTED, "np.lexsort((starts, numbers.astype(float)))"),
+        "starts_as_floats": (SORTED, "np.lexsort((starts.astype(float), numbers))"),
+        "a_million_steps_at_most": (SORTED, "np.argsort(1_000_000 * numbers + starts)"),
+        "times_the_largest_start": (SORTED, "np.argsort(numbers * max([1, *starts]) + starts, kind='stable')"),
+        "numbers_of_16_bits": (SORTED, "np.lexsort((starts, numbers.astype(np.int16)))"),
+        "numbers_of_32_bits": (SORTED, "np.lexsort((starts, numbers.astype(np.int32)))"),
+        "starts_of_16_bits": (SORTED, "np.lexsort((starts.astype(np.int16), numbers))"),
+        "numbers_modulo_1000": (SORTED, "np.lexsort((starts, numbers % 1000))"),
+        "as_texts": (SORTED, "sorted(range(len(numbers)), key=lambda i: f'{numbers[i]} {starts[i]}')"),
+        "texts_of_numbers": (SORTED, "np.array(sorted(range(len(numbers)), key=lambda i: str(numbers[i])), int)"),
+        "in_place": ("return np", "numbers.sort()\n    return np"),
+        "where_each_goes": (SORTED, f"np.argsort({SORTED})"),
+        "backwards": (SORTED, f"{SORTED}[::-1]"),
+        "both_negative": (SORTED, "np.lexsort((-starts, -numbers))[::-1][::-1]"),
+        "first_fragments_only": (SORTED, f"{SORTED}[starts[{SORTED}] == 0]"),
+        "the_sorted_numbers": (SORTED, f"numbers[{SORTED}]"),
+        "as_a_mask": (SORTED, "np.diff(numbers, prepend=0) > 0"),
+    },
 }
