@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,7 @@ AMDAHL_SLIPS = {
     "That is the time: the speed-up is 1 divided by it.": (f"1 / ({ON_P})", ON_P),
     "All of the job is shared: what is serial takes its time, too.": (ON_P, "(1 - serial_fraction) / ranks"),
     "Only 1 - serial_fraction is shared.": ("(1 - serial_fraction)", "1"),
-    "Speed-ups are no whole numbers.": ("1 / (", "1 // ("),
-    "That is the limit for many ranks.": (ON_P, "serial_fraction + 0 * ranks"),
-    "A fraction is between 0 and 1, not in per cent.": (
-        ON_P,
-        "0.01 * serial_fraction + (1 - 0.01 * serial_fraction) / ranks",
-    ),
-    "It was divided by the ranks: that is the efficiency.": ("return 1", "return 1 / ranks"),
+    "A fraction is not in per cent.": ("return", "serial_fraction /= 100; return"),
 }
 GUSTAFSON_SLIPS = {
     "That is Amdahl's law: here the fraction is one of the time on all the ranks.": (WORK, f"1 / ({ON_P})"),
@@ -39,30 +34,21 @@ GUSTAFSON_SLIPS = {
     "In the serial fraction one rank works: that is work, too.": ("serial_fraction + (", "("),
     "In the serial fraction one rank works on: it is lost for the others only.": (WORK, "ranks - serial_fraction"),
     "That is the ideal: in the serial fraction only one rank works.": (WORK, "ranks + 0 * serial_fraction"),
-    "In the rest of the time all ranks work: multiply.": ("* ranks", "/ ranks"),
-    "It was divided by the ranks: that is the efficiency.": (WORK, f"({WORK}) / ranks"),
 }
 
 
 def laws() -> Iterator[Case]:
     """Yield serial fractions from nothing to everything with one rank, many, and arrays of them, for both laws."""
     fractions: tuple[float, ...] = (0.25, 0.0, 1.0, 0.01, 0.073, 0.5, 0.9, 1e-9)
-    for fraction, count in ((0.25, 3), (0.25, 4), (0.0, 8), (1.0, 8), (0.5, 2)):
-        yield case("a fraction and a few ranks", fraction, count)
-    for fraction in fractions:
-        yield case("a single rank", fraction, 1)
-    for fraction in fractions:
-        for ranks in (np.array([1, 2, 4, 8]), np.array([3.0]), np.array([[2, 5], [16, 64]]), np.geomspace(1, 1e3, 50)):
-            yield case("arrays of ranks", fraction, ranks, each=True)
+    several = (np.array([1, 2, 4, 8]), np.array([3.0]), np.array([[2, 5], [16, 64]]), np.geomspace(1, 1e3, 50))
     rng = np.random.default_rng(0)
-    for fraction, count in zip(rng.random(20).tolist(), rng.integers(2, 200, 20).tolist(), strict=True):
-        yield case("any fraction", fraction, count)
-    for fraction in (0, 1):
-        yield tried(
-            "a whole number for the fraction", lambda f, s=fraction: 1.0 * f(s, 8), shown=f"{fraction}, 8 ranks"
-        )
-    for fraction in fractions[2:]:
-        yield case("a billion ranks", fraction, 1e9, rtol=1e-6)
+    few = ((0.25, 3), (0.25, 4), (0.0, 8), (1.0, 8), (0.5, 2))
+    yield from (case("a fraction and a few ranks", *pair) for pair in few)
+    yield from (case("a single rank", fraction, 1) for fraction in fractions)
+    yield from (case("arrays of ranks", *pair, each=True) for pair in product(fractions, several))
+    yield from (case("any fraction", float(rng.random()), int(rng.integers(2, 200))) for _ in range(20))
+    yield from (case("a billion ranks", fraction, 1e9, rtol=1e-6) for fraction in fractions)
+    yield from (case("a whole number for the fraction", fraction, 8.0) for fraction in (0, 1))
     yield case("numbers of numpy", np.float64(0.1), np.int64(7))
 
 
@@ -88,28 +74,17 @@ exercise(
 )(laws)
 
 
-FRACTION, FEW = "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)", "np.any(np.asarray(ranks) <= 1)"
-
-
+FRACTION = "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)"
 KARP_FLATT_SLIPS = {
     "Take away what the ranks explain: 1/P.": ("(1 / speedup - 1 / ranks)", "(1 / speedup)"),
     "Divide by 1 - 1/P.": (" / (1 - 1 / ranks)", ""),
     "That is the lost efficiency, 1 - S/P.": (FRACTION, "1 - speedup / ranks"),
     "That is (P - S) / (P - 1): divide by the speed-up, too.": (FRACTION, "(ranks - speedup) / (ranks - 1)"),
-    "The denominator is 1 - 1/P.": ("(1 - 1 / ranks)", "(1 - ranks)"),
     "Faster than ideal should show, as a negative fraction.": (FRACTION, f"np.maximum({FRACTION}, 0)"),
     "Slower than one rank should show, as a fraction above 1.": (FRACTION, f"np.minimum({FRACTION}, 1)"),
     "The sign matters: negative is faster than ideal.": (FRACTION, f"np.abs({FRACTION})"),
-    "With 1 rank there is nothing to find (0 / 0): raise ValueError.": (
-        f"if {FEW}",
-        "for _ in []",
-        FRACTION,
-        f"0 * ranks if {FEW} else {FRACTION}",
-    ),
+    "With 1 rank there is nothing to find (0 / 0): raise ValueError.": ("raise ValueError", "return 0 * ranks #"),
     "One entry of 1 among the ranks is enough to refuse.": ("np.any", "np.all"),
-    "2 ranks are enough.": ("<= 1", "<= 2"),
-    "A fraction is wanted, not per cent.": (FRACTION, f"100 * {FRACTION}"),
-    "It is rounded.": (FRACTION, f"np.round({FRACTION}, 3)"),
 }
 
 
@@ -125,22 +100,19 @@ KARP_FLATT_SLIPS = {
 )
 def karp_flatt_cases() -> Iterator[Case]:
     """Yield speed-ups by hand, planted fractions, faster than ideal, slower than one rank, and too few ranks."""
-    for speedup, ranks in ((2.0, 3), (1.6, 2), (3.0, 4), (8.0, 8), (1.0, 8), (4.0, 2), (0.5, 4), (2.5, 2), (0.9, 2)):
-        yield case("a speed-up and a few ranks", speedup, ranks, atol=1e-12)
-    for ranks in (2, 3, 8, 1_000):
-        for fraction in (0.0, 1e-9, 0.01, 0.073, 0.25, 0.5, 0.9, 1.0):
-            yield case("a planted fraction", 1 / (fraction + (1 - fraction) / ranks), ranks, atol=1e-12)
+    hand = ((2.0, 3), (1.6, 2), (3.0, 4), (8.0, 8), (1.0, 8), (4.0, 2), (0.5, 4), (2.5, 2), (0.9, 2), (2, 4), (1, 3))
     several, measured = np.array([2, 3, 4, 8]), np.array([1.9, 2.8, 3.2, 3.4])
-    yield case("arrays", measured, several, atol=1e-12)
-    yield case("arrays of one entry", measured[:1], several[:1], atol=1e-12)
-    yield case("arrays of two rows", np.array([[1.9, 9.0], [0.1, 3.4]]), several.reshape(2, 2), atol=1e-12)
-    yield case("arrays of whole numbers", np.array([1, 2, 5, 4]), several, atol=1e-12)
-    yield case("whole numbers", 2, 4, atol=1e-12)
-    yield case("numbers of numpy", np.float64(1.7), np.int64(2), atol=1e-12)
+    square = np.array([[1.9, 9.0], [0.1, 3.4]])
     rng = np.random.default_rng(0)
+    yield from (case("a speed-up and a few ranks", *pair, atol=1e-12) for pair in hand)
+    for ranks, e in product((2, 3, 8, 1_000), (0.0, 1e-9, 0.01, 0.073, 0.25, 0.5, 0.9, 1.0)):
+        yield case("a planted fraction", 1 / (e + (1 - e) / ranks), ranks, atol=1e-12)
+    yield from (case("arrays", measured[:n], several[:n], atol=1e-12) for n in (4, 1))
+    yield case("arrays of two rows", square, several.reshape(2, 2), atol=1e-12)
+    yield case("arrays of whole numbers", np.array([1, 2, 5, 4]), several, atol=1e-12)
+    yield case("numbers of numpy", np.float64(1.7), np.int64(2), atol=1e-12)
     yield case("300 numbers", rng.uniform(0.1, 9.0, 300), rng.integers(2, 100, 300), each=True, atol=1e-12)
-    for speedup in (1e-9, 1e9):
-        yield case("extreme speed-ups", speedup, 16, each=True)
+    yield from (case("extreme speed-ups", speedup, 16, each=True) for speedup in (1e-9, 1e9))
     for speedup, too_few in ((1.0, 1), (0.9, 1.0), (1.0, 0), (np.float64(2.0), np.int64(1))):
         yield case("a single rank or none", speedup, too_few)
     for place in range(4):
@@ -156,14 +128,11 @@ INTERVAL_SLIPS = {
     "That is where single measurements lie, not their median.": ("quantile(medians", "quantile(measured"),
     "Draw with replacement: without it every draw is the same.": (SIZE, "measured.size)) * 0 + measured"),
     "A draw has as many numbers as were measured.": (SIZE, "(measured.size + 1) // 2))"),
-    "A draw has as many numbers as were measured, not one less.": (SIZE, "measured.size - 1))"),
     "The default is 95 %.": ("= 0.95", "= 0.9"),
     "Half of what is left out lies at each end.": (LEVELS, "[1 - confidence, confidence]"),
     "`confidence` is not used.": (LEVELS, "[0.025, 0.975]"),
     "All of what is left out lies at one end.": (LEVELS, "[0.0, confidence]"),
     "The interval is reflected at the median.": (ENDS, f"return 2 * {MIDDLE} - high, 2 * {MIDDLE} - low"),
-    "Those are the smallest and the largest measurement.": (ENDS, "return measured.min(), measured.max()"),
-    "The lower of the two middle numbers is no median.": (MEDIAN, "np.sort(draws)[:, (measured.size - 1) // 2]"),
     "The upper of the two middle numbers is no median.": (MEDIAN, "np.sort(draws)[:, measured.size // 2]"),
 }
 
@@ -182,31 +151,27 @@ def interval_cases() -> Iterator[Case]:
     """Yield what leaves no doubt, then where the ends lie among the medians of all draws, then what must repeat."""
     rng = np.random.default_rng(5)
     skewed = rng.gamma(1.0, 1.0, 60)
-    for few in ([], [1.5], (2.0,), np.zeros(0), np.ones(1)):
-        yield case("too few measurements", few)
+    hiccups = np.where(np.arange(20) % 10 == 4, 30.0, rng.normal(1.0, 0.02, 20))
+    levels = ((6, 0.5), (25, 0.5), (24, 0.8), (24, 0.99), (60, 0.9))
+    scales = ((1e-9, 0.0), (1e9, 0.0), (-1.0, 0.0), (1.0, -3.0), (1e-3, 100.0))
+    yield from (case("too few measurements", few) for few in ([], [1.5], (2.0,), np.zeros(0), np.ones(1)))
     yield tried("equal measurements", lambda f: ends(f, [1.25] * 5), shown="samples = [1.25] * 5")
     yield tried("measurements of 3 and 1", lambda f: ends(f, [3.0, 1.0]), shown="samples = [3.0, 1.0]")
-    for n in (9, 12, 40):
-        yield among("skewed measurements", skewed[:n])
-    hiccups = np.where(np.arange(20) % 10 == 4, 30.0, rng.normal(1.0, 0.02, 20))
+    yield from (among("skewed measurements", skewed[:n]) for n in (9, 12, 40))
     yield among("seconds with hiccups", hiccups)
-    for n, confidence in ((6, 0.5), (25, 0.5), (24, 0.8), (24, 0.99), (60, 0.9)):
-        yield among("another confidence", skewed[:n], confidence=confidence)
-    for n in (4, 5, 8):
-        yield among("10,000 draws", skewed[:n], resamples=10_000)
+    yield from (among("another confidence", skewed[:n], confidence=confidence) for n, confidence in levels)
+    yield from (among("10,000 draws", skewed[:n], resamples=10_000) for n in (4, 5, 8))
     yield among("a list of whole numbers", [7, 1, 2, 12, 4, 3])
     yield among("whole numbers", np.array([9, 1, 2, 14, 5, 3, 20, 0]))
     yield among("a list of floats", skewed[:15].tolist())
     yield among("ties", np.array([1.0, 2.0, 2.0, 2.0, 5.0, 5.0, 9.0, 9.5]))
-    for scale, shift in ((1e-9, 0.0), (1e9, 0.0), (-1.0, 0.0), (1.0, -3.0), (1e-3, 100.0)):
-        yield among("very small, very large and negative measurements", scale * skewed[:24] + shift)
+    yield from (among("small, large, negative measurements", scale * skewed[:24] + shift) for scale, shift in scales)
     yield among("300 measurements", rng.gamma(2.0, 1.0, 300))
-    for seed in (1, 12345):
-        yield among("other seeds", skewed[:24], seed=seed)
+    yield from (among("other seeds", skewed[:24], seed=seed) for seed in (1, 12345))
     for n in (20, 50):
         yield tried("what is left out, what must repeat", partial(repeats, samples=skewed[:n]), shown=f"{n} numbers")
     yield tried("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], resamples=1)), shown="12 numbers: low = high")
-    yield tried("ten seeds", lambda f: several(f, skewed[:50]), shown="50 numbers, resamples = 9, seed = 0 to 9")
+    yield tried("ten seeds", lambda f: differ(f, skewed[:50]), shown="50 numbers, resamples = 9, seed = 0 to 9")
 
 
 def ends(f: Candidate, samples: Any, **options: Any) -> Array:
@@ -257,24 +222,21 @@ def among(kind: str, samples: Any, **options: Any) -> Case:
         return {f"% of all medians below {end}": 100 * level(samples, *at, resamples) for end, at in below.items()}
 
     shown = ", ".join([f"samples = {short(samples)}", *(f"{name} = {short(value)}" for name, value in options.items())])
-    return tried(kind, run, atol=1.0, shown=shown)
+    # less than `level` allows; two that make one mistake are as far apart as this
+    return tried(kind, run, atol=0.75, shown=shown)
 
 
 def repeats(f: Candidate, samples: Array) -> bool:
     """Return True if it gives one answer to one question, and has the right defaults."""
     first = ends(f, samples)
-    for words, options in (
-        ("asked again", {}),
-        ("with seed = 0", {"seed": 0}),
-        ("with resamples = 2000", {"resamples": 2000}),
-        ("with confidence = 0.95", {"confidence": 0.95}),
-    ):
+    for options in ({}, {"seed": 0}, {"resamples": 2000}, {"confidence": 0.95}):
         again = ends(f, samples, **options)
+        words = next((f"with {name} = {value}" for name, value in options.items()), "asked again")
         told = f"({first[0]:.9g}, {first[1]:.9g}), and {words} ({again[0]:.9g}, {again[1]:.9g})"
         need(np.array_equal(first, again), f"it gave {told}: that should be the same")
     return True
 
 
-def several(f: Candidate, samples: Array) -> bool:
+def differ(f: Candidate, samples: Array) -> bool:
     """Return whether seeds matter: not all of ten give the same interval."""
     return len({tuple(ends(f, samples, resamples=9, seed=seed)) for seed in range(10)}) > 1

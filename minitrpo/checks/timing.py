@@ -20,19 +20,13 @@ TIMED_SLIPS = {
     "A body that fails took its time, too: record it inside a `finally`.": (TRY, "    yield\n    "),
     "Ctrl-C is no `Exception`: use `finally`.": (END, f"except Exception:\n        {DONE}\n        raise\n    else:"),
     "A stopwatch must not swallow errors.": (END, "except BaseException: pass\n    if True:"),
-    "A body that fails is recorded twice.": (END, f"except BaseException:\n        {DONE}\n        raise\n    {END}"),
     "That is the time at the end, not how long it took.": ("clock() - start", "clock()"),
     "That is the time at the end: the start is wanted.": ("(name, start", "(name, clock()"),
     "The start is what the clock said, whatever its zero means.": ("(name, start", "(name, 0.0"),
-    "The clock counts seconds.": ("clock() - start", "1e3 * (clock() - start)"),
     "The clock was stopped before the body ran.": (
-        TRY,
-        f"    lasts = clock() - start\n{TRY}",
-        "clock() - start))",
-        "lasts))",
+        "start = clock()",
+        "start = clock(); stop = clock(); clock = lambda: stop",
     ),
-    "It is rounded: a microsecond counts, too.": ("clock() - start", "round(clock() - start, 3)"),
-    "Short phases are phases: record them all.": (DONE, f"if clock() > start: {DONE}"),
 }
 
 
@@ -48,12 +42,11 @@ TIMED_SLIPS = {
 )
 def timed_cases() -> Iterator[Case]:
     """Yield bodies that end in every way, short and long ones, two in a third, and the real clock."""
-    for begin, lasts in ((100.0, 2.5), (0.0, 4.0), (7.0, 0.0), (-3.0, 1.0), (0.1, 0.2), (12345.678, 1e-6), (5.0, 1e9)):
-        yield stopwatch("a body by a clock moved by hand", begin, lasts)
-    for error in (ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, MemoryError):
-        yield stopwatch("a body that fails", 7.0, 3.0, error)
-    for name in ("", "Policy step ", "wait"):
-        yield stopwatch("other names and whole numbers", 3, 2, None, name)
+    spans = ((100.0, 2.5), (0.0, 4.0), (7.0, 0.0), (-3.0, 1.0), (0.1, 0.2), (12345.678, 1e-6), (5.0, 1e9))
+    errors = (ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, MemoryError)
+    yield from (stopwatch("a body by a clock moved by hand", *span) for span in spans)
+    yield from (stopwatch("a body that fails", 7.0, 3.0, error) for error in errors)
+    yield from (stopwatch("other names, whole numbers", 3, 2, None, name) for name in ("", "Policy step ", "wait"))
     yield tried("two bodies inside a third", nested, rtol=0, shown="1 s, twice 4 s of 'policy', all in 'update'")
     yield tried("a clock left out", by_the_real_clock, shown="a sleep of 0.01 s")
 
@@ -155,8 +148,6 @@ OWN_SLIPS = {
         *(POPPED, "pass", WHILE, "own[name] -= sum(d for s, d in apart if s >= start)\n        while 0:"),
     ),
     "Every name belongs in it, with 0 s too.": (RETURN, "{n: s for n, s in own.items() if s}"),
-    "Seconds are wanted, not fractions.": (RETURN, "{n: s / sum(own.values()) for n, s in own.items()}"),
-    "The third number is the duration, not the end.": (PLUS, "duration -= start; own[name] +="),
 }
 
 
@@ -248,11 +239,7 @@ BUSY_SLIPS = {
         f"{ONLY} and begin <= start and start + duration <= end",
     ),
     "Only the named phases count.": (ONLY, ""),
-    "Names are whole: a name that begins alike is another phase.": (ONLY, "if any(name in asked for asked in names)"),
     "The window is `end - begin` long.": (WINDOW, "/ end"),
-    "That is seconds: the fraction of the window is wanted.": (WINDOW, ""),
-    "The fraction is wanted, not per cent.": ("return busy", "return 100 * busy"),
-    "That is the idle fraction.": (f"busy {WINDOW}", f"1 - busy {WINDOW}"),
     "The gaps between the spans count, too.": (
         "wanted:",
         "[(wanted[0][0], max(s for _, s in wanted))] if wanted else []:",
@@ -276,39 +263,32 @@ def busy_fraction_cases() -> Iterator[Case]:
     mixed: Spans = [("collect", 0.0, 2.0), ("wait", 2.0, 1.0), ("collect", 5.0, 3.0)]
     parts: Spans = [("policy", 1.0, 4.0), ("critic", 5.0, 3.0), ("update", 0.0, 10.0)]
     across: Spans = [("a", 0.0, 4.0), ("b", 2.0, 4.0), ("c", 3.0, 1.0), ("d", 5.5, 2.5)]
+    cutting = ((2.0, 6.0), (4.0, 8.0), (1.0, 3.0), (3.0, 7.0), (0.0, 4.0), (0.0, 10.0), (-6.0, 14.0))
+    beyond = ((4.0, 6.0), (-9.0, 0.0), (10.0, 20.0), (-9.0, -1.0), (3.75, 6.25), (11.0, 12.0))
     yield case("a span inside the window", [("collect", 2.0, 1.0)], {"collect"}, 0.0, 4.0)
     yield case("two spans and another phase", mixed, {"collect"}, 0.0, 10.0)
     yield case("two names", mixed, ("collect", "wait"), 0.0, 8.0)
     yield case("a window that does not begin at 0", [("collect", 100.0, 4.0), *two], {"collect"}, 100.0, 110.0)
-    for begin, end in ((2.0, 6.0), (4.0, 8.0), (1.0, 3.0), (3.0, 7.0), (0.0, 4.0), (0.0, 10.0), (-6.0, 14.0)):
-        yield case("spans that stick out of the window", two, ["collect"], begin, end)
-    for begin, end in ((4.0, 6.0), (-9.0, 0.0), (10.0, 20.0), (-9.0, -1.0), (3.75, 6.25), (11.0, 12.0)):
-        yield case("a window at or beyond the spans' edges", two, {"collect"}, begin, end)
+    yield from (case("spans that stick out of the window", two, ["collect"], *window) for window in cutting)
+    yield from (case("a window at or beyond the spans' edges", two, {"collect"}, *window) for window in beyond)
     yield case("a span inside another", parts, {"update", "policy"}, 0.0, 20.0)
     yield case("a whole with its parts", parts, {"update", "policy", "critic"}, 0.0, 10.0)
     yield case("spans that overlap in part", across, set("abcd"), 0.0, 10.0)
     yield case("spans that overlap in part", across[::-1], set("abcd"), 1.0, 7.0)
     yield case("a span that comes twice", [("a", 1.0, 2.0), ("a", 1.0, 2.0)], {"a"}, 0.0, 4.0)
-    for names in (["collector"], ["coll"], ["collect "], ["Collect"], [""], []):
-        yield case("names that are not a phase's", mixed, names, 0.0, 10.0)
+    others: tuple[list[str], ...] = (["collector"], ["coll"], ["collect "], ["Collect"], [""], [])
+    yield from (case("names that are not a phase's", mixed, names, 0.0, 10.0) for names in others)
     yield case("no spans", [], {"collect"}, 0.0, 10.0)
     yield case("a span of 0 s", [("a", 1.0, 0.0), ("a", 3.0, 0.0), ("a", 0.0, 2.0)], {"a"}, 0.0, 4.0)
     yield case("spans of 0.1 s and 0.2 s", [("a", 0.1, 0.2), ("b", 0.3, 0.1), ("a", 0.6, 0.1)], {"a", "b"}, 0.2, 0.9)
     yield case("whole numbers", [("a", 1, 2), ("b", 2, 3), ("a", 9, 4)], {"a", "b"}, 0, 10)
     rng = np.random.default_rng(1)
-    for count, names in (
-        (3, ["collect"]),
-        (5, ["policy", "critic"]),
-        (9, ["collect"]),
-        (20, ["wait", "policy"]),
-        (300, ["wait"]),
-    ):
+    for count, names in ((3, ["a"]), (5, ["a", "b"]), (9, ["a"]), (20, ["b", "c"]), (300, ["c"])):
         at = rng.random((count, 2)) * (10.0, 20.0 / count)
-        spans = [(str(rng.choice(["collect", "policy", "critic", "wait"])), *row) for row in at.tolist()]
+        spans = [(str(rng.choice(["a", "b", "c", "d"])), *row) for row in at.tolist()]
         yield case("spans at random", spans, names, *sorted((rng.random(2) * 12 - 1).tolist()))
-    yield case(
-        "1,500 spans", spans_on(rng, rng.random(5000).cumsum(), 3)[-1500:], {"collect", "critic"}, 1900.3, 2490.7
-    )
+    trace = spans_on(rng, rng.random(5000).cumsum(), 3)[-1500:]
+    yield case("1,500 spans", trace, {"collect", "policy", "critic"}, 1900.3, 2490.7)
     for scale, origin in ((1e-9, 0.0), (1e9, 0.0), (1.0, 1e9)):
         spans = [(name, origin + scale * start, scale * lasts) for name, start, lasts in across]
         window = (origin + 0.5 * scale, origin + 10 * scale)
