@@ -183,7 +183,7 @@ def conjugate_gradient_cases() -> Iterator[Case]:
     for curvature in (-1.0, 0.0, -1e-9):
         yield solved("no positive curvature", Product(curvature * np.eye(3)), np.ones(3), 10)
     yield solved("negative curvature after a step", Product(np.diag([1.0, -0.5])), np.array([1.0, 0.5]), 10)
-    yield tried("rounding that asks for more iterations than equations", hard, shown="20 equations, condition 1e7")
+    yield tried("rounding that asks for more iterations than equations", hard, shown="40 equations, condition 1e7")
     steep = np.geomspace(1.0, 40.0, 3000)
     yield solved("3,000 equations", Diagonal(steep), rng.standard_normal(3000), 12)
 
@@ -218,8 +218,8 @@ def solved(kind: str, product: Callable[[Array], Array], b: Array, *rest: Any, *
 
 def hard(f: Candidate) -> Any:
     """Return the solution of an ill-conditioned system after many iterations."""
-    a = spd(np.random.default_rng(4), 20, 1e7)
-    x, residual = f(Product(a), np.ones(20), 400, 1e-24)
-    off = float(np.linalg.norm(a @ x - np.ones(20)))
+    a = spd(np.random.default_rng(4), 40, 1e7)
+    x, residual = f(Product(a), np.ones(40), 400, 1e-24)
+    off = float(np.linalg.norm(a @ x - np.ones(40)))
     need(off < 1e-5, f"after 400 iterations A x - b has length {off:.2g}: it stopped too soon")
     return residual * 0.0

@@ -262,7 +262,7 @@ def known(
     fitting = [symptom for symptom, mistake in mistakes.items() if alike(failed, mistake, got)]
     try:
         some = list(cases()) if fitting else []
-        others = [(each, each.outcome(candidate)) for each in some[:: 1 + len(some) // 25]]
+        others = [(each, each.outcome(candidate)) for each in some[:: 1 + len(some) // 150]]
         best = max(fitting, key=agreement, default="")
         return best if best and agreement(best) > 0.6 else ""
     except NotImplementedError:
@@ -271,7 +271,7 @@ def known(
 
 def general(want: Any, got: Any) -> str:
     """Return what can be said of wrong numbers without knowing what they mean."""
-    if not all(isinstance(x, np.ndarray | float | int) and not isinstance(x, bool) for x in (want, got)):
+    if not all(isinstance(x, np.ndarray | float | int) and np.asarray(x).dtype.kind in "iuf" for x in (want, got)):
         return ""
     right, given = np.asarray(want, dtype=float), np.asarray(got, dtype=float)
     if right.shape != given.shape or not right.any() or not (np.isfinite(right).all() and np.isfinite(given).all()):

@@ -83,7 +83,7 @@ def gaussian_kl_cases() -> Iterator[Case]:
     for shape in ((2, 1), (5, 1), (1, 6), (3, 3), (7, 2)):
         yield distance("numbers at random", *rng.standard_normal((4, *shape)))
     yield distance("integer arrays", *rng.integers(-2, 3, (4, 3, 2)))
-    for small in (1e-2, 1e-4):
+    for small in (1e-2, 1e-4, 1e-5):
         old = rng.standard_normal((2, 3, 2))
         yield distance("policies very near each other", *old, *(old + small * rng.standard_normal((2, 3, 2))))
     for log_std in (-25.0, -12.0, -3.0, 3.0, 12.0, 25.0):
@@ -155,7 +155,7 @@ def categorical_kl_cases() -> Iterator[Case]:
         shift = 5.0 * rng.standard_normal((2, shape[0], 1))
         yield distance("logits plus a number", old + shift[0], new + shift[1])
     yield distance("integer logits", *rng.integers(-3, 4, (2, 4, 3)))
-    for small in (1e-2, 1e-4):
+    for small in (1e-2, 1e-4, 1e-5):
         old = rng.standard_normal((3, 4))
         yield distance("policies very near each other", old, old + small * rng.standard_normal((3, 4)))
     for far in (20.0, 40.0, 800.0, 1e5):
