@@ -3,6 +3,7 @@
 import autograd.numpy as np
 import numpy
 from autograd import grad, jacobian
+from scipy import signal, stats
 
 LOG_2PI = np.log(2 * np.pi)
 
@@ -481,11 +482,98 @@ def from_all_scores(policy, theta, observations, actions, advantages):
     return advantages @ scores / len(advantages)
 
 
+def through_scipy(mean, log_std, actions):
+    """Somebody else's density."""
+    return stats.norm.logpdf(actions, loc=mean, scale=numpy.exp(log_std)).sum(axis=1)
+
+
+def terms_apart(mean, log_std, actions):
+    """Three sums, the constant once for all entries."""
+    distance = ((actions - mean) ** 2 / np.exp(2 * log_std)).sum(axis=1)
+    return -0.5 * (distance + 2 * log_std.sum(axis=1) + mean.shape[1] * np.log(2 * np.pi))
+
+
+def entry_by_entry(mean, log_std, actions):
+    """A loop over the columns."""
+    total = 0.0
+    for m, s, a in zip(mean.T, log_std.T, actions.T, strict=True):
+        total = total - (a - m) ** 2 / (2 * np.exp(s) ** 2) - s - np.log(np.sqrt(2 * np.pi))
+    return total
+
+
+def through_the_jacobian(policy, theta, observation, action):
+    """A Jacobian of one row, and a reshaped observation."""
+
+    def log_probs_of_one(parameters):
+        return policy.log_prob(policy.distribution(parameters, observation.reshape(1, -1)), np.asarray([action]))
+
+    return jacobian(log_probs_of_one)(theta)[0]
+
+
+def value_of_a_sum(policy, theta, observation, action):
+    """The sum over the one row, with the gradient as a list of numbers."""
+    rows, taken = np.stack([observation]), np.stack([action])
+    return np.array(list(grad(lambda t: np.sum(policy.log_prob(policy.distribution(t, rows), taken)))(theta)))
+
+
+def forward_then_reverse(x, discount, last):
+    """From the front: find each end first."""
+    y = np.array(x, dtype=float)
+    for t in range(len(x) - 2, -1, -1):
+        if not last[t]:
+            y[t] = x[t] + discount * y[t + 1]
+    return y
+
+
+def with_a_mask(x, discount, last):
+    """The classic line, with a number for the mask."""
+    y = np.zeros(len(x))
+    later = 0.0
+    for t in range(len(x))[::-1]:
+        later = x[t] + discount * later * (1 - int(last[t]))
+        y[t] = later
+    return y
+
+
+def with_a_filter(x, discount, last):
+    """scipy's filter on each episode, backwards."""
+    ends = np.flatnonzero(last) + 1
+    parts = np.split(numpy.asarray(x, float), ends[:-1])
+    return numpy.concatenate([signal.lfilter([1.0], [1.0, -float(discount)], part[::-1])[::-1] for part in parts])
+
+
+def with_a_dot_product(policy, theta, observations, actions, advantages):
+    """A dot product of weights and log probabilities."""
+    weights = advantages / len(advantages)
+    return grad(lambda t: np.dot(weights, log_probs(policy, t, observations, actions)))(theta)
+
+
+def minus_the_slope_of_the_loss(policy, theta, observations, actions, advantages):
+    """As a loss, turned round at the end."""
+
+    def loss(parameters):
+        chosen = policy.log_prob(policy.distribution(parameters, observations), actions)
+        return -np.sum(chosen * advantages) / advantages.shape[0]
+
+    return -grad(loss)(theta)
+
+
+def with_probabilities_of_the_start(policy, theta, observations, actions, advantages):
+    """As the slope of importance weights at the old policy, where all of them are 1."""
+    before = log_probs(policy, theta, observations, actions)
+    return grad(lambda t: np.mean(np.exp(log_probs(policy, t, observations, actions) - before) * advantages))(theta)
+
+
 RIGHT = {
-    "gaussian_log_prob": one_density_at_a_time,
-    "score": central_differences,
-    "discounted_sums": with_arrays,
-    "policy_gradient": from_all_scores,
+    "gaussian_log_prob": [one_density_at_a_time, through_scipy, terms_apart, entry_by_entry],
+    "score": [central_differences, through_the_jacobian, value_of_a_sum],
+    "discounted_sums": [with_arrays, forward_then_reverse, with_a_mask, with_a_filter],
+    "policy_gradient": [
+        from_all_scores,
+        with_a_dot_product,
+        minus_the_slope_of_the_loss,
+        with_probabilities_of_the_start,
+    ],
 }
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}

@@ -310,10 +310,61 @@ def double_gradient(policy, theta, observations, damping):
     return product
 
 
+def joint_by_joint_in_std(old_mean, old_log_std, mean, log_std):
+    """With standard deviations written out, absolute as every joint's distance is."""
+    old_std, std = np.exp(old_log_std), np.exp(log_std)
+    each = np.log(std) - np.log(old_std) + (old_std**2 + (old_mean - mean) ** 2) / (2 * std**2) - 0.5
+    return np.sum(each, axis=-1)
+
+
+def with_ratios(old_mean, old_log_std, mean, log_std):
+    """In units of the new standard deviation."""
+    log_ratio = old_log_std - log_std
+    shift = (mean - old_mean) / np.exp(log_std)
+    return 0.5 * (np.exp(log_ratio) ** 2 + shift**2 - 1.0 - 2.0 * log_ratio).sum(axis=1)
+
+
+def state_by_state(old_logits, logits):
+    """A loop over the states, with scipy's logarithm of a sum of exponentials."""
+    result = numpy.zeros(len(logits))
+    for i, (a, b) in enumerate(zip(old_logits, logits, strict=True)):
+        a, b = a - special.logsumexp(a), b - special.logsumexp(b)
+        result[i] = numpy.exp(a) @ (a - b)
+    return result
+
+
+def cross_entropy_less_entropy(old_logits, logits):
+    """Two sums."""
+    p = np.exp(log_softmax(old_logits))
+    return (p * log_softmax(old_logits)).sum(axis=1) - (p * log_softmax(logits)).sum(axis=1)
+
+
+def with_the_mean_inside(policy, theta, observations, damping):
+    """The mean is taken by the inner function."""
+    old = policy.distribution(theta, observations)
+    mean = make_ggnvp(lambda t: policy.distribution(t, observations), lambda new: mean_kl(policy, old, new))(theta)
+
+    def product(v):
+        return np.array(mean(v)) + damping * np.array(v)
+
+    return product
+
+
+def built_anew_each_time(policy, theta, observations, damping):
+    """Slower, and right: the tape is built in every product."""
+
+    def product(v):
+        old = policy.distribution(theta, observations)
+        whole = make_ggnvp(lambda t: policy.distribution(t, observations), lambda new: np.sum(policy.kl(old, new)))
+        return whole(theta)(v) / observations.shape[0] + v * damping
+
+    return product
+
+
 RIGHT = {
-    "gaussian_kl": gaussian_through_variances,
-    "categorical_kl": categorical_through_scipy,
-    "fisher_vector_product": double_gradient,
+    "gaussian_kl": [gaussian_through_variances, joint_by_joint_in_std, with_ratios],
+    "categorical_kl": [categorical_through_scipy, state_by_state, cross_entropy_less_entropy],
+    "fisher_vector_product": [double_gradient, with_the_mean_inside, built_anew_each_time],
 }
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}

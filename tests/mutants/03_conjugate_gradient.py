@@ -153,9 +153,52 @@ def by_recurrence(product, b, iterations=10, tolerance=1e-10):
     return xs[-1], rs[-1]
 
 
+def without_a_break(product, b, iterations=10, tolerance=1e-10):
+    """With conditions in the loop's head, and nothing changed in place."""
+    x, r, d, k = b * 0.0, b * 1.0, b * 1.0, 0
+    rr, enough, downhill = sum(r * r), tolerance * sum(b * b), False
+    while k < iterations and rr > enough and not downhill:
+        ad = product(d)
+        dad = sum(d * ad)
+        downhill = not dad > 0
+        if not downhill:
+            x, r = x + rr / dad * d, r - rr / dad * ad
+            before, rr = rr, sum(r * r)
+            d = r + rr / before * d
+        k += 1
+    return x, r
+
+
+def from_the_residual_and_direction(product, b, iterations=10, tolerance=1e-10):
+    """alpha as r'd / d'Ad, beta by the conjugacy itself, as some books have them."""
+    x, r = np.zeros(len(b)), np.array(b, dtype=float)
+    d = r
+    for _ in range(iterations):
+        if np.linalg.norm(r) ** 2 <= tolerance * np.linalg.norm(b) ** 2:
+            break
+        ad = product(d)
+        if np.dot(d, ad) <= 0:
+            break
+        alpha = np.dot(r, d) / np.dot(d, ad)
+        x = x + alpha * d
+        r = r - alpha * ad
+        d = r - np.dot(r, ad) / np.dot(d, ad) * d
+    return [x, r]
+
+
+def half_of_two_terms(product, b, x):
+    """Both terms over 2."""
+    return (x @ product(x) - 2 * (x @ b)) / 2
+
+
+def as_an_array_of_no_dimension(product, b, x):
+    """A number of numpy's."""
+    return np.array(np.sum(0.5 * x * product(x)) - np.sum(b * x))
+
+
 RIGHT = {
-    "conjugate_gradient": by_recurrence,
-    "energy": lambda product, b, x: np.dot(x, 0.5 * product(x) - b),
+    "conjugate_gradient": [by_recurrence, without_a_break, from_the_residual_and_direction],
+    "energy": [lambda product, b, x: np.dot(x, 0.5 * product(x) - b), half_of_two_terms, as_an_array_of_no_dimension],
 }
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}

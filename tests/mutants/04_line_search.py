@@ -292,7 +292,79 @@ def step_by_step(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, 
     return LineSearch(theta.copy(), False, reason, trials, 0, 0, ratio)
 
 
-RIGHT = {"surrogate": with_a_loop, "step_scale": by_powers, "backtracking": step_by_step}
+def with_sum_and_length(policy, dist_params, old_log_prob, actions, advantages):
+    """A sum over the number of steps."""
+    weights = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)
+    return np.sum(weights * advantages) / len(actions)
+
+
+def gain_and_mean(policy, dist_params, old_log_prob, actions, advantages):
+    """(ratio - 1) * advantage, and what was taken off."""
+    change = np.exp(policy.log_prob(dist_params, actions) - old_log_prob) - 1.0
+    return np.mean(change * advantages + advantages)
+
+
+def of_a_quotient(max_kl, xAx):
+    """A conditional expression with the other order."""
+    return 0.0 if not xAx > 0 else (max_kl / (xAx / 2)) ** 0.5
+
+
+def root_by_root(max_kl, xAx):
+    """numpy numbers, and a guard with an exception's worth of care."""
+    if np.isnan(xAx) or xAx <= 0:
+        return np.float64(0)
+    return np.sqrt(2 * max_kl) / np.sqrt(xAx)
+
+
+def with_a_helper(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """The reason from a function of its own, the loop over fractions."""
+
+    def why_not(candidate, gain, kl):
+        if not (np.isfinite(candidate).all() and np.isfinite(gain) and np.isfinite(kl)):
+            return "not finite"
+        if kl > max_kl:
+            return "KL too large"
+        return "" if gain > 0 else "no improvement"
+
+    if not np.count_nonzero(full_step):
+        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+    for k, fraction in enumerate([shrink**i for i in range(max_trials)]):
+        candidate = theta + fraction * full_step
+        gain, kl = evaluate(candidate)
+        reason = why_not(candidate, gain, kl)
+        promised = expected_gain * fraction
+        ratio = 0.0 if reason == "not finite" or promised == 0 else gain / promised
+        if reason == "":
+            return LineSearch(candidate, True, "accepted", k + 1, gain, kl, ratio)
+    return LineSearch(theta, False, reason, max_trials, 0.0, 0.0, ratio)
+
+
+def by_recursion(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """One trial, and the rest by calling itself."""
+
+    def attempt(number, fraction):
+        new = theta + full_step * fraction
+        gain, kl = evaluate(new)
+        promised = fraction * expected_gain
+        ratio = gain / promised if promised else 0.0
+        if np.isnan(gain) or np.isnan(kl) or np.isinf(gain) or np.isinf(kl) or not np.all(np.isfinite(new)):
+            reason, ratio = "not finite", 0.0
+        elif kl <= max_kl and gain > 0:
+            return LineSearch(new, True, "accepted", number, gain, kl, ratio)
+        else:
+            reason = "no improvement" if kl <= max_kl else "KL too large"
+        if number >= max_trials:
+            return LineSearch(theta, False, reason, number, 0.0, 0.0, ratio)
+        return attempt(number + 1, fraction * shrink)
+
+    return attempt(1, 1.0) if (full_step != 0).any() else LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+
+
+RIGHT = {
+    "surrogate": [with_a_loop, with_sum_and_length, gain_and_mean],
+    "step_scale": [by_powers, of_a_quotient, root_by_root],
+    "backtracking": [step_by_step, with_a_helper, by_recursion],
+}
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}
 EDITS = {

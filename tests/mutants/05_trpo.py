@@ -12,7 +12,7 @@ from minitrpo.line_search import LineSearch, backtracking, step_scale
 from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import discounted_sums
-from minitrpo.trpo import Report
+from minitrpo.trpo import Report, damped_fisher, objective, surrogate_gradient
 
 
 def named(name, function):
@@ -453,11 +453,107 @@ def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1,
     return new, report
 
 
+def with_append_and_where(values, final_values, last, terminated):
+    """A shift, and two choices with np.where."""
+    fragment = np.cumsum(last) - last
+    after = np.where(last, final_values[fragment], np.append(values[1:], 0.0))
+    return np.where(terminated, 0.0, after)
+
+
+def in_a_loop(values, final_values, last, terminated):
+    """Step by step, with a counter of fragments."""
+    after, ended = [], 0
+    for t in range(len(values)):
+        if last[t]:
+            after.append(0.0 if terminated[t] else float(final_values[ended]))
+            ended += 1
+        else:
+            after.append(values[t + 1])
+    return np.array(after)
+
+
+def gae_backwards(rewards, values, next_values, last, discount, gae_lambda):
+    """The classic loop."""
+    advantages = np.zeros(len(rewards))
+    running = 0.0
+    for t in reversed(range(len(rewards))):
+        error = rewards[t] + discount * next_values[t] - values[t]
+        running = error + discount * gae_lambda * (0.0 if last[t] else running)
+        advantages[t] = running
+    return [advantages, values + advantages]
+
+
+def gae_by_fragments(rewards, values, next_values, last, discount, gae_lambda):
+    """The package's own sums, fragment by fragment."""
+    errors, stops = rewards - values + next_values * discount, np.flatnonzero(last) + 1
+    parts = [
+        discounted_sums(part, gae_lambda * discount, np.arange(len(part)) == len(part) - 1)
+        for part in np.split(errors, stops[:-1])
+    ]
+    advantages = np.concatenate(parts)
+    return advantages, advantages + values
+
+
+def by_standard_deviations(predicted, targets):
+    """Squares of standard deviations, and relative to the size of the targets."""
+    size = np.max(np.abs(targets))
+    if size == 0 or np.std(targets / size) < 1e-10:
+        return np.float64("nan")
+    return 1 - (np.std(predicted - targets) / np.std(targets)) ** 2
+
+
+def by_means_of_squares(predicted, targets):
+    """Centred first, and an array without dimensions."""
+    centred, left = targets - targets.mean(), (targets - predicted) - (targets - predicted).mean()
+    if np.ptp(targets) <= 1e-12 * np.abs(targets).max():
+        return np.array(np.nan)
+    return np.array(1.0 - np.mean(left**2) / np.mean(centred**2))
+
+
+def with_the_lectures_pieces(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
+    """All rows at once, in double precision, with the functions of lectures 01 to 04."""
+    observations, actions, advantages = batch.observations, batch.actions, batch.advantages
+    g = policy_gradient(policy, theta, observations, actions, advantages)
+    product = fisher_vector_product(policy, theta, every_kth(observations, fisher_fraction), cg_damping)
+    x, _ = conjugate_gradient(product, g, cg_iterations)
+    full_step = step_scale(max_kl, x @ g) * x
+    old = policy.distribution(theta, observations)
+    log_old = policy.log_prob(old, actions)
+
+    def gain_and_kl(new_theta):
+        new = policy.distribution(new_theta, observations)
+        ratios = np.exp(policy.log_prob(new, actions) - log_old)
+        return np.mean((ratios - 1) * advantages), mean_kl(policy, old, new)
+
+    found = backtracking(gain_and_kl, theta, full_step, g @ full_step, max_kl)
+    return found.theta, Report(
+        accepted=found.accepted,
+        reason=found.reason,
+        trials=found.trials,
+        gain=found.gain,
+        kl=found.kl,
+        gain_ratio=found.gain_ratio,
+        gradient_norm=np.sqrt(np.sum(g**2)),
+        entropy=policy.entropy(old).mean(),
+    )
+
+
+def with_the_packages_blocks(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
+    """As the scaffold wants it, with x'g for the curvature and a Report from vars."""
+    g = surrogate_gradient(policy, theta, batch)
+    product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
+    x, _ = conjugate_gradient(product, g, cg_iterations)
+    full_step = step_scale(max_kl, float(x @ g)) * x
+    evaluate, entropy = objective(policy, theta, batch)
+    search = vars(backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl)).copy()
+    return search.pop("theta"), Report(**search, gradient_norm=float(np.linalg.norm(g)), entropy=entropy)
+
+
 RIGHT = {
-    "next_values": fragment_by_fragment,
-    "gae": with_a_matrix,
-    "explained_variance": by_sums,
-    "trpo_step": step_by_step,
+    "next_values": [fragment_by_fragment, with_append_and_where, in_a_loop],
+    "gae": [with_a_matrix, gae_backwards, gae_by_fragments],
+    "explained_variance": [by_sums, by_standard_deviations, by_means_of_squares],
+    "trpo_step": [step_by_step, with_the_lectures_pieces, with_the_packages_blocks],
 }
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}
