@@ -7,6 +7,7 @@ it}. The first case on which the two differ is shown, with the symptom of a know
 import copy
 import inspect
 import traceback
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
@@ -286,3 +287,18 @@ def general(want: Any, got: Any) -> str:
     if right.size > 1 and np.allclose(given, right[::-1], rtol=1e-6):
         return "It is the right answer in reverse order."
     return ""
+
+
+def megabytes(call: Callable[[], Any]) -> float:
+    """Return how much memory a call needed at its peak."""
+    tracing = tracemalloc.is_tracing()
+    if not tracing:
+        tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    try:
+        call()
+        return (tracemalloc.get_traced_memory()[1] - before) / 1e6
+    finally:
+        if not tracing:
+            tracemalloc.stop()

@@ -1,13 +1,12 @@
 """Checks of lecture 02: distance between policies, and the Fisher matrix as a product."""
 
-import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from autograd.differential_operators import make_ggnvp
 
-from minitrpo.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.checks.differential import Candidate, Case, case, megabytes, need, tried
 from minitrpo.checks.policy_gradient import POLICIES, steps, without_log_std
 from minitrpo.checks.register import exercise
 from minitrpo.checks.words import short
@@ -280,17 +279,6 @@ def memory(f: Candidate) -> None:
     """Compare the memory of a product with that of the whole matrix."""
     policy = GaussianPolicy(60, 6, ())
     theta, observations, _ = steps(policy, 0, 3)
-    tracing = tracemalloc.is_tracing()
-    if not tracing:
-        tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    tracemalloc.reset_peak()
-    try:
-        f(policy, theta, observations, 0.1)(theta)
-        most = tracemalloc.get_traced_memory()[1] - before
-    finally:
-        if not tracing:
-            tracemalloc.stop()
-    whole = 8 * len(theta) ** 2
-    text = f"with {len(theta)} parameters one product took {most / 1e6:.1f} MB, and all of F is {whole / 1e6:.1f} MB"
+    most, whole = megabytes(lambda: f(policy, theta, observations, 0.1)(theta)), 8e-6 * len(theta) ** 2
+    text = f"with {len(theta)} parameters one product took {most:.1f} MB, and all of F is {whole:.1f} MB"
     need(most < whole / 2, f"{text}: the point is never to write F down")
