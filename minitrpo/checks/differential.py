@@ -7,6 +7,7 @@ it}. The first case on which the two differ is shown, with the symptom of a know
 import copy
 import inspect
 import traceback
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
@@ -262,7 +263,7 @@ def known(
     fitting = [symptom for symptom, mistake in mistakes.items() if alike(failed, mistake, got)]
     try:
         some = list(cases()) if fitting else []
-        others = [(each, each.outcome(candidate)) for each in some[:: 1 + len(some) // 25]]
+        others = [(each, each.outcome(candidate)) for each in some[:: 1 + len(some) // 150]]
         best = max(fitting, key=agreement, default="")
         return best if best and agreement(best) > 0.6 else ""
     except NotImplementedError:
@@ -271,7 +272,7 @@ def known(
 
 def general(want: Any, got: Any) -> str:
     """Return what can be said of wrong numbers without knowing what they mean."""
-    if not all(isinstance(x, np.ndarray | float | int) and not isinstance(x, bool) for x in (want, got)):
+    if not all(isinstance(x, np.ndarray | float | int) and np.asarray(x).dtype.kind in "iuf" for x in (want, got)):
         return ""
     right, given = np.asarray(want, dtype=float), np.asarray(got, dtype=float)
     if right.shape != given.shape or not right.any() or not (np.isfinite(right).all() and np.isfinite(given).all()):
@@ -286,3 +287,18 @@ def general(want: Any, got: Any) -> str:
     if right.size > 1 and np.allclose(given, right[::-1], rtol=1e-6):
         return "It is the right answer in reverse order."
     return ""
+
+
+def megabytes(call: Callable[[], Any]) -> float:
+    """Return how much memory a call needed at its peak."""
+    tracing = tracemalloc.is_tracing()
+    if not tracing:
+        tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    try:
+        call()
+        return (tracemalloc.get_traced_memory()[1] - before) / 1e6
+    finally:
+        if not tracing:
+            tracemalloc.stop()

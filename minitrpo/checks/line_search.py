@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from autograd import grad
 
-from minitrpo.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.checks.differential import Candidate, Case, Need, case, need, tried
 from minitrpo.checks.policy_gradient import POLICIES, steps
 from minitrpo.checks.register import exercise
 from minitrpo.checks.words import number, short
@@ -115,7 +115,11 @@ def followed(policy: Policy, dist_params: Array, old_log_prob: Array, actions: A
     """Return a case that asks autograd for the slope in the dist_params, as the lecture does."""
 
     def run(f: Candidate) -> Any:
-        return grad(lambda d: f(policy, d, old_log_prob, actions, advantages))(dist_params)
+        try:
+            return grad(lambda d: f(policy, d, old_log_prob, actions, advantages))(dist_params)
+        except (TypeError, AttributeError, ValueError) as error:
+            text = f"autograd cannot follow it ({error}): use its numpy, without float() or methods of arrays"
+            raise Need(text) from error
 
     return tried("its slope by autograd", run, shown=f"grad of the surrogate of {short(policy)}, {len(actions)} steps")
 
@@ -381,6 +385,9 @@ def taken() -> Iterator[Case]:
         yield search("other factors and numbers of trials", ray, 0.01, 1.0, shrink, most, shown="gain = f, KL = 0.02 f")
     yield search("max_trials given by name", ray, max_trials=3, shown="gain = f, KL = 0.02 f")
     yield search("shrink given by name", ray, shrink=0.6, shown="gain = f, KL = 0.02 f")
+    ray = Ray(lambda f: f, lambda f: 0.1 * f)
+    yield search("many trials", ray, 0.01, 1.0, 0.9, 25, shown="gain = f, KL = 0.1 f")
+    ray = Ray(lambda f: f, lambda f: 0.02 * f)
     for promise in (2.0, -3.0, 1e9, 1e-9, 0.0):
         yield search("promises of any size", ray, 0.01, promise, shown="gain = f, KL = 0.02 f")
 

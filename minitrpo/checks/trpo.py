@@ -95,7 +95,7 @@ def next_values_cases() -> Iterator[Case]:
     yield case("a fragment that is over and one that was cut", values, finals, last, np.arange(5) == 2)
     yield case("a fragment that was cut and one that is over", values, finals, last, np.arange(5) == 4)
     yield case("integer values", np.arange(1, 6), np.array([70.5, 80.25]), last, none)
-    yield case("integer final values", values, np.array([70, 80]), last, none)
+    yield case("integer final values", values / 4, np.array([70, 80]), last, none)
     for _, values, finals, last, terminated in fragments():
         over = terminated[last]
         yield case("fragments of many lengths", values, finals, last, terminated, rtol=0.0)
