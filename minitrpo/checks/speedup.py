@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc, comb
 
-from minitrpo.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.checks.differential import Candidate, Case, Need, Raised, case, need, tried
 from minitrpo.checks.edits import edits
 from minitrpo.checks.register import exercise
 from minitrpo.checks.words import short, value_words
@@ -176,7 +176,10 @@ def interval_cases() -> Iterator[Case]:
 
 def ends(f: Candidate, samples: Any, **options: Any) -> Array:
     """Return (low, high) as an array, if that is what comes back."""
-    result = f(samples, **options)
+    try:
+        result = f(samples, **options)
+    except ValueError as error:
+        raise Need(f"it refused {len(samples)} measurements, {Raised(error)}") from error
     told = value_words(result) if result is not None else "None (is there a return statement?)"
     need(np.shape(result) == (2,), f"it returned {told}, not two numbers, low and high")
     both = np.asarray(result, dtype=float)
