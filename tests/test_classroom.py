@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from minitrpo.checks import check, names
+from minitrpo.checks import check, mine, names, target
 from minitrpo.classroom import JobFailed, budget, compare, mpiexec, mpiexec_code, play, recorded, reveal, train
 
 HELLO = "from mpi4py import MPI; c = MPI.COMM_WORLD; t = c.allreduce(1); c.rank or print('ranks', t, c.size)"
@@ -104,6 +104,11 @@ def test_in_jupyter_a_failed_check_is_shown_and_run_all_goes_on(monkeypatch):
 
     check(names()[0], stub)
     assert "not attempted yet" in shown[1]
+    check(names()[0], target(names()[0]))
+    assert "right." in shown[2]
+    assert "cases: " in shown[2]  # a success says what was checked, in a box like that of a failure
+    assert all("background: none" in box and "color: inherit" in box for box in shown)  # light and dark
+    vars(mine).clear()
 
 
 def in_front_of_jupyter(monkeypatch):

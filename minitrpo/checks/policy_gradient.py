@@ -1,216 +1,366 @@
 """Checks of lecture 01: the policy gradient."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from autograd import grad
+from autograd import numpy as anp
 
-from minitrpo.checks.register import Candidate, close, exercise
+from minitrpo.checks.differential import Candidate, Case, case
+from minitrpo.checks.register import exercise
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
+from minitrpo.policy_gradient import policy_gradient as right_gradient
+from minitrpo.policy_gradient import score as right_score
+from minitrpo.returns import discounted_sums as right_sums
+
+HALF = 0.5 * np.log(2 * np.pi)
+
+
+def entries(mean: Array, log_std: Array, actions: Array) -> Any:
+    """Return the log densities entry by entry, (N, A), not yet summed."""
+    return -0.5 * ((actions - mean) * np.exp(-log_std)) ** 2 - log_std - HALF
 
 
 @exercise(
     "gaussian_log_prob",
     "minitrpo.policies:gaussian_log_prob",
-    "For one number: log N(a; m, s^2) = -(a - m)^2 / (2 s^2) - log s - log(2 pi) / 2, with log s given.",
-    "The entries of one action are drawn independently: their probabilities multiply, so their logarithms add up.",
-    "Work on whole arrays (N, A) and sum over the second axis at the end.",
+    hints=(
+        "For one number: log N(a; m, s^2) = -(a - m)^2 / (2 s^2) - log s - log(2 pi) / 2, with log s given.",
+        "The entries of one action are drawn independently: their probabilities multiply, so their logarithms add up.",
+        "Work on whole arrays (N, A) and sum over the second axis at the end.",
+    ),
+    mistakes={
+        "One number for each action is wanted: sum over the entries of an action, axis 1.": entries,
+        "That is the mean over the entries of an action, not their sum.": lambda m, s, a: entries(m, s, a).mean(axis=1),
+        "It sums over the batch: axis 1 is the entries of one action.": lambda m, s, a: entries(m, s, a).sum(axis=0),
+        "It sums over everything: one number for each action is wanted.": lambda m, s, a: entries(m, s, a).sum(),
+        "That is the density. Its logarithm is wanted.": lambda m, s, a: np.exp(entries(m, s, a).sum(axis=1)),
+        "- log(2 pi) / 2 is missing, once for each entry.": lambda m, s, a: (entries(m, s, a) + HALF).sum(axis=1),
+        "- log(2 pi) / 2 belongs to each entry of an action, not once to all.": lambda m, s, a: (
+            (entries(m, s, a) + HALF).sum(axis=1) - HALF
+        ),
+        "- log std is missing: a wide density is a low one.": lambda m, s, a: (entries(m, s, a) + s).sum(axis=1),
+        "log std has the wrong sign.": lambda m, s, a: (entries(m, s, a) + 2 * s).sum(axis=1),
+        "exp(log_std) is the standard deviation, not the variance.": lambda m, s, a: entries(m, s / 2, a).sum(axis=1),
+        "log_std is the logarithm of the standard deviation: take exp of it.": lambda m, s, a: entries(
+            m, np.log(np.abs(s)), a
+        ).sum(axis=1),
+        "The distance from the mean is squared, and halved.": lambda m, s, a: (
+            -(((a - m) * np.exp(-s)) ** 2) - s - HALF
+        ).sum(axis=1),
+        "Each row has a log_std of its own: that of the first one was taken for all.": lambda m, s, a: entries(
+            m, s[:1] + 0 * s, a
+        ).sum(axis=1),
+        "Far from the mean the density rounds to 0, and its logarithm is lost: work with logarithms.": lambda m, s, a: (
+            np.log(np.exp(entries(m, s, a)).prod(axis=1))
+        ),
+        "Something small is added under the logarithm: it hides improbable actions.": lambda m, s, a: np.log(
+            np.exp(entries(m, s, a)).prod(axis=1) + 1e-8
+        ),
+    },
 )
-def gaussian_log_prob(candidate: Candidate) -> None:
-    """Check log N(a; mean, std^2): by hand, against scipy, as a density, and far out where probabilities vanish."""
-    _density_by_hand(candidate)
+def gaussian_log_prob_cases() -> Iterator[Case]:
+    """Yield densities by hand, of many shapes, far out, very narrow and very wide."""
+    zero, one, two = np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), np.log(2.0))
+    yield case("an action at the mean", zero, zero, zero)
+    yield case("two standard deviations off", one, two, np.full((1, 1), 5.0))
+    yield case("an action of two entries", np.array([[1.0, -1.0]]), np.array([[0.0, 0.5]]), np.array([[2.0, 1.0]]))
     rng = np.random.default_rng(0)
-    for n, a in ((1, 1), (5, 1), (1, 4), (3, 3), (6, 2)):
-        mean, log_std, actions = (rng.standard_normal((n, a)) for _ in range(3))
-        std = np.exp(log_std)
-        densities = np.exp(-((actions - mean) ** 2) / (2 * std**2)) / np.sqrt(2 * np.pi * std**2)
-        symptom = f"With {n} actions of size {a} it is not the logarithm of the product of {a} densities"
-        close(candidate(mean, log_std, actions), np.log(densities.prod(axis=1)), symptom)
-    far = candidate(np.zeros((1, 2)), np.zeros((1, 2)), np.array([[50.0, -60.0]]))
-    close(
-        far,
-        [-3050 - np.log(2 * np.pi)],
-        "An action 50 standard deviations out has a finite log probability, although its probability rounds to 0",
-    )
+    for n, a in ((2, 1), (3, 2), (5, 1), (1, 4), (3, 3), (6, 2)):
+        yield near("numbers at random", *rng.standard_normal((3, n, a)))
+    yield near("integer arrays", *rng.integers(-3, 4, (3, 4, 2)))
+    yield near("a spread of its own for each row", zero.repeat(4, 0), np.arange(-2.0, 2.0)[:, None], one.repeat(4, 0))
+    for far in (6.0, 50.0, -1e4, 1e9):
+        yield near("improbable actions", np.zeros((2, 2)), np.zeros((2, 2)), np.array([[far, 1.0], [0.5, -far]]))
+    for log_std in (-25.0, -12.0, -3.0, 3.0, 12.0, 25.0):
+        off = np.array([[0.0], [0.7], [-3.0]]) * np.exp(log_std)
+        yield near("extreme spreads", np.zeros((3, 1)), np.full((3, 1), log_std), off)
+    yield near("large means", *(1e6 + rng.standard_normal((4, 2)), np.zeros((4, 2)), np.full((4, 2), 1e6)))
+    yield near("tiny numbers", *1e-9 * rng.standard_normal((3, 4, 2)))
+    yield near("3,000 actions", *rng.standard_normal((3, 3000, 3)))
+    yield near("an action that is nan", np.zeros((2, 1)), np.zeros((2, 1)), np.array([[np.nan], [1.0]]))
 
 
-def by_hand(got: Any, want: Any, symptom: str, tolerance: float = 1e-6) -> None:
-    """Compare with a case done by hand, and say what the candidate made of it."""
-    yours = np.array2string(np.asarray(got), precision=3, suppress_small=True)
-    close(got, want, f"{symptom}. Yours: {yours}", tolerance)
-    assert isinstance(got, np.ndarray), f"the numbers are right, but in a {type(got).__name__}: return a numpy array"
+def near(kind: str, *arguments: Any) -> Case:
+    """Return a case in which each entry counts by its own size."""
+    return case(kind, *arguments, each=True, atol=1e-9)
 
 
-def _density_by_hand(candidate: Candidate) -> None:
-    zero, half = np.zeros((1, 1)), 0.5 * np.log(2 * np.pi)
-    at_the_mean = "At the mean of N(0, 1) the density is 1 / sqrt(2 pi), its logarithm [-0.919]"
-    by_hand(candidate(zero, zero, zero), [-half], at_the_mean, 1e-8)
-    two = np.full((1, 1), np.log(2.0))
-    by_hand(
-        candidate(np.ones((1, 1)), two, np.full((1, 1), 5.0)),
-        [-2.0 - np.log(2.0) - half],
-        "Mean 1, standard deviation 2, action 5 (two standard deviations off): -2 - log 2 - 0.919 = [-3.612]",
-        1e-8,
-    )
-    grid = np.linspace(-9.0, 11.0, 4001)[:, None]
-    values = np.asarray(candidate(np.ones_like(grid), np.full_like(grid, 0.3), grid), dtype=float)
-    assert values.shape == (4001,), f"4001 actions gave shape {values.shape}, not one number for each"
-    area = float(np.exp(values).sum() * 0.005)
-    assert abs(area - 1) < 1e-6, f"exp of it should integrate to 1 over all actions, not to {area:.4f}"
+def log_pi(policy: Policy, theta: Array, observation: Array, action: Any) -> Any:
+    """Return log pi(a|s) of one step."""
+    return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0]
+
+
+def without_log_std(policy: Policy, gradient: Array) -> Array:
+    """Return a gradient as if log_std were not part of theta."""
+    kept = np.arange(len(gradient)) < len(gradient) - policy.action_size * isinstance(policy, GaussianPolicy)
+    return np.asarray(gradient * kept)
+
+
+def log_of_floored(policy: Policy, theta: Array, observation: Array, action: Any) -> Any:
+    """Return the slope of log(pi + 1e-8)."""
+    return grad(lambda t: anp.log(anp.exp(log_pi(policy, t, observation, action)) + 1e-8))(theta)
 
 
 @exercise(
     "score",
     "minitrpo.policy_gradient:score",
-    "Write a function of theta alone that returns one number, log pi(a|s); autograd's `grad` turns it into the slope.",
-    "policy.distribution wants a table of observations (N, D) and policy.log_prob a table of actions: here N = 1.",
-    "observation[None] has shape (1, D), np.array([action]) one row; take entry [0] of what log_prob returns.",
+    hints=(
+        "Write a function of theta alone that returns one number, log pi(a|s); autograd's `grad` turns it into the "
+        "slope.",
+        "policy.distribution wants a table of observations (N, D) and policy.log_prob a table of actions: here N = 1.",
+        "observation[None] has shape (1, D), np.array([action]) one row; take entry [0] of what log_prob returns.",
+    ),
+    mistakes={
+        "That is the slope of the probability, not of its logarithm.": lambda p, t, s, a: (
+            right_score(p, t, s, a) * np.exp(log_pi(p, t, s, a))
+        ),
+        "It goes downhill: the slope has the wrong sign.": lambda p, t, s, a: -right_score(p, t, s, a),
+        "That is the score of the most probable action, not of the one that was taken.": lambda p, t, s, a: right_score(
+            p, t, s, p.mode(p.distribution(t, s[None]))[0]
+        ),
+        "The last entries of theta, log std, are left out.": lambda p, t, s, a: without_log_std(
+            p, right_score(p, t, s, a)
+        ),
+        "That is the slope in the observation: theta is what learns.": lambda p, t, s, a: grad(
+            lambda o: log_pi(p, t, o, a)
+        )(s),
+        "It has length 1: scores have a length of their own.": lambda p, t, s, a: (
+            right_score(p, t, s, a) / np.linalg.norm(right_score(p, t, s, a))
+        ),
+        "Something small is added under the logarithm: it hides improbable actions.": log_of_floored,
+    },
 )
-def score(candidate: Candidate) -> None:
-    """Check grad log pi(a|s): by hand, against finite differences, and that its mean over actions is 0."""
-    line = GaussianPolicy(1, 1, ())
-    by_hand(
-        candidate(line, np.array([0.5, 0.0, np.log(2.0)]), np.array([2.0]), np.array([5.0])),
-        [2.0, 1.0, 3.0],
-        "For mean = w s + b with w = 0.5, b = 0, s = 2, standard deviation 2 and action 5, the slopes of log pi are "
-        "2 (for w), 1 (for b) and 3 (for log std)",
-    )
-    coin = CategoricalPolicy(1, 2, ())
-    by_hand(
-        candidate(coin, np.zeros(4), np.array([3.0]), np.int64(1)),
-        [-1.5, 1.5, -0.5, 0.5],
-        "For a fair coin as policy (all of theta 0), s = 3 and action 1 the slopes are -1.5, 1.5 (weights), "
-        "-0.5, 0.5 (biases): the other action has its part in it",
-    )
-    rng = np.random.default_rng(1)
-    for policy in (GaussianPolicy(3, 2, (4,)), GaussianPolicy(2, 1, ()), CategoricalPolicy(3, 4, (5,)), coin):
-        theta, observations, actions = _steps(policy, rng, 4)
-        for s, a in zip(observations, actions, strict=True):
-            want = _scores(policy, theta, s[None], np.array([a]))[0]
-            symptom = f"It is not the slope of log pi(a|s) found by finite differences, for a {type(policy).__name__}"
-            close(candidate(policy, theta, s, a), want, symptom, 1e-6)
-    _mean_score_is_zero(candidate)
+def score_cases() -> Iterator[Case]:
+    """Yield slopes by hand, of both kinds of policies, of improbable actions, and where all of them are 0."""
+    line, coin = GaussianPolicy(1, 1, ()), CategoricalPolicy(1, 2, ())
+    at, fair = np.array([0.5, 0.0, np.log(2.0)]), np.zeros(4)
+    yield slope("mean w s + b", line, at, np.array([2.0]), np.array([5.0]))
+    yield slope("a fair coin", coin, fair, np.array([3.0]), np.int64(1))
+    yield slope("the other side of the coin", coin, fair, np.array([3.0]), np.int64(0))
+    yield slope("an action that is a Python integer", coin, np.array([0.1, -0.3, 0.2, 0.5]), np.array([3.0]), 1)
+    yield slope("integer observations", line, at, np.array([2]), np.array([1.0]))
+    for seed, policy in enumerate(POLICIES):
+        theta, states, actions = steps(policy, seed, 3)
+        for s, a in zip(states, actions, strict=True):
+            yield slope("states and actions at random", policy, theta, s, a)
+    for away in (8.0, -50.0, 300.0):
+        yield slope("improbable actions", line, at, np.array([2.0]), np.array([1.0 + away]))
+    for column in range(3):
+        biases = np.where(np.arange(3) == column, 30.0, 0.0)
+        for action in range(3):
+            sure = np.concatenate([0.1 * np.arange(6.0), biases])
+            yield slope("a policy that is almost certain", CategoricalPolicy(2, 3, ()), sure, np.ones(2), action)
+    for log_std in (-4.0, 4.0):
+        wide = np.array([0.5, 0.0, log_std])
+        yield slope("extreme spreads", line, wide, np.array([2.0]), np.array([1.0 + np.exp(log_std)]))
+    yield slope("large observations", coin, np.array([0.01, -0.02, 0.0, 0.1]), np.array([50.0]), 0)
+    only = CategoricalPolicy(2, 1, (3,))
+    yield slope("a single action, which is certain", only, steps(only, 9, 1)[0], np.ones(2), 0)
 
 
-def _mean_score_is_zero(candidate: Candidate) -> None:
-    rng = np.random.default_rng(2)
-    policy = CategoricalPolicy(2, 3, (4,))
-    theta, observations, _ = _steps(policy, rng, 1)
-    p = np.exp(policy.log_prob(np.repeat(policy.distribution(theta, observations), 3, axis=0), np.arange(3)))
-    mean = sum(p[a] * np.asarray(candidate(policy, theta, observations[0], np.int64(a))) for a in range(3))
-    assert np.abs(mean).max() < 1e-7, "weighted by their probabilities, the scores of all actions should add up to 0"
+def slope(kind: str, *arguments: Any) -> Case:
+    """Return a case that finite differences pass, too."""
+    return case(kind, *arguments, rtol=1e-6, atol=1e-7)
 
 
-@exercise(
-    "discounted_sums",
-    "minitrpo.returns:discounted_sums",
-    "Work backwards: y_t needs y_{t+1}.",
-    "At a step where `last` is true there is no y_{t+1} of the same episode: y_t = x_t.",
+POLICIES: tuple[Policy, ...] = (
+    GaussianPolicy(3, 2, (4,)),
+    GaussianPolicy(2, 1, ()),
+    CategoricalPolicy(3, 4, (5,)),
+    CategoricalPolicy(4, 2, (16,)),
+    GaussianPolicy(2, 3, (6, 5)),
 )
-def discounted_sums(candidate: Candidate) -> None:
-    """Check y_t = x_t + discount * y_{t+1} against a double loop, over borders of episodes."""
-    x, last = np.array([1.0, 2.0, 4.0]), np.array([False, False, True])
-    by_hand(candidate(x, 0.5, last), [3.0, 4.0, 4.0], "For x = (1, 2, 4) and discount 0.5, y = (3, 4, 4)")
-    two = np.array([False, True, True])
-    by_hand(
-        candidate(x, 0.5, two),
-        [2.0, 2.0, 4.0],
-        "For x = (1, 2 | 4), discount 0.5, y = (2, 2 | 4): the second episode is none of the first one's business",
-    )
-    rng = np.random.default_rng(0)
-    for lengths, discount in (
-        ((1,), 0.9),
-        ((4, 1, 7), 0.99),
-        ((2, 2, 30), 0.5),
-        ((5, 5), 1.0),
-        ((3, 4), 0.0),
-        ((1, 1, 1), 0.7),
-    ):
-        x = rng.standard_normal(sum(lengths))
-        x[rng.random(len(x)) < 0.2] = 0.0  # a reward of 0 is no border
-        last = np.zeros(len(x), bool)
-        last[np.cumsum(lengths) - 1] = True
-        symptom = f"With episodes of {lengths} steps and discount {discount}: does anything leak over a border?"
-        if len(lengths) == 1 or discount in (0.0, 1.0):
-            symptom = f"With episodes of {lengths} steps and discount {discount} it is not the discounted sum"
-        close(candidate(x, discount, last), slowly(x, discount, last), symptom)
 
 
-def slowly(x: Array, discount: float, last: Array) -> Array:
-    """Return the sums by their definition."""
-    y = np.zeros(len(x))
-    for t in range(len(x)):
-        for k in range(t, len(x)):
-            y[t] += discount ** (k - t) * x[k]
-            if last[k]:
-                break
-    return y
-
-
-@exercise(
-    "policy_gradient",
-    "minitrpo.policy_gradient:policy_gradient",
-    "The mean of scores times advantages is the gradient of one number: of the mean of log pi(a|s) * A.",
-    "Write that number as a function of theta, with policy.distribution and policy.log_prob, for all N steps at once; "
-    "then `grad`.",
-    "log_prob and advantages both have shape (N,); multiply them step by step, take np.mean, give it to grad.",
-)
-def policy_gradient(candidate: Candidate) -> None:
-    """Check mean_t A_t grad log pi(a_t|s_t): by hand, and against finite differences."""
-    line, theta = GaussianPolicy(1, 1, ()), np.array([0.5, 0.0, np.log(2.0)])
-    states, actions = np.array([[2.0], [0.0]]), np.array([[5.0], [-2.0]])
-    one = candidate(line, theta, states[:1], actions[:1], np.array([10.0]))
-    by_hand(one, [20.0, 10.0, 30.0], "One step with the score (2, 1, 3) and advantage 10 gives (20, 10, 30)")
-    by_hand(
-        candidate(line, theta, states, actions, np.array([1.0, -2.0])),
-        [1.0, 1.0, 1.5],
-        "Two steps with the scores (2, 1, 3), (0, -0.5, 0) and advantages 1, -2: the mean of (2, 1, 3) and (0, 1, 0) "
-        "is (1, 1, 1.5)",
-    )
-    rng = np.random.default_rng(3)
-    cases: tuple[tuple[Policy, int], ...] = (
-        (GaussianPolicy(3, 2, (4,)), 7),
-        (GaussianPolicy(2, 3, ()), 3),
-        (CategoricalPolicy(2, 3, (4,)), 5),
-        (CategoricalPolicy(1, 2, ()), 1),
-    )
-    for policy, n in cases:
-        theta, states, actions = _steps(policy, rng, n)
-        psi = _scores(policy, theta, states, actions)
-        _weightings(candidate, policy, theta, states, actions, psi, rng.standard_normal(n))
-
-
-def _weightings(
-    candidate: Candidate, policy: Policy, theta: Array, states: Array, actions: Array, psi: Array, a: Array
-) -> None:
-    """Compare with the mean of scores `psi` (N, P), for several advantages on the same steps."""
-    kind, n = type(policy).__name__, len(a)
-    symptoms = {
-        f"It is not the mean of score times advantage over {n} steps of a {kind}": a,
-        "With large positive advantages (all actions went well) it is not the mean of score times advantage": a + 100.0,
-        "With advantages whose mean is 0 it is not the mean of score times advantage: "
-        "is each step's score multiplied by its own advantage?": a - a.mean(),
-        "With equal advantages it is not their value times the mean score": np.full(n, -3.0),
-        "Where only the first step has an advantage, the others must add nothing": np.where(np.arange(n) == 0, 2.0, 0),
-    }
-    for symptom, advantages in symptoms.items():
-        got = candidate(policy, theta, states, actions, advantages)
-        close(got, advantages @ psi / n, symptom, 1e-6)
-    nothing = candidate(policy, theta, states, actions, np.zeros(n))
-    close(nothing, np.zeros(len(theta)), "With advantages of 0 there is nothing to learn: the gradient should be 0")
-
-
-def _steps(policy: Policy, rng: np.random.Generator, n: int) -> tuple[Array, Array, Array]:
-    """Return theta, states (n, D) and actions that the policy drew in them."""
+def steps(policy: Policy, seed: int, n: int) -> tuple[Array, Array, Array]:
+    """Return theta away from its start, states (n, D) and actions that the policy drew in them."""
+    rng = np.random.default_rng(seed)
     theta = policy.initialise(rng)
     theta = theta + 0.5 * rng.standard_normal(len(theta))
     states = rng.standard_normal((n, policy.observation_size))
     return theta, states, policy.sample(policy.distribution(theta, states), policy.draw_noise(rng, n))
 
 
-def _scores(policy: Policy, theta: Array, states: Array, actions: Array, h: float = 1e-5) -> Array:
-    """Return the slopes (N, P) of log pi(a|s) by central differences."""
+def walk(start: Any) -> Candidate:
+    """Return sums that go from step to step backwards: total = start(x_t, discount, total, last_t, last_{t+1})."""
 
-    def log_prob(theta: Array) -> Array:
-        return policy.log_prob(policy.distribution(theta, states), actions)
+    def sums(x: Array, discount: float, last: Array) -> Array:
+        y, total = np.zeros(len(x)), 0.0
+        for t in reversed(range(len(x))):
+            total = start(x[t], discount, total, last[t], t + 1 < len(x) and last[t + 1])
+            y[t] = total
+        return y
 
-    return np.stack([(log_prob(theta + h * e) - log_prob(theta - h * e)) / (2 * h) for e in np.eye(len(theta))], axis=1)
+    return sums
+
+
+def episode_by_episode(of_one: Any) -> Candidate:
+    """Return sums that are computed for each episode on its own: of_one(x, discounts of its steps)."""
+
+    def sums(x: Array, discount: float, last: Array) -> Array:
+        parts = np.split(x.astype(float), np.flatnonzero(last)[:-1] + 1)
+        return np.concatenate([of_one(part, float(discount) ** np.arange(len(part))) for part in parts])
+
+    return sums
+
+
+@exercise(
+    "discounted_sums",
+    "minitrpo.returns:discounted_sums",
+    hints=(
+        "Work backwards: y_t needs y_{t+1}.",
+        "At a step where `last` is true there is no y_{t+1} of the same episode: y_t = x_t.",
+    ),
+    mistakes={
+        "A border leaks: after a `last` step nothing of the next episode may count.": walk(
+            lambda x, d, total, last, later: x + d * total
+        ),
+        "The sum is reset to 0 at a last step: that step's own reward is lost.": walk(
+            lambda x, d, total, last, later: 0.0 if last else x + d * total
+        ),
+        "It starts afresh one step too early.": walk(lambda x, d, total, last, later: x if later else x + d * total),
+        "y_t begins with x_t itself, undiscounted.": walk(
+            lambda x, d, total, last, later: d * (x + (0.0 if last else total))
+        ),
+        "That is the undiscounted sum.": lambda x, d, last: right_sums(x, 1.0, last),
+        "That is the whole episode's return at every step.": episode_by_episode(
+            lambda x, powers: np.full(len(x), np.sum(x * powers))
+        ),
+        "It discounts by the time since the episode began, not since step t.": episode_by_episode(
+            lambda x, powers: np.cumsum((x * powers)[::-1])[::-1]
+        ),
+        "It adds up the past. y_t is what comes from t on.": lambda x, d, last: right_sums(
+            x[::-1], d, np.append(last[:-1][::-1], True)
+        )[::-1],
+        "The weights of a mean, (1 - discount) x_t, are not wanted here.": walk(
+            lambda x, d, total, last, later: x if last else (1 - d) * x + d * total
+        ),
+        "A reward of 0 is no end of an episode.": walk(
+            lambda x, d, total, last, later: x if last or x == 0 else x + d * total
+        ),
+        "The sums are cut to whole numbers: an array made like integer rewards cannot hold them.": lambda x, d, last: (
+            right_sums(x, d, last).astype(int)
+        ),
+        "Their mean is taken off, which nobody asked for.": lambda x, d, last: (
+            right_sums(x, d, last) - right_sums(x, d, last).mean()
+        ),
+    },
+)
+def discounted_sums_cases() -> Iterator[Case]:
+    """Yield episodes by hand and at random, short and long, whole numbers, zeros, every size of number."""
+    x = np.array([1.0, 2.0, 4.0])
+    yield case("one episode", x, 0.5, mask(3))
+    yield case("two episodes", x, 0.5, mask(2, 1))
+    yield case("a single step", x[:1], 0.9, mask(1))
+    yield case("integer rewards", np.array([1, 2, 4, 3]), 0.5, mask(3, 1))
+    yield case("a reward of 0 inside", np.array([1.0, 0.0, 4.0, 0.0, 2.0]), 0.5, mask(3, 2))
+    yield case("episodes of one step", x, 0.7, mask(1, 1, 1))
+    rng = np.random.default_rng(0)
+    for lengths in ((4, 1, 7), (2, 2, 30), (5, 5), (3, 4), (1, 6)):
+        for discount in (0.0, 0.3, 0.99, 1.0, 0, 1):
+            rewards = rng.standard_normal(sum(lengths)) - 0.5
+            yield case("rewards of both signs", rewards, discount, mask(*lengths))
+    for discount in (0.5, 0.9, 0.99, 0.9999):
+        yield case("an episode of 3,000 steps", rng.standard_normal(3000), discount, mask(3000))
+    yield case("3,000 integer rewards", np.ones(3000, int), 0.99, mask(200, 1, 999, 1800))
+    positive = rng.random(40) + 0.1
+    for scale in (1e-9, 1e9):
+        yield case("very small and very large rewards", scale * positive, 0.9, mask(7, 33), each=True)
+    uneven = np.concatenate([1e-9 * positive[:20], 1e9 * positive[20:]])
+    yield case("a tiny episode before a huge one", uneven, 0.9, mask(20, 20), each=True)
+    yield case("a tiny episode after a huge one", uneven[::-1].copy(), 0.9, mask(20, 20), each=True)
+    yield case("a reward that is nan", np.array([1.0, 2.0, np.nan]), 0.5, mask(3))
+
+
+def mask(*lengths: int) -> Array:
+    """Return the mask of last steps of episodes of these lengths."""
+    last = np.zeros(sum(lengths), bool)
+    last[np.cumsum(lengths) - 1] = True
+    return last
+
+
+def weigh(weights: Any) -> Candidate:
+    """Return a policy gradient whose advantages were changed first."""
+    return lambda p, t, s, a, advantages: right_gradient(p, t, s, a, weights(advantages))
+
+
+def every_step_with_every_advantage(p: Policy, t: Array, s: Array, a: Array, advantages: Array) -> Array:
+    """Return what a column of advantages gives."""
+    return right_gradient(p, t, s, a, np.full(len(advantages), advantages.mean()))
+
+
+@exercise(
+    "policy_gradient",
+    "minitrpo.policy_gradient:policy_gradient",
+    hints=(
+        "The mean of scores times advantages is the gradient of one number: of the mean of log pi(a|s) * A.",
+        "Write that number as a function of theta, with policy.distribution and policy.log_prob, for all N steps at "
+        "once; then `grad`.",
+        "log_prob and advantages both have shape (N,); multiply them step by step, take np.mean, give it to grad.",
+    ),
+    mistakes={
+        "That is the sum over the steps; the mean is wanted.": weigh(lambda a: a * len(a)),
+        "It goes downhill: a loss has the opposite sign.": weigh(lambda a: -a),
+        "Each step's score belongs with its own advantage; here every score meets every advantage.": (
+            every_step_with_every_advantage
+        ),
+        "The advantages play no part in it.": weigh(np.ones_like),
+        "The advantages are standardised on the way: take them as they come.": weigh(
+            lambda a: (a - a.mean()) / (a.std() + 1e-8)
+        ),
+        "The mean of the advantages is taken off on the way: take them as they come.": weigh(lambda a: a - a.mean()),
+        "Only the successes count: negative advantages push, too.": weigh(lambda a: np.maximum(a, 0)),
+        "The advantages lost their sign.": weigh(np.abs),
+        "Only the signs of the advantages count.": weigh(np.sign),
+        "It divides by N - 1 instead of N.": weigh(lambda a: a * len(a) / max(len(a) - 1, 1)),
+        "The advantages are in reverse order.": weigh(lambda a: a[::-1]),
+        "The last step is lost.": weigh(lambda a: a * (np.arange(len(a)) < len(a) - 1)),
+        "It divides by the sum of the advantages.": weigh(lambda a: a * len(a) / np.abs(a.sum())),
+        "Large advantages are clipped.": weigh(lambda a: np.clip(a, -10, 10)),
+        "The last entries of theta, log std, are left out.": lambda p, t, s, a, advantages: without_log_std(
+            p, right_gradient(p, t, s, a, advantages)
+        ),
+        "Those are the most probable actions' scores, not those of the actions taken.": lambda p, t, s, a, advantages: (
+            right_gradient(p, t, s, p.mode(p.distribution(t, s)), advantages)
+        ),
+        "That is the slope of the probability: take its logarithm.": lambda p, t, s, a, advantages: right_gradient(
+            p, t, s, a, advantages * np.exp(p.log_prob(p.distribution(t, s), a))
+        ),
+    },
+)
+def policy_gradient_cases() -> Iterator[Case]:
+    """Yield gradients by hand, and many weightings of the same steps."""
+    line, at = GaussianPolicy(1, 1, ()), np.array([0.5, 0.0, np.log(2.0)])
+    states, actions = np.array([[2.0], [0.0]]), np.array([[5.0], [-2.0]])
+    yield slope("one step with score (2, 1, 3)", line, at, states[:1], actions[:1], np.array([10.0]))
+    two = "two steps with scores (2, 1, 3) and (0, -0.5, 0)"
+    yield slope(two, line, at, states, actions, np.array([1.0, -2.0]))
+    yield slope("integer advantages", line, at, states, actions, np.array([3, -2]))
+    yield slope("integer observations", line, at, np.array([[2], [1]]), actions, np.array([1.0, 0.5]))
+    rng = np.random.default_rng(3)
+    for seed, policy in enumerate(POLICIES):
+        n = (7, 3, 5, 1, 12)[seed]
+        at, states, actions = steps(policy, seed, n)
+        a = rng.standard_normal(n)
+        for kind, advantages in (
+            ("advantages of both signs", a),
+            ("large positive advantages", a + 100.0),
+            ("advantages with mean 0", a - a.mean()),
+            ("equal advantages", np.full(n, -3.0)),
+            ("an advantage at the first step only", np.where(np.arange(n) == 0, 2.0, 0.0)),
+            ("an advantage at the last step only", np.where(np.arange(n) == n - 1, 2.0, 0.0)),
+            ("advantages of 0", np.zeros(n)),
+            ("huge advantages", 1e9 * a),
+        ):
+            yield slope(kind, policy, at, states, actions, advantages)
+        yield case("tiny advantages", policy, at, states, actions, 1e-9 * a, rtol=1e-6, atol=1e-15)
+        yield slope("an advantage that is nan", policy, at, states, actions, np.where(np.arange(n) == 0, np.nan, a))
+    sure = np.concatenate([0.1 * np.arange(6.0), [30.0, 0.0, 0.0]])
+    three, surely = CategoricalPolicy(2, 3, ()), np.array([0, 1, 2, 0])
+    yield slope("improbable actions", three, sure, rng.standard_normal((4, 2)), surely, np.array([1.0, -1.0, 2.0, 1.0]))
+    line_at = np.array([0.3, 0.1, -2.0])
+    yield slope("actions far out", line, line_at, states[:2, :1], np.array([[40.0], [-9.0]]), np.array([1.0, 2.0]))
+    policy = POLICIES[3]
+    yield slope("1,300 steps", policy, *steps(policy, 8, 1300), rng.standard_normal(1300) + 1.0)

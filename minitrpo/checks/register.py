@@ -2,17 +2,20 @@
 
 import html
 import importlib
+import inspect
 import os
 import sys
-import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from minitrpo.checks.differential import Candidate, Case, Raised, Wrong, difference, judge, unspoilt
+
+GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
 # One file of checks per lecture, read when a check is first asked for.
 LECTURES = (
@@ -32,10 +35,6 @@ LECTURES = (
     "guided_policy_search",
 )
 
-PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"  # its own folder: that of a clone is called minitrpo, too
-
-Candidate = Callable[..., Any]
-
 
 @dataclass(frozen=True)
 class Exercise:
@@ -44,22 +43,54 @@ class Exercise:
     name: str
     target: str
     hints: tuple[str, ...]
-    examine: Callable[[Candidate], None]  # raises AssertionError with the symptom
+    examine: Callable[[Candidate], str]  # returns what was checked, or raises AssertionError with the symptom
+    mistakes: dict[str, Candidate]
 
 
 _exercises: dict[str, Exercise] = {}
 
 
 def exercise(
+    name: str, target: str, *, hints: tuple[str, ...], mistakes: dict[str, Candidate]
+) -> Callable[[Callable[[], Iterator[Case]]], Callable[[], Iterator[Case]]]:
+    """Register the decorated generator of cases as an exercise; mistakes: {symptom: a function that makes it}."""
+
+    def register(cases: Callable[[], Iterator[Case]]) -> Callable[[], Iterator[Case]]:
+        def examine(candidate: Candidate) -> str:
+            return judge(function_of(target), cases, mistakes, candidate)
+
+        _exercises[name] = Exercise(name, target, hints, examine, mistakes)
+        return cases
+
+    return register
+
+
+def examined(
     name: str, target: str, *hints: str
 ) -> Callable[[Callable[[Candidate], None]], Callable[[Candidate], None]]:
-    """Register the decorated function as the check of an exercise."""
+    """Register the decorated function as the check of an exercise: it raises AssertionError with the symptom."""
 
     def register(examine: Callable[[Candidate], None]) -> Callable[[Candidate], None]:
-        _exercises[name] = Exercise(name, target, hints, examine)
+        def whole(candidate: Candidate) -> str:
+            try:
+                examine(unspoilt(candidate, function_of(target)))
+            except (AssertionError, NotImplementedError):
+                raise
+            except Exception as error:
+                raise AssertionError(f"It raised {Raised(error)}") from error
+            return inspect.getdoc(examine) or ""
+
+        _exercises[name] = Exercise(name, target, hints, whole, {})
         return examine
 
     return register
+
+
+def function_of(target: str) -> Candidate:
+    """Return the package's function of this "module:function"."""
+    module, _, function = target.partition(":")
+    found: Candidate = getattr(importlib.import_module(module), function)
+    return found
 
 
 def names() -> list[str]:
@@ -82,9 +113,7 @@ def find(name: str) -> Exercise:
 
 def target(name: str) -> Candidate:
     """Return the package's own function for an exercise."""
-    module, _, function = find(name).target.partition(":")
-    found: Candidate = getattr(importlib.import_module(module), function)
-    return found
+    return function_of(find(name).target)
 
 
 def check(name: str, candidate: Candidate) -> None:
@@ -94,11 +123,26 @@ def check(name: str, candidate: Candidate) -> None:
     that is open in Jupyter both are shown instead, because an error there would keep "Run All" from going on.
     """
     try:
-        examine(name, candidate)
+        checked = examine(name, candidate)
     except (AssertionError, NotImplementedError) as error:
-        if not in_jupyter():
-            raise type(error)(str(error)) from None  # without the frames of the check, which are not the student's
-        show(name, error)
+        wrong = isinstance(error, AssertionError)
+        if not in_jupyter():  # without the frames of the check, which are not the student's
+            raise (AssertionError if wrong else NotImplementedError)(str(error)) from None
+        box(name, "not right yet" if wrong else "not attempted yet", str(error), ORANGE if wrong else GREY)
+        return
+    setattr(mine, name, candidate)
+    if in_jupyter():
+        box(name, "right", f"From here on the notebook uses your function. Checked: {checked}.", GREEN)
+    else:
+        print(f"{name}: right. From here on the notebook uses your function. Checked: {checked}.")
+
+
+def examine(name: str, candidate: Candidate) -> str:
+    """Return what was checked, in words, if the candidate is right; raise as `check` does, wherever it runs."""
+    found = find(name)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return found.examine(candidate)
 
 
 def in_jupyter() -> bool:
@@ -106,37 +150,13 @@ def in_jupyter() -> bool:
     return "JPY_SESSION_NAME" in os.environ and "ipykernel" in sys.modules
 
 
-def show(name: str, error: Exception) -> None:
-    """Display a failed check as a coloured box."""
+def box(name: str, title: str, text: str, color: str) -> None:
+    """Display the outcome of a check: the page's own colours inside a coloured border, for light and dark themes."""
     from IPython.display import HTML, display
 
-    wrong = isinstance(error, AssertionError)
-    title, color = ("not right yet", "#D55E00") if wrong else ("not attempted yet", "#8C8C8C")
-    box = f"border-left: 6px solid {color}; padding: 0.4em 0.8em; margin: 0.2em 0"
-    display(HTML(f"<div style='{box}'><b>{name}: {title}.</b> {html.escape(str(error))}</div>"))
-
-
-def examine(name: str, candidate: Candidate) -> None:
-    """Do what `check` does, and raise wherever it runs."""
-    found = find(name)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            found.examine(careful(candidate))
-    except (AssertionError, NotImplementedError):
-        raise
-    except Exception as error:
-        text = f"{name}: it raised {type(error).__name__}: {error}{students_line(error)}"
-        raise AssertionError(text) from error
-    setattr(mine, name, candidate)
-    print(f"{name}: right. From here on the notebook uses your function.")
-
-
-def students_line(error: Exception) -> str:
-    """Return which line of the student's own code an error came from."""
-    ours = (PACKAGE, "site-packages", "dist-packages")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not any(part in f.filename for part in ours)]
-    return f" (at your line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    style = f"border: 1px solid {color}; border-left: 8px solid {color}; color: inherit; background: none"
+    style += "; padding: 0.4em 0.8em; margin: 0.2em 0"
+    display(HTML(f"<div style='{style}'><b>{name}: {title}.</b> {html.escape(text)}</div>"))
 
 
 def hint(name: str, number: int = 1) -> None:
@@ -149,15 +169,16 @@ def hint(name: str, number: int = 1) -> None:
 
 
 def hunt(name: str, suspect: Candidate) -> bool:
-    """Print what is wrong with a suspect, or that the bug is gone, without raising; return whether it is right."""
-    before = getattr(mine, name)
+    """Print where a suspect goes wrong (not why), or that the bug is gone, without raising; return whether it is."""
     try:
-        examine(name, suspect)
+        checked = examine(name, suspect)
     except (AssertionError, NotImplementedError) as error:
-        print(f"the bug is still there. {error}")
+        print(f"the bug is still there. {error.what if isinstance(error, Wrong) else error}")
         return False
-    finally:
-        setattr(mine, name, before)
+    if in_jupyter():
+        box(name, "the bug is gone", f"Checked: {checked}.", GREEN)
+    else:
+        print(f"the bug is gone. Checked: {checked}.")
     return True
 
 
@@ -173,31 +194,8 @@ class Mine(SimpleNamespace):
 mine = Mine()
 
 
-def careful(candidate: Candidate) -> Candidate:
-    """Return the candidate wrapped so that it fails when it changes an array that it was given."""
-
-    def wrapped(*arguments: Any, **named: Any) -> Any:
-        given = [a for a in (*arguments, *named.values()) if isinstance(a, np.ndarray)]
-        before = [a.copy() for a in given]
-        result = candidate(*arguments, **named)
-        for old, new in zip(before, given, strict=True):
-            same = np.array_equal(old, new, equal_nan=old.dtype.kind == "f")
-            assert same, f"it changed an array that it was given, of shape {old.shape}: work on a copy"
-        return result
-
-    return wrapped
-
-
 def close(actual: Any, expected: Any, symptom: str, tolerance: float = 1e-8) -> None:
-    """Assert that two numbers or arrays have one shape, are finite and agree to a relative tolerance."""
-    assert actual is not None, "it returned None: is there a return statement?"
-    try:
-        got = np.asarray(actual, dtype=float)
-    except (TypeError, ValueError):
-        raise AssertionError(f"it returned {type(actual).__name__}, not numbers") from None
-    want = np.asarray(expected, dtype=float)
-    assert got.shape == want.shape, f"it returned shape {got.shape}, not {want.shape}. {symptom}"
-    assert np.all(np.isfinite(got)), f"it returned numbers that are not finite. {symptom}"
-    scale = max(float(np.max(np.abs(want), initial=0.0)), 1e-12)
-    error = float(np.max(np.abs(got - want), initial=0.0)) / scale
-    assert error <= tolerance, f"{symptom} (off by {error:.1e} of the largest entry)"
+    """Assert that two numbers or arrays agree to a relative tolerance."""
+    got = np.asarray(actual) if isinstance(actual, list | tuple) else actual
+    found = difference(np.asarray(expected, dtype=float), got, Case("", rtol=tolerance, atol=1e-12 * tolerance))
+    assert not found, f"{symptom}: {found}"

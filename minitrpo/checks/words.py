@@ -1,0 +1,72 @@
+"""Inputs and results of a check in a few words."""
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+
+
+def short(value: Any) -> str:
+    """Return an input in a few words."""
+    if isinstance(value, np.ndarray):
+        return array_words(value)
+    if isinstance(value, GaussianPolicy | CategoricalPolicy):
+        return f"{type(value).__name__}({value.observation_size}, {value.action_size}, {value.hidden})"
+    if isinstance(value, bool | int | float | np.number | np.bool_):
+        return number(value)
+    if isinstance(value, list | tuple):
+        brackets = "()" if isinstance(value, tuple) else "[]"
+        inside = ", ".join(short(x) for x in value[:8])
+        more = f", ... ({len(value):,} entries)" if len(value) > 8 else ""
+        return f"{brackets[0]}{inside}{more}{brackets[1]}"
+    if isinstance(value, FunctionType):
+        return "a function"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def value_words(value: Any) -> str:
+    """Return a result in a few words, with its type where that may be what is wrong."""
+    if isinstance(value, list):
+        return f"the list {short(value)}"
+    if isinstance(value, str):
+        return repr(value)
+    return short(value)
+
+
+def number(value: Any, digits: int = 6) -> str:
+    """Return a number with so many digits; whole ones as they are."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    return f"{value}" if isinstance(value, int | np.integer) else f"{float(value):.{digits}g}"
+
+
+def array_words(value: Any) -> str:
+    """Return a short array in full, of a long one its shape and beginning; of a mask, where it is true."""
+    if value.dtype.kind == "b" and value.ndim == 1 and value.size:
+        places = np.flatnonzero(value)
+        shown = ", ".join(map(str, places[:6])) + (", ..." if len(places) > 6 else "")
+        return f"true at [{shown}] of {len(value):,}"
+    if value.dtype.kind not in "iufb":
+        return f"an array of {value.dtype}"
+    if value.ndim == 0:
+        return number(value[()])
+    if value.size <= 8:
+        return str(np.array2string(value, separator=", ", formatter={"all": number})).replace("\n", "")
+    begin = ", ".join(number(x, 4) for x in value.ravel()[:3])
+    shape = f"{len(value):,} numbers" if value.ndim == 1 else f"shape {value.shape}"
+    return f"[{begin}, ...], {shape}"
+
+
+def number_words(right: Any, given: Any, off: Any) -> str:
+    """Return "expected ..., got ..." for arrays of one shape, with enough digits to see the difference."""
+    where = tuple(np.argwhere(off)[0])
+    a, b = right[where], given[where]
+    digits = next((d for d in (6, 9, 12, 17) if number(a, d) != number(b, d)), 17)
+    if right.size <= 8 and digits == 6:
+        return f"expected {array_words(right)}, got {array_words(given)}"
+    place = f"entry {[int(i) for i in where]}: " if right.ndim else ""
+    many = f" ({int(off.sum()):,} of {right.size:,} entries are wrong)" if right.ndim else ""
+    return f"{place}expected {number(a, digits)}, got {number(b, digits)}{many}"
