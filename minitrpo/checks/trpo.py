@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.checks.differential import Candidate, Case, case, megabytes, need, tried
 from minitrpo.checks.edits import edits
 from minitrpo.checks.policy_gradient import mask, steps
 from minitrpo.checks.register import exercise
@@ -317,6 +317,7 @@ def trpo_step_cases() -> Iterator[Case]:
             ("a max_kl of 0", batch.advantages, 0.0),
         ):
             yield stays(kind, policy, theta, replace(batch, advantages=advantages), max_kl)
+    yield tried("the memory of many parameters", memory, shown="one update of 30 steps")
     yield stays("a search in which no trial passes", *hopeless(), 0.01, 10, 1e-6, 0.5)
 
 
@@ -392,6 +393,15 @@ def defaults(f: Candidate, policy: Policy) -> None:
     off = float(np.linalg.norm(plain - spelt) / np.linalg.norm(spelt - theta))
     text = f"without settings the step is {100 * off:.2g} % off the one with 10 iterations, damping 0.1 and all states"
     need(off < 1e-6, text)
+
+
+def memory(f: Candidate) -> None:
+    """Compare the memory of an update with that of the whole matrix."""
+    policy = GaussianPolicy(20, 2, (48,))
+    theta, batch = sampled(policy, 0, 30)
+    most, whole = megabytes(lambda: update(f, policy, theta, batch, 0.01)), 8e-6 * len(theta) ** 2
+    text = f"with {len(theta):,} parameters one update took {most:.1f} MB, and all of F is {whole:.1f} MB"
+    need(most < whole / 2, f"{text}: the point is never to write F down")
 
 
 def large(policy: Policy, theta: Array, batch: Batch, max_kl: float, named: dict[str, Any]) -> Case:
