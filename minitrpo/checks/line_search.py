@@ -312,11 +312,13 @@ def taken() -> Iterator[Case]:
     yield search("several steps that would do", ray, shown="gain = f for f in (0.4, 0.6) and below 0.2, else -f")
     ray = Ray(lambda f: -((f - 0.4) ** 2) + 0.2, lambda f: 0.01 * f)
     yield search("a later step that gains more", ray, 0.008, shown="gain = 0.2 - (f - 0.4)^2, KL = 0.01 f")
-    ray = Ray(lambda f: f, lambda f: 0.02 * f)
-    for shrink, most in ((0.8, 5), (0.5, 2), (0.9, 20), (0.1, 3)):
-        yield search("other factors and numbers of trials", ray, 0.01, 1.0, shrink, most, shown="gain = f, KL = 0.02 f")
-    yield search("max_trials given by name", ray, max_trials=3, shown="gain = f, KL = 0.02 f")
-    yield search("shrink given by name", ray, shrink=0.6, shown="gain = f, KL = 0.02 f")
+    ray = Ray(lambda f: f, lambda f: 0.023 * f)
+    for shrink, most in ((0.8, 5), (0.5, 3), (0.9, 20), (0.1, 3)):
+        yield search(
+            "other factors and numbers of trials", ray, 0.01, 1.0, shrink, most, shown="gain = f, KL = 0.023 f"
+        )
+    yield search("max_trials given by name", ray, max_trials=3, shown="gain = f, KL = 0.023 f")
+    yield search("shrink given by name", ray, shrink=0.6, shown="gain = f, KL = 0.023 f")
     ray = Ray(lambda f: f, lambda f: 0.1 * f)
     yield search("many trials", ray, 0.01, 1.0, 0.9, 25, shown="gain = f, KL = 0.1 f")
     ray = Ray(lambda f: f, lambda f: 0.02 * f)
