@@ -120,6 +120,7 @@ def in_order_cases() -> Iterator[Case]:
         "fragments that are in order": ([0, 0, 1, 2], [0, 9, 0, 0]),
         "fragments in reverse": ([2, 1, 0, 0], [0, 0, 9, 0]),
         "one episode in fragments": ([5, 5, 5, 5], [200, 0, 1000, 50]),
+        "long episodes": ([4, 3, 3], [0, 2_500, 0]),
         "three that go round": ([1, 2, 0], [0, 0, 0]),
         "numbers of more than 32 bits": ([2**32, 7, 2**33], [0, 2**40, 0]),
         "a single fragment": ([4], [9]),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -259,39 +260,40 @@ BUSY_SLIPS = {
 )
 def busy_fraction_cases() -> Iterator[Case]:
     """Yield unions of intervals by hand, at every border of the window, then at random."""
+    share = partial(case, atol=1e-12)  # where nothing runs, 0 may come out as a rounding error
     two: Spans = [("collect", 0.0, 4.0), ("collect", 6.0, 4.0)]
     mixed: Spans = [("collect", 0.0, 2.0), ("wait", 2.0, 1.0), ("collect", 5.0, 3.0)]
     parts: Spans = [("policy", 1.0, 4.0), ("critic", 5.0, 3.0), ("update", 0.0, 10.0)]
     across: Spans = [("a", 0.0, 4.0), ("b", 2.0, 4.0), ("c", 3.0, 1.0), ("d", 5.5, 2.5)]
     cutting = ((2.0, 6.0), (4.0, 8.0), (1.0, 3.0), (3.0, 7.0), (0.0, 4.0), (0.0, 10.0), (-6.0, 14.0))
     beyond = ((4.0, 6.0), (-9.0, 0.0), (10.0, 20.0), (-9.0, -1.0), (3.75, 6.25), (11.0, 12.0))
-    yield case("a span inside the window", [("collect", 2.0, 1.0)], {"collect"}, 0.0, 4.0)
-    yield case("two spans and another phase", mixed, {"collect"}, 0.0, 10.0)
-    yield case("two names", mixed, ("collect", "wait"), 0.0, 8.0)
-    yield case("a window that does not begin at 0", [("collect", 100.0, 4.0), *two], {"collect"}, 100.0, 110.0)
-    yield from (case("spans that stick out of the window", two, ["collect"], *window) for window in cutting)
-    yield from (case("a window at or beyond the spans' edges", two, {"collect"}, *window) for window in beyond)
-    yield case("a span inside another", parts, {"update", "policy"}, 0.0, 20.0)
-    yield case("a whole with its parts", parts, {"update", "policy", "critic"}, 0.0, 10.0)
-    yield case("spans that overlap in part", across, set("abcd"), 0.0, 10.0)
-    yield case("spans that overlap in part", across[::-1], set("abcd"), 1.0, 7.0)
-    yield case("a span that comes twice", [("a", 1.0, 2.0), ("a", 1.0, 2.0)], {"a"}, 0.0, 4.0)
+    yield share("a span inside the window", [("collect", 2.0, 1.0)], {"collect"}, 0.0, 4.0)
+    yield share("two spans and another phase", mixed, {"collect"}, 0.0, 10.0)
+    yield share("two names", mixed, ("collect", "wait"), 0.0, 8.0)
+    yield share("a window that does not begin at 0", [("collect", 100.0, 4.0), *two], {"collect"}, 100.0, 110.0)
+    yield from (share("spans that stick out of the window", two, ["collect"], *window) for window in cutting)
+    yield from (share("a window at or beyond the spans' edges", two, {"collect"}, *window) for window in beyond)
+    yield share("a span inside another", parts, {"update", "policy"}, 0.0, 20.0)
+    yield share("a whole with its parts", parts, {"update", "policy", "critic"}, 0.0, 10.0)
+    yield share("spans that overlap in part", across, set("abcd"), 0.0, 10.0)
+    yield share("spans that overlap in part", across[::-1], set("abcd"), 1.0, 7.0)
+    yield share("a span that comes twice", [("a", 1.0, 2.0), ("a", 1.0, 2.0)], {"a"}, 0.0, 4.0)
     others: tuple[list[str], ...] = (["collector"], ["coll"], ["collect "], ["Collect"], [""], [])
-    yield from (case("names that are not a phase's", mixed, names, 0.0, 10.0) for names in others)
-    yield case("no spans", [], {"collect"}, 0.0, 10.0)
-    yield case("a span of 0 s", [("a", 1.0, 0.0), ("a", 3.0, 0.0), ("a", 0.0, 2.0)], {"a"}, 0.0, 4.0)
-    yield case("spans of 0.1 s and 0.2 s", [("a", 0.1, 0.2), ("b", 0.3, 0.1), ("a", 0.6, 0.1)], {"a", "b"}, 0.2, 0.9)
-    yield case("whole numbers", [("a", 1, 2), ("b", 2, 3), ("a", 9, 4)], {"a", "b"}, 0, 10)
+    yield from (share("names that are not a phase's", mixed, names, 0.0, 10.0) for names in others)
+    yield share("no spans", [], {"collect"}, 0.0, 10.0)
+    yield share("a span of 0 s", [("a", 1.0, 0.0), ("a", 3.0, 0.0), ("a", 0.0, 2.0)], {"a"}, 0.0, 4.0)
+    yield share("spans of 0.1 s and 0.2 s", [("a", 0.1, 0.2), ("b", 0.3, 0.1), ("a", 0.6, 0.1)], {"a", "b"}, 0.2, 0.9)
+    yield share("whole numbers", [("a", 1, 2), ("b", 2, 3), ("a", 9, 4)], {"a", "b"}, 0, 10)
     rng = np.random.default_rng(1)
     for count, names in ((3, ["a"]), (5, ["a", "b"]), (9, ["a"]), (20, ["b", "c"]), (300, ["c"])):
         at = rng.random((count, 2)) * (10.0, 20.0 / count)
         spans = [(str(rng.choice(["a", "b", "c", "d"])), *row) for row in at.tolist()]
-        yield case("spans at random", spans, names, *sorted((rng.random(2) * 12 - 1).tolist()))
+        yield share("spans at random", spans, names, *sorted((rng.random(2) * 12 - 1).tolist()))
     trace = spans_on(rng, rng.random(5000).cumsum(), 3)[-1500:]
-    yield case("1,500 spans", trace, {"collect", "policy", "critic"}, 1900.3, 2490.7)
+    yield share("1,500 spans", trace, {"collect", "policy", "critic"}, 1900.3, 2490.7)
     for scale, origin in ((1e-9, 0.0), (1e9, 0.0), (1.0, 1e9)):
         spans = [(name, origin + scale * start, scale * lasts) for name, start, lasts in across]
         window = (origin + 0.5 * scale, origin + 10 * scale)
-        yield case("very short, very long, very late spans", spans, set("abcd"), *window, atol=1e-15 * origin)
+        yield share("very short, very long, very late spans", spans, set("abcd"), *window, atol=1e-12 + 1e-15 * origin)
     shown = f"spans = iter({short(mixed)}), names = {{'collect'}}, begin = 0, end = 10"
-    yield tried("spans from an iterator", lambda f: f(iter(mixed), {"collect"}, 0.0, 10.0), shown=shown)
+    yield tried("spans from an iterator", lambda f: f(iter(mixed), {"collect"}, 0.0, 10.0), atol=1e-12, shown=shown)

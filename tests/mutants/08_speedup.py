@@ -330,10 +330,7 @@ EDITS = {
         "rounded": (f"1 / ({ON_P})", f"np.round(1 / ({ON_P}), 3)"),
         "single_precision": (f"1 / ({ON_P})", f"np.float32(1) / np.float32({ON_P})"),
         "at_most_100": (f"1 / ({ON_P})", f"np.minimum(1 / ({ON_P}), 100.0)"),
-        "a_list": (
-            f"1 / ({ON_P})",
-            f"(1 / ({ON_P})) if np.ndim(ranks) == 0 else [1 / (serial_fraction + (1 - serial_fraction) / p) for p in ranks]",
-        ),
+        "a_list": ("return", "return np.ndim(ranks) and [amdahl(serial_fraction, p) for p in ranks] or"),
         "mean_of_the_ranks": ("/ ranks", "/ np.mean(ranks)"),
         "largest_of_the_ranks": ("/ ranks", "/ np.max(ranks)"),
         "a_flat_array": (f"1 / ({ON_P})", f"1 / ({ON_P}) if np.ndim(ranks) < 2 else np.ravel(1 / ({ON_P}))"),

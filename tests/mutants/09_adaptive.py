@@ -517,12 +517,14 @@ EDITS = {
         "never_closes_in_mode_none": (FULL, f"{FULL} or config.mode == 'none'"),
         "no_decision_without_a_change": (
             "return AdaptiveState(",
-            "if (steps, kl) == (state.steps_per_update, state.max_kl): return replace(state, returns=(), before=recent), None\n    return AdaptiveState(",
+            "if steps == state.steps_per_update: return replace(state, returns=(), before=recent), None\n"
+            "    return AdaptiveState(",
         ),
         "turned_twice": (TURN, "turn(*turn(state.steps_per_update, state.max_kl, better, config), better, config)"),
         "turned_between_windows": (
             "return replace(state, returns=returns), None",
-            "return AdaptiveState(*turn(state.steps_per_update, state.max_kl, True, config), returns, state.before), None",
+            "now = turn(state.steps_per_update, state.max_kl, True, config)\n"
+            "        return AdaptiveState(*now, returns, state.before), None",
         ),
         "decision_at_every_update": (
             "return replace(state, returns=returns), None",
