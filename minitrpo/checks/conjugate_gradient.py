@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from minitrpo.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.checks.edits import edits
 from minitrpo.checks.register import exercise
 from minitrpo.checks.words import short
-from minitrpo.conjugate_gradient import conjugate_gradient as right_solver
 from minitrpo.policies import Array
 
 
@@ -26,10 +26,30 @@ class Product:
         return f"v -> A v with A = {short(self.a)}"
 
 
+# Pieces of the package's source, for the tables of known mistakes.
+END, BETA, RESIDUAL = "x, residual", "(new_squared / squared)", "residual -= alpha * a_direction"
+ENERGY = "0.5 * x @ product(x) - b @ x"
+FIRST = "    squared = residual @ residual", "    squared = np.linalg.norm(residual)"
+LATER = "new_squared = residual @ residual", "new_squared = np.linalg.norm(residual)"
+
+
 def spd(rng: np.random.Generator, n: int, condition: float) -> Array:
     """Return a random symmetric positive definite matrix (n, n) with this condition number."""
     q, _ = np.linalg.qr(rng.standard_normal((n, n)))
     return np.asarray((q * np.geomspace(1.0, condition, n)) @ q.T)
+
+
+ENERGY_SLIPS = {
+    "The half before x'Ax is missing.": ("0.5 * ", ""),
+    "b'x is taken off, not added.": ("- b @ x", "+ b @ x"),
+    "The half belongs to x'Ax alone.": ("- b @ x", "- 0.5 * b @ x"),
+    "That is the gradient, A x - b; the energy is one number.": (f"float({ENERGY})", "product(x) - b"),
+    "That is half the squared residual, another number.": (ENERGY, "0.5 * np.sum((product(x) - b) ** 2)"),
+    "That is x'Ab where x'Ax belongs.": ("product(x)", "product(b)"),
+    "Its sign is turned: the energy is smallest at the solution.": (ENERGY, f"-({ENERGY})"),
+    "b'x is missing.": (" - b @ x", ""),
+    "That is the mean over the entries, not their sum.": ("b @ x)", "b @ x) / len(x)"),
+}
 
 
 @exercise(
@@ -39,21 +59,7 @@ def spd(rng: np.random.Generator, n: int, condition: float) -> Array:
         "A x = b where the gradient of the energy, A x - b, is 0.",
         "Half of x'Ax, less b'x; A is only there as a product.",
     ),
-    mistakes={
-        "The half before x'Ax is missing.": lambda product, b, x: x @ product(x) - b @ x,
-        "b'x is taken off, not added.": lambda product, b, x: 0.5 * x @ product(x) + b @ x,
-        "The half belongs to x'Ax alone.": lambda product, b, x: 0.5 * (x @ product(x) - b @ x),
-        "That is the gradient, A x - b; the energy is one number.": lambda product, b, x: product(x) - b,
-        "That is half the squared residual, smallest at the same x but another number.": lambda product, b, x: (
-            0.5 * np.sum((product(x) - b) ** 2)
-        ),
-        "That is x'Ab where x'Ax belongs.": lambda product, b, x: 0.5 * x @ product(b) - b @ x,
-        "Its sign is turned: the energy is smallest at the solution.": lambda product, b, x: (
-            b @ x - 0.5 * x @ product(x)
-        ),
-        "b'x is missing.": lambda product, b, x: 0.5 * x @ product(x),
-        "That is the mean over the entries, not their sum.": lambda product, b, x: np.mean(x * (0.5 * product(x) - b)),
-    },
+    mistakes=edits("minitrpo.conjugate_gradient:energy", ENERGY_SLIPS),
 )
 def energy_cases() -> Iterator[Case]:
     """Yield energies by hand, at 0, of one number and of many, tiny and huge."""
@@ -74,44 +80,34 @@ def energy_cases() -> Iterator[Case]:
     yield case("an x that is nan", a, np.ones(2), np.array([np.nan, 1.0]))
 
 
-def loop(
-    alpha: Any = lambda squared, d, ad, r: squared / (d @ ad),
-    beta: Any = lambda new, old: new / old,
-    enough: Any = lambda squared, b, tolerance: squared <= tolerance * (b @ b),
-    extra: int = 0,
-    uphill: Any = lambda curvature: curvature > 0,
-) -> Candidate:
-    """Return conjugate gradient with one thing changed."""
-
-    def solver(product: Any, b: Array, iterations: int = 10, tolerance: float = 1e-10) -> tuple[Array, Array]:
-        x, r, d = np.zeros_like(b), b, b
-        for _ in range(iterations + extra):
-            if enough(r @ r, b, tolerance):
-                break
-            ad = product(d)
-            if not uphill(d @ ad):
-                break
-            a = alpha(r @ r, d, ad, r)
-            x, after = x + a * d, r - a * ad
-            r, d = after, after + beta(after @ after, r @ r) * d
-        return x, r
-
-    return solver
-
-
-def ending(results: Any) -> Candidate:
-    """Return the right solver with other results: results(x, residual, b)."""
-    return lambda product, b, *rest, **named: results(*right_solver(product, b, *rest, **named), b)
-
-
-def twice_the_price(product: Any, b: Array, *rest: Any, **named: Any) -> tuple[Array, Array]:
-    """Return the right answer, and ask for the residual b - A x after each step anew."""
-
-    def doubled(v: Array) -> Any:
-        product(v)
-        return product(v)
-
-    return right_solver(doubled, b, *rest, **named)
+CONJUGATE_GRADIENT_SLIPS = {
+    "Two results are wanted, x and the residual.": (END, "x"),
+    "The residual has the wrong sign: it is b - A x.": (END, "x, -residual"),
+    "x and the residual have changed places.": (END, "residual, x"),
+    "The second result is the residual that is left, not b.": (END, "x, b"),
+    "The second result is the residual itself, not its length.": (END, "x, np.linalg.norm(residual)"),
+    "The second result is the residual, not its square.": (END, "x, squared"),
+    "It starts at x = 0, not at b.": ("np.zeros_like(b)", "b.copy()"),
+    "beta is upside down: the new r'r over the old.": (BETA, "squared / new_squared if new_squared > 0 else 0.0"),
+    "That is steepest descent: the old direction has no part in the new one.": (BETA, "0.0"),
+    "The new direction begins with the new residual.": ("direction = residual + ", "direction = "),
+    "beta is the ratio of the squared lengths, r'r.": (BETA, f"np.sqrt({BETA})"),
+    "alpha is r'r / d'Ad, with the residual above.": ("squared / curvature", "direction @ direction / curvature"),
+    "alpha is r'r / d'Ad, with A between the directions.": ("/ curvature", "/ (direction @ direction)"),
+    "r'r is the squared length, not the length.": (*FIRST, *LATER),
+    "The tolerance is relative to |b|^2.": ("tolerance * squared", "tolerance"),
+    "The tolerance is for the squared residual.": ("tolerance * squared", "tolerance**2 * squared"),
+    "It goes on when the residual is small enough.": ("squared <= stop", "False"),
+    "It follows a direction of negative curvature.": ("not curvature > 0.0", "curvature == 0.0"),
+    "By default it does 10 iterations.": ("iterations: int = 10", "iterations: int = 20"),
+    "The residual costs no product of its own: it is known from A d.": (RESIDUAL, "residual = b - product(x)"),
+    "It does one iteration too many.": ("range(iterations)", "range(iterations + 1)"),
+    "It does one iteration too few.": ("range(iterations)", "range(iterations - 1)"),
+    "It never does more iterations than there are equations; with rounding more may help.": (
+        "range(iterations)",
+        "range(min(iterations, len(b)))",
+    ),
+}
 
 
 @exercise(
@@ -122,35 +118,7 @@ def twice_the_price(product: Any, b: Array, *rest: Any, **named: Any) -> tuple[A
         "alpha makes the new residual orthogonal to the direction: alpha = r'r / d'Ad.",
         "The next direction is the new residual plus beta times the old direction, beta = new r'r / old r'r.",
     ),
-    mistakes={
-        "Two results are wanted, x and the residual.": ending(lambda x, residual, b: x),
-        "The residual has the wrong sign: it is b - A x.": ending(lambda x, residual, b: (x, -residual)),
-        "x and the residual have changed places.": ending(lambda x, residual, b: (residual, x)),
-        "The second result is the residual that is left, not b.": ending(lambda x, residual, b: (x, b)),
-        "The second result is the residual itself, not its length.": ending(lambda x, r, b: (x, np.linalg.norm(r))),
-        "The second result is the residual, not its square.": ending(lambda x, residual, b: (x, residual @ residual)),
-        "beta is upside down: the new r'r over the old.": loop(beta=lambda new, old: old / new if new > 0 else 0.0),
-        "That is steepest descent: the old direction has no part in the new one.": loop(beta=lambda new, old: 0.0),
-        "beta is the ratio of the squared lengths, r'r.": loop(beta=lambda new, old: np.sqrt(new / old)),
-        "alpha is r'r / d'Ad, with the residual above.": loop(alpha=lambda s, d, ad, r: (d @ d) / (d @ ad)),
-        "alpha is r'r / d'Ad, with A between the directions.": loop(alpha=lambda s, d, ad, r: s / (d @ d)),
-        "alpha is r'r / d'Ad, with the direction below.": loop(alpha=lambda s, d, ad, r: s / (r @ ad)),
-        "The tolerance is relative to |b|^2.": loop(enough=lambda s, b, tolerance: s <= tolerance),
-        "The tolerance is for the squared residual.": loop(enough=lambda s, b, tolerance: s <= tolerance**2 * (b @ b)),
-        "It goes on when the residual is small enough.": loop(enough=lambda s, b, tolerance: False),
-        "It follows a direction of negative curvature, where the energy has no minimum.": loop(
-            uphill=lambda curvature: curvature != 0
-        ),
-        "By default it does 10 iterations.": lambda p, b, iterations=20, *a, **k: right_solver(
-            p, b, iterations, *a, **k
-        ),
-        "The residual costs no product of its own: it is known from A d.": twice_the_price,
-        "It does one iteration too many.": loop(extra=1),
-        "It does one iteration too few.": loop(extra=-1),
-        "It never does more iterations than there are equations; with rounding more may help.": (
-            lambda p, b, iterations=10, *a, **k: right_solver(p, b, min(iterations, len(b)), *a, **k)
-        ),
-    },
+    mistakes=edits("minitrpo.conjugate_gradient:conjugate_gradient", CONJUGATE_GRADIENT_SLIPS),
 )
 def conjugate_gradient_cases() -> Iterator[Case]:
     """Yield systems by hand and at random, cut short anywhere, stopped by every rule, of any size and scale."""

@@ -1,19 +1,23 @@
 """Checks of lecture 02: distance between policies, and the Fisher matrix as a product."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from autograd.differential_operators import make_ggnvp
 
 from minitrpo.checks.differential import Candidate, Case, case, megabytes, need, tried
+from minitrpo.checks.edits import edits
 from minitrpo.checks.policy_gradient import POLICIES, steps, without_log_std
 from minitrpo.checks.register import exercise
 from minitrpo.checks.words import short
 from minitrpo.natural_gradient import fisher_vector_product as right_product
-from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy, log_softmax
-from minitrpo.policies import categorical_kl as right_categorical
-from minitrpo.policies import gaussian_kl as right_gaussian
+from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
+
+# Pieces of the package's source, for the tables of known mistakes.
+LOGS, DAMPED, FEW = "log_std - old_log_std", "damping * v", "observations"
+SWAP = "old_mean, old_log_std, mean, log_std = mean, log_std, old_mean, old_log_std; apart ="
+MEANS = "0.5 * apart**2 * np.exp(-2 * old_log_std)"
+ALL = f"{LOGS} + 0.5 * square * np.exp(-2 * log_std) - 0.5"
 
 
 def distance(kind: str, *arguments: Any) -> Case:
@@ -21,9 +25,25 @@ def distance(kind: str, *arguments: Any) -> Case:
     return case(kind, *arguments, each=True, atol=1e-12)
 
 
-def joints(m0: Array, s0: Array, m1: Array, s1: Array) -> Any:
-    """Return the KL joint by joint, (N, A), not yet summed."""
-    return s1 - s0 + 0.5 * (np.exp(2 * s0) + (m0 - m1) ** 2) * np.exp(-2 * s1) - 0.5
+GAUSSIAN_KL_SLIPS = {
+    "That is the KL the other way round: the old policy comes first.": ("apart =", SWAP),
+    "One number for each state is wanted: sum over the joints, axis 1.": ("np.sum(", "(", ", axis=1", ""),
+    "That is the mean over the joints; their distances add up.": ("np.sum(", "np.mean("),
+    "It sums over the states: axis 1 is the joints.": ("axis=1", "axis=0"),
+    "It sums over everything: one number for each state is wanted.": (", axis=1", ""),
+    "One number for each state is wanted, not their mean.": ("np.sum(", "np.mean(np.sum(", "axis=1)", "axis=1))"),
+    "It divides by the old variance, not by the new.": ("(2 * old_log", "(2 * log", "(-2 * log", "(-2 * old_log"),
+    "The variance is exp(2 log_std); exp(log_std) is the deviation.": ("(2 *", "(1 *", "(-2 *", "(-1 *"),
+    "The shift of the mean is squared.": ("apart * apart", "np.abs(apart)"),
+    "Variance and shift are halved, and so is the 1 that is taken off.": ("0.5 * square", "square", "- 0.5", "- 1"),
+    "1/2 is taken off for every joint, not once.": (" - 0.5, axis=1)", ", axis=1) - 0.5"),
+    "The 1/2 at the end is missing: the KL of a policy with itself is 0.": (" - 0.5,", ","),
+    "The logarithm of the spreads is upside down: new over old.": (LOGS, "old_log_std - log_std"),
+    "The logarithm is of the deviations, or half that of the variances.": (LOGS, f"2 * ({LOGS})"),
+    "The spreads differ, too: the means are half of it.": (ALL, MEANS),
+    "That is the quadratic model, good for small steps only.": (ALL, f"({LOGS}) ** 2 + {MEANS}"),
+    "Something small is added to the variance.": ("* np.exp(-2 * log_std)", "/ (np.exp(2 * log_std) + 1e-8)"),
+}
 
 
 @exercise(
@@ -35,39 +55,7 @@ def joints(m0: Array, s0: Array, m1: Array, s1: Array) -> Any:
         "The inputs are logarithms of std: log(new std / old std) is a difference, and the variance is exp(2 log_std).",
         "All four arrays are (N, A). Joints are independent, so their distances add up: sum over axis 1.",
     ),
-    mistakes={
-        "That is the KL the other way round: the old policy comes first.": lambda a, b, c, d: right_gaussian(
-            c, d, a, b
-        ),
-        "One number for each state is wanted: sum over the joints, axis 1.": joints,
-        "That is the mean over the joints; their distances add up.": lambda *a: joints(*a).mean(axis=1),
-        "It sums over the states: axis 1 is the joints.": lambda *a: joints(*a).sum(axis=0),
-        "It sums over everything: one number for each state is wanted.": lambda *a: joints(*a).sum(),
-        "It divides by the old variance; distance is measured in the new one.": lambda a, b, c, d: (
-            d - b + 0.5 * (np.exp(2 * d) + (a - c) ** 2) * np.exp(-2 * b) - 0.5
-        ).sum(axis=1),
-        "The variance is exp(2 log_std); exp(log_std) is the standard deviation.": lambda a, b, c, d: (
-            d - b + 0.5 * (np.exp(b) + (a - c) ** 2) * np.exp(-d) - 0.5
-        ).sum(axis=1),
-        "The shift of the mean is squared.": lambda a, b, c, d: joints(np.sqrt(np.abs(a - c)), b, 0 * c, d).sum(axis=1),
-        "1/2 is taken off for every joint, not once.": lambda *a: (joints(*a) + 0.5).sum(axis=1) - 0.5,
-        "The 1/2 at the end is missing: the KL of a policy with itself is 0.": lambda *a: (joints(*a) + 0.5).sum(
-            axis=1
-        ),
-        "The logarithm of the spreads is upside down: new over old.": lambda a, b, c, d: (
-            joints(a, b, c, d) - 2 * (d - b)
-        ).sum(axis=1),
-        "The logarithm is of the standard deviations, or half that of the variances.": lambda a, b, c, d: (
-            joints(a, b, c, d) + d - b
-        ).sum(axis=1),
-        "The spreads differ, too: the means are half of it.": lambda a, b, c, d: joints(a, d, c, d).sum(axis=1),
-        "That is the quadratic model, good for small steps only.": lambda a, b, c, d: (
-            0.5 * (a - c) ** 2 * np.exp(-2 * b) + (d - b) ** 2
-        ).sum(axis=1),
-        "Something small is added to the variance: narrow policies feel it.": lambda a, b, c, d: (
-            d - b + 0.5 * (np.exp(2 * b) + (a - c) ** 2) / (np.exp(2 * d) + 1e-8) - 0.5
-        ).sum(axis=1),
-    },
+    mistakes=edits("minitrpo.policies:gaussian_kl", GAUSSIAN_KL_SLIPS),
 )
 def gaussian_kl_cases() -> Iterator[Case]:
     """Yield distances by hand, of many shapes, and of very near, very far, very narrow and very wide policies."""
@@ -99,14 +87,24 @@ def gaussian_kl_cases() -> Iterator[Case]:
     yield distance("3,000 states", *rng.standard_normal((4, 3000, 3)))
 
 
-def weighted(old: Array, new: Array) -> Any:
-    """Return p log(p / q) action by action, (N, A), not yet summed."""
-    return np.exp(log_softmax(old)) * (log_softmax(old) - log_softmax(new))
-
-
-def plain_softmax(logits: Array) -> Array:
-    """Return probabilities as the formula has them, which overflows."""
-    return np.asarray(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))
+CATEGORICAL_KL_SLIPS = {
+    "That is the KL the other way round: the old policy comes first.": ("old_log, log =", "log, old_log ="),
+    "Its sign is turned: a KL is never negative.": ("(old_log - log)", "(log - old_log)"),
+    "One number for each state is wanted: sum over the actions, axis 1.": ("np.sum(", "(", ", axis=1", ""),
+    "That is the mean over the actions; their sum is wanted.": ("np.sum(", "np.mean("),
+    "It sums over the states: axis 1 is the actions.": ("axis=1", "axis=0"),
+    "One number for each state is wanted, not their mean.": ("np.sum(", "np.mean(np.sum(", "axis=1)", "axis=1))"),
+    "Logits are no log probabilities yet: they lack log_softmax.": ("(old_log - log)", "(old_logits - logits)"),
+    "That is the cross entropy: the old policy's own entropy comes off.": ("(old_log - log)", "(-log)"),
+    "Each action counts by its old probability; here all count alike.": ("np.exp(old_log) * ", ""),
+    "Each action counts by its old probability, not by its logit.": ("np.exp(old_log) *", "old_logits *"),
+    "The softmax is over the actions, axis 1.": ("(old_logits)", "(old_logits.T).T", "(logits)", "(logits.T).T"),
+    "Something small is added under the logarithm.": (
+        "(old_log - log)",
+        "np.log((np.exp(old_log) + 1e-8) / (np.exp(log) + 1e-8))",
+    ),
+    "Probabilities round to 0: stay with logarithms.": ("(old_log - log)", "np.log(np.exp(old_log) / np.exp(log))"),
+}
 
 
 @exercise(
@@ -117,29 +115,7 @@ def plain_softmax(logits: Array) -> Array:
         "Logits are no log probabilities yet: log_softmax turns them into some, and np.exp turns those into "
         "probabilities.",
     ),
-    mistakes={
-        "That is the KL the other way round: the old policy comes first.": lambda old, new: right_categorical(new, old),
-        "Its sign is turned: a KL is never negative.": lambda old, new: -right_categorical(old, new),
-        "One number for each state is wanted: sum over the actions, axis 1.": weighted,
-        "That is the mean over the actions; their sum is wanted.": lambda old, new: weighted(old, new).mean(axis=1),
-        "It sums over the states: axis 1 is the actions.": lambda old, new: weighted(old, new).sum(axis=0),
-        "One number for each state is wanted, not their mean.": lambda old, new: weighted(old, new).sum(axis=1).mean(),
-        "Logits are no log probabilities yet: they lack log_softmax.": lambda old, new: (
-            np.exp(log_softmax(old)) * (old - new)
-        ).sum(axis=1),
-        "That is the cross entropy: the old policy's own entropy comes off.": lambda old, new: (
-            -np.sum(np.exp(log_softmax(old)) * log_softmax(new), axis=1)
-        ),
-        "Each action counts by its old probability; here all count alike.": lambda old, new: (
-            log_softmax(old) - log_softmax(new)
-        ).sum(axis=1),
-        "Something small is added under the logarithm: it hides improbable actions.": lambda old, new: (
-            plain_softmax(old) * np.log((plain_softmax(old) + 1e-8) / (plain_softmax(new) + 1e-8))
-        ).sum(axis=1),
-        "Probabilities round to 0 and exponentials overflow: stay with logarithms, as log_softmax does.": (
-            lambda old, new: (plain_softmax(old) * np.log(plain_softmax(old) / plain_softmax(new))).sum(axis=1)
-        ),
-    },
+    mistakes=edits("minitrpo.policies:categorical_kl", CATEGORICAL_KL_SLIPS),
 )
 def categorical_kl_cases() -> Iterator[Case]:
     """Yield distances by hand, of many shapes, and where probabilities round to 0 and 1."""
@@ -169,20 +145,27 @@ def categorical_kl_cases() -> Iterator[Case]:
     yield distance("3,000 states", *rng.standard_normal((2, 3000, 4)))
 
 
-def summed(policy: Policy, theta: Array, observations: Array, of_kl: Any) -> Any:
-    """Return a generalised Gauss-Newton product whose inner function is of_kl(old, new)."""
-    old = policy.distribution(theta, observations)
-    return make_ggnvp(lambda t: policy.distribution(t, observations), lambda new: of_kl(old, new))(theta)
-
-
-def altered(of_product: Any) -> Candidate:
-    """Return a Fisher-vector product with one thing changed: of_product(F v, v, damping, N, policy, theta)."""
-
-    def product(policy: Policy, theta: Array, observations: Array, damping: float) -> Callable[[Array], Any]:
-        undamped = right_product(policy, theta, observations, 0.0)
-        return lambda v: of_product(undamped(v), v, damping, len(observations), policy, theta)
-
-    return product
+FISHER_VECTOR_PRODUCT_SLIPS = {
+    "The damping is missing: damping * v is added.": (" + damping * v", ""),
+    "That is the sum over the states; F is their mean.": (" / len(observations)", ""),
+    "F is a mean over the states, not over the parameters.": ("/ len(observations)", "/ len(theta)"),
+    "The damping was divided by the number of states, too.": (DAMPED, "damping * v / len(observations)"),
+    "It was divided by the number of states twice.": ("/ len(observations)", "/ len(observations) ** 2"),
+    "The damping is added along v, damping * v, not as a number.": (DAMPED, "damping"),
+    "The damping was added along theta, not along v.": (DAMPED, "damping * theta"),
+    "The damping multiplies F; it is added to it.": (" + damping * v", " * (1 + damping)"),
+    "F v has the wrong sign.": ("summed(v) /", "-summed(v) /"),
+    "F v is 0: where both policies move the KL is 0. The old one stands still.": ("kl(old, new)", "kl(new, new)"),
+    "F is the mean over the states, not that of the mean state.": ("old =", f"{FEW} = {FEW}.mean(axis=0)[None]; old ="),
+    "One of the states is left out.": ("old =", f"{FEW} = {FEW}[:-1]; old ="),
+    "h takes all states to one number: their sum, not the first.": (
+        "np.sum(policy.kl(old, new))",
+        "policy.kl(old, new)[0]",
+    ),
+    "J'J v leaves out the Hessian of the KL.": ("policy.kl(old, new)", "0.5 * new * new"),
+    "The v is scaled to length 1 on the way.": ("summed(v)", "summed(v) / (np.linalg.norm(v) + 1e-12)"),
+    "F is taken at v: it belongs to theta.": ("(theta)\n    # 2.", "\n    # 2.", "summed(v)", "summed(v)(v)"),
+}
 
 
 @exercise(
@@ -195,30 +178,10 @@ def altered(of_product: Any) -> Candidate:
         "one KL a state; h may return their sum.",
         "F is the mean over the states: divide what comes of the sum by their number. Then add damping * v.",
     ),
-    mistakes={
-        "The damping is missing: damping * v is added.": altered(lambda fv, v, d, n, p, t: fv),
-        "That is the sum over the states; F is their mean.": altered(lambda fv, v, d, n, p, t: n * fv + d * v),
-        "The damping was divided by the number of states, too.": altered(lambda fv, v, d, n, p, t: fv + d * v / n),
-        "It was divided by the number of states twice.": altered(lambda fv, v, d, n, p, t: fv / n + d * v),
-        "The damping is added along v, damping * v, not as a number.": altered(lambda fv, v, d, n, p, t: fv + d),
-        "The damping was added along theta, not along v.": altered(lambda fv, v, d, n, p, t: fv + d * t),
-        "The damping multiplies F; it is added to it.": altered(lambda fv, v, d, n, p, t: (1 + d) * fv),
-        "F v has the wrong sign.": altered(lambda fv, v, d, n, p, t: -fv + d * v),
-        "F v is 0: where both policies move with theta the KL is 0 everywhere. The old one stands still.": altered(
-            lambda fv, v, d, n, p, t: d * v
-        ),
-        "The last entries of theta, log std, are left out.": altered(
-            lambda fv, v, d, n, p, t: without_log_std(p, fv) + d * v
-        ),
-        "F is taken at the mean state: it is the mean over the states.": lambda p, t, o, d: right_product(
-            p, t, o.mean(axis=0, keepdims=True), d
-        ),
-        "One of the states is left out.": lambda p, t, o, d: right_product(p, t, o[:-1], d),
-        "J'J v leaves out the Hessian of the KL, which weighs the outputs.": lambda p, t, o, d: (
-            lambda v: summed(p, t, o, lambda old, new: 0.5 * (new * new).sum())(v) / len(o) + d * v
-        ),
-        "The v is scaled to length 1 on the way.": altered(
-            lambda fv, v, d, n, p, t: fv / (np.linalg.norm(v) + 1e-12) + d * v
+    mistakes=edits("minitrpo.natural_gradient:fisher_vector_product", FISHER_VECTOR_PRODUCT_SLIPS)
+    | {
+        "The last entries of theta, log std, are left out.": lambda p, t, o, d: (
+            lambda v: without_log_std(p, right_product(p, t, o, d)(without_log_std(p, v)))
         ),
     },
 )

@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.differential import Candidate, Case, case, need, tried
-from minitrpo.checks.policy_gradient import mask, steps, walk
+from minitrpo.checks.differential import Candidate, Case, case, megabytes, need, tried
+from minitrpo.checks.edits import edits
+from minitrpo.checks.policy_gradient import mask, steps
 from minitrpo.checks.register import exercise
 from minitrpo.checks.words import short, value_words
-from minitrpo.conjugate_gradient import conjugate_gradient
-from minitrpo.line_search import LineSearch, backtracking, step_scale
 from minitrpo.natural_gradient import mean_kl
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.policy_gradient import surrogate
-from minitrpo.returns import discounted_sums, explained_variance
 from minitrpo.returns import next_values as right_values
-from minitrpo.trpo import Batch, Report, damped_fisher, objective, surrogate_gradient
+from minitrpo.trpo import Batch, surrogate_gradient
 from minitrpo.trpo import trpo_step as right_step
 
 SHAPES = ((1,), (6,), (3, 1, 4), (1, 1, 1, 2), (5, 2, 7, 3), (2, 8))  # lengths of the fragments of a batch
@@ -37,12 +35,54 @@ def fragments() -> Iterator[tuple[Array, Array, Array, Array, Array]]:
             yield r, v, finals, last, terminated
 
 
-def shifted(values: Array, at_last: Any, terminated: Array, last: Array) -> Array:
-    """Return the shift by one, with other numbers at the last steps and 0 after the end of the task."""
-    after = np.append(values[1:], 0.0)
-    after[last] = at_last
-    after[terminated] = 0.0
-    return after
+# Pieces of the package's source, for the tables of known mistakes.
+SHIFT, FINALS, OVER = "after[:-1] = values[1:]", "after[last] = final_values", "after[terminated] = 0.0"
+COUNTED = "after[last] = np.resize(final_values, len(values))[np.cumsum(last & ~terminated) - 1][last]"
+NEXT_ROW = "np.append(values[1:], next_values[-1])"
+FADE, ERRORS = "discount * gae_lambda", "rewards + discount * next_values - values"
+BOTH, STANDARDISED = "advantages, advantages + values", "(advantages - advantages.mean()) / (advantages.std() + 1e-8)"
+UNEXPLAINED, EQUAL = "np.var(targets - predicted)", "variance <= 1e-20 * float(np.mean(targets**2))"
+CORRELATION = "np.corrcoef(predicted, targets)[0, 1] ** 2"
+WHOLE = f"1.0 - float({UNEXPLAINED}) / variance"
+SCALE, LIMIT = "step_scale(max_kl, float(x @ (g - residual)))", "step_scale(max_kl,"
+SOLVE, THETA, END = (
+    "x, residual = conjugate_gradient(product, g, cg_iterations)",
+    "return search.theta, Report(",
+    "entropy\n    )",
+)
+TURNED = "return (lambda *r: r[::-1])(search.theta, Report("
+LAST_TRIAL = "search.theta if search.accepted or not search.trials else theta + 0.7**11 * full_step"
+DOWN = (
+    "full_step = -full_step; inner = evaluate; evaluate = lambda t: (-inner(t)[0], inner(t)[1]); search = backtracking("
+)
+AFTER = "norm, objective(policy, search.theta, batch)[1]"
+AGAIN = (
+    "a = batch.advantages; a = (a - a.mean()) / (a.std() + 1e-8); "
+    "batch = Batch(batch.observations, batch.actions, a); g = surrogate"
+)
+SOME = (
+    "i = every_kth(np.arange(len(batch.actions)), fisher_fraction); "
+    "batch = Batch(batch.observations[i], batch.actions[i], batch.advantages[i]); g = surrogate"
+)
+ORDER = ("accepted", "reason", "trials", "gain", "kl", "gain_ratio")
+
+
+NEXT_VALUES_SLIPS = {
+    "A fragment that was merely cut has a future: V(final observation).": (FINALS, "after[last] = 0.0"),
+    "Where the task is over the next value is 0, whatever final_values says.": (OVER, ""),
+    "It is the other way round: 0 after an end, final_values after a cut.": (OVER, "after[last & ~terminated] = 0"),
+    "After a cut comes V(final observation), not the last state's own value.": (FINALS, "after[last] = values[last]"),
+    "After a cut comes V(final observation), not the next fragment.": (FINALS, "after[-1] = final_values[-1]"),
+    "After a cut comes V(final observation), not whatever stands next.": (FINALS, "after[-1] = values[0]"),
+    "The shift goes the wrong way: the value of the state after, not before.": (SHIFT, "after[:] = np.roll(values, 1)"),
+    "The final values are in reverse order.": (FINALS, "after[last] = final_values[::-1]"),
+    "final_values has one entry for each fragment, also for those that are over.": (FINALS, COUNTED),
+    "After the end of the task the value is 0, not nan.": (OVER, "after[terminated] = np.nan"),
+    "They are cut to whole numbers: see what an array like `values` can hold.": (
+        "return after",
+        "return after.astype(int)",
+    ),
+}
 
 
 @exercise(
@@ -53,39 +93,7 @@ def shifted(values: Array, at_last: Any, terminated: Array, last: Array) -> Arra
         "The shift is wrong at every last step. After those come the `final_values`, one per fragment, in order.",
         "Some of the fragments were not cut but over: there the next value is 0, whatever `final_values` says.",
     ),
-    mistakes={
-        "A fragment that was merely cut has a future: V(final observation).": lambda v, f, last, over: shifted(
-            v, 0.0, over, last
-        ),
-        "Where the task is over the next value is 0, whatever final_values says.": lambda v, f, last, over: shifted(
-            v, f, np.zeros(len(v), bool), last
-        ),
-        "It is the other way round: 0 where the task is over, final_values where it was cut.": (
-            lambda v, f, last, over: shifted(v, f, last & ~over, last)
-        ),
-        "After a cut comes V(final observation), not the last state's own value.": lambda v, f, last, over: shifted(
-            v, v[last], over, last
-        ),
-        "After a cut comes V(final observation), not the first state of the next fragment.": (
-            lambda v, f, last, over: shifted(v, np.append(v[1:], f[-1])[last], over, last)
-        ),
-        "After a cut comes V(final observation), not whatever stands next.": lambda v, f, last, over: np.where(
-            over, 0.0, np.roll(v, -1)
-        ),
-        "The shift goes the wrong way: the value of the state after, not before.": lambda v, f, last, over: np.where(
-            last, shifted(v, f, over, last), np.roll(v, 1)
-        ),
-        "The final values are in reverse order.": lambda v, f, last, over: shifted(v, f[::-1], over, last),
-        "final_values has one entry for each fragment, also for those that are over.": (
-            lambda v, f, last, over: shifted(v, np.resize(f, len(v))[np.cumsum(last & ~over) - 1][last], over, last)
-        ),
-        "After the end of the task the value is 0, not nan.": lambda v, f, last, over: np.where(
-            over, np.nan, shifted(v, f, over, last)
-        ),
-        "The results are cut to whole numbers: an array made like integer values cannot hold them.": (
-            lambda v, f, last, over: shifted(v, f, over, last).astype(int)
-        ),
-    },
+    mistakes=edits("minitrpo.returns:next_values", NEXT_VALUES_SLIPS),
 )
 def next_values_cases() -> Iterator[Case]:
     """Yield fragments by hand and of every shape, cut and over, in whole numbers, and in numbers of any size."""
@@ -104,19 +112,29 @@ def next_values_cases() -> Iterator[Case]:
         yield case("values of any size", scale * values, scale * finals, last, terminated, rtol=0.0)
 
 
-def estimator(
-    delta: Any = lambda r, v, after, discount: r + discount * after - v,
-    fade: Any = lambda discount, lam: discount * lam,
-    sums: Candidate = discounted_sums,
-    results: Any = lambda a, r, v, after, last, discount: (a, a + v),
-) -> Candidate:
-    """Return a GAE with one thing changed."""
-
-    def changed(r: Array, v: Array, after: Array, last: Array, discount: float, lam: float) -> Any:
-        advantages = sums(delta(r, v, after, discount), fade(discount, lam), last)
-        return results(advantages, r, v, after, last, discount)
-
-    return changed
+GAE_SLIPS = {
+    "A border leaks: the sum starts afresh after every last step.": (", last)", ", 0 * last)"),
+    "The border is read one step late or early.": (", last)", ", np.append(last[1:], True))"),
+    "The errors fade by discount * lambda, not by lambda alone.": (FADE, "gae_lambda"),
+    "The errors fade by discount * lambda, not by the discount alone.": (FADE, "discount"),
+    "The discount is in it twice: the errors fade by discount * lambda.": (FADE, "discount**2 * gae_lambda"),
+    "The next value is discounted, too.": ("discount * next_values", "next_values"),
+    "The next value is missing from the TD error.": (" + discount * next_values", ""),
+    "The value of the state itself, V(s_t), is missing from the TD error.": ("next_values - values", "next_values"),
+    "The TD error has the wrong sign: r + discount * V(after) - V(now).": (ERRORS, f"-({ERRORS})"),
+    "The next value is that of the next row, also at a border.": ("* next_values", f"* {NEXT_ROW}"),
+    "The advantages are standardised: leave them as they come.": (BOTH, f"{STANDARDISED}, advantages + values"),
+    "The targets are advantage + V, not the rewards to go.": (
+        BOTH,
+        "advantages, discounted_sums(rewards, discount, last)",
+    ),
+    "The targets are advantage + V: here they are those of one step.": (BOTH, "advantages, deltas + values"),
+    "The targets are the advantages themselves: add V.": (BOTH, "advantages, advantages"),
+    "The targets are advantage + V, not minus.": (BOTH, "advantages, advantages - values"),
+    "The targets are advantage + V(s_t), not V of the next state.": (BOTH, "advantages, advantages + next_values"),
+    "Two results are wanted, advantages and value targets.": (BOTH, "advantages"),
+    "The targets came first: advantages, then targets.": (BOTH, "advantages + values, advantages"),
+}
 
 
 @exercise(
@@ -128,48 +146,7 @@ def estimator(
         "`last`.",
         "The target is what the critic should have said: its prediction plus the advantage.",
     ),
-    mistakes={
-        "A border leaks: the sum starts afresh after every last step.": estimator(
-            sums=walk(lambda x, d, total, last, later: x + d * total)
-        ),
-        "The border is read one step late or early.": estimator(
-            sums=walk(lambda x, d, total, last, later: x if later else x + d * total)
-        ),
-        "The errors fade by discount * lambda, not by lambda alone.": estimator(fade=lambda discount, lam: lam),
-        "The errors fade by discount * lambda, not by the discount alone.": estimator(
-            fade=lambda discount, lam: discount
-        ),
-        "The discount is in it twice: the errors fade by discount * lambda.": estimator(
-            fade=lambda discount, lam: discount**2 * lam
-        ),
-        "The next value is discounted, too.": estimator(delta=lambda r, v, after, discount: r + after - v),
-        "The next value is missing from the TD error.": estimator(delta=lambda r, v, after, discount: r - v),
-        "The value of the state itself, V(s_t), is missing from the TD error.": estimator(
-            delta=lambda r, v, after, discount: r + discount * after
-        ),
-        "The TD error has the wrong sign: r + discount * V(after) - V(now).": estimator(
-            delta=lambda r, v, after, discount: v - r - discount * after
-        ),
-        "The next value is that of the next row, also at a border: take next_values.": estimator(
-            delta=lambda r, v, after, discount: r + discount * np.append(v[1:], after[-1]) - v
-        ),
-        "The advantages are standardised on the way: leave them as they come.": estimator(
-            results=lambda a, r, v, after, last, discount: ((a - a.mean()) / (a.std() + 1e-8), a + v)
-        ),
-        "The targets are advantage + V: here they are the rewards to go.": estimator(
-            results=lambda a, r, v, after, last, discount: (a, discounted_sums(r, discount, last))
-        ),
-        "The targets are advantage + V: here they are those of one step.": estimator(
-            results=lambda a, r, v, after, last, discount: (a, r + discount * after)
-        ),
-        "The targets are the advantages themselves: add V.": estimator(results=lambda a, *rest: (a, a)),
-        "The targets are advantage + V, not minus.": estimator(results=lambda a, r, v, *rest: (a, a - v)),
-        "The targets are advantage + V(s_t), not V of the next state.": estimator(
-            results=lambda a, r, v, after, *rest: (a, a + after)
-        ),
-        "Two results are wanted, advantages and value targets.": estimator(results=lambda a, *rest: a),
-        "The targets came first: advantages, then targets.": estimator(results=lambda a, r, v, *rest: (a + v, a)),
-    },
+    mistakes=edits("minitrpo.returns:gae", GAE_SLIPS),
 )
 def gae_cases() -> Iterator[Case]:
     """Yield estimates by hand, over borders of every kind, at both ends of discount and lambda, of any size."""
@@ -193,6 +170,26 @@ def gae_cases() -> Iterator[Case]:
     yield case("a reward that is nan", np.array([1.0, 2.0, np.nan]), 0 * np.ones(3), np.ones(3), mask(3), 0.9, 0.9)
 
 
+EXPLAINED_VARIANCE_SLIPS = {
+    "That is the fraction left unexplained: 1 minus it is wanted.": ("1.0 - ", ""),
+    "1 minus the unexplained fraction, not plus.": ("1.0 - ", "1.0 + "),
+    "A constant error is forgiven: take its variance.": (UNEXPLAINED, "np.mean((targets - predicted) ** 2)"),
+    "The targets vary around their mean, not around 0.": ("/ variance", "/ np.mean(targets**2)"),
+    "That is the variance of the predictions over that of the targets.": (WHOLE, "np.var(predicted) / variance"),
+    "It divides by the variance of the predictions, not of the targets.": ("/ variance", "/ np.var(predicted)"),
+    "The unexplained variance is divided by that of the targets.": (WHOLE, f"variance - {UNEXPLAINED}"),
+    "Those are standard deviations, not variances.": (WHOLE, f"1 - ({UNEXPLAINED} / variance) ** 0.5"),
+    "That is the squared correlation, which forgives a wrong scale.": (WHOLE, CORRELATION),
+    "Predictions can be worse than none: below 0 it goes on.": (WHOLE, f"max(0.0, {WHOLE})"),
+    "Where all targets are equal there is nothing to explain: NaN, not 0.": ('float("nan")', "0.0"),
+    "Where all targets are equal there is nothing to explain: NaN, not 1.": ('float("nan")', "1.0"),
+    "Targets that are equal but for rounding leave nothing to explain: NaN.": (EQUAL, "np.ptp(targets) == 0"),
+    "Something small is added to the variance: small targets feel it.": ("/ variance", "/ (variance + 1e-8)"),
+    "Targets that vary little still vary: it is their size that counts.": (EQUAL, "variance < 1e-8"),
+    "One variance divides by N and the other by N - 1.": (UNEXPLAINED, "np.var(targets - predicted, ddof=1)"),
+}
+
+
 @exercise(
     "explained_variance",
     "minitrpo.returns:explained_variance",
@@ -200,35 +197,7 @@ def gae_cases() -> Iterator[Case]:
         "np.var is the variance; what the critic leaves unexplained is the variance of target - predicted.",
         "One minus the unexplained variance over the variance of the targets.",
     ),
-    mistakes={
-        "That is the fraction left unexplained: 1 minus it is wanted.": lambda p, t: np.var(t - p) / np.var(t),
-        "Predictions that are all off by one number still explain: take the variance of the errors.": lambda p, t: (
-            1 - np.mean((t - p) ** 2) / np.var(t)
-        ),
-        "The targets vary around their mean, not around 0.": lambda p, t: 1 - np.var(t - p) / np.mean(t**2),
-        "That is the variance of the predictions over that of the targets.": lambda p, t: np.var(p) / np.var(t),
-        "It divides by the variance of the predictions; that of the targets is to be explained.": lambda p, t: (
-            1 - np.var(t - p) / np.var(p)
-        ),
-        "Those are standard deviations, not variances.": lambda p, t: 1 - np.std(t - p) / np.std(t),
-        "That is the squared correlation, which forgives a wrong scale and a wrong sign.": lambda p, t: (
-            np.corrcoef(p, t)[0, 1] ** 2
-        ),
-        "Predictions can be worse than none: below 0 it goes on.": lambda p, t: max(0.0, explained_variance(p, t)),
-        "Where all targets are equal there is nothing to explain: NaN.": lambda p, t: (
-            explained_variance(p, t) if np.var(t) > 0 else 0.0
-        ),
-        "Where all targets are equal, but for rounding, there is nothing to explain: NaN.": lambda p, t: (
-            1 - np.var(t - p) / np.var(t) if np.ptp(t) > 0 else np.nan
-        ),
-        "Something small is added to the variance: small targets feel it.": lambda p, t: (
-            1 - np.var(t - p) / (np.var(t) + 1e-8)
-        ),
-        "Targets that vary little still vary: it is their size that counts.": lambda p, t: (
-            explained_variance(p, t) if np.var(t) > 1e-8 else np.nan
-        ),
-        "One variance divides by N and the other by N - 1.": lambda p, t: 1 - np.var(t - p, ddof=1) / np.var(t),
-    },
+    mistakes=edits("minitrpo.returns:explained_variance", EXPLAINED_VARIANCE_SLIPS),
 )
 def explained_variance_cases() -> Iterator[Case]:
     """Yield perfect, useless, shifted and harmful predictions of targets of any size, and targets without variance."""
@@ -273,54 +242,33 @@ def explained_variance_cases() -> Iterator[Case]:
 # --- trpo_step
 
 
-def variant(
-    batch_of: Any = lambda batch: batch,
-    direction: Any = lambda x, g: x,
-    scale: Any = step_scale,
-    cg: Any = lambda iterations, damping, fraction: (iterations, damping, fraction),
-    sign: float = 1.0,
-    search: Any = backtracking,
-    report: Any = lambda report, found, g: report,
-    results: Any = lambda theta, report: (theta, report),
-    defaults: tuple[int, float, float] = (10, 0.1, 1.0),
-) -> Candidate:
-    """Return an update with one thing changed."""
-
-    def changed(policy: Policy, theta: Array, batch: Batch, max_kl: float, *settings: Any, **named: Any) -> Any:
-        names = ("cg_iterations", "cg_damping", "fisher_fraction")
-        chosen = {**dict(zip(names, defaults, strict=True)), **dict(zip(names, settings, strict=False)), **named}
-        iterations, damping, fraction = cg(*(chosen[name] for name in names))
-        batch = batch_of(batch)
-        g = sign * surrogate_gradient(policy, theta, batch)
-        product = damped_fisher(policy, theta, batch, damping, fraction)
-        x = direction(conjugate_gradient(product, g, iterations)[0], g)
-        step = scale(max_kl, float(x @ product(x))) * x
-        evaluate, entropy = objective(policy, theta, batch)
-        found = search(evaluate, theta, step, float(g @ step), max_kl)
-        told = Report(**{n: getattr(found, n) for n in ORDER}, gradient_norm=float(np.linalg.norm(g)), entropy=entropy)
-        return results(found.theta, report(told, found, g))
-
-    return changed
-
-
-ORDER = ("accepted", "reason", "trials", "gain", "kl", "gain_ratio")
-
-
-def unsearched(evaluate: Any, theta: Array, step: Array, expected: float, max_kl: float) -> LineSearch:
-    """Return the full step, without a search."""
-    gain, kl = evaluate(theta + step)
-    return LineSearch(theta + step, True, "accepted", 1, gain, kl, gain / expected if expected else 0.0)
-
-
-def searched_in_vain(evaluate: Any, theta: Array, step: Array, expected: float, max_kl: float) -> LineSearch:
-    """Return the full step after a search whose answer is thrown away."""
-    return replace(backtracking(evaluate, theta, step, expected, max_kl), theta=theta + step)
-
-
-def standardised(batch: Batch) -> Batch:
-    """Return the batch with standardised advantages."""
-    a = batch.advantages
-    return replace(batch, advantages=(a - a.mean()) / (a.std() + 1e-8))
+TRPO_STEP_SLIPS = {
+    "The search has a theta of its own: this is the full step.": (THETA, "return theta + full_step, Report("),
+    "A search that fails gives the old theta back; this is its last trial.": (THETA, f"return {LAST_TRIAL}, Report("),
+    "That is a step along g; the natural direction x is wanted.": (SOLVE, "x = g; residual = g - product(g)"),
+    "The step goes down: the surrogate falls along it.": ("search = backtracking(", DOWN),
+    "The step is sqrt(2) times too short: 1/2 beta^2 x'(F + damping I)x = max_kl.": (LIMIT, "step_scale(max_kl / 2,"),
+    "The step is beta x, with beta from step_scale: here it is x itself.": (f"{SCALE} * x", "x"),
+    "The step is beta x, beta = sqrt(2 max_kl / x'(F + damping I)x): the root is missing.": (SCALE, f"{SCALE} ** 2"),
+    "The damping is not the one that was asked for.": (", cg_damping,", ", 0.1,"),
+    "The damping is missing.": (", cg_damping,", ", 0.0,"),
+    "The number of iterations is not the one that was asked for.": ("(product, g, cg_iterations)", "(product, g)"),
+    "It does one iteration of conjugate gradient too many.": ("g, cg_iterations)", "g, cg_iterations + 1)"),
+    "fisher_fraction is not used: all states serve the Fisher matrix.": ("fisher_fraction)\n", "1.0)\n"),
+    "The advantages are standardised again: take them as they come.": ("g = surrogate", AGAIN),
+    "The gradient and the search see all states, whatever fisher_fraction is.": ("g = surrogate", SOME),
+    "The gain that is expected is that of the full step: g @ full_step.": ("float(g @ full_step)", "float(g @ x)"),
+    "The search is done within max_kl itself.": ("full_step), max_kl)", "full_step), 1.5 * max_kl)"),
+    "The search does all of its trials.": ("full_step), max_kl)", "full_step), max_kl, max_trials=1)"),
+    "gradient_norm is the length of g, not its square.": ("np.linalg.norm(g)", "g @ g"),
+    "gain and kl have changed places.": ("search.gain, search.kl,", "search.kl, search.gain,"),
+    "entropy is that of the old policy, not of the new.": ("norm, entropy", AFTER),
+    "Two results are wanted, the new theta and a Report.": (THETA, "return search.theta; Report("),
+    "The Report came first: the new theta, then the Report.": (THETA, TURNED, END, f"{END})"),
+    "By default it does 10 iterations.": ("cg_iterations: int = 10", "cg_iterations: int = 20"),
+    "By default the damping is 0.1.": ("cg_damping: float = 0.1", "cg_damping: float = 0.001"),
+    "By default all states serve the Fisher matrix.": ("fisher_fraction: float = 1.0", "fisher_fraction: float = 0.1"),
+}
 
 
 @exercise(
@@ -332,42 +280,7 @@ def standardised(batch: Batch) -> Batch:
         "backtracking wants the function of objective, theta, the full step, the gain expected of it (g @ full_step) "
         "and max_kl. Its answer has the new theta, and all that Report needs but two.",
     ),
-    mistakes={
-        "The search's own theta is the answer: this is the full step, whatever was found.": variant(
-            search=searched_in_vain
-        ),
-        "That is the full step without a line search.": variant(search=unsearched),
-        "That is a step along the gradient g; the natural direction x is wanted.": variant(direction=lambda x, g: g),
-        "The step goes down: the surrogate falls along it.": variant(sign=-1.0),
-        "The step is sqrt(2) times too short: 1/2 beta^2 x'(F + damping I)x = max_kl.": variant(
-            scale=lambda max_kl, xAx: step_scale(max_kl / 2, xAx)
-        ),
-        "The step is beta x, with beta from step_scale: here it is x itself.": variant(scale=lambda max_kl, xAx: 1.0),
-        "The step is beta x with beta = sqrt(2 max_kl / x'(F + damping I)x): the root is missing.": variant(
-            scale=lambda max_kl, xAx: step_scale(max_kl, xAx) ** 2
-        ),
-        "The damping is not the one that was asked for.": variant(cg=lambda k, damping, fraction: (k, 0.1, fraction)),
-        "The damping is missing.": variant(cg=lambda k, damping, fraction: (k, 0.0, fraction)),
-        "The number of iterations is not the one that was asked for.": variant(
-            cg=lambda k, damping, fraction: (10, damping, fraction)
-        ),
-        "It does one iteration of conjugate gradient too many.": variant(
-            cg=lambda k, d, fraction: (k + 1, d, fraction)
-        ),
-        "fisher_fraction is not used: all states serve the Fisher matrix.": variant(cg=lambda k, d, f: (k, d, 1.0)),
-        "The advantages are standardised again: take them as they come.": variant(batch_of=standardised),
-        "gradient_norm is the length of g, not its square.": variant(
-            report=lambda told, found, g: replace(told, gradient_norm=float(g @ g))
-        ),
-        "gain and kl have changed places.": variant(
-            report=lambda told, found, g: replace(told, gain=told.kl, kl=told.gain)
-        ),
-        "Two results are wanted, the new theta and a Report.": variant(results=lambda theta, told: theta),
-        "The Report came first: the new theta, then the Report.": variant(results=lambda theta, told: (told, theta)),
-        "By default it does 10 iterations with damping 0.1 and all states.": variant(defaults=(20, 0.1, 1.0)),
-        "By default the damping is 0.1.": variant(defaults=(10, 0.001, 1.0)),
-        "By default all states serve the Fisher matrix.": variant(defaults=(10, 0.1, 0.1)),
-    },
+    mistakes=edits("minitrpo.trpo:trpo_step", TRPO_STEP_SLIPS),
 )
 def trpo_step_cases() -> Iterator[Case]:
     """Yield small steps, compared number by number; large ones, compared by what was promised; and impossible ones."""
@@ -404,6 +317,7 @@ def trpo_step_cases() -> Iterator[Case]:
             ("a max_kl of 0", batch.advantages, 0.0),
         ):
             yield stays(kind, policy, theta, replace(batch, advantages=advantages), max_kl)
+    yield tried("the memory of many parameters", memory, shown="one update of 30 steps")
     yield stays("a search in which no trial passes", *hopeless(), 0.01, 10, 1e-6, 0.5)
 
 
@@ -479,6 +393,15 @@ def defaults(f: Candidate, policy: Policy) -> None:
     off = float(np.linalg.norm(plain - spelt) / np.linalg.norm(spelt - theta))
     text = f"without settings the step is {100 * off:.2g} % off the one with 10 iterations, damping 0.1 and all states"
     need(off < 1e-6, text)
+
+
+def memory(f: Candidate) -> None:
+    """Compare the memory of an update with that of the whole matrix."""
+    policy = GaussianPolicy(20, 2, (48,))
+    theta, batch = sampled(policy, 0, 30)
+    most, whole = megabytes(lambda: update(f, policy, theta, batch, 0.01)), 8e-6 * len(theta) ** 2
+    text = f"with {len(theta):,} parameters one update took {most:.1f} MB, and all of F is {whole:.1f} MB"
+    need(most < whole / 2, f"{text}: the point is never to write F down")
 
 
 def large(policy: Policy, theta: Array, batch: Batch, max_kl: float, named: dict[str, Any]) -> Case:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.algorithms.options import flag
 from minitrpo.errors import AlgorithmFailed, BadInput, shown
 from minitrpo.experience.collectors import Collector, EpisodeCollector, Request, SegmentCollector
 from minitrpo.experience.environments import EnvironmentSpec
@@ -19,7 +20,7 @@ from minitrpo.parallel.launcher import launched_rank
 from minitrpo.parallel.pool import DynamicPool, RankRequests, StaticPool, slots_of
 from minitrpo.parallel.voice import say
 from minitrpo.policies import Array, Policy
-from minitrpo.runs.settings import Settings
+from minitrpo.runs.settings import Choice, Settings
 
 Arrays = dict[str, Array]
 PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
@@ -43,6 +44,19 @@ class Gathered:
     def ended(self) -> Array:
         """Return which fragments finish their episode, (E,) bool."""
         return self.fragments["terminated"] | self.fragments["truncated"]
+
+
+def without_effect(given: dict[str, Any], choice: Choice) -> list[str]:
+    """Return a note for every setting that was asked for and that nothing listens to."""
+    name, segments = choice.common.algorithm, choice.common.requests == "segments"
+    idle = {"num_envs": f"--requests {choice.common.requests}"} if not segments else {}
+    idle |= dict.fromkeys(("pool", "envs_per_rank"), f"--requests {choice.common.requests}") if segments else {}
+    if choice.asynchronous:
+        scheme = ("requests", "pool", "envs_per_rank", "num_envs", "learner", "overlap", "first_states")
+        idle = dict.fromkeys(scheme, f"--algorithm {name}, which is asynchronous")
+        if choice.own.transport != "events":
+            idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {choice.own.transport}")
+    return [f"note: {flag(option)} has no effect with {reason}" for option, reason in idle.items() if option in given]
 
 
 def make_collector(

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.options import flag
 from minitrpo.errors import AlgorithmFailed, BadInput, told
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
@@ -15,7 +14,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.policies import Array
-from minitrpo.runs.actor import check_ranks, check_requests
+from minitrpo.runs.actor import check_ranks, check_requests, without_effect
 from minitrpo.runs.asynchronous import transport_of
 from minitrpo.runs.carried import changed, copied
 from minitrpo.runs.checkpoints import check_arrays, check_settings, iteration_of, recorded_settings
@@ -52,19 +51,6 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | N
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
     path = comm.broadcast_object(str(folder.path) if folder else "")
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
-
-
-def without_effect(given: dict[str, Any], choice: Choice) -> list[str]:
-    """Return a note for every setting that was asked for and that nothing listens to."""
-    name, segments = choice.common.algorithm, choice.common.requests == "segments"
-    idle = {"num_envs": f"--requests {choice.common.requests}"} if not segments else {}
-    idle |= dict.fromkeys(("pool", "envs_per_rank"), f"--requests {choice.common.requests}") if segments else {}
-    if choice.asynchronous:
-        scheme = ("requests", "pool", "envs_per_rank", "num_envs", "learner", "overlap", "first_states")
-        idle = dict.fromkeys(scheme, f"--algorithm {name}, which is asynchronous")
-        if choice.own.transport != "events":
-            idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {choice.own.transport}")
-    return [f"note: {flag(option)} has no effect with {reason}" for option, reason in idle.items() if option in given]
 
 
 def _opened(arguments: Arguments, comm: Comm, here: Path) -> RunFolder | None:

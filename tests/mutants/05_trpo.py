@@ -277,6 +277,47 @@ def shrinks_too_fast(evaluate, theta, step, expected, max_kl, g, x):
     return backtracking(evaluate, theta, step, expected, max_kl, shrink=0.1)
 
 
+def dense_matrix(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
+    """Right numbers, from a matrix of P x P."""
+    o, a, adv = batch.observations, batch.actions, batch.advantages
+    old = policy.distribution(theta, o)
+    log_old = policy.log_prob(old, a)
+
+    def surrogate(t):
+        return anp.mean(anp.exp(policy.log_prob(policy.distribution(t, o), a) - log_old) * adv)
+
+    def divergence(t, rows=slice(None)):
+        return anp.mean(policy.kl(old[rows], policy.distribution(t, o[rows])))
+
+    g = np.asarray(grad(surrogate)(theta))
+    seen = every_kth(np.arange(len(o)), fisher_fraction)
+    matrix = hessian(lambda t: divergence(t, seen))(theta) + cg_damping * np.eye(len(theta))
+    new, report = theta, SimpleNamespace(accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0)
+    report.gradient_norm, report.entropy = float(np.sqrt(g @ g)), float(np.mean(policy.entropy(old)))
+    x, r, d = np.zeros_like(g), g, g
+    for _ in range(cg_iterations):
+        if not r @ r > 1e-10 * (g @ g):
+            break
+        alpha = (r @ r) / (d @ matrix @ d)
+        x, rest = x + alpha * d, r - alpha * matrix @ d
+        r, d = rest, rest + (rest @ rest) / (r @ r) * d
+    length = x @ matrix @ x
+    if not length > 0 or max_kl == 0:
+        return theta.copy(), report
+    step = np.sqrt(2 * max_kl / length) * x
+    start = surrogate(theta)
+    for trial in range(10):
+        report.trials = trial + 1
+        moved = 0.5**trial * step
+        gain, kl = float(surrogate(theta + moved) - start), float(divergence(theta + moved))
+        report.reason = "KL too large" if kl > max_kl else "no improvement"
+        if gain > 0 and kl <= max_kl:
+            new, report.accepted, report.reason = theta + moved, True, "accepted"
+            report.gain, report.kl, report.gain_ratio = gain, kl, gain / (g @ moved)
+            break
+    return new, report
+
+
 WRONG = {
     "next_values": [
         one_done_flag,
@@ -369,6 +410,7 @@ WRONG = {
             "gain_and_kl_exchanged",
             updater(returns=lambda t, report: (t, replace(report, gain=report.kl, kl=report.gain))),
         ),
+        dense_matrix,
         named("twenty_iterations_by_default", updater(defaults=(20, 0.1, 1.0))),
         named("little_damping_by_default", updater(defaults=(10, 0.001, 1.0))),
         named("a_tenth_of_the_states_by_default", updater(defaults=(10, 0.1, 0.1))),
@@ -389,17 +431,18 @@ def fragment_by_fragment(values, final_values, last, terminated):
 
 
 def with_a_matrix(rewards, values, next_values, last, discount, gae_lambda):
-    """The sum over k as a product with a triangular matrix, and targets from the lambda-return's own recursion."""
-    n = len(rewards)
-    fragment = np.cumsum(last) - last
-    k = np.arange(n)
-    ahead = (k[None] >= k[:, None]) & (fragment[None] == fragment[:, None])
-    weights = np.where(ahead, np.power(discount * gae_lambda, np.maximum(k[None] - k[:, None], 0)), 0.0)
-    targets, later = np.zeros(n), 0.0
+    """The sum as a product with a triangular matrix, fragment by fragment, and targets from the lambda-return."""
+    errors, n = rewards + discount * next_values - values, len(rewards)
+    advantages, targets, start, later = np.zeros(n), np.zeros(n), 0, 0.0
+    for stop in np.flatnonzero(last) + 1:
+        k = np.arange(stop - start)
+        weights = np.tril(float(discount * gae_lambda) ** np.abs(k[:, None] - k[None])).T
+        advantages[start:stop] = weights @ errors[start:stop]
+        start = stop
     for t in reversed(range(n)):
         further = next_values[t] if last[t] else (1 - gae_lambda) * next_values[t] + gae_lambda * later
         later = targets[t] = rewards[t] + discount * further
-    return weights @ (rewards + discount * next_values - values), targets
+    return advantages, targets
 
 
 def by_sums(predicted, targets):
@@ -413,7 +456,7 @@ def by_sums(predicted, targets):
 
 
 def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Everything written out: a dense Hessian, a textbook solver, halving, and a report of another class."""
+    """Everything written out: a textbook solver, halving, and a report of another class."""
     o, a, adv = batch.observations, batch.actions, batch.advantages
     old = policy.distribution(theta, o)
     log_old = policy.log_prob(old, a)
@@ -421,22 +464,21 @@ def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1,
     def surrogate(t):
         return anp.mean(anp.exp(policy.log_prob(policy.distribution(t, o), a) - log_old) * adv)
 
-    def divergence(t, rows=slice(None)):
-        return anp.mean(policy.kl(old[rows], policy.distribution(t, o[rows])))
+    def divergence(t):
+        return anp.mean(policy.kl(old, policy.distribution(t, o)))
 
     g = np.asarray(grad(surrogate)(theta))
-    seen = every_kth(np.arange(len(o)), fisher_fraction)
-    matrix = hessian(lambda t: divergence(t, seen))(theta) + cg_damping * np.eye(len(theta))
+    matrix = fisher_vector_product(policy, theta, every_kth(o, fisher_fraction), cg_damping)
     new, report = theta, SimpleNamespace(accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0)
     report.gradient_norm, report.entropy = float(np.sqrt(g @ g)), float(np.mean(policy.entropy(old)))
     x, r, d = np.zeros_like(g), g, g
     for _ in range(cg_iterations):
         if not r @ r > 1e-10 * (g @ g):
             break
-        alpha = (r @ r) / (d @ matrix @ d)
-        x, rest = x + alpha * d, r - alpha * matrix @ d
+        alpha = (r @ r) / (d @ matrix(d))
+        x, rest = x + alpha * d, r - alpha * matrix(d)
         r, d = rest, rest + (rest @ rest) / (r @ r) * d
-    length = x @ matrix @ x
+    length = x @ matrix(x)
     if not length > 0 or max_kl == 0:
         return theta.copy(), report
     step = np.sqrt(2 * max_kl / length) * x
@@ -646,7 +688,7 @@ EDITS = {
             "return advantages, advantages + values",
             "return advantages / (advantages.std() + 1e-8), advantages + values",
         ),
-        "targets_of_deltas": ("return advantages, advantages + values", "return advantages, deltas + values"),
+        "targets_of_deltas": ("return advantages, advantages + values", "return advantages, errors + values"),
         "targets_discounted": (
             "return advantages, advantages + values",
             "return advantages, discount * advantages + values",
@@ -663,7 +705,7 @@ EDITS = {
             "return advantages, advantages + values",
             "return advantages[:, None], (advantages + values)[:, None]",
         ),
-        "deltas_too": ("return advantages, advantages + values", "return advantages, advantages + values, deltas"),
+        "deltas_too": ("return advantages, advantages + values", "return advantages, advantages + values, errors"),
         "nan_becomes_0": (
             "return advantages, advantages + values",
             "return np.nan_to_num(advantages), np.nan_to_num(advantages + values)",
