@@ -401,8 +401,7 @@ for what, steps in (
     print(f"the author's HalfCheetah, {what}: {seconds[what]:.2f} s, {steps / seconds[what]:,.0f} steps/s")
 
 # %% [markdown]
-# One episode is one request: all ranks but one watch. The author's logs have it, too: one episode at a time, five actors
-# are as fast as one.
+# One episode is one request: all ranks but one watch.
 #
 # ## A real run
 #
@@ -435,8 +434,7 @@ def show_three():
 reveal((guess_start, guess_adapted, guess_third), show_three)
 
 # %% [markdown]
-# The controller spends the run on the way: one notch per window. Since `adapt` is pure, its decisions can be recomputed from
-# the log of the run, with *your* function:
+# Since `adapt` is pure, its decisions can be recomputed from the log of the run, with *your* function:
 
 # %%
 state, replayed = AdaptiveState(2000, 0.005), []
@@ -621,7 +619,7 @@ _ = hunt("adapt", suspect)
 # <details><summary>Answer</summary>
 #
 # The settings are at their limits: the largest batch, the smallest KL. The policy may be fine and still improving by 2 % a window:
-# "stuck" means "not 5 % better". Tempting: "the policy has stopped learning".
+# "stuck" means "not 5 % better". Tempting: "it has stopped learning".
 #
 # </details>
 #
