@@ -126,22 +126,22 @@ reveal(guess_table, show_rules)
 # <details><summary>After your guess: what it means</summary>
 #
 # The short rule takes -105 for an improvement on -100, because ten per cent *more* of a negative number lies below it:
-# below zero its margin is an allowance. It is not our invention: the margin's first commit in the author's repository has it
-# (see the appendix). And 0 after 0 counts as improved, since 5 % of nothing is nothing.
+# below zero its margin is an allowance. (The author's first commit of the margin had it: see the appendix.) And 0 after 0
+# counts as improved.
 #
 # </details>
 #
-# The right rule is not beyond reproach either: a fraction of $|\text{before}|$ depends on where zero is, an accident of
-# how a task counts rewards. Add 1,000 to every return, and hardly anything is an improvement of 5 % any more.
+# The right rule is not beyond reproach either: a fraction of $|\text{before}|$ depends on where zero is. Add 1,000 to every
+# return, and hardly anything is an improvement of 5 % any more.
 #
 # ## Moving the settings
 #
 # `turn` carries out one decision. Steps and KL move in *opposite* directions, by `config.steps_by` and `config.kl_by`;
 # `config.mode` is `"steps"`, `"kl"`, `"both"` or `"none"` and says which may move.
 #
-# The limits are given code: `clip(old, new, limits)` returns `new` moved into the limits, with one subtlety. A person may
-# start at 500 steps/update although the lower limit is 1,000. A plain clip would yank it to 1,000 at the first decision; this
-# one lets a start outside come in notch by notch, and never go further out. Its three cases:
+# The limits are given code: `clip(old, new, limits)` returns `new` moved into the limits. A person may start at 500 steps/update
+# although the lower limit is 1,000; a plain clip would yank it to 1,000 at the first decision. This one lets it come in notch by
+# notch, and never go further out:
 
 # %%
 for old, new in ((1200, 900), (500, 800), (500, 200)):
@@ -153,11 +153,10 @@ for old, new in ((1200, 900), (500, 800), (500, 200)):
 # %% exercise="turn"
 
 # %% [markdown]
-# Now the controller. It is a **pure function**: (state, mean return, config) goes in, (new state, decision) comes out.
-# The state is an `AdaptiveState`: the two settings, `returns`, the *tuple* of the returns of the unfinished window, and
-# `before` (`None` until there is one). Nothing is remembered anywhere else, so an interrupted run resumes with the same
-# decisions, and a finished one can be replayed from its log. `replace(state, returns=...)` returns a copy of a state with that
-# field changed.
+# Now the controller, a **pure function**: (state, mean return, config) goes in, (new state, decision) comes out. The state is
+# an `AdaptiveState`: the two settings, `returns`, the *tuple* of the returns of the unfinished window, and `before` (`None`
+# until there is one). Nothing is remembered anywhere else, so a run can be resumed, or replayed from its log. `replace(state,
+# returns=...)` returns a copy with that field changed.
 #
 # What comes out as the decision:
 #
@@ -198,9 +197,9 @@ reveal(guess_steps, show_four_windows)
 # %% [markdown]
 # ## A controller in the noise
 #
-# To study the controller alone we replace reinforcement learning by a **stream**: at update number `u` the true mean return
-# is `level(u)`; what is measured has noise, smaller when more episodes are averaged. An episode has 1,000 steps here, like
-# Swimmer's, and the returns of single episodes scatter by 30.
+# To study the controller alone we replace learning by a **stream**: at update number `u` the true mean return is `level(u)`;
+# what is measured has noise, smaller when more episodes are averaged. An episode has 1,000 steps here, and the returns of single
+# episodes scatter by 30.
 
 
 # %%
@@ -218,8 +217,8 @@ def simulate(level, config, updates=400, seed=0):
 
 
 # %% [markdown]
-# Start with a **flat** stream: 100, for ever; nothing is learned. Without a margin, half of all decisions will say
-# "improved". But in which order? What fraction of the decisions *undoes the one before it* (up after down, or down
+# Start with a **flat** stream: 100, for ever. Without a margin, half of all decisions will say "improved". But in which order?
+# What fraction of the decisions *undoes the one before it* (up after down, or down
 # after up)?
 
 # %% prediction="yes"
@@ -310,10 +309,9 @@ reveal(guess_windows, show_ratchet)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Growth by 5 % cannot last. A run has a few dozen good windows in its whole life (losses can be regained, but that is
-# no progress); all others say "stuck". So unless returns hover around zero, a long run's steps/update *must* climb to
-# the cap and its max-KL sink to the floor. The rule with margin is mostly a schedule: *start with small batches, let
-# them grow*.
+# Growth by 5 % cannot last. A run has a few dozen good windows in its whole life; all others say "stuck". So unless returns hover
+# around zero, a long run's steps/update *must* climb to the cap and its max-KL sink to the floor. The rule with margin is
+# mostly a schedule: *start with small batches, let them grow*.
 #
 # </details>
 #
@@ -376,10 +374,9 @@ sliders = {
 _ = ipywidgets.interact(show_chance, **sliders)
 
 # %% [markdown]
-# A margin shifts the curve; only episodes and longer windows make it steeper. With one episode per update (1,000
-# steps/update on Swimmer) a policy that has *lost* 10 % is still called improved in a good part of all cases. That is
-# the trap the post describes: good luck shrinks the batch, and the small batch makes every later decision more of a
-# lottery.
+# A margin shifts the curve; only episodes and longer windows make it steeper. With one episode per update a policy that has
+# *lost* 10 % is often called improved. That is the trap the post describes: good luck shrinks the batch, and the small batch
+# makes every later decision more of a lottery.
 #
 # ## What a small batch does to the parallel machine
 #
@@ -404,8 +401,7 @@ for what, steps in (
     print(f"the author's HalfCheetah, {what}: {seconds[what]:.2f} s, {steps / seconds[what]:,.0f} steps/s")
 
 # %% [markdown]
-# One episode is one request: all ranks but one watch. The author's logs have it, too: one episode at a time, five actors
-# are as fast as one.
+# One episode is one request: all ranks but one watch.
 #
 # ## A real run
 #
@@ -438,8 +434,7 @@ def show_three():
 reveal((guess_start, guess_adapted, guess_third), show_three)
 
 # %% [markdown]
-# The controller spends the run on the way: one notch per window. Since `adapt` is pure, its decisions can be recomputed from
-# the log of the run, with *your* function:
+# Since `adapt` is pure, its decisions can be recomputed from the log of the run, with *your* function:
 
 # %%
 state, replayed = AdaptiveState(2000, 0.005), []
@@ -486,8 +481,8 @@ for env, way in product(("Reacher-v5", "Swimmer-v5"), adaptive_ways):
     print(f"{env}, {way:<18} steps/update at the end: {', '.join(f'{steps:.0f}' for steps in ends)}")
 
 # %% [markdown]
-# Lecture 05b has shown that a bootstrap interval of five values is too narrow. For so few the interval by **Student's t** is
-# the better choice (it assumes normally distributed values, and is wide enough for them). The black lines are your live runs.
+# A bootstrap interval of five values is too narrow (05b). For so few we take **Student's t**, which assumes normally distributed
+# values. The black lines are your live runs.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(3, 2, figsize=(9.5, 8.5), sharex="col", height_ratios=(1.8, 1, 1), layout="tight")
@@ -512,8 +507,8 @@ for axis in axes.flat:
 plt.show()
 
 # %% [markdown]
-# Are the differences more than luck? The ways share their seeds, so we compare run by run: the mean return over the
-# whole run (how *fast* it learned) and over its last fifth (where it *got*), each adaptive way minus each fixed one with the
+# Are the differences more than luck? The ways share their seeds, so we compare run by run: the mean return over the whole run
+# (how *fast*) and over its last fifth (how *far*), each adaptive way minus each fixed one with the
 # same seed. An interval without 0 in it is marked. (Of 24 intervals one may miss by luck alone.)
 #
 # Before you look at the table: on Swimmer, over the last fifth, the five seeds of one way lie tens apart. Suppose an
@@ -605,9 +600,8 @@ _ = hunt("adapt", suspect)
 # %% [markdown]
 # ## What you have built so far
 #
-# A controller that moves a run's two settings by what the run returns, right for returns of any sign, and pure, so that every
-# decision can be replayed from a log. A stream to try it on, where the truth is known. And an answer with intervals to the
-# question whether it is worth having.
+# A controller that moves a run's two settings by what the run returns, right for returns of any sign, and pure, so that it can be
+# replayed. A stream to try it on, where the truth is known. And intervals to say what it is worth.
 #
 # ## Quiz
 #
@@ -625,7 +619,7 @@ _ = hunt("adapt", suspect)
 # <details><summary>Answer</summary>
 #
 # The settings are at their limits: the largest batch, the smallest KL. The policy may be fine and still improving by 2 % a window:
-# "stuck" means "not 5 % better". Tempting: "the policy has stopped learning".
+# "stuck" means "not 5 % better". Tempting: "it has stopped learning".
 #
 # </details>
 #
@@ -644,7 +638,7 @@ _ = hunt("adapt", suspect)
 # ## Appendix: what was claimed in 2016
 #
 # The post says that adapting both settings with a 5 % margin is "consistently near the top". The author's repository holds two
-# runs of each setting (kvfrans/parallel-trpo, `results/vs_fixed/`). The post's figures show run 1; run 2 was committed after it.
+# runs of each setting; run 1 is in the post's figures, run 2 was committed after it.
 # Their mean return over the last tenth of a common number of steps; `recorded/author_2016.py` says from which files:
 
 # %%
@@ -673,5 +667,3 @@ for task, both in author["margin"].items():
 #   than both-with-margin in every column. With two runs each, all of it is anecdote.
 # - *Adapting both without a margin collapses.* In 150,000 steps on Swimmer ours did not. His runs were forty times
 #   longer, and his code took full steps without a line search; we do not know which of the two matters.
-# - *Fewer steps/update learn faster per step, on Reacher.* Yes, in ours by far; on Swimmer the reverse. They also leave ranks idle,
-#   which no figure over environment steps shows.
