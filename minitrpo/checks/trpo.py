@@ -47,15 +47,15 @@ WHOLE = f"1.0 - float({UNEXPLAINED}) / variance"
 SCALE, LIMIT = "step_scale(max_kl, float(x @ (g - residual)))", "step_scale(max_kl,"
 SOLVE, THETA, END = (
     "x, residual = conjugate_gradient(product, g, cg_iterations)",
-    "return search.theta, Report(",
-    "entropy\n    )",
+    "return search.theta, report_of(",
+    "g, entropy)",
 )
-TURNED = "return (lambda *r: r[::-1])(search.theta, Report("
+TURNED = "return (lambda *r: r[::-1])(search.theta, report_of("
 LAST_TRIAL = "search.theta if search.accepted or not search.trials else theta + 0.7**11 * full_step"
 DOWN = (
     "full_step = -full_step; inner = evaluate; evaluate = lambda t: (-inner(t)[0], inner(t)[1]); search = backtracking("
 )
-AFTER = "norm, objective(policy, search.theta, batch)[1]"
+AFTER = "g, objective(policy, search.theta, batch)[1])"
 AGAIN = (
     "a = batch.advantages; a = (a - a.mean()) / (a.std() + 1e-8); "
     "batch = Batch(batch.observations, batch.actions, a); g = surrogate"
@@ -128,7 +128,7 @@ GAE_SLIPS = {
         BOTH,
         "advantages, discounted_sums(rewards, discount, last)",
     ),
-    "The targets are advantage + V: here they are those of one step.": (BOTH, "advantages, deltas + values"),
+    "The targets are advantage + V: here they are those of one step.": (BOTH, "advantages, errors + values"),
     "The targets are the advantages themselves: add V.": (BOTH, "advantages, advantages"),
     "The targets are advantage + V, not minus.": (BOTH, "advantages, advantages - values"),
     "The targets are advantage + V(s_t), not V of the next state.": (BOTH, "advantages, advantages + next_values"),
@@ -243,8 +243,11 @@ def explained_variance_cases() -> Iterator[Case]:
 
 
 TRPO_STEP_SLIPS = {
-    "The search has a theta of its own: this is the full step.": (THETA, "return theta + full_step, Report("),
-    "A search that fails gives the old theta back; this is its last trial.": (THETA, f"return {LAST_TRIAL}, Report("),
+    "The search has a theta of its own: this is the full step.": (THETA, "return theta + full_step, report_of("),
+    "A search that fails gives the old theta back; this is its last trial.": (
+        THETA,
+        f"return {LAST_TRIAL}, report_of(",
+    ),
     "That is a step along g; the natural direction x is wanted.": (SOLVE, "x = g; residual = g - product(g)"),
     "The step goes down: the surrogate falls along it.": ("search = backtracking(", DOWN),
     "The step is sqrt(2) times too short: 1/2 beta^2 x'(F + damping I)x = max_kl.": (LIMIT, "step_scale(max_kl / 2,"),
@@ -260,10 +263,16 @@ TRPO_STEP_SLIPS = {
     "The gain that is expected is that of the full step: g @ full_step.": ("float(g @ full_step)", "float(g @ x)"),
     "The search is done within max_kl itself.": ("full_step), max_kl)", "full_step), 1.5 * max_kl)"),
     "The search does all of its trials.": ("full_step), max_kl)", "full_step), max_kl, max_trials=1)"),
-    "gradient_norm is the length of g, not its square.": ("np.linalg.norm(g)", "g @ g"),
-    "gain and kl have changed places.": ("search.gain, search.kl,", "search.kl, search.gain,"),
-    "entropy is that of the old policy, not of the new.": ("norm, entropy", AFTER),
-    "Two results are wanted, the new theta and a Report.": (THETA, "return search.theta; Report("),
+    "gradient_norm is the length of g, not its square.": (
+        "(search, g, entropy)",
+        "(search, np.array([g @ g]), entropy)",
+    ),
+    "gain and kl have changed places.": (
+        "(search, g,",
+        "(__import__('dataclasses').replace(search, gain=search.kl, kl=search.gain), g,",
+    ),
+    "entropy is that of the old policy, not of the new.": ("g, entropy)", AFTER),
+    "Two results are wanted, the new theta and a Report.": (THETA, "return search.theta; report_of("),
     "The Report came first: the new theta, then the Report.": (THETA, TURNED, END, f"{END})"),
     "By default it does 10 iterations.": ("cg_iterations: int = 10", "cg_iterations: int = 20"),
     "By default the damping is 0.1.": ("cg_damping: float = 0.1", "cg_damping: float = 0.001"),
