@@ -22,6 +22,8 @@ def load(path):
 FILES = [load(path) for path in sorted(MUTANTS.glob("[0-9]*.py"))]
 WRONG = [(name, f) for module in FILES for name, some in module.WRONG.items() for f in some]
 RIGHT = {name: f for module in FILES for name, f in module.RIGHT.items()}
+# RIGHT_TOO: exercise -> a list of more of them.
+RIGHT_TOO = [(name, f) for m in FILES for name, some in getattr(m, "RIGHT_TOO", {}).items() for f in some]
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +42,11 @@ def test_the_package_passes(name, capsys):
 def test_another_right_answer_passes(name):
     assert RIGHT[name] is not target(name)
     check(name, RIGHT[name])
+
+
+@pytest.mark.parametrize(("name", "right"), RIGHT_TOO, ids=[f"{name}-{f.__name__}" for name, f in RIGHT_TOO])
+def test_more_right_answers_pass(name, right):
+    check(name, right)
 
 
 @pytest.mark.parametrize("name", names())
