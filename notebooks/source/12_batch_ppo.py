@@ -291,9 +291,9 @@ reveal((guess_beyond, guess_held), show_held)
 # ## From episodes to steps
 #
 # Now the second piece of machinery. When four simulators play an episode each, the first that falls waits for the longest.
-# Let us not wait: a simulator whose episode has ended is reset *at once*, alone, and after a fixed number
-# of steps of all of them there is an update, wherever everybody stands. Miranda calls it **continuous training**. A reset with
-# a mask is the whole trick: the others are in the middle of something.
+# Let us not wait: a simulator whose episode has ended is reset *at once*, alone, and after a fixed number of steps of all of
+# them there is an update, wherever everybody stands. Miranda calls it **continuous training**. A reset with a mask is the
+# whole trick: the others are in the middle of something.
 
 # %%
 simulators = Simulators(make_vector_env(spec, 4), spec.observation_size)
@@ -362,8 +362,8 @@ plt.show()
 # Which reading is right need not be argued: there are chains of states whose values are known. **The ledge**: five places, a
 # fair coin steps left or right, each step pays 1. Left of place 1 is a wall (you stay); right of place 5 you fall, and it is
 # over; who has fallen is last seen at place 5. Episodes begin at place 1, and a time limit ends one after each step with
-# probability 0.1. With $\gamma = 0.9$ each
-# value is 1 plus 0.9 times the mean of the two neighbours' (a fall counts 0): a linear system. Place 5 is worth 3.7.
+# probability 0.1. With $\gamma = 0.9$ each value is 1 plus 0.9 times the mean of the two neighbours' (a fall counts 0): a linear
+# system. Place 5 is worth 3.7.
 #
 # How many of the four readings find that? And what is place 5 worth under `literal`?
 
@@ -427,6 +427,15 @@ def show_ledge():
 reveal((guess_right, guess_literal), show_ledge)
 
 # %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# One finds it: `final`, lecture 05a's two masks. `zero` takes the time limit for a fall, and makes everything too cheap.
+# `next` gives a walker near the edge the future of one at the safe start: too dear. And `literal` cannot see a fall at all:
+# every place is worth $1/(1-\gamma) = 10$, every advantage is 0, nothing can be learned. ChainerRL's code of that summer is
+# not literal, whatever the sentence says: it has `nonterminal = 0.0 if done else 1.0`, and time limits are another flag.
+#
+# </details>
+#
 # ## All of it
 #
 # Batch PPO, whole. `Agent` has Miranda's two calls: `batch_act` chooses actions, `batch_observe` takes in what became of
@@ -482,16 +491,60 @@ for ranks in (1, 2):
     print(f"{ranks} rank(s): theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
 
 # %% [markdown]
+# And how much is lost by throwing so much away? TRPO and Batch PPO on three tasks, as typed, five seeds, the same number of
+# environment steps (from the project's benchmarks). On Reacher, how many steps does Batch PPO take to a return of -8, in parts
+# of TRPO's?
+
+# %% prediction="yes"
+guess_parts = 1.5  # Batch PPO's steps / TRPO's
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+family = {}  # (environment, algorithm) -> a row (last return, steps to the goal) per seed
+for row in csv.DictReader(recorded("12_family.csv").read_text().splitlines()):
+    values = float(row["last_return"]), float(row["steps_to_goal"] or "inf")
+    family.setdefault((row["env"], row["algorithm"]), []).append(values)
+
+
+def apart(a, b):
+    """Return the difference of two means over seeds, and its 95 % bootstrap interval in words (lecture 08)."""
+    rng = default_rng(0)
+    draws = rng.choice(a, (4000, len(a))).mean(axis=1) - rng.choice(b, (4000, len(b))).mean(axis=1)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return np.mean(a) - np.mean(b), f"95 % interval {low:.3g} to {high:.3g}"
+
+
+def show_family():
+    """Answer the prediction; print returns and steps of both on all three tasks."""
+    for env in ("CartPole-v1", "Pendulum-v1", "Reacher-v5"):
+        (ppo, ppo_steps), (trpo, trpo_steps) = (np.array(family[env, name]).T for name in ("batch-ppo", "trpo"))
+        if env == "Reacher-v5":
+            compare("Batch PPO's steps to -8, in parts of TRPO's", guess_parts, ppo_steps.mean() / trpo_steps.mean())
+        print(f"{env}: last 100 returns {ppo.mean():.1f} (Batch PPO), {trpo.mean():.1f} (TRPO)")
+        gap, words = apart(ppo, trpo)
+        print(f"  difference {gap:.3g}; {words}; median steps to the goal {np.median(ppo_steps):,.0f} and "
+              f"{np.median(trpo_steps):,.0f}")  # fmt: skip
+
+
+reveal(guess_parts, show_family)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# Hardly anything. On CartPole and Pendulum Batch PPO even ends higher; but its step size and clip fall to 0 over the run, which
+# alone keeps a good policy good, and TRPO's limit does not fall. What TRPO has for its pains is the promise, step by step.
+#
+# </details>
+#
+# %% [markdown]
 # ## More simulators, faster?
 #
 # Miranda's post: "as we increase the number of parallel simulators, the convergence speed becomes faster", "in terms of
 # environmental stepping", on CartPole and three robots. With one exception: "there seems to be a problem in Pendulum-v0, where
 # we can observe Sim-1 to surpass the performance of others". One curve each, no numbers.
 #
-# So we ran it: five seeds each, with 1 to 256 simulators and always 2,048 steps of *all together* per update, as in his
-# script (two simulators take 1,024 each). After the same number of environment steps, 12,288 for CartPole and 61,440 for
-# Pendulum, we stop and let the policy play 48 new episodes: their mean return is the **score**. (CartPole: from 20 to 500.
-# Pendulum: from about -1,200 to about -150.)
+# So we ran it: five seeds each, 1 to 256 simulators, always 2,048 steps of *all together* per update, as in his script (two
+# simulators take 1,024 each). After 12,288 environment steps of CartPole, or 61,440 of Pendulum, we stop and let the policy
+# play 48 new episodes: their mean return is the **score** (CartPole: 20 to 500; Pendulum: about -1,200 to -150).
 #
 # What do 64 simulators score more than one on CartPole? And one more than 64 on Pendulum?
 
@@ -506,25 +559,17 @@ for row in csv.DictReader(recorded("12_simulators.csv").read_text().splitlines()
     runs.setdefault(key, []).append((float(row["score"]), float(row["average_return"])))
 
 
-def resampled(values):
-    """Return the means of 4,000 bootstrap samples of the seeds (lecture 08)."""
-    return default_rng(0).choice(values, (4000, len(values))).mean(axis=1)
-
-
 def less(one, other):
-    """Return the difference of two mean scores, and its 95 % interval in words."""
-    a, b = (np.array(runs[key])[:, 0] for key in (one, other))
-    rng = default_rng(0)
-    draws = rng.choice(a, (4000, len(a))).mean(axis=1) - rng.choice(b, (4000, len(b))).mean(axis=1)
-    low, high = np.quantile(draws, (0.025, 0.975))
-    return a.mean() - b.mean(), f"95 % interval {low:.0f} to {high:.0f}"
+    """Return the difference of two mean scores, and its interval in words."""
+    return apart(*(np.array(runs[key])[:, 0] for key in (one, other)))
 
 
 def draw_scores(axis, what, env, color, marker, label):
     """Draw scores over the number of simulators: seeds, mean and interval."""
     numbers = sorted(n for w, e, n in runs if (w, e) == (what, env))
     scores = [np.array(runs[what, env, n])[:, 0] for n in numbers]
-    low, high = np.quantile([resampled(each) for each in scores], (0.025, 0.975), axis=1)
+    means = [default_rng(0).choice(each, (4000, len(each))).mean(axis=1) for each in scores]
+    low, high = np.quantile(means, (0.025, 0.975), axis=1)
     axis.fill_between(numbers, low, high, color=color, alpha=0.2, linewidth=0)
     axis.plot(numbers, [each.mean() for each in scores], color=color, marker=marker, label=label)
     for n, each in zip(numbers, scores):
@@ -556,23 +601,22 @@ reveal((guess_cartpole, guess_pendulum), show_simulators)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Blue is what was learned; grey is what the log says *at the same moment*, and it is all that the post shows. An episode of
-# Pendulum takes 200 steps. With 64 simulators 12,800 environment steps go by before the first return is known, and the last
-# 100 returns belong to policies that are long gone. So on grey curves one simulator wins, and by far: the anomaly, reproduced, by
-# the report alone. CartPole's episodes end early as long as the policy is bad; there grey lags, too, but less.
+# Blue is what was learned. Grey is what the log says *at the same moment*, and such curves are all that the post shows. An
+# episode of Pendulum takes 200 steps: with 64 simulators 12,800 environment steps go by before the first return is known,
+# and the last 100 returns are of policies long gone. By the log one simulator wins on Pendulum by hundreds: the anomaly.
 #
-# Is anything left of "faster"? Per environment step, on CartPole, the interval says. It would be strange: the same number of
-# steps, the same updates. Per *call of the loop* 64 simulators are 64 times faster, for nothing: ChainerRL's
-# `train_agent_sync` counted `t += 1` per call, its later `train_agent_batch` has `t += num_envs`; the post does not say which
-# drew its axis. Per *second* it depends on the cores, and that is lecture 08.
+# But by the log one simulator wins on CartPole, too, where the post saw the opposite; and blue has nobody faster than one
+# simulator by more than luck. How should they be, with as many steps and as many updates? (256 are slower: by then each has
+# taken 48 steps, all are still near their first beginning.) Perhaps the post's axis counts something else. Per *call of the
+# loop* 64 simulators take 64 steps: ChainerRL's `train_agent_sync` has `t += 1` per call, its later `train_agent_batch`
+# `t += num_envs`. The post does not say which drew its curves. Per *second* it depends on the cores: lecture 08.
 #
 # </details>
 #
-# On Pendulum the blue curve is not flat either. Two suspects. **In step**: no Pendulum ever falls, so simulators that begin
-# together end together for ever, and a table of 32 rows holds nothing but swinging up, or nothing but balancing. We cut each
-# simulator's very first episode at a random length, and changed nothing else. **The order**: what `next` costs, if the loop
-# resets before it observes. What is the score of 64 simulators out of step less that of 64 in step? And that of `next`, with one
-# simulator, less that of `final`?
+# Two more things may matter on Pendulum. **In step**: no Pendulum ever falls, so simulators that begin together end together
+# for ever, and the 32 rows of 64 simulators hold nothing but swinging up, or nothing but balancing. We cut each simulator's
+# very first episode at a random length, and changed nothing else. **The order**: a loop that resets before it observes, so
+# `next`. What do 64 simulators out of step score more than 64 in step? And what `next` more than `final`, with one simulator?
 
 # %% prediction="yes"
 guess_out_of_step = 0  # difference of the scores, 64 simulators
@@ -607,7 +651,13 @@ reveal((guess_out_of_step, guess_next), show_suspects)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# TODO
+# Out of step, 64 simulators are as good as one. So their number did no harm, nor did the short table, which is as short as
+# before: bootstrapping after 32 steps is fine here. What did was that all were at the same moment of their episode. CartPole
+# gets out of step by falling. Where nothing falls one has to see to it: rsl_rl, for thousands of simulated robots, has
+# `init_at_random_ep_len`.
+#
+# `next` is one wrong number in 200 steps, and it shows: a pendulum that stands is worth far more than one that hangs
+# somewhere, so the last steps of every episode seem to lead into disaster.
 #
 # </details>
 #
@@ -667,16 +717,7 @@ _ = hunt("clipped_objective", suspect)
 #
 # </details>
 #
-# **4.** An environment never terminates; after 1,000 steps it is cut. `zero`, `final`, `literal`: which of them agree?
-#
-# <details><summary>Answer</summary>
-#
-# `final` and `literal`, and they are right: no state is terminal. `zero` is wrong by about $\gamma^k V$ at $k$ steps before
-# the cut. The tempting answer is "all, since it never terminates": but `zero` cares about the cut.
-#
-# </details>
-#
-# **5.** 256 simulators, 2,048 steps per update: a table of 8 rows. What becomes of GAE with $\lambda = 0.95$?
+# **4.** 256 simulators, 2,048 steps per update: a table of 8 rows. What becomes of GAE with $\lambda = 0.95$?
 #
 # <details><summary>Answer</summary>
 #
