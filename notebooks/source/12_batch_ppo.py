@@ -203,8 +203,8 @@ reveal((guess_return, guess_kl), show_free)
 # $$\mathrm{KL} \approx \text{mean of} \; (\text{ratio} - 1 - \log \text{ratio}), \qquad
 # \text{and near 1 a term is about } \tfrac12 (\text{ratio} - 1)^2.$$
 #
-# That is what PPO's logs call KL. Drag (it needs a running kernel): which corner is flat? What does a step cost in KL when
-# it stands on the border? (Change the advantage's sign last.)
+# That is what PPO's logs call KL. Below stands a bad action that has become likelier; then drag (it needs a running kernel):
+# which corners are flat? What does a step cost in KL when it stands on the border?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -237,6 +237,9 @@ def draw_clip(ratio=1.3, advantage=1.0, clip=0.2):
     plt.show()
 
 
+draw_clip(ratio=1.3, advantage=-1.0)
+
+# %%
 sliders = {
     "ratio": ipywidgets.FloatSlider(min=0.1, max=2, step=0.05, value=1.3, continuous_update=False),
     "advantage": ipywidgets.FloatSlider(min=-2, max=2, step=0.5, value=1, continuous_update=False),
