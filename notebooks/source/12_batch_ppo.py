@@ -285,8 +285,8 @@ reveal((guess_beyond, guess_held), show_held)
 #
 # The KL stays where TRPO would have it, without a Fisher matrix. But it is **no limit**: ratios do leave the clip. Nothing
 # pushes them out; but the weights are shared by all states, so a step that pushes one ratio moves others, and Adam's
-# momentum goes on after the push has ended. A clip takes away the reason to go further, not the possibility. TRPO *checks*
-# the KL before it accepts. PPO can only watch it: so every log has `kl` and `clip_fraction`, and stable-baselines3 has a
+# momentum goes on after the push has ended. A clip takes away the reason to go further, not the possibility; nor does it
+# promise that the return rises. TRPO *checks* the KL before it accepts. PPO can only watch it: so every log has `kl` and `clip_fraction`, and stable-baselines3 has a
 # `target_kl` that breaks the epochs off.
 #
 # </details>
@@ -595,7 +595,7 @@ def show_simulators():
         axis.set(xscale="log", xticks=numbers, xticklabels=numbers, xlabel="simulators", ylabel="return", title=env)
         axis.minorticks_off()
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=9, loc="lower left")
+    axes[1].legend(fontsize=9, loc="lower left")
     plt.show()
 
 
@@ -632,7 +632,7 @@ def show_suspects():
     pendulum = "Pendulum-v1"
     for what, guess, n in (("out of step", guess_out_of_step, 64), ("next", guess_next, 1)):
         gap, words = less((what, pendulum, n), ("final", pendulum, n))
-        compare(f"{n} simulators, {what} less as usual", guess, gap)
+        compare(f"{n} simulator{'s' * (n > 1)}, {what} less as usual", guess, gap)
         print(f"  {words}")
     for what, n in (("out of step", 256), ("next", 16)):
         gap, words = less((what, pendulum, n), ("final", pendulum, n))
