@@ -44,6 +44,11 @@ OBJECTIVE = {
 }
 
 
+def by_the_sign_alone(ratio, advantages, clip):
+    """The border of a good action is right, that of a bad one is on the wrong side."""
+    return np.where(advantages > 0, np.minimum(ratio, 1 + clip), np.minimum(ratio, 1 - clip)) * advantages
+
+
 def clip_by_sign(ratio, advantages, clip):
     """A useful identity: up to 1 + e for a good action, down to 1 - e for a bad one."""
     border = np.where(advantages > 0, 1 + clip, 1 - clip)
@@ -98,6 +103,15 @@ SLOPE = {
         ("slope = ratio * advantages", "slope = np.zeros_like(advantages)\n    slope[:] = ratio * advantages"),
     ),
 }
+
+
+def by_finite_differences_of_the_ratio(ratio, advantages, clip):
+    """The slope in the ratio, not in its logarithm."""
+
+    def objective(r):
+        return np.minimum(r * advantages, np.clip(r, 1 - clip, 1 + clip) * advantages)
+
+    return (objective(ratio + 1e-6) - objective(ratio - 1e-6)) / 2e-6
 
 
 def slope_in_a_loop(ratio, advantages, clip):
@@ -200,6 +214,13 @@ def an_empty_one_at_the_end(ended):
 CHOICE = '{"zero": np.zeros_like(final_values), "next": first_values}.get(reading, final_values)'
 
 
+def done_is_done(reading, values, final_values, first_values, last, terminated):
+    """One flag for both ends, as before 2020."""
+    after = np.append(values[1:], 0.0)
+    after[last] = final_values if reading == "literal" else 0.0
+    return after
+
+
 def values_fragment_by_fragment(reading, values, final_values, first_values, last, terminated):
     after, start = np.zeros(len(values)), 0
     for k, stop in enumerate(np.flatnonzero(last)):
@@ -265,7 +286,12 @@ VALUES = {
 }
 
 
-WRONG = {"cuts": [an_empty_one_at_the_end]}
+WRONG = {
+    "clipped_objective": [by_the_sign_alone],
+    "objective_slope": [by_finite_differences_of_the_ratio],
+    "cuts": [an_empty_one_at_the_end],
+    "values_after": [done_is_done],
+}
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}
 EDITS = {
