@@ -30,7 +30,7 @@ WINDOW = 100  # episodes in the moving average of returns
 
 
 def clipped_objective(ratio: Array, advantages: Array, clip: float) -> Array:
-    """Return min(ratio A, clip(ratio, 1 - e, 1 + e) A), (n,): nothing more is gained by a ratio beyond the clip."""
+    """Return min(ratio A, clip(ratio, 1 - e, 1 + e) A) of each step, (n,), with e = clip: no gain beyond it."""
     return np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages)
 
 
@@ -38,9 +38,11 @@ def objective_slope(ratio: Array, advantages: Array, clip: float) -> Array:
     """Return the derivative of `clipped_objective` in log pi(a|s), (n,): ratio A, or 0 in two of the four corners.
 
     A good action that is likelier by the clip already, and a bad one that is rarer, are left alone. The other two
-    corners are mistakes of the steps before, and are mended.
+    corners are mistakes of the steps before, and are mended. At the border itself, ratio = 1 +- e, it is ratio A.
     """
+    # 1. inside, d ratio / d log pi = ratio
     slope = ratio * advantages
+    # 2. good and likelier already, bad and rarer already
     slope[np.where(advantages > 0, ratio > 1 + clip, ratio < 1 - clip)] = 0.0
     return slope
 

@@ -7,7 +7,6 @@ an accumulator, and every T steps of all simulators the agent learns from it. Th
 
 from collections import deque
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
@@ -67,6 +66,23 @@ class Simulators:
         return observations, rewards, terminated, truncated
 
 
+def cuts(ended: Array) -> Array:
+    """Return the fragments of T steps of N simulators, a row (simulator, first step, step after the last) of each.
+
+    ended (T, N): whether the simulator's episode ended with this step; the next step then belongs to the next episode.
+    A fragment is an unbroken run of steps of one episode. Simulator by simulator, each in the order of its steps;
+    together they hold every step once. Integers, (number of fragments, 3).
+    """
+    # 1. a fragment stops behind every end, and behind the last step that there is
+    stops = ended.copy()
+    stops[-1:] = True
+    # 2. simulator by simulator
+    simulators, last = np.nonzero(stops.T)
+    # 3. it begins where the one before it stopped; the first of a simulator begins at step 0
+    first = np.where(np.diff(simulators, prepend=-1) == 0, np.roll(last + 1, 1), 0)
+    return np.stack([simulators, first, last + 1], axis=1)
+
+
 class Accumulator:
     """What two calls must share: the first leaves observations and actions, the second adds what became of them.
 
@@ -101,17 +117,8 @@ class Accumulator:
         """Return all complete steps as fragments, in episode order, and forget them."""
         columns = [np.array(column) for column in zip(*self._rows, strict=True)]  # (T, N, ...) each
         self._rows = []
-        parts = [self._fragment(n, slice(start, stop), columns) for n, start, stop in self._cuts(columns)]
-        return concatenate(parts).sorted()
-
-    def _cuts(self, columns: list[Array]) -> list[tuple[int, int, int]]:
-        """Return (simulator, first step, step after the last) of every fragment."""
-        ended, steps, cuts = columns[4] | columns[5], len(columns[0]), []
-        for n in range(ended.shape[1]):
-            stops = (np.flatnonzero(ended[:, n]) + 1).tolist()
-            bounds = [0, *stops] if stops and stops[-1] == steps else [0, *stops, steps]
-            cuts += [(n, start, stop) for start, stop in pairwise(bounds)]
-        return cuts
+        fragments = cuts(columns[4] | columns[5]).tolist()
+        return concatenate([self._fragment(n, slice(first, stop), columns) for n, first, stop in fragments]).sorted()
 
     def _fragment(self, n: int, rows: slice, columns: list[Array]) -> Episodes:
         observations, actions, after, rewards, terminated, truncated = (column[rows, n] for column in columns)

@@ -1,0 +1,731 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12 Batch PPO and continuous training
+#
+# **How much of TRPO can be thrown away: the Fisher matrix, the line search, even the episodes?**
+#
+# <!-- loop -->
+#
+# A trust region costs machinery: products with $F$, conjugate gradients, a line search. And an update waits until whole
+# episodes are over. Today one line of arithmetic stands in for the first, and a rule for the last step of a piece of
+# experience for the second. Both are easy to get almost right.
+#
+# | in this notebook | in the package | in the papers |
+# |---|---|---|
+# | `clipped_objective`, `objective_slope` | `minitrpo/algorithms/batch_ppo.py` | Schulman et al. 2017, equation 7 |
+# | `cuts` | `minitrpo/experience/continuous.py` | Miranda 2018, "continuous training" and its accumulator |
+# | `values_after` | `minitrpo/last_step.py` | Miranda 2018: "the value at the last timestep is not equal to 0" |
+#
+# *90 minutes in class with the four exercises; the notebook itself runs in about a minute. You need: lectures 01, 04 and
+# 05a; for two cells, 07 and 08. The post by L. J. Miranda, on his internship at Preferred Networks, is where the term
+# Batch PPO is from.*
+
+# %%
+import csv
+
+import ipywidgets
+import numpy as np
+from matplotlib import pyplot as plt
+from numpy.random import default_rng
+
+from minitrpo.algorithms.batch_ppo import minibatches
+from minitrpo.algorithms.samples import samples_of
+from minitrpo.checks import check, hint, hunt, mine
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, recorded, reveal, train
+from minitrpo.critics import MLPCritic
+from minitrpo.experience.continuous import Agent, Simulators, train_continuously
+from minitrpo.experience.environments import describe
+from minitrpo.experience.physics import make_vector_env
+from minitrpo.last_step import READINGS, exact_values
+from minitrpo.log_probability import LogProbability
+from minitrpo.optimisers import adam, initial_state
+from minitrpo.policies import Array
+from minitrpo.returns import discounted_sums, gae, standardise
+from minitrpo.runs.folder import sha256
+
+# %% [markdown]
+# ## The same batch, again
+#
+# A batch is dear, and a TRPO update takes *one* step with it. Why not ten epochs of small steps? Lecture 01 said why not: the
+# gradient holds for the policy that acted. Lecture 04 said how to repair that: weigh each step by its **ratio**
+# $\pi_\theta(a|s) \,/\, \pi_\text{old}(a|s)$. The surrogate, the mean of $\text{ratio} \cdot A$, may be climbed from anywhere.
+#
+# So let us climb it, with Adam, in minibatches of 64 steps: here are all the lines of it. `LogProbability` has
+# $\log \pi(a|s)$ and its gradient; `objective_slope` is the subject of an exercise below, and the package's for now. With
+# `clip=np.inf` it is $\text{ratio} \cdot A$, the slope of the plain surrogate in $\log \pi$.
+
+# %%
+spec = describe("CartPole-v1")
+policy = spec.policy((64, 64))
+
+
+def climb(theta, memory, batch, clip, rng, epochs=10, step_size=1e-3):
+    """Return theta and Adam's memory after some epochs on one batch: observations, actions, advantages."""
+    observations, actions, advantages = batch
+    old = LogProbability(policy, theta, observations, actions).log_prob
+    for _ in range(epochs):
+        for rows in minibatches(rng, len(advantages), 64):
+            now = LogProbability(policy, theta, observations[rows], actions[rows])
+            slopes = mine.objective_slope(np.exp(now.log_prob - old[rows]), advantages[rows], clip)
+            memory, step = adam(memory, now.weighted_gradient(slopes / len(rows)), step_size)
+            theta = theta + step
+    return theta, memory
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def batch_of(played):
+    """Return observations, actions and standardised rewards-to-go of some episodes."""
+    e = played.episodes
+    return e.observations, played.actions, standardise(discounted_sums(e.rewards, 0.99, e.last))
+
+
+def fresh(theta):
+    """Return an Adam without a past."""
+    return initial_state("adam", len(theta))
+
+
+def mean_return(theta):
+    """Return the mean return of new episodes."""
+    return play("CartPole-v1", budget(6000, 1500), theta, seed=99).episodes.returns.mean()
+
+
+def half_trained(seed):
+    """Return a batch of a policy that has learned for some updates, by what this lecture is about."""
+    played = play("CartPole-v1", 2048, seed=100 * seed)
+    for k in range(budget(8, 2)):
+        theta, _ = climb(played.theta, fresh(played.theta), batch_of(played), 0.2, default_rng(k))
+        played = play("CartPole-v1", 2048, theta, seed=100 * seed + k + 1)
+    return played
+
+
+SEEDS = range(budget(3, 1))
+students = [half_trained(seed) for seed in SEEDS]
+before = [mean_return(each.theta) for each in students]
+print("three half-trained policies keep the pole up for", np.round(before), "steps on average (500 is the most)")
+
+# %% [markdown]
+# Each of the three gets ten epochs on its own batch, without any clip. The surrogate promises an improvement every time.
+# Which mean return do they really reach, all three together? And how far have they moved, in nats of KL? (TRPO's limit is
+# 0.01.)
+
+# %% prediction="yes"
+guess_return = 400  # steps the pole stays up
+guess_kl = 0.05  # nats
+
+
+# %%
+def after_ten_epochs(clip):
+    """Return for each of the three: ratios, mean KL, promised gain, and mean return of new episodes."""
+    found = []
+    for each in students:
+        batch = batch_of(each)
+        theta, _ = climb(each.theta, fresh(each.theta), batch, clip, default_rng(0))
+        old, new = (policy.distribution(t, batch[0]) for t in (each.theta, theta))
+        ratio = np.exp(policy.log_prob(new, batch[1]) - policy.log_prob(old, batch[1]))
+        found.append((ratio, policy.kl(old, new).mean(), np.mean(ratio * batch[2]), mean_return(theta)))
+    return found
+
+
+free = after_ten_epochs(np.inf)
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def table(found):
+    """Print a line per policy."""
+    for was, (ratio, kl, promised, reached) in zip(before, found):
+        far = np.mean(np.abs(ratio - 1) > 0.2)
+        print(f"  return {was:4.0f} -> {reached:4.0f}   promised gain {promised:.3f}   KL {kl:.4f}   "
+              f"ratios from {ratio.min():.2f} to {ratio.max():.1f}, {far:.0%} beyond 0.8 and 1.2")  # fmt: skip
+
+
+def show_free():
+    """Answer the prediction."""
+    compare("mean return after ten free epochs", guess_return, np.mean([each[3] for each in free]), "steps")
+    compare("mean KL", guess_kl, np.mean([each[1] for each in free]), "nats")
+    table(free)
+
+
+reveal((guess_return, guess_kl), show_free)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# The promise was kept for the *steps of the batch*. But the new policy goes where the old one never was, and there the
+# surrogate knows nothing. This is lecture 04 again: a ratio corrects what is done in a state, not which states are visited.
+# Something has to end the climb.
+#
+# </details>
+#
+# ## The clip
+#
+# TRPO asks the whole batch: is the mean KL below the limit? PPO (proximal policy optimisation) asks each step by itself:
+# has this action changed enough? Beyond $1 \pm \text{clip}$, usually 0.2, more change shall *earn nothing*:
+#
+# $$\text{mean of} \quad \min\big(\text{ratio} \cdot A, \;\; \text{ratio held within } [1 - \text{clip},\, 1 + \text{clip}]
+# \cdot A \big)$$
+#
+# ### Exercise 1: `clipped_objective`
+
+# %% exercise="clipped_objective"
+
+# %% [markdown]
+# Stuck? `hint("clipped_objective", 1)`, and so on. As always, `mine.clipped_objective` is yours once it is right.
+#
+# Why the minimum? Think of four corners: an action was good ($A > 0$) or bad, and has become likelier (ratio above the
+# clip) or rarer (below). In two corners the policy went the right way, far enough, and the clip ends it. In the other two
+# it went the *wrong* way: for the sake of other steps, a good action has become rarer. There the minimum chooses the plain
+# product, and the climb mends it.
+#
+# Adam needs the slope. Where the objective does not depend on the ratio, it is 0. Elsewhere it is that of
+# $\text{ratio} \cdot A$; and since $\text{ratio} = e^{\log\pi - \log\pi_\text{old}}$, its slope in $\log \pi$ is the ratio itself,
+# times $A$.
+#
+# ### Exercise 2: `objective_slope`
+
+# %% exercise="objective_slope"
+
+# %% [markdown]
+# Where has the KL gone? The mean of $-\log \text{ratio}$ over the old policy's actions estimates
+# $\mathrm{KL}(\pi_\text{old} \| \pi_\theta)$, by definition. The mean of $\text{ratio} - 1$ estimates 0, because probabilities
+# sum to 1. So their sum estimates the KL, too, with terms that are never negative:
+#
+# $$\mathrm{KL} \approx \text{mean of} \; (\text{ratio} - 1 - \log \text{ratio}), \qquad
+# \text{and near 1 a term is about } \tfrac12 (\text{ratio} - 1)^2.$$
+#
+# That is what PPO's logs call KL. Below stands a bad action that has become likelier; then drag (it needs a running kernel):
+# which corners are flat? What does a step cost in KL when it stands on the border?
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def draw_clip(ratio=1.3, advantage=1.0, clip=0.2):
+    """Redraw objective, slope and KL over the ratio, with one step marked."""
+    grid = np.linspace(0.02, 2, 400)
+    marks = np.full_like(grid, advantage)
+    here, own = np.array([ratio]), np.array([advantage])
+    _, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained")
+    curves = (
+        (mine.clipped_objective(grid, marks, clip), mine.clipped_objective(here, own, clip), "objective"),
+        (mine.objective_slope(grid, marks, clip), mine.objective_slope(here, own, clip), "slope in log pi(a|s)"),
+        (grid - 1 - np.log(grid), here - 1 - np.log(here), "ratio - 1 - log(ratio)  (nats)"),
+    )
+    for axis, (curve, at, label), color in zip(axes, curves, (GREEN, BLUE, RED)):
+        if axis is not axes[2]:
+            axis.plot(grid, grid * advantage, "--", color=GREY, label="without a clip")
+            axis.set_ylim(-4.1, 4.1)
+        axis.plot(grid, curve, color=color, linewidth=2)
+        axis.plot(here, at, "o", color="black", markersize=8, label=f"ratio {ratio:.2f}: {at[0]:.4f}")
+        axis.axvspan(max(1 - clip, 0), min(1 + clip, 2), color=GREY, alpha=0.2, label="within the clip")
+        axis.set(xlabel="ratio", ylabel=label, xlim=(0, 2))
+        axis.legend(fontsize=9, loc="upper left" if advantage > 0 or axis is axes[2] else "lower left")
+        axis.grid(alpha=0.3)
+    axes[2].set(ylim=(0, 0.5))
+    good = "a good action" if advantage > 0 else "a bad action" if advantage < 0 else "neither good nor bad"
+    axes[0].set_title(good, fontsize=10)
+    axes[1].set_title("left alone" if mine.objective_slope(here, own, clip)[0] == 0 else "pushed", fontsize=10)
+    axes[2].set_title(f"what this step adds to the KL; clip² / 2 = {clip**2 / 2:.3f}", fontsize=10)
+    plt.show()
+
+
+draw_clip(ratio=1.3, advantage=-1.0)
+
+# %%
+sliders = {
+    "ratio": ipywidgets.FloatSlider(min=0.1, max=2, step=0.05, value=1.3, continuous_update=False),
+    "advantage": ipywidgets.FloatSlider(min=-2, max=2, step=0.5, value=1, continuous_update=False),
+    "clip": ipywidgets.FloatSlider(min=0.05, max=0.5, step=0.05, value=0.2, continuous_update=False),
+}
+_ = ipywidgets.interact(draw_clip, **sliders)
+
+# %% [markdown]
+# So if all ratios stood on the border, the KL would be near $\text{clip}^2/2$: a clip of 0.2 is a KL limit of about 0.02,
+# asked of every step by itself. Now the same three policies, the same ten epochs, with the clip. What fraction of the
+# steps ends up *beyond* 0.8 and 1.2? And what do the three reach now?
+
+# %% prediction="yes"
+guess_beyond = 0.0  # fraction of the steps
+guess_held = 300  # mean return
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+held = after_ten_epochs(0.2)
+
+
+def show_held():
+    """Answer the prediction; draw the ratios with and without the clip."""
+    beyond = np.mean([np.mean(np.abs(each[0] - 1) > 0.2) for each in held])
+    compare("fraction of the steps beyond the clip", guess_beyond, beyond)
+    compare("mean return", guess_held, np.mean([each[3] for each in held]), "steps")
+    table(held)
+    _, axis = plt.subplots(figsize=(8, 3.3), layout="constrained")
+    bins = np.linspace(-2, 2, 81)
+    for found, color, name in ((free, ORANGE, "without a clip"), (held, BLUE, "clip 0.2")):
+        logs = np.log(np.concatenate([each[0] for each in found]))
+        axis.hist(np.clip(logs, -2, 2), bins, color=color, alpha=0.6, density=True, label=name)
+    for border in (0.8, 1.2):
+        axis.axvline(np.log(border), color=RED, linestyle="--", label="clip" if border == 0.8 else None)
+    axis.set(xlabel="log ratio of a step (beyond -2 and 2: in the outermost bars)", ylabel="density", yscale="log")
+    axis.legend(fontsize=9)
+    plt.show()
+
+
+reveal((guess_beyond, guess_held), show_held)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# The KL stays where TRPO would have it, without a Fisher matrix. But it is **no limit**: ratios do leave the clip. Nothing
+# pushes them out; but the weights are shared by all states, so a step that pushes one ratio moves others, and Adam's
+# momentum goes on after the push has ended. A clip takes away the reason to go further, not the possibility; nor does it
+# promise that the return rises. TRPO *checks* the KL before it accepts. PPO can only watch it: so every log has `kl` and `clip_fraction`, and stable-baselines3 has a
+# `target_kl` that breaks the epochs off.
+#
+# </details>
+#
+# ## From episodes to steps
+#
+# Now the second piece of machinery. When four simulators play an episode each, the first that falls waits for the longest.
+# Let us not wait: a simulator whose episode has ended is reset *at once*, alone, and after a fixed number of steps of all of
+# them there is an update, wherever everybody stands. Miranda calls it **continuous training**. A reset with a mask is the
+# whole trick: the others are in the middle of something.
+
+# %%
+simulators = Simulators(make_vector_env(spec, 4), spec.observation_size)
+theta, rng = policy.initialise(default_rng(3)), default_rng(0)
+act, seeds = policy.act_function(theta), iter(range(10_000))
+observations = simulators.reset(np.ones(4, bool), [next(seeds) for _ in range(4)])  # all begin
+ended = np.zeros((60, 4), bool)
+for t in range(60):
+    actions = act(observations, policy.draw_noise(rng, 4), 4)
+    observations, _, terminated, truncated = simulators.step(actions)
+    ended[t] = terminated | truncated
+    observations = simulators.reset(ended[t], [next(seeds) for _ in range(ended[t].sum())])  # those in the mask
+print("episodes that ended, by simulator:", ended.sum(axis=0))
+
+# %% [markdown]
+# What lies in memory now is a table: a row per step, a column per simulator, and episodes that begin and end anywhere in
+# it. The learner wants **fragments**: unbroken runs of steps of one episode. A fragment stops where an episode ended, and
+# where the table ends.
+#
+# ### Exercise 3: `cuts`
+
+# %% exercise="cuts"
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+_, (top, bottom) = plt.subplots(2, 1, figsize=(10, 3.6), layout="constrained", sharex=True)
+fragments = mine.cuts(ended)
+for n, first, stop in fragments.tolist():
+    done = ended[stop - 1, n]
+    bottom.barh(n, stop - first, left=first, color=BLUE if done else GREEN, edgecolor="white")
+whole = [[r for r in fragments.tolist() if r[0] == n and ended[r[2] - 1, n]] for n in range(4)]
+left = 0
+for wave in range(min(map(len, whole))):
+    lengths = [rows[wave][2] - rows[wave][1] for rows in whole]
+    for n, length in enumerate(lengths):
+        top.barh(n, length, left=left, color=BLUE, edgecolor="white")
+        top.barh(n, max(lengths) - length, left=left + length, color=GREY, alpha=0.4)
+    left += max(lengths)
+top.set(title="episode by episode: blue plays, grey waits", ylabel="simulator", yticks=range(4))
+title = "continuous: blue fragments end with their episode, green ones are cut and go on after the update"
+bottom.set(title=title, xlabel="steps", ylabel="simulator", yticks=range(4))
+for axis in (top, bottom):
+    axis.invert_yaxis()
+plt.show()
+
+# %% [markdown]
+# ## The value at the last step
+#
+# A green fragment is cut: its future counts, as $V$ of where it stands (lecture 05a). That much is clear. But what did
+# Miranda mean by "the value at the last timestep is not equal to 0, i.e. $V(s_T) \neq 0$ if done"? It can be read, and
+# has been programmed, in several ways. $V$ after the last step of a fragment is
+#
+# | reading | where the task terminated | where it was merely cut (time limit, end of the table) |
+# |---|---|---|
+# | `zero` | 0 | 0 |
+# | `final` | 0 | $V$ of the final observation |
+# | `next` | 0 | $V$ of the *first* observation of the next episode |
+# | `literal` | $V$ of the final observation | $V$ of the final observation |
+#
+# `next` is nobody's intention. It happens when a loop resets before it observes, as an early version of ChainerRL's did.
+#
+# ### Exercise 4: `values_after`
+
+# %% exercise="values_after"
+
+# %% [markdown]
+# Which reading is right need not be argued: there are chains of states whose values are known. **The ledge**: five places, a
+# fair coin steps left or right, each step pays 1. Left of place 1 is a wall (you stay); right of place 5 you fall, and it is
+# over; who has fallen is last seen at place 5. Episodes begin at place 1, and a time limit ends one after each step with
+# probability 0.1. With $\gamma = 0.9$ each value is 1 plus 0.9 times the mean of the two neighbours' (a fall counts 0): a linear
+# system. Place 5 is worth 3.7.
+#
+# How many of the four readings find that? And what is place 5 worth under `literal`?
+
+# %% prediction="yes"
+guess_right = 2  # readings
+guess_literal = 5  # value of place 5
+
+# %%
+moves = 0.5 * (np.eye(5, k=1) + np.eye(5, k=-1))  # row i: from place i to each place; in the last, 1/2 is missing
+moves[0, 0] = 0.5  # the wall
+truth = exact_values(moves, np.ones(5), 0.9)
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def walks(number, rng):
+    """Return places (0 to 4) and masks of all steps, and per walk the place it is seen in after its last step."""
+    places, last, terminated, final = [], [], [], []
+    for _ in range(number):
+        place, over = 0, False
+        while not over:
+            places.append(place)
+            place = max(place + rng.choice((-1, 1)), 0)
+            falls, limit = place == 5, rng.random() < 0.1
+            over = bool(falls or limit)
+            last.append(over)
+            terminated.append(bool(falls))
+        final.append(min(place, 4))  # a fallen walker is last seen at the edge
+    return np.array(places), np.array(last), np.array(terminated), np.array(final)
+
+
+places, last, terminated, final = walks(budget(6000, 1000), default_rng(0))
+
+
+# %%
+def learned(reading):
+    """Return the table V that agrees with itself on these walks: the mean of reward + 0.9 x V after, place by place."""
+    V, visits = np.zeros(5), np.bincount(places)
+    for _ in range(200):
+        after = mine.values_after(reading, V[places], V[final], np.full(len(final), V[0]), last, terminated)
+        V = np.bincount(places, 1 + 0.9 * after) / visits
+    return V
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_ledge():
+    """Answer the prediction; draw V by place."""
+    tables = {reading: learned(reading) for reading in READINGS}
+    close = sum(np.abs(V - truth).max() < 0.3 for V in tables.values())
+    compare("readings that find the truth", guess_right, close)
+    compare("place 5 under `literal` (truth 3.7)", guess_literal, tables["literal"][4])
+    _, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
+    axis.plot(range(1, 6), truth, color=GREY, linewidth=6, alpha=0.5, label="truth, from the linear system")
+    for (reading, V), color, marker in zip(tables.items(), (RED, BLUE, ORANGE, PURPLE), "svo^"):
+        axis.plot(range(1, 6), V, marker=marker, linestyle=":", color=color, label=reading)
+    axis.set(xlabel="place", ylabel="V (expected discounted pay)", ylim=(0, 11), xticks=range(1, 6))
+    axis.legend(fontsize=9, ncols=2, loc="lower left")
+    axis.grid(alpha=0.3)
+    plt.show()
+
+
+reveal((guess_right, guess_literal), show_ledge)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# One finds it: `final`, lecture 05a's two masks. `zero` takes the time limit for a fall, and makes everything too cheap.
+# `next` gives a walker near the edge the future of one at the safe start: too dear. And `literal` cannot see a fall at all:
+# every place is worth $1/(1-\gamma) = 10$, every advantage is 0, nothing can be learned. ChainerRL's code of that summer is
+# not literal, whatever the sentence says: it has `nonterminal = 0.0 if done else 1.0`, and time limits are another flag.
+#
+# </details>
+#
+# ## All of it
+#
+# Batch PPO, whole. `Agent` has Miranda's two calls: `batch_act` chooses actions, `batch_observe` takes in what became of
+# them, and every so many steps hands the fragments to `update`. `train_continuously` is the loop that you saw.
+
+# %%
+critic = MLPCritic(spec.observation_size, (64, 64), epochs=10, minibatch=256)
+
+
+def batch_ppo(seed, updates, number=8, steps=256):
+    """Return the mean of the last 100 returns before each update."""
+    rng, curve = default_rng(seed), []
+    keep = {"critic": critic.initialise(rng), "adam": fresh(theta)}
+
+    def update(theta, fragments):
+        s = samples_of(fragments)
+        V = critic.predict(keep["critic"], s["observations"], s["timesteps"])
+        final = critic.predict(keep["critic"], s["final_observations"], s["final_timesteps"])
+        after = mine.values_after("final", V, final, final, s["last"], s["terminated"])
+        advantages, targets = gae(s["rewards"], V, after, s["last"], 0.99, 0.95)
+        batch = s["observations"], s["actions"], standardise(advantages)
+        theta, keep["adam"] = climb(theta, keep["adam"], batch, 0.2, rng)
+        keep["critic"] = critic.fit(keep["critic"], s["observations"], s["timesteps"], targets, rng)
+        curve.append(agent.average_return.mean)
+        return theta
+
+    agent = Agent(policy, policy.initialise(rng), number, steps, lambda: policy.draw_noise(rng, number), update)
+    envs = Simulators(make_vector_env(spec, number), spec.observation_size)
+    train_continuously(agent, envs, lambda episode: 100_000 * seed + episode, updates * steps)
+    return curve
+
+
+curves = [batch_ppo(seed, updates=budget(20, 3)) for seed in range(budget(2, 1))]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+_, axis = plt.subplots(figsize=(7, 3), layout="constrained")
+for seed, curve in enumerate(curves):
+    axis.plot(2.048 * np.arange(1, len(curve) + 1), curve, color=(BLUE, ORANGE)[seed], label=f"seed {seed}")
+axis.set(xlabel="thousand environment steps", ylabel="mean of the last 100 returns", ylim=(0, 500))
+axis.legend(fontsize=9)
+axis.grid(alpha=0.3)
+plt.show()
+
+# %% [markdown]
+# It learns, with one line in place of lectures 02 to 04. The package's Batch PPO is the same with observations filtered,
+# gradients cut to a length, step size and clip falling to 0, and simulators dealt out to ranks. Numbered simulators, so
+# lecture 07's fingerprint does not care how many ranks there are:
+
+# %%
+JOB = ("--algorithm", "batch-ppo", "--env", "CartPole-v1", "--num-envs", 8, "--total-steps", budget(40_960, 4096))
+for ranks in (1, 2):
+    run = train(ranks, *JOB)
+    print(f"{ranks} rank(s): theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
+
+# %% [markdown]
+# And how much is lost by throwing so much away? TRPO and Batch PPO on three tasks, as typed, five seeds, the same number of
+# environment steps (from the project's benchmarks). On Reacher, how many steps does Batch PPO take to a return of -8, in parts
+# of TRPO's?
+
+# %% prediction="yes"
+guess_parts = 1.5  # Batch PPO's steps / TRPO's
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+family = {}  # (environment, algorithm) -> a row (last return, steps to the goal) per seed
+for row in csv.DictReader(recorded("12_family.csv").read_text().splitlines()):
+    values = float(row["last_return"]), float(row["steps_to_goal"] or "inf")
+    family.setdefault((row["env"], row["algorithm"]), []).append(values)
+
+
+def apart(a, b):
+    """Return the difference of two means over seeds, and its 95 % bootstrap interval in words (lecture 08)."""
+    rng = default_rng(0)
+    draws = rng.choice(a, (4000, len(a))).mean(axis=1) - rng.choice(b, (4000, len(b))).mean(axis=1)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return np.mean(a) - np.mean(b), f"95 % interval {low:.3g} to {high:.3g}"
+
+
+def show_family():
+    """Answer the prediction; print returns and steps of both on all three tasks."""
+    for env in ("CartPole-v1", "Pendulum-v1", "Reacher-v5"):
+        (ppo, ppo_steps), (trpo, trpo_steps) = (np.array(family[env, name]).T for name in ("batch-ppo", "trpo"))
+        if env == "Reacher-v5":
+            compare("Batch PPO's steps to -8, in parts of TRPO's", guess_parts, ppo_steps.mean() / trpo_steps.mean())
+        print(f"{env}: last 100 returns {ppo.mean():.1f} (Batch PPO), {trpo.mean():.1f} (TRPO)")
+        gap, words = apart(ppo, trpo)
+        print(f"  difference {gap:.3g}; {words}; median steps to the goal {np.median(ppo_steps):,.0f} and "
+              f"{np.median(trpo_steps):,.0f}")  # fmt: skip
+
+
+reveal(guess_parts, show_family)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# Hardly anything. On CartPole and Pendulum Batch PPO even ends higher; but its step size and clip fall to 0 over the run, which
+# alone keeps a good policy good, and TRPO's limit does not fall. What TRPO has for its pains is the promise, step by step.
+#
+# </details>
+#
+# %% [markdown]
+# ## More simulators, faster?
+#
+# Miranda's post: "as we increase the number of parallel simulators, the convergence speed becomes faster", "in terms of
+# environmental stepping", on CartPole and three robots. With one exception: "there seems to be a problem in Pendulum-v0, where
+# we can observe Sim-1 to surpass the performance of others". One curve each, no numbers.
+#
+# So we ran it: five seeds each, 1 to 256 simulators, always 2,048 steps of *all together* per update, as in his script (two
+# simulators take 1,024 each). After 12,288 environment steps of CartPole, or 61,440 of Pendulum, we stop and let the policy
+# play 48 new episodes: their mean return is the **score** (CartPole: 20 to 500; Pendulum: about -1,200 to -150).
+#
+# What do 64 simulators score more than one on CartPole? And one more than 64 on Pendulum?
+
+# %% prediction="yes"
+guess_cartpole = 100  # score of 64 simulators less that of one
+guess_pendulum = 20  # score of one simulator less that of 64
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+runs = {}  # (what, environment, simulators) -> a row (score, moving average) per seed
+for row in csv.DictReader(recorded("12_simulators.csv").read_text().splitlines()):
+    key = row["what"], row["env"], int(row["simulators"])
+    runs.setdefault(key, []).append((float(row["score"]), float(row["average_return"])))
+
+
+def less(one, other):
+    """Return the difference of two mean scores, and its interval in words."""
+    return apart(*(np.array(runs[key])[:, 0] for key in (one, other)))
+
+
+def draw_scores(axis, what, env, color, marker, label):
+    """Draw scores over the number of simulators: seeds, mean and interval."""
+    numbers = sorted(n for w, e, n in runs if (w, e) == (what, env))
+    scores = [np.array(runs[what, env, n])[:, 0] for n in numbers]
+    means = [default_rng(0).choice(each, (4000, len(each))).mean(axis=1) for each in scores]
+    low, high = np.quantile(means, (0.025, 0.975), axis=1)
+    axis.fill_between(numbers, low, high, color=color, alpha=0.2, linewidth=0)
+    axis.plot(numbers, [each.mean() for each in scores], color=color, marker=marker, label=label)
+    for n, each in zip(numbers, scores):
+        axis.plot([n] * len(each), each, ".", color=color, alpha=0.5, markersize=4)
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_simulators():
+    """Answer the prediction; draw all scores, and what the log's moving average says at that moment."""
+    for env, guess, one, other in (("CartPole-v1", guess_cartpole, 64, 1), ("Pendulum-v1", guess_pendulum, 1, 64)):
+        gap, words = less(("final", env, one), ("final", env, other))
+        compare(f"{env}: score with {one} less score with {other}", guess, gap)
+        print(f"  {words}")
+    _, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    for axis, env in zip(axes, ("CartPole-v1", "Pendulum-v1")):
+        draw_scores(axis, "final", env, BLUE, "o", "score: mean of 5 seeds, 95 % interval")
+        numbers = (1, 4, 16, 64, 256)
+        shown = [np.mean([average for _, average in runs["final", env, n]]) for n in numbers]
+        axis.plot(numbers, shown, "--", color=GREY, marker="s", label="moving average of the last 100 returns")
+        axis.set(xscale="log", xticks=numbers, xticklabels=numbers, xlabel="simulators", ylabel="return", title=env)
+        axis.minorticks_off()
+        axis.grid(alpha=0.3)
+    axes[1].legend(fontsize=9, loc="lower left")
+    plt.show()
+
+
+reveal((guess_cartpole, guess_pendulum), show_simulators)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# Blue is what was learned. Grey is what the log says *at the same moment*, and such curves are all that the post shows. An
+# episode of Pendulum takes 200 steps: with 64 simulators 12,800 environment steps go by before the first return is known,
+# and the last 100 returns are of policies long gone. By the log one simulator wins on Pendulum by hundreds: the anomaly.
+#
+# But by the log one simulator wins on CartPole, too, where the post saw the opposite; and blue has nobody faster than one
+# simulator by more than luck. How should they be, with as many steps and as many updates? (256 are slower: by then each has
+# taken 48 steps, all are still near their first beginning.) Perhaps the post's axis counts something else. Per *call of the
+# loop* 64 simulators take 64 steps: ChainerRL's `train_agent_sync` has `t += 1` per call, its later `train_agent_batch`
+# `t += num_envs`. The post does not say which drew its curves. Per *second* it depends on the cores: lecture 08.
+#
+# </details>
+#
+# Two more things may matter on Pendulum. **In step**: no Pendulum ever falls, so simulators that begin together end together
+# for ever, and the 32 rows of 64 simulators hold nothing but swinging up, or nothing but balancing. We cut each simulator's
+# very first episode at a random length, and changed nothing else. **The order**: a loop that resets before it observes, so
+# `next`. What do 64 simulators out of step score more than 64 in step? And what `next` more than `final`, with one simulator?
+
+# %% prediction="yes"
+guess_out_of_step = 0  # difference of the scores, 64 simulators
+guess_next = -5  # difference of the scores, one simulator
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_suspects():
+    """Answer the prediction; draw the three kinds of runs on Pendulum."""
+    pendulum = "Pendulum-v1"
+    for what, guess, n in (("out of step", guess_out_of_step, 64), ("next", guess_next, 1)):
+        gap, words = less((what, pendulum, n), ("final", pendulum, n))
+        compare(f"{n} simulator{'s' * (n > 1)}, {what} less as usual", guess, gap)
+        print(f"  {words}")
+    for what, n in (("out of step", 256), ("next", 16)):
+        gap, words = less((what, pendulum, n), ("final", pendulum, n))
+        print(f"{n} simulators, {what} less as usual: {gap:.0f}; {words}")
+    _, axis = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
+    labels = {"final": "as usual", "next": "reset before observing", "out of step": "out of step"}
+    for (what, label), color, marker in zip(labels.items(), (BLUE, RED, GREEN), "osv"):
+        draw_scores(axis, what, pendulum, color, marker, label)
+    numbers = (1, 4, 16, 64, 256)
+    axis.set(xscale="log", xticks=numbers, xticklabels=numbers, xlabel="simulators", ylabel="score (mean return)")
+    axis.minorticks_off()
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=9)
+    plt.show()
+
+
+reveal((guess_out_of_step, guess_next), show_suspects)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# Out of step, 64 simulators are as good as one. So their number did no harm, nor did the short table, which is as short as
+# before: bootstrapping after 32 steps is fine here. What did was that all were at the same moment of their episode. CartPole
+# gets out of step by falling. Where nothing falls one has to see to it: rsl_rl, for thousands of simulated robots, has
+# `init_at_random_ep_len`.
+#
+# `next` is one wrong number in 200 steps, and it shows: a pendulum that stands is worth far more than one that hangs
+# somewhere, so the last steps of every episode seem to lead into disaster.
+#
+# </details>
+#
+# ## Bug hunt
+#
+# From a PPO of 2018, in TensorFlow. It has the ratio, the clip and the minimum, and it learns, a little.
+
+
+# %%
+def suspect(ratio: Array, advantages: Array, clip: float) -> Array:
+    clipped_ratio = np.clip(ratio, 1.0 - clip, 1.0 + clip)
+    return np.minimum(ratio, clipped_ratio) * advantages
+
+
+_ = hunt("clipped_objective", suspect)
+
+# %% [markdown] solution="only"
+# **The bug**: the minimum of the *ratios*, multiplied afterwards. For a bad action the smaller ratio gives the *larger*
+# product. So a bad action that has become likelier is left alone (its slope is 0 above the clip), and one that is
+# rare already is pushed on without limit: both of the corners of $A < 0$ are wrong. The repository is takuseno/ppo; a reader
+# saw it (issue 3), and it was mended within ten days. Multiply first, compare then.
+
+# %% [markdown]
+# ## What you have built so far
+#
+# You have a trust region of one line, its slope, and an estimate of the KL that costs nothing; you know what it holds back
+# and what it does not. You can cut the steps of any number of simulators into fragments, and know on a chain with a known
+# answer which value belongs behind the last step. And you can say what more simulators buy.
+#
+# ## Quiz
+#
+# **1.** "The minimum makes the loss unbounded: a bad action with a ratio of 1,000 contributes $-1000\,|A|$. Clip that,
+# too!" (An issue of Ray, 37334, proposes this.) What would be lost?
+#
+# <details><summary>Answer</summary>
+#
+# The way back. Above the clip the slope would be 0: a bad action that has become a thousand times likelier would be left
+# so. It is tempting because "clip" sounds like a promise that everything is bounded; only the *gain* is.
+#
+# </details>
+#
+# **2.** The code of many libraries has `max` where the paper has `min`. Which of them is wrong?
+#
+# <details><summary>Answer</summary>
+#
+# Neither. They minimise a loss, $-\text{ratio} \cdot A$, and $-\min(x, y) = \max(-x, -y)$. The question is asked again and again
+# (openai/baselines, issue 1156). What is wrong is a `max` without the minus signs, or `min` with them.
+#
+# </details>
+#
+# **3.** In the very first minibatch of an update, how many slopes does the clip set to 0?
+#
+# <details><summary>Answer</summary>
+#
+# None: $\theta$ is still the old one, all ratios are 1, and the gradient is lecture 01's policy gradient. That is worth a test:
+# ratios other than 1 there tell of old log probabilities that were computed in another way than the new ones.
+#
+# </details>
+#
+# **4.** 256 simulators, 2,048 steps per update: a table of 8 rows. What becomes of GAE with $\lambda = 0.95$?
+#
+# <details><summary>Answer</summary>
+#
+# Its sums are cut after at most 8 steps, where they would reach over some seventeen ($1/(1-\gamma\lambda)$). The critic's $V$ stands
+# in for the rest: less noise, more bias, as with a smaller $\lambda$. The steps are as many as before; what each knows of
+# its future is less.
+#
+# </details>
