@@ -1,6 +1,7 @@
 """The whole family on its reference tasks: every member as typed, five seeds each, on a rank per core.
 
     python -m benchmarks.family
+    python -m benchmarks.family --ranks 1,2,4 --seeds 2      seconds to the goal on CartPole: results/family_ranks
 
 A run that is recorded in results/family is not run again. The score is the mean return of the last 100 training
 episodes (`returns` has the same), and a member has reached its goal when that is at least the goal's.
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.options import make_parser, names
+from benchmarks.options import make_parser, names, positive_numbers
 from benchmarks.record import RESULTS, origin, read_json, thinned, write_json
 from benchmarks.returns import curve_of
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -48,29 +49,35 @@ class Run(NamedTuple):
     algorithm: str
     env: str
     seed: int
+    ranks: int = 0  # 0: a rank per core, as typed
 
     @property
     def path(self) -> Path:
         """Return where the run is recorded."""
-        return RESULTS / "family" / f"{self.algorithm}_{self.env.rpartition(':')[2]}_{self.seed}.json"
+        name = f"{self.algorithm}_{self.env.rpartition(':')[2]}_{self.seed}"
+        return (
+            RESULTS / ("family_ranks" if self.ranks else "family") / f"{name}{f'_{self.ranks}' * (self.ranks > 0)}.json"
+        )
 
 
 def train(run: Run) -> None:
-    """Train as typed, on a rank per core, and record the curve."""
+    """Train as typed and record the curve."""
+    ranks = run.ranks or cores()
     words = flags({"algorithm": run.algorithm, "env": run.env, "seed": run.seed})
     words += flags({"total_steps": TRPO_STEPS[run.env]}) if run.algorithm == "trpo" else []
+    words += ["--oversubscribe"] if ranks > cores() else []
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        output = mpiexec(cores(), "train", *words, *flags({"progress": "none", "out": out}), timeout=1800)
+        output = mpiexec(ranks, "train", *words, *flags({"progress": "none", "out": out}), timeout=1800)
         columns = RunFolder(out).columns()
     curve = curve_of(columns)
     seconds = np.interp([steps for steps, _ in curve], columns["env_steps"], columns["time_s"])
     result = {
         **run._asdict(),
-        "ranks": cores(),
+        "ranks": ranks,
         "theta_sha256": output.split()[-1],
         "seconds": float(columns["time_s"][-1]),
-        "provenance": origin() | {"command": f"mpiexec -n {cores()} {command('train', *words)}"},
+        "provenance": origin() | {"command": f"mpiexec -n {ranks} {command('train', *words)}"},
         "curve": thinned(curve),
         "clock": thinned([(round(s, 2), mean) for s, (_, mean) in zip(seconds.tolist(), curve, strict=True)]),
     }
@@ -114,16 +121,28 @@ def lines() -> list[dict[str, Any]]:
     return [each for each in found if each]
 
 
+def by_ranks() -> dict[str, dict[int, list[float | None]]]:
+    """Return the seconds to the goal on CartPole, by member and number of ranks, seed by seed; None: not reached."""
+    found: dict[str, dict[int, list[float | None]]] = {}
+    for path in sorted((RESULTS / "family_ranks").glob("*.json")):
+        run = read_json(path)
+        goal = GOALS[run["algorithm"]][run["env"]] or 0.0
+        found.setdefault(run["algorithm"], {}).setdefault(run["ranks"], []).append(first_at(run["clock"], goal))
+    return found
+
+
 def main() -> None:
     """Run all that is missing, one run after the other: each has all cores."""
     parser = make_parser(__doc__)
     parser.add_argument("--algorithm", type=names, default=",".join(GOALS), help="names with commas")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--ranks", type=positive_numbers, help="numbers with commas: CartPole on so many ranks")
     args = parser.parse_args()
+    ranks = args.ranks or []
+    tasks = [(name, env) for name in args.algorithm for env in GOALS[name] if not ranks or env == CARTPOLE]
     for seed in range(args.seeds):
-        for algorithm in args.algorithm:
-            for env in GOALS[algorithm]:
-                run = Run(algorithm, env, seed)
+        for name, env in tasks:
+            for run in [Run(name, env, seed, n) for n in ranks or [0]]:
                 if not run.path.exists():
                     train(run)
                     print(run.path.name, read_json(run.path)["curve"][-1], flush=True)

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot as plt
 
-from benchmarks.family import CARTPOLE, GOALS, RESULTS
+from benchmarks.family import CARTPOLE, GOALS, RESULTS, by_ranks
 from benchmarks.record import read_json
 from benchmarks.summaries import iqm
 from benchmarks.tables import table
 from minitrpo.algorithms.registry import ALGORITHMS, load
+from minitrpo.parallel.speedup import cores
 
 
 def family_table(found: list[dict[str, Any]]) -> str:
@@ -37,21 +38,30 @@ def measured_cells(x: dict[str, Any]) -> tuple[str, ...]:
 
 
 def family_picture(found: list[dict[str, Any]]) -> Any:
-    """Return a picture of all members on CartPole: the seeds' middle return against steps and seconds."""
-    figure, axes = plt.subplots(1, 2, figsize=(13, 5), constrained_layout=True, sharey=True)
+    """Return a picture of all members on CartPole: return against steps and seconds, seconds to the goal by ranks."""
+    figure, axes = plt.subplots(1, 3, figsize=(17, 5), constrained_layout=True)
     members = [x["algorithm"] for x in found if x["env"] == CARTPOLE]
     colors, styles = plt.get_cmap("tab10").colors, ("-", "--")
+    seconds = by_ranks()
     for i, name in enumerate(members):
+        look = {"linestyle": styles[i // len(colors)], "color": colors[i % len(colors)], "label": name}
+        times = {ranks: [s for s in each if s] for ranks, each in sorted(seconds.get(name, {}).items())}
+        reached = {ranks: float(np.median(each)) for ranks, each in times.items() if each}
+        axes[2].plot(list(reached), list(reached.values()), "o", **look)
         runs = [read_json(path) for path in sorted((RESULTS / "family").glob(f"{name}_{CARTPOLE}_*.json"))]
         for axis, key, unit in ((axes[0], "curve", 1e3), (axes[1], "clock", 1.0)):
             points = [np.array(run[key]).T for run in runs]
             grid = np.linspace(max(x[0] for x, _ in points), min(x[-1] for x, _ in points), 200)
             middle = iqm(np.array([np.interp(grid, x, mean) for x, mean in points]), axis=0)
-            axis.plot(grid / unit, middle, styles[i // len(colors)], color=colors[i % len(colors)], label=name)
+            axis.plot(grid / unit, middle, **look)
     axes[0].set(xlabel="thousand environment steps", ylabel=f"return on {CARTPOLE}, last 100 episodes", xscale="log")
     axes[1].set(xlabel="seconds", xscale="log")
-    for axis in axes:
+    for axis in axes[:2]:
         axis.axhline(GOALS["a2c"][CARTPOLE] or 0, color="grey", linestyle=":")
+    axes[2].set(xlabel=f"ranks, on {cores()} cores", ylabel="seconds to the goal (median of the seeds that reach it)")
+    axes[2].set(xticks=sorted({n for each in seconds.values() for n in each}), yscale="log")
+    for axis in axes:
         axis.grid(alpha=0.3)
-    axes[0].legend(fontsize=8, ncols=2)
+    if members:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=9)
     return figure

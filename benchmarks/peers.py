@@ -2,6 +2,7 @@
 
     python -m benchmarks.peers                  TRPO: results/peers.json
     python -m benchmarks.peers --family ppo     PPO, stable-baselines3 and RLtools: results/peers_ppo.json
+    python -m benchmarks.peers --family a2c     A2C, stable-baselines3; and dqn
 
 Every system runs in a process of its own, started afresh in every round; the rounds go through all systems by turns.
 The first update is not counted. Libraries keep their own defaults in everything that `workload` does not name, the
@@ -60,14 +61,18 @@ def times_of(runs: list[dict[str, Any]]) -> list[list[float]]:
 def main() -> None:
     """Measure and write results/peers.json."""
     parser = make_parser(__doc__)
-    parser.add_argument("--env", default="HalfCheetah-v5")
+    parser.add_argument("--env", help="(trpo, ppo: HalfCheetah-v5, a2c, dqn: CartPole-v1)")
     parser.add_argument("--family", choices=FAMILIES, default="trpo")
-    parser.add_argument("--steps", type=int, help="per update (trpo: 20000, ppo: 2048)")
-    parser.add_argument("--updates", type=int, help="in a run, the first of which is not counted (trpo: 3, ppo: 25)")
+    parser.add_argument(
+        "--steps", type=int, help="per update (trpo: 20000, ppo: 2048; per 50 updates: a2c 4000, dqn 3200)"
+    )
+    parser.add_argument(
+        "--updates", type=int, help="in a run, the first of which is not counted (trpo: 3, ppo: 25, a2c, dqn: 11)"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     family, runs = FAMILIES[args.family], defaultdict(list)
-    workload = family.workload(args.env, args.steps or family.steps, args.updates or family.updates)
+    workload = family.workload(args.env or family.env, args.steps or family.steps, args.updates or family.updates)
     for number, system in by_turns(args.rounds, list(family.systems)):
         runs[system].append(run(args.family, system, workload))
         collect, update = np.median(runs[system][-1]["times"], axis=0)

@@ -53,7 +53,7 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "limit": (tables.limit, pictures.limit),
     "whole": (tables.whole, pictures.whole),
     "peers": (tables.peers, pictures.peers),
-    "peers_ppo": (tables.peers, pictures.peers),
+    **{f"peers_{name}": (tables.peers, pictures.peers) for name in ("ppo", "a2c", "dqn")},
     "seconds": (tables.seconds, pictures.seconds),
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),

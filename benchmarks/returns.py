@@ -1,6 +1,7 @@
 """Learning curves: minitrpo as typed beside sb3-contrib with rl-zoo's settings, on the same environments.
 
     python -m benchmarks.returns
+    python -m benchmarks.returns --longer      two million steps of ours where one was not enough: results/longer
 
 A run that is recorded in results/returns is not run again, so that an interrupted benchmark goes on where it was. The
 score of a run is the mean return of its last 100 training episodes, actions sampled, in the environment's own rewards.
@@ -38,6 +39,7 @@ STEPS = {
     "Ant-v5": 1_000_000,
     "Humanoid-v5": 1_000_000,
 }
+LONGER = {"Walker2d-v5": 2_000_000, "Humanoid-v5": 2_000_000}  # of ours: where sb3-contrib's end was not reached
 FEW_SEEDS = ("Ant-v5", "Humanoid-v5")  # slow physics: two seeds
 
 
@@ -47,11 +49,17 @@ class Run(NamedTuple):
     system: str
     env: str
     seed: int
+    longer: bool = False
 
     @property
     def path(self) -> Path:
         """Return where the run is recorded."""
-        return RESULTS / "returns" / f"{self.system}_{self.env}_{self.seed}.json"
+        return RESULTS / ("longer" if self.longer else "returns") / f"{self.system}_{self.env}_{self.seed}.json"
+
+    @property
+    def steps(self) -> int:
+        """Return how many environment steps it takes."""
+        return (LONGER if self.longer else STEPS)[self.env]
 
 
 def curve_of(columns: dict[str, Any]) -> list[tuple[int, float]]:
@@ -69,7 +77,7 @@ def curve_of(columns: dict[str, Any]) -> list[tuple[int, float]]:
 
 def ours(run: Run) -> None:
     """Train on one rank, as the number of ranks does not matter to the result, and record the curve."""
-    words = flags({"env": run.env, "seed": run.seed, "total_steps": STEPS[run.env]})
+    words = flags({"env": run.env, "seed": run.seed, "total_steps": run.steps})
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         unseen = flags({"progress": "none", "stuck_after": 3600, "out": out})  # what does not touch the result
@@ -77,7 +85,9 @@ def ours(run: Run) -> None:
         columns = RunFolder(out).columns()
         settings = RunFolder(out).read_config()["settings"]
     result = {
-        **run._asdict(),
+        "system": run.system,
+        "env": run.env,
+        "seed": run.seed,
         "settings": settings,
         "theta_sha256": output.split()[-1],
         "provenance": origin() | {"command": command("train", *words)},
@@ -88,7 +98,7 @@ def ours(run: Run) -> None:
 
 def theirs(run: Run) -> None:
     """Train sb3-contrib in a process of its own."""
-    words = flags({"env": run.env, "total_steps": STEPS[run.env], "seed": run.seed, "out": run.path})
+    words = flags({"env": run.env, "total_steps": run.steps, "seed": run.seed, "out": run.path})
     subprocess.run(
         [sys.executable, "-m", "benchmarks.sb3", *words], check=True, capture_output=True, cwd=RESULTS.parent.parent
     )
@@ -110,11 +120,14 @@ def main() -> None:
     parser.add_argument("--system", type=names, default=",".join(SYSTEMS), help="with commas")
     parser.add_argument("--env", type=names, default=",".join(STEPS), help="ids with commas")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--longer", action="store_true", help="ours alone, where it did not reach sb3-contrib's end")
     parser.add_argument("--jobs", type=int, default=cores(), help="runs side by side (default: a run per core)")
     args = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1"}
-    combinations = itertools.product(range(args.seeds), args.system, args.env)
-    runs = [Run(system, env, seed) for seed, system, env in combinations if seed < 2 or env not in FEW_SEEDS]
+    systems, env_ids = ([OURS], list(LONGER)) if args.longer else (args.system, args.env)
+    combinations = itertools.product(range(args.seeds), systems, env_ids)
+    few = [(system, env, seed) for seed, system, env in combinations if seed < 2 or env not in FEW_SEEDS]
+    runs = [Run(*each, args.longer) for each in few]
     with ThreadPoolExecutor(args.jobs) as workers:
         list(workers.map(record, runs))
 

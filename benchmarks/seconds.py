@@ -50,8 +50,9 @@ def final(curves: list[Any]) -> float:
 
 
 def curves_of(env: str, system: str) -> list[Any]:
-    """Return the recorded curves of a system, seed by seed."""
-    paths = sorted((RESULTS / "returns").glob(f"{system}_{env}_*.json"))
+    """Return the recorded curves of a system, seed by seed; the longer ones if there are such."""
+    longer = sorted((RESULTS / "longer").glob(f"{system}_{env}_*.json"))
+    paths = longer or sorted((RESULTS / "returns").glob(f"{system}_{env}_*.json"))
     return [read_json(path)["curve"] for path in paths]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 Times = Iterator[tuple[float, float]]  # (seconds collecting, seconds updating) of every update
 Spans = list[tuple[float, float]]  # (start, stop) of every call
+RECORD_EVERY = 50  # updates whose times are told together, where one is too short to be told alone
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,64 @@ class BatchWorkload:
     max_gradient_norm: float = 0.5
 
 
+@dataclass(frozen=True)
+class ShortWorkload:
+    """A2C: an update after 5 steps of 16 simulators, so that the times are those of 50 updates together."""
+
+    env: str
+    steps: int  # in 50 updates
+    updates: int  # how many times 50
+    num_envs: int = 16
+    discount: float = 0.99
+    step_size: float = 5e-3
+    entropy_weight: float = 0.01
+    value_weight: float = 0.5
+    max_gradient_norm: float = 0.5
+
+    @property
+    def steps_per_update(self) -> int:
+        """Return the steps of all simulators in one update."""
+        return self.steps // RECORD_EVERY
+
+
+@dataclass(frozen=True)
+class ReplayWorkload:
+    """DQN: 16 steps of 4 simulators, then 16 updates from a memory; the times are those of 50 such rounds together."""
+
+    env: str
+    steps: int  # in 50 rounds
+    updates: int  # how many times 50
+    num_envs: int = 4
+    discount: float = 0.99
+    step_size: float = 1e-3
+    batch: int = 128
+    replay_size: int = 20_000
+    warm_up: int = 1_000
+    replay_ratio: float = 0.25
+    target_every: int = 100  # updates
+
+    @property
+    def steps_per_update(self) -> int:
+        """Return the steps of all simulators in one round."""
+        return self.steps // RECORD_EVERY
+
+
+def taken(begin: float, spans: Spans, every: int = 1) -> Times:
+    """Yield the seconds between updates and in them, of so many updates together; begin: when the first was awaited."""
+    collecting = updating = 0.0
+    for number, (start, stop) in enumerate(spans, start=1):
+        collecting, updating, begin = collecting + start - begin, updating + stop - start, stop
+        if number % every == 0:
+            yield collecting, updating
+            collecting = updating = 0.0
+
+
 def timed(function: Callable[..., Any], spans: Spans) -> Callable[..., None]:
     """Return `function` without its result, that adds the span of each of its calls to `spans`."""
 
-    def call(*arguments: Any) -> None:
+    def call(*arguments: Any, **named: Any) -> None:
         start = time.perf_counter()
-        function(*arguments)
+        function(*arguments, **named)
         spans.append((start, time.perf_counter()))
 
     return call

@@ -73,7 +73,8 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
     """Return what must be equal in equal runs: metrics without timings, as text, and the checkpoint's bytes."""
     opened = RunFolder(folder)
     rows = [{k: v for k, v in row.items() if k not in TIMINGS} for row in opened.rows()]
-    arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in opened.load_checkpoint().items() if k != "run_time_s"}
+    kept = {k: v for k, v in opened.load_checkpoint().items() if k not in ("run_time_s", "run_seal")}
+    arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in kept.items()}
     return rows, arrays
 
 

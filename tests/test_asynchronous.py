@@ -256,3 +256,38 @@ def test_a_users_own_with_a_memory(tmp_path):
     outcome = run("train.py", *job, "--transport", "window", cwd=tmp_path)
     assert outcome.code == 2
     assert "works over events, server" in outcome.err
+
+
+SPOILT = {  # an edit of the algorithm above, and what is said
+    "acts on nothing": ('return shared["theta"] + shared["other"][0]', "return None", "acting() returned None"),
+    "another shape": (
+        "self.rewards[-50:].sum(keepdims=True)",
+        "np.zeros(1 if len(self.rewards) < 60 else 2)",
+        "another 'sum'",
+    ),
+    "a number as a name": ('return {"sum": self', "return {3: self", "gradient() returned 3"),
+    "takes theta away": (
+        'shared["calls"] += 1\n',
+        'shared["calls"] += 1\n        del shared["theta"]; return\n',
+        "in place",
+    ),
+    "another theta": (
+        'shared["calls"] += 1\n',
+        'shared["calls"] += 1\n        shared["theta"] = 1.0; return\n',
+        "in place",
+    ),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_what_an_asynchronous_algorithm_spoils_later_is_named(spoilt, tmp_path):
+    old, new, said = SPOILT[spoilt]
+    assert REPLAY.count(old) == 1
+    (tmp_path / "mine.py").write_text(REPLAY.replace(old, new))
+    job = ("--algorithm", "mine:Remembers", "--env", "Pendulum-v1", "--steps-per-update", 100, "--hidden", "4")
+    for transport, ranks in (("events", 1), ("server", 2)):
+        words = (*job, "--transport", transport, "--total-steps", 900, "--out", transport, "--progress", "none")
+        outcome = run("train.py", *words, ranks=ranks, cwd=tmp_path)
+        assert outcome.code == 1
+        assert said in outcome.err, outcome.err
+        assert "Traceback" not in outcome.err

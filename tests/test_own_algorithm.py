@@ -219,6 +219,17 @@ LATE = {
         '        {"observations',
         "dict of arrays, not NoneType",
     ),
+    "a digest of ragged lists": (
+        '"returns": returns}',
+        '"returns": [[1.0], [1.0, 2.0]]}',
+        "must be an array of numbers",
+    ),
+    "a digest with a number as a name": ('"returns": returns}', '"returns": returns, 3: returns}', "an array called 3"),
+    "a digest with a name of the run's own": (
+        '"returns": returns}',
+        '"returns": returns, "found_x": returns}',
+        "'found_x'",
+    ),
     "a digest that is no array": ('"returns": returns}', '"returns": 3.0}', "must be an array of numbers"),
 }
 

@@ -140,3 +140,45 @@ def test_an_environment_that_does_not_repeat_itself_is_noticed(monkeypatch):
         assert len(differences(describe(f"restless_envs:Restless-{mode}-v0"), RankStatus.private(2))) == 1
     for env_id in ("restless_envs:Restless-steady-v0", "CartPole-v1", "Pendulum-v1", "Acrobot-v1"):
         assert differences(describe(env_id), RankStatus.private(2)) == []
+
+
+def test_a_replay_that_hangs_as_the_episode_did_is_ended(tmp_path):
+    folder = tmp_path / "run"
+    job = ("--env", "failing_envs:Failing-stuck-v0", "--total-steps", 50_000, "--progress", "none")
+    failed = run("train.py", *job, "--out", folder, "--stuck-after", 1)
+    assert "is stuck: no environment step for 1 s" in failed.err
+    words = re.search(r"in one process: .*replay\.py (.*)$", failed.err, re.MULTILINE).group(1)
+    again = run("replay.py", *shlex.split(words), "--stuck-after", 1)
+    assert again.code == -9
+    assert "is stuck: no environment step for 1 s" in again.err
+    assert again.err.count("\n") == 1
+
+
+DRAWS_FOR_EVER = """
+import time
+import gymnasium
+from gymnasium.envs.classic_control import PendulumEnv
+class Slow(PendulumEnv):
+    def render(self):
+        time.sleep(1000)
+gymnasium.register("Slow-v0", entry_point=Slow, max_episode_steps=50)
+"""
+
+
+def test_a_render_that_does_not_return_is_ended(tmp_path):
+    (tmp_path / "slow_render.py").write_text(DRAWS_FOR_EVER)
+    train("run", "--env", "slow_render:Slow-v0", "--total-steps", 1000, "--progress", "none", cwd=tmp_path)
+    outcome = run("watch.py", "run", "--stuck-after", 1, cwd=tmp_path)
+    assert outcome.code == -9
+    assert (
+        outcome.err == "minitrpo: rank 0 is stuck: render has not returned for 1 s in the render of the environment\n"
+    )
+
+
+@pytest.mark.parametrize("script", ["watch.py", "replay.py"])
+def test_a_patience_that_is_no_time_is_refused(script, tmp_path):
+    train(tmp_path / "run", *JOB, "--total-steps", 1000)
+    words = (tmp_path / "run", 0) if script == "replay.py" else (tmp_path / "run",)
+    outcome = run(script, *words, "--stuck-after", "nan")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "--stuck-after must be a positive number" in outcome.err

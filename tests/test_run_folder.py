@@ -291,3 +291,15 @@ def test_what_is_no_picture_is_refused(picture, cartpole_run, monkeypatch):
     monkeypatch.setattr(player.env, "render", lambda: picture, raising=False)
     with pytest.raises(BadInput, match="render\\(\\) of CartPole-v1 returned"):
         _draw(player)
+
+
+def test_a_folder_of_a_run_that_ended_before_it_began_is_free(tmp_path):
+    """Between metrics.csv and config.json: neither --resume nor --out took such a folder."""
+    folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0, ("iteration", "kl"))
+    os.close(folder._lock)
+    (folder.path / "config.json.tmp").write_text("{")
+    again = RunFolder.create(str(folder.path), "CartPole-v1", 0, ("iteration", "kl"))
+    os.close(again._lock)
+    (folder.path / "metrics.csv").write_text("iteration,kl\n1,0.01\n")
+    with pytest.raises(BadInput, match="is not empty"):
+        RunFolder.create(str(folder.path), "CartPole-v1", 0, ("iteration", "kl"))

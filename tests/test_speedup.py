@@ -226,3 +226,4 @@ def test_a_run_that_fails_ends_it_with_the_ranks_own_words(tmp_path):
     assert outcome.err.startswith("speedup.py: ")
     assert "episode" in outcome.err
     assert "Traceback" not in outcome.err.splitlines()[0]
+    assert not (tmp_path / "new").exists(), "nothing was measured"

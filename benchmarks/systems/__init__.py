@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from benchmarks.workload import BatchWorkload, Times, Workload
+from benchmarks.workload import BatchWorkload, ReplayWorkload, ShortWorkload, Times, Workload
 
 TRPO: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a module, and the options of its `train`
     "minitrpo, 1 rank": ("ours", {"ranks": 1, "learner": "root"}),
@@ -27,13 +27,27 @@ PPO: dict[str, tuple[str, dict[str, Any]]] = {
     "RLtools": ("rltools_ppo", {}),
 }
 
+A2C: dict[str, tuple[str, dict[str, Any]]] = {
+    "minitrpo, 1 rank": ("ours_short", {"algorithm": "a2c", "ranks": 1, "more": {}}),
+    "minitrpo, 2 ranks": ("ours_short", {"algorithm": "a2c", "ranks": 2, "more": {}}),
+    "stable-baselines3": ("sb3_a2c", {}),
+}
+
+PLAIN = {"n_step": 1, "filter": "none"}  # one-step targets, for all
+DQN: dict[str, tuple[str, dict[str, Any]]] = {
+    "minitrpo, 1 rank": ("ours_short", {"algorithm": "dqn", "ranks": 1, "more": PLAIN}),
+    "minitrpo, 2 ranks": ("ours_short", {"algorithm": "dqn", "ranks": 2, "more": PLAIN}),
+    "stable-baselines3": ("sb3_dqn", {}),
+}
+
 
 @dataclass(frozen=True)
 class Family:
     """Systems that do the same work: what it is, which of them the others are compared with, and what is installed."""
 
     workload: Callable[[str, int, int], Any]
-    steps: int  # per update, unless told otherwise
+    env: str  # unless told otherwise
+    steps: int  # per update
     updates: int
     reference: str
     systems: dict[str, tuple[str, dict[str, Any]]]
@@ -42,11 +56,18 @@ class Family:
 
 FAMILIES = {
     "trpo": Family(
-        *(Workload, 20_000, 3, "sb3-contrib, 1 environment", TRPO),
+        *(Workload, "HalfCheetah-v5", 20_000, 3, "sb3-contrib, 1 environment", TRPO),
         packages=("torch", "stable-baselines3", "sb3-contrib", "tianshou", "pfrl"),
     ),
     "ppo": Family(
-        *(BatchWorkload, 2_048, 25, "stable-baselines3", PPO), packages=("torch", "stable-baselines3", "rltools")
+        *(BatchWorkload, "HalfCheetah-v5", 2_048, 25, "stable-baselines3", PPO),
+        packages=("torch", "stable-baselines3", "rltools"),
+    ),
+    "a2c": Family(
+        *(ShortWorkload, "CartPole-v1", 4_000, 11, "stable-baselines3", A2C), packages=("torch", "stable-baselines3")
+    ),
+    "dqn": Family(
+        *(ReplayWorkload, "CartPole-v1", 3_200, 11, "stable-baselines3", DQN), packages=("torch", "stable-baselines3")
     ),
 }
 

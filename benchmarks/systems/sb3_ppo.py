@@ -7,7 +7,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 from torch import nn
 
-from benchmarks.workload import BatchWorkload, Spans, Times, timed
+from benchmarks.workload import BatchWorkload, Spans, Times, taken, timed
 from minitrpo.experience.environments import without_mujoco_warnings
 
 
@@ -35,7 +35,5 @@ def train(workload: BatchWorkload, processes: bool) -> Times:
     model.train = timed(model.train, updates)
     begin = time.perf_counter()
     model.learn(workload.steps * workload.updates)
-    for start, stop in updates:
-        yield start - begin, stop - start
-        begin = stop
+    yield from taken(begin, updates)
     model.env.close()

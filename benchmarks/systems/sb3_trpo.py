@@ -6,7 +6,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 from torch import nn
 
 from benchmarks.sb3 import make_model
-from benchmarks.workload import Spans, Times, Workload, timed
+from benchmarks.workload import Spans, Times, Workload, taken, timed
 
 
 def train(workload: Workload, envs: int, processes: bool) -> Times:
@@ -28,7 +28,5 @@ def train(workload: Workload, envs: int, processes: bool) -> Times:
     model.train = timed(model.train, updates)
     begin = time.perf_counter()
     model.learn(workload.steps * workload.updates)
-    for start, stop in updates:
-        yield start - begin, stop - start
-        begin = stop
+    yield from taken(begin, updates)
     model.env.close()

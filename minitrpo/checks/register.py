@@ -28,6 +28,11 @@ LECTURES = (
     "pool",
     "speedup",
     "adaptive",
+    "parameter_server",
+    "actor_critic",
+    "batch_ppo",
+    "off_policy",
+    "guided_policy_search",
 )
 
 

@@ -15,7 +15,7 @@ from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.runs.command_line import RootParser, add_options
 from minitrpo.runs.entrance import command
-from minitrpo.runs.files import new_folder, write_atomically
+from minitrpo.runs.files import gone_if_empty, new_folder, write_atomically
 from minitrpo.runs.launch import launch, raise_on_all
 from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.runs.provenance import provenance
@@ -50,19 +50,20 @@ def compare(settings: SGDSettings, modes: tuple[str, ...], out: str | None, comm
     if "hogwild" in modes and not shares_memory:
         raise BadInput("--mode hogwild: the ranks are on several machines, which share no memory")
     made = raise_on_all(comm, lambda: new_folder(out, f"sgd-{settings.problem}") if comm.rank == 0 else None)
-    traces = {}
-    for mode in modes:
-        own = replace(settings, mode=mode)
-        trace = play(own) if comm.size == 1 else run(own, comm)
-        if trace is not None and not np.all(np.isfinite(trace.loss)):
-            raise AlgorithmFailed(
-                f"the loss of --mode {mode} is not finite: --step-size {own.step_size:g} is too large"
-            )
-        if trace is not None:
-            traces[mode] = trace
-            print(line(mode, trace), flush=True)
-    if made is not None:
-        write(made, settings, traces, comm.size)
+    with gone_if_empty(made):
+        traces = {}
+        for mode in modes:
+            own = replace(settings, mode=mode)
+            trace = play(own) if comm.size == 1 else run(own, comm)
+            if trace is not None and not np.all(np.isfinite(trace.loss)):
+                raise AlgorithmFailed(
+                    f"the loss of --mode {mode} is not finite: --step-size {own.step_size:g} is too large"
+                )
+            if trace is not None:
+                traces[mode] = trace
+                print(line(mode, trace), flush=True)
+        if made is not None:
+            write(made, settings, traces, comm.size)
 
 
 def line(mode: str, trace: Trace) -> str:

@@ -17,7 +17,7 @@ from minitrpo.parallel.voice import say
 from minitrpo.runs.actor import check_ranks
 from minitrpo.runs.command_line import RootParser, parse, presets, whole
 from minitrpo.runs.entrance import command
-from minitrpo.runs.files import new_folder, write_atomically
+from minitrpo.runs.files import gone_if_empty, new_folder, write_atomically
 from minitrpo.runs.jobs import JobFailed, flags
 from minitrpo.runs.plots import BLUE, COLORS, GREY, RED
 from minitrpo.runs.provenance import provenance
@@ -198,7 +198,8 @@ def main(name: str, words: list[str]) -> int:
             f"note: load average {load[0]:.1f} on {cores()} core(s): other work is running and will be in the numbers"
         )
     try:
-        write(folder, args, measure(args, numbers), load)
+        with gone_if_empty(folder):
+            write(folder, args, measure(args, numbers), load)
     except JobFailed as error:
         say(f"{name}: {error}")
         return 1

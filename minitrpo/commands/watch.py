@@ -1,26 +1,29 @@
 """See the policy of a run, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
 
 import os
+from typing import Any
 
 from minitrpo.errors import BadInput, EpisodeFailed, one_line
 from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.parallel.voice import say
-from minitrpo.runs.command_line import RootParser, whole
+from minitrpo.runs.command_line import RootParser, add_stuck_after, whole
 from minitrpo.runs.entrance import command
 from minitrpo.runs.folder import RunFolder
+from minitrpo.runs.launch import guarded
 
 FILES = ("video.mp4", "filmstrip.png")
 LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
 
 
-def read(name: str, words: list[str]) -> tuple[RunFolder, list[int]]:
-    """Return the run folder, and seed, steps, frames and pictures; BadInput if they make no sense."""
+def read(name: str, words: list[str]) -> tuple[RunFolder, Any]:
+    """Return the run folder, and what was asked for; BadInput if it makes no sense."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
     parser.add_argument("run", help="run folder, as training printed it")
     parser.add_argument("--seed", type=whole, default=0, help="which start (default: 0)")
     parser.add_argument("--steps", type=whole, default=1000, help="at most this many steps (default: 1000)")
     parser.add_argument("--frames", type=whole, default=200, help="at most this many frames (default: 200)")
     parser.add_argument("--pictures", type=whole, default=8, help="pictures in the filmstrip (default: 8)")
+    add_stuck_after(parser, "end if the environment stands still for so long")
     args = parser.parse_args(words)
     for option, (least, most) in LIMITS.items():
         if not least <= getattr(args, option) <= most:
@@ -31,17 +34,18 @@ def read(name: str, words: list[str]) -> tuple[RunFolder, list[int]]:
     for path in (folder.path / name for name in FILES):
         if os.path.lexists(path) and not (path.is_file() and os.access(path, os.W_OK)):
             raise BadInput(f"{path} is in the way, no file that can be written: move it away first")
-    return folder, [args.seed, args.steps, args.frames, args.pictures]
+    return folder, args
 
 
 @command("watch")
 def main(name: str, words: list[str]) -> int:
     """Film one episode."""
-    folder, numbers = read(name, words)
+    folder, args = read(name, words)
     from minitrpo.runs.video import film
 
     try:
-        result = film(folder, *numbers)
+        with guarded(args.stuck_after, "--stuck-after") as status:
+            result = film(folder, args.seed, args.steps, args.frames, args.pictures, status)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         say(f"{name}: {one_line(error)}")
         return 1

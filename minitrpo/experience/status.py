@@ -22,23 +22,24 @@ class Doing(IntEnum):
     RESETTING = 2
     STEPPING = 3
     CLOSING = 4
-    JOINING = 5
-    BEGINNING = 6  # from here on: the algorithm's
-    PLANNING = 7
-    DIGESTING = 8
-    LEARNING = 9
-    FITTING = 10
-    ASSISTING = 11
-    KEEPING = 12
-    RESTORING = 13
-    GRADIENT = 14
-    APPLYING = 15
-    DISMISSED = 16  # the rank ends by itself
+    DRAWING = 5
+    JOINING = 6
+    BEGINNING = 7  # from here on: the algorithm's
+    PLANNING = 8
+    DIGESTING = 9
+    LEARNING = 10
+    FITTING = 11
+    ASSISTING = 12
+    KEEPING = 13
+    RESTORING = 14
+    GRADIENT = 15
+    APPLYING = 16
+    DISMISSED = 17  # the rank ends by itself
 
     @property
     def call(self) -> str:
         """Return the name of the method."""
-        environments = ("constructor", "reset", "step", "close", "MPI_Init", "constructor")
+        environments = ("constructor", "reset", "step", "close", "render", "MPI_Init", "constructor")
         algorithms = ("plan", "digest", "learn", "fit", "assist", "state", "restore", "gradient", "apply")
         return ("", *environments, *algorithms, "")[self]
 

@@ -193,7 +193,7 @@ def announce(claimed: int | None, failure: str, job: dict[str, Any], episode: in
     if claimed is None:
         return
     lines = [f"minitrpo: rank {launched_rank()} {failure}"]
-    if job and episode is not None:
+    if job.get("replay") and episode is not None:
         lines.append(f"  to play that episode in one process: {job['replay']} {episode} --iteration {iteration}")
     if job.get("resume"):
         lines.append(f"  once the cause is mended, this goes on from the last checkpoint: {job['resume']}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import AlgorithmFailed, BadInput
+from minitrpo.errors import AlgorithmFailed, BadInput, shown
 from minitrpo.experience.collectors import Collector, EpisodeCollector, Request, SegmentCollector
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes, in_order, rows_of
@@ -110,14 +110,24 @@ def checked(digest: Any, fragment: Episodes) -> Arrays:
     """Return the digest of a fragment as arrays; AlgorithmFailed if one cannot travel."""
     if not isinstance(digest, dict):
         raise AlgorithmFailed(f"digest() must return a dict of arrays, not {type(digest).__name__}")
-    arrays = {name: np.asarray(array) for name, array in digest.items()}
+    arrays = {name: as_array(array) for name, array in digest.items()}
     for name, array in arrays.items():
+        if not isinstance(name, str) or name.startswith((OWN, FOUND)):
+            raise AlgorithmFailed(f"digest() returned an array called {shown(name)}; choose another name")
         if array.dtype.kind not in "biufc" or array.ndim == 0 or len(array) not in (1, fragment.steps):
             raise AlgorithmFailed(
                 f"digest() returned {name!r}, {array.dtype} of shape {array.shape}, for a fragment of {fragment.steps} "
                 "steps; it must be an array of numbers with one row for each step, or one row in all"
             )
     return arrays
+
+
+def as_array(value: Any) -> Array:
+    """Return what an algorithm sends as an array, of objects if it is none."""
+    try:
+        return np.asarray(value)
+    except ValueError:  # a list of lists of several lengths
+        return np.array(None, object)
 
 
 def in_episode_order(parts: list[Arrays]) -> Gathered:

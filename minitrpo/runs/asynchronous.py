@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.asynchronous import TRANSPORTS, Arrays, Moment
-from minitrpo.errors import BadInput
+from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.comm import Comm
@@ -173,13 +173,16 @@ def make_server(
     context: RunContext, shared: Arrays, algorithm: Any, timeline: Timeline, status: RankStatus | None
 ) -> ParameterServer:
     """Return what decides about gradients and has the algorithm apply them."""
-    own, watched = context.choice.own, status or RankStatus.private()
+    own, watched, arrays = context.choice.own, status or RankStatus.private(), dict(shared)
 
     def apply(shared: Arrays, gradient: Arrays, arrival: Arrival) -> bool | None:
         with timeline.span("update"):
             moment = Moment(arrival.version, env_steps(shared), arrival.staleness)
             with watched.at(Doing.APPLYING):
-                return algorithm.apply(shared, gradient, moment)
+                applied: bool | None = algorithm.apply(shared, gradient, moment)
+            if shared.keys() != arrays.keys() or any(shared[name] is not array for name, array in arrays.items()):
+                raise AlgorithmFailed("apply() must change the shared arrays in place: shared[name][:] = ...")
+            return applied
 
     return ParameterServer(shared, apply, Rules(own.max_staleness, own.max_lead), account)
 

@@ -10,6 +10,7 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.policies import Array
 from minitrpo.runs.actor import unfinished_slots
 from minitrpo.runs.context import fresh_filter
+from minitrpo.runs.files import SEAL, seal
 from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import OWN
 from minitrpo.runs.settings import Choice, chosen
@@ -58,6 +59,7 @@ def iteration_of(checkpoint: dict[str, Array]) -> int:
 
 def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, and its arrays fit the environment."""
+    untouched = np.array_equal(checkpoint.get(SEAL, np.zeros(0)), seal(checkpoint))
     fresh = algorithm.state()
     theta = np.asarray(fresh["theta"])
     expected = {"theta": (theta.shape, theta.dtype.kind), **_house_arrays(spec)}
@@ -87,6 +89,8 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
         raise BadInput(f"the checkpoint has a theta of {checkpoint['theta'].dtype}: it was changed")
     _check_own(checkpoint, fresh_filter(choice.common, spec).clip)
     _check_unfinished(checkpoint, spec, choice)
+    if not untouched:
+        raise BadInput("the checkpoint is not as the run wrote it: its checksum differs; put the right file back")
 
 
 def _house_arrays(spec: EnvironmentSpec) -> dict[str, tuple[tuple[int, ...], str]]:

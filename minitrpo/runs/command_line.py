@@ -112,12 +112,8 @@ def job_parser(defaults: dict[str, Any] | None = None) -> RootParser:
     )
     modes = ("auto", "bar", "lines", "none")
     group.add_argument("--progress", choices=modes, default="auto", help="auto: a bar on a terminal, else lines")
-    group.add_argument(
-        "--stuck-after",
-        type=float,
-        default=30.0,
-        metavar="S",
-        help="end the job if an environment stands still for so long, or an algorithm for 20 times as long (30 s)",
+    add_stuck_after(
+        group, "end the job if an environment stands still for so long, or an algorithm for 20 times as long"
     )
     add_options(parser.add_argument_group("the run"), Settings, defaults or {})
     return parser
@@ -178,6 +174,11 @@ def parse(words: list[str], program: str = "train") -> Arguments:
     if not 0 < arguments.stuck_after < float("inf"):
         raise BadInput(f"--stuck-after must be a positive number of seconds, not {arguments.stuck_after:g}")
     return arguments
+
+
+def add_stuck_after(parser: Any, what: str) -> None:
+    """Add the option of the watchdog."""
+    parser.add_argument("--stuck-after", type=float, default=30.0, metavar="S", help=f"{what} (30 s)")
 
 
 def _arguments(named: dict[str, Any], words: list[str]) -> Arguments:

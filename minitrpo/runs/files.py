@@ -1,14 +1,18 @@
 """Files that are never half written, and files of arrays that are read without running what is in them."""
 
+import hashlib
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
+
+SEAL = "run_seal"  # the checksum of a checkpoint's arrays, among them
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -38,6 +42,24 @@ def new_folder(out: str | None, name: str) -> Path:
     if taken:
         raise BadInput(f"--out {path} exists and is not empty: choose another folder")
     return path
+
+
+@contextmanager
+def gone_if_empty(path: Path | None) -> Iterator[None]:
+    """Remove a folder in the end if nothing was written into it, because what should have been done failed."""
+    try:
+        yield
+    finally:
+        if path is not None:
+            with suppress(OSError):  # there is something in it
+                path.rmdir()
+
+
+def unborn(path: Path) -> bool:
+    """Return whether a folder holds no more than a run leaves that was ended before it had written config.json."""
+    log, names = path / "metrics.csv", {each.name for each in path.iterdir()}
+    begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
+    return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
 
 
 def sync(path: Path) -> None:
@@ -80,6 +102,16 @@ def read_arrays(path: Path) -> dict[str, Array]:
     if "theta" not in arrays:
         raise ValueError("there is no theta in it")
     return arrays
+
+
+def seal(arrays: Mapping[str, Array]) -> Array:
+    """Return a checksum, (16,) bytes, of names, kinds, shapes and contents: a file that was edited has another."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays.keys() - {SEAL}):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {np.shape(arrays[name])} ".encode())
+        digest.update(array.tobytes())
+    return np.frombuffer(digest.digest(), np.uint8)
 
 
 def new_numbered(parent: Path, name: str) -> Path:

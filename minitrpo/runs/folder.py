@@ -14,11 +14,21 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.runs.files import check_readable, keep_before, new_numbered, read_arrays, sync, write_atomically
+from minitrpo.runs.files import (
+    SEAL,
+    check_readable,
+    keep_before,
+    new_numbered,
+    read_arrays,
+    seal,
+    sync,
+    unborn,
+    write_atomically,
+)
 from minitrpo.runs.settings import FIRST, Choice
 
 CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
-FORMAT = 2  # of what lies in the folder; another number is another version's
+FORMAT = 3  # of what lies in the folder; another number is another version's
 
 
 class RunFolder:
@@ -43,7 +53,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             folder = cls(path)
             folder.lock()
-            if any(path.iterdir()):
+            if any(path.iterdir()) and not unborn(path):
                 raise BadInput(
                     f"--out {out} exists and is not empty: choose another folder, or go on with --resume {out}"
                 )
@@ -165,7 +175,7 @@ class RunFolder:
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
         """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""
         content = io.BytesIO()
-        np.savez(content, **arrays)  # type: ignore[arg-type]
+        np.savez(content, **arrays, **{SEAL: seal(arrays)})  # type: ignore[arg-type]
         sync(self.path / "metrics.csv")
         newest, before = (self.path / name for name in CHECKPOINTS)
         keep_before(newest, before)

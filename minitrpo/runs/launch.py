@@ -4,13 +4,14 @@ import errno
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
-from minitrpo.experience.status import Doing
+from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import INTERRUPTED, is_command, launched_rank, was_interrupted
 from minitrpo.parallel.voice import say
@@ -44,6 +45,18 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
     if is_command():
         depart(code)
     return code
+
+
+@contextmanager
+def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
+    """Give work of one process a watchdog, and yield the status that it reads; BadInput if `stuck_after` is no time."""
+    if not 0 < stuck_after < float("inf"):
+        raise BadInput(f"{name} must be a positive number of seconds, not {stuck_after:g}")
+    watchdog = Watchdog(stuck_after)
+    try:
+        yield watchdog.status
+    finally:
+        watchdog.dismiss()
 
 
 def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watchdog: Watchdog) -> int:

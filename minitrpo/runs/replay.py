@@ -6,6 +6,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.collectors import Request
 from minitrpo.experience.environments import describe
 from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.status import RankStatus
 from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.runs.actor import make_collector
@@ -18,22 +19,22 @@ from minitrpo.runs.learner import Learner
 from minitrpo.runs.workers import ITERATION, env_steps
 
 
-def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str:
+def replay(folder: RunFolder, episode: int, iteration: int | None = None, status: RankStatus | None = None) -> str:
     """Return how an episode ends; raises what it raised in the run.
 
     iteration: in which it is, by default the first after the checkpoint; updates that lie between are taken again,
-    which gives the same policy to the bit.
+    which gives the same policy to the bit. status: what a watchdog reads.
     """
     choice, checkpoint = load(folder)
     if choice.asynchronous:
         with threadpool_limits(1):
             return _replay_events(
-                RunContext(choice, describe(choice.common.env), folder, checkpoint), episode, iteration
+                RunContext(choice, describe(choice.common.env, status), folder, checkpoint), episode, iteration, status
             )
-    spec = describe(choice.common.env)
+    spec = describe(choice.common.env, status)
     algorithm, given = make_algorithm(choice, spec)
     check_arrays(checkpoint, algorithm, spec, choice)
-    collector = make_collector(choice.common, spec, given.policy, SerialComm())
+    collector = make_collector(choice.common, spec, given.policy, SerialComm(), status)
     learner = Learner(choice.common, spec, algorithm, collector)
     learner.restore(checkpoint)
     first = learner.iteration + 1
@@ -57,7 +58,7 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str
     return _story(fragments, episode, request)
 
 
-def _replay_events(context: RunContext, episode: int, iteration: int | None) -> str:
+def _replay_events(context: RunContext, episode: int, iteration: int | None, status: RankStatus | None) -> str:
     """Play the event queue again from the checkpoint to the end of an iteration; raises what it raised in the run."""
     choice = context.choice
     if choice.own.transport != "events":
@@ -65,7 +66,7 @@ def _replay_events(context: RunContext, episode: int, iteration: int | None) -> 
             f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, and nobody kept the "
             "parameters with which an episode was played; its reset seed stands in failure.txt"
         )
-    queue, _, _ = make_queue(context, Timeline(SerialComm(), keep=False))
+    queue, _, _ = make_queue(context, Timeline(SerialComm(), keep=False), status)
     shared = queue.server.shared
     first = int(shared[ITERATION][0])
     iteration = first if iteration is None else iteration

@@ -12,6 +12,7 @@ import numpy as np
 from minitrpo.errors import BadInput, shown
 from minitrpo.experience.environments import describe, make, without_stderr
 from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.policies import Array
 from minitrpo.runs.checkpoints import check_arrays, load
@@ -38,16 +39,24 @@ class Film:
 class Player:
     """A trained policy in one environment: the checkpoint's theta and filter, the most probable action."""
 
-    def __init__(self, folder: RunFolder, **render: Any) -> None:
+    def __init__(self, folder: RunFolder, status: RankStatus | None = None, **render: Any) -> None:
         choice, arrays = load(folder)
         settings = choice.common
-        self.spec = describe(settings.env)
+        self.status = status or RankStatus.private(1)
+        self.spec = describe(settings.env, self.status)
         check_arrays(arrays, make_algorithm(choice, self.spec)[0], self.spec, choice)
         self.policy = make_policy(choice, self.spec)
         self.theta, self.filter = arrays["theta"], ObservationFilter.from_vector(arrays[OWN + "filter"])
-        self.env = make(settings.env, **render)
+        with self.status.at(Doing.MAKING):
+            self.env = make(settings.env, **render)
         self.envs = GymnasiumVectorEnv(self.spec, 1)
+        self.envs.status = self.status
         self.envs.adopt(0, self.env)
+
+    def close(self) -> None:
+        """Close the environment."""
+        with self.status.at(Doing.CLOSING):
+            self.env.close()
 
     def play(self, seed: int, limit: int) -> Iterator[float]:
         """Yield the reward of each step of one episode, of at most `limit` steps."""
@@ -63,11 +72,16 @@ class Player:
                 return
 
 
-def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> Film:
-    """Play one episode and write video.mp4 (at most `frames` frames) and filmstrip.png into the run folder."""
-    steps = sum(1 for _ in Player(folder).play(seed, limit))  # once in the dark, to know how long it is
+def film(
+    folder: RunFolder, seed: int, limit: int, frames: int, pictures: int, status: RankStatus | None = None
+) -> Film:
+    """Play one episode and write video.mp4 (at most `frames` frames) and filmstrip.png into the run folder.
+
+    status: what a watchdog reads.
+    """
+    steps = sum(1 for _ in Player(folder, status).play(seed, limit))  # once in the dark, to know how long it is
     every = max(1, -(-steps // frames))
-    player = _player_with_pictures(folder)
+    player = _player_with_pictures(folder, status)
     player.envs.reset(0, seed)
     images, total = [_draw(player)], 0.0
     for step, reward in enumerate(_bar(player.play(seed, limit), steps), start=1):
@@ -77,20 +91,20 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
     if len({image.shape for image in images}) > 1:
         raise BadInput(f"render() of {player.spec.id} returned images of several sizes")
     rate = max(1.0, player.env.metadata.get("render_fps", 30) / every)
-    player.env.close()
+    player.close()
     video, strip = folder.path / "video.mp4", folder.path / "filmstrip.png"
     _write(video, strip, images, rate, pictures)
     return Film(video, strip, steps, total)
 
 
-def _player_with_pictures(folder: RunFolder) -> Player:
+def _player_with_pictures(folder: RunFolder, status: RankStatus | None) -> Player:
     """Return a player that can draw; BadInput with the cure if this machine cannot."""
     if not os.environ.get("DISPLAY"):
         os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
-        player = Player(folder, render_mode="rgb_array", **_following_camera(folder))
+        player = Player(folder, status, render_mode="rgb_array", **_following_camera(folder, status))
         player.envs.reset(0, 0)
         _draw(player)
     except BadInput:
@@ -103,11 +117,11 @@ def _player_with_pictures(folder: RunFolder) -> Player:
     return player
 
 
-def _following_camera(folder: RunFolder) -> dict[str, str]:
+def _following_camera(folder: RunFolder, status: RankStatus | None) -> dict[str, str]:
     """Return the option that keeps a walker in the picture; Gymnasium 1.4 no longer takes the "track" camera itself."""
-    player = Player(folder)
+    player = Player(folder, status)
     model = getattr(player.env.unwrapped, "model", None)
-    player.env.close()
+    player.close()
     if model is None or "track" not in [model.camera(i).name for i in range(getattr(model, "ncam", 0))]:
         return {}
     return {"camera_name": "track"}
@@ -116,7 +130,7 @@ def _following_camera(folder: RunFolder) -> dict[str, str]:
 def _draw(player: Player) -> Array:
     """Return a picture, (H, W, 3) uint8; BadInput if the environment draws something else."""
     try:
-        with without_stderr():
+        with without_stderr(), player.status.at(Doing.DRAWING):
             picture = player.env.render()
     except SystemExit as error:
         raise BadInput(f"render() of {player.spec.id} ended the process: SystemExit {error.code}") from error

@@ -83,6 +83,7 @@ class Worker:
         self.rollouts = Rollouts(context.spec, given.policy, envs, self.settings.seed, status)
         self.all_envs = workers * width
         self._away = self._numbers().copy()  # what the status says of this worker's slots while another works here
+        self._shapes: dict[str, Any] = {}  # what this worker's gradients look like
         self.begin_at(0, 0)
 
     def begin_at(self, episode: int, gradients: int) -> None:
@@ -98,6 +99,8 @@ class Worker:
         del shared[REPORT]
         acting = getattr(self.algorithm, "acting", None)
         theta = acting(shared, now) if acting else shared["theta"]
+        if not isinstance(theta, np.ndarray) or theta.ndim != 1 or theta.dtype.kind != "f":
+            raise AlgorithmFailed(f"acting() returned {shown(theta)}; it must return the parameters that act, (P,)")
         with self._timeline.span("collect"):
             self._arrive()
             episodes = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
@@ -107,6 +110,11 @@ class Worker:
         with self._timeline.span("update"), self.rollouts.status.at(Doing.GRADIENT):
             answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
         gradient, columns = checked(answer, self.columns)
+        shapes = {name: (array.dtype, array.shape) for name, array in gradient.items()}
+        self._shapes = self._shapes or shapes
+        if shapes and shapes != self._shapes:
+            odd = next(name for name in {**shapes, **self._shapes} if shapes.get(name) != self._shapes.get(name))
+            raise AlgorithmFailed(f"gradient() returned another {odd!r} than before: kinds and shapes must stay")
         seen = ObservationFilter.identity(episodes.observations.shape[1])
         if self.settings.filter == "running":
             seen = seen.merged(episodes.observations)
@@ -198,7 +206,8 @@ def checked(answer: Any, columns: tuple[str, ...]) -> tuple[Arrays, dict[str, fl
         raise AlgorithmFailed(f"gradient() must return (a dict of arrays, a dict of columns), not {shown(answer)}")
     gradient, said = answer
     for name, array in gradient.items():
-        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc" or name.startswith((OWN, ":")):
+        text = isinstance(name, str) and not name.startswith((OWN, ":"))
+        if not text or not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc":
             raise AlgorithmFailed(f"gradient() returned {name} = {shown(array)}; it must be an array of numbers")
     if set(said) != set(columns):
         raise AlgorithmFailed(f"gradient() must return its columns {columns}, not {sorted(said)}")

@@ -1,0 +1,16 @@
+"""minitrpo's algorithms whose updates are short, started as a user would."""
+
+from dataclasses import asdict
+
+from benchmarks.workload import RECORD_EVERY, ReplayWorkload, ShortWorkload, Times
+from minitrpo.runs.jobs import flags
+from minitrpo.runs.scaling import timed_run
+
+
+def train(workload: ShortWorkload | ReplayWorkload, algorithm: str, ranks: int, more: dict[str, object]) -> Times:
+    """Train on this many ranks; times are rank 0's, its waiting counted as collecting. A row has the sums."""
+    settings = asdict(workload) | {"algorithm": algorithm, "steps_per_update": workload.steps_per_update, **more}
+    steps, updates = settings.pop("steps"), settings.pop("updates")
+    columns = timed_run(ranks, flags({**settings, "record_every": RECORD_EVERY, "total_steps": steps * updates}))
+    for update_s, iteration_s in zip(columns["update_s"], columns["iteration_s"], strict=True):
+        yield float(iteration_s - update_s), float(update_s)
