@@ -17,7 +17,6 @@ from minitrpo.algorithms.gradient_pooling import (
 )
 from minitrpo.algorithms.interface import Context
 from minitrpo.algorithms.samples import fragments_of, judged, samples_of
-from minitrpo.block_sums import ordered_sum
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.experience.episodes import Episodes, concatenate

@@ -59,12 +59,14 @@ def worker_by_worker(combine: Any) -> Candidate:
         "The baseline is the mean of the workers' means; it should be the mean over all steps.": worker_by_worker(
             lambda u, v, n, w: np.sum(u - np.mean(w / n) * v, axis=0) / n.sum()
         ),
+        "The rows are averaged: they are sums already, to be added up.": lambda sums, about: right_gradient(
+            sums / len(sums), about
+        ),
         "There is no baseline in it.": pooled(lambda u, v, n, w: u / n),
         "The baseline is added: it should be taken off.": pooled(lambda u, v, n, w: (u + w / n * v) / n),
         "The baseline is the sum of the weights, not their mean.": pooled(lambda u, v, n, w: (u - w * v) / n),
         "That is the sum over all steps; the mean is wanted.": pooled(lambda u, v, n, w: u - w / n * v),
         "Only the part of the baseline is divided by n.": pooled(lambda u, v, n, w: u - w / n * v / n),
-        "The baseline's part is not divided by n.": pooled(lambda u, v, n, w: u / n - w / n * v),
         "It is divided by the number of workers, too, or instead.": lambda sums, about: (
             right_gradient(sums, about) * about[:, 0].sum() / len(about)
         ),
@@ -172,6 +174,9 @@ def descend(update: Any, first: int = 0, limit: float = 1e100, extra: int = 0) -
         "Before the start x is 1: here it seems to be 0, so that the first updates do nothing.": descend(
             lambda x, rate, delay: x[-1] - rate * (x[-1 - delay] if len(x) > 2 * delay else 0.0)
         ),
+        "It is rounded: small numbers are numbers, too.": lambda rate, delay, updates: np.round(
+            right_descent(rate, delay, updates), 12
+        ),
         "It does not break off: x goes on beyond 1e100.": descend(
             lambda x, rate, delay: x[-1] - rate * x[-1 - delay], limit=np.inf
         ),
@@ -252,24 +257,12 @@ def stability_bound_cases() -> Iterator[Case]:
         "Compare the worker's clock with the smallest: a lead of exactly max_lead is allowed.",
     ),
     mistakes={
+        # Yes or no is soon guessed right by a wrong rule: so these sentences hold whatever the rule was.
         "A lead of exactly max_lead is allowed.": lambda c, w, s: bool(c[w] - c.min() < s),
-        "One more than max_lead is let through.": lambda c, w, s: bool(c[w] - c.min() <= s + 1),
-        "It compares with the fastest; the slowest is who is waited for.": lambda c, w, s: bool(c.max() - c[w] <= s),
-        "It asks whether anybody is near enough; all must be.": lambda c, w, s: bool(
-            np.any([c[w] - other <= s for i, other in enumerate(c) if i != w]) or len(c) == 1
+        "It is further ahead of the slowest than max_lead: it has to wait.": lambda c, w, s: True,
+        "It is not too far ahead of the slowest, and may go on, whatever the others do.": lambda c, w, s: bool(
+            np.abs(c - c[w]).max() <= s
         ),
-        "It compares with the mean of the clocks.": lambda c, w, s: bool(c[w] - c.mean() <= s),
-        "It looks at one neighbour only.": lambda c, w, s: bool(c[w] - c[w - 1] <= s),
-        "Workers that are far behind may always go on: only a lead holds up.": lambda c, w, s: bool(
-            abs(c[w] - np.delete(c, w)).max(initial=0) <= s
-        ),
-        "A worker that has left is not a slow one, and not a fast one to be kept up with.": lambda c, w, s: bool(
-            c.max() - c.min() <= s
-        ),
-        "It asks whether the whole field is close together; the question is about one worker.": lambda c, w, s: bool(
-            np.ptp(c[c < LEFT]) <= s
-        ),
-        "It is always allowed.": lambda c, w, s: True,
         "It is the wrong way round.": lambda c, w, s: not right_rule(c, w, s),
     },
 )

@@ -97,7 +97,6 @@ POOLED = [
     gradient("the_sum_as_baseline", (RETURN, "(u - total * v) / n")),
     gradient("not_divided", (RETURN, "u - total / n * v")),
     gradient("divides_half_of_it", (RETURN, "u - total / n * v / n")),
-    gradient("divides_the_other_half", (RETURN, "u / n - total / n * v")),
     gradient("baseline_without_scores", (RETURN, "(u - total / n) / n")),
     gradient("changed_places", ("u, v = np", "v, u = np")),
     gradient("one_less", (RETURN, "(u - total / n * v) / max(n - 1, 1)")),
