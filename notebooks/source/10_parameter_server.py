@@ -59,10 +59,9 @@ plt.rcParams["legend.fontsize"] = 9
 # ## Adding gradients
 #
 # The policy gradient of lecture 01 is a mean over $N$ steps of score times weight, $\psi_t w_t$; take reward-to-go for the
-# weight. A mean is a sum, divided; and a sum can be added up in parts. Its appendix pooled the sums of four workers that
-# way. The tempting shortcut is that each worker sends the *mean* over its own steps and the root takes the mean of those. Let four
-# workers hold about 1, 2, 4 and 9 sixteenths of the steps, as when some machines are faster. By how many per cent of its
-# length is the gradient off?
+# weight. A mean is a sum, divided; and a sum can be added up in parts, as that lecture's appendix did. The tempting shortcut:
+# each worker sends the *mean* over its own steps, and the root takes the mean of those. Let four workers hold about 1, 2, 4
+# and 9 sixteenths of the steps, as when some machines are faster. **By how many per cent of its length is the gradient off?**
 
 # %% prediction="yes"
 guess_off = 10  # per cent of the gradient's length
@@ -97,9 +96,9 @@ reveal(guess_off, show_off)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# A step of the worker with few steps counts nine times as much as a step of the busiest. Nothing crashes, the loss falls,
-# and the gradient belongs to no batch at all. The mistake is as common as this: Hugging Face's `transformers` averaged
-# mini-batches of unequal numbers of tokens until October 2024 (issue 24725, fixed by pull request 34191).
+# A step of the worker with few steps counts nine times as much as a step of the busiest. Nothing crashes, and learning
+# looks normal. Hugging Face's `transformers`, adding up the gradients of several mini-batches, took the mean of their means,
+# whatever their numbers of tokens, until October 2024 (issue 24725, pull request 34191).
 #
 # </details>
 #
@@ -321,20 +320,21 @@ def show_delayed(delay=4, rate=0.3):
 
 # %% [markdown]
 # Drag both sliders (they need a running kernel). Left, the path; the right-hand picture is explained below. What happens at
-# `delay` 0 when the rate passes 1, and when it passes 2? At a delay of 4, rates of 0.05, 0.1, 0.2, 0.3?
+# a delay of 0 when the rate passes 1, and when it passes 2? Where does the path begin to grow at delays of 1, 2, 4? Note the
+# numbers down.
 
 # %%
 _ = ipywidgets.interact(
     show_delayed,
-    delay=ipywidgets.IntSlider(min=0, max=10, value=4),
-    rate=ipywidgets.FloatSlider(min=0.05, max=2.1, step=0.05, value=0.3),
+    delay=ipywidgets.IntSlider(min=0, max=6, value=4),
+    rate=ipywidgets.FloatSlider(min=0.01, max=2.1, step=0.01, value=0.3),
 )
 
 # %% [markdown]
-# Without delay the limit is 2. **What is the largest rate that does not diverge at a delay of 4**, five workers of one speed?
+# Without delay the limit is 2. Going by your numbers, **what is the largest rate at a delay of 15**, for 16 workers?
 
 # %% prediction="yes"
-guess_rate = 0.4  # step x curvature
+guess_rate = 0.2  # step x curvature
 
 
 # %%
@@ -354,14 +354,14 @@ def largest_rate(delay):
     return low
 
 
-delays = np.arange(9)
+delays = [0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15]
 found = np.array([largest_rate(delay) for delay in delays])
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def show_found():
     """Answer the prediction; print what was found, draw both sides of the border."""
-    compare("largest rate at a delay of 4", guess_rate, found[4])
+    compare("largest rate at a delay of 15", guess_rate, found[-1])
     print("delay:        ", *(f"{delay:6d}" for delay in delays))
     print("largest rate: ", *(f"{rate:6.3f}" for rate in found))
     _, axes = plt.subplots(1, 3, figsize=(12, 2.8), layout="constrained", sharey=True)
@@ -376,7 +376,7 @@ reveal(guess_rate, show_found)
 # <details><summary>After your guess: what it means</summary>
 #
 # At the border $x$ swings, and neither grows nor fades. The rule that first comes to mind, $2 / (\text{delay} + 1)$, fits
-# delays 0 and 1 and allows too much from 2 on. (And at 0.3 of the border there is no swing at all: the best rate is far below the
+# delays of 0 and 1 and allows too much from 2 on. (At 0.3 of the border hardly a swing is left: the best rate is far below the
 # largest.)
 #
 # </details>
@@ -403,7 +403,7 @@ reveal(guess_rate, show_found)
 # %% exercise="stability_bound"
 
 # %%
-bounds = np.array([mine.stability_bound(int(delay)) for delay in delays])
+bounds = np.array([mine.stability_bound(delay) for delay in delays])
 
 
 def show_bounds():
@@ -412,7 +412,7 @@ def show_bounds():
     _, axis = plt.subplots(figsize=(7, 3.4), layout="constrained")
     axis.plot(delays, bounds, color=PURPLE, label="formula")
     axis.plot(delays, found, "o", color=BLUE, label="found by trying")
-    axis.plot(delays, 2 / (delays + 1), "--", color=GREY, label="2 / (delay + 1)")
+    axis.plot(delays, 2 / (np.array(delays) + 1), "--", color=GREY, label="2 / (delay + 1)")
     axis.set(xlabel="delay (updates)", ylabel="largest rate: step x curvature", ylim=(0, 2.1))
     axis.legend()
     axis.grid(alpha=0.3)
@@ -449,6 +449,11 @@ for step in (0.05, 0.1, 0.2, 0.3, 0.4):
 # ### Exercise 4: `may_go_on`
 
 # %% exercise="may_go_on"
+
+# %%
+clocks = np.array([5, 3, 4])
+for lead in range(3):
+    print(f"clocks {clocks}, lead of {lead}:", [bool(mine.may_go_on(clocks, worker, lead)) for worker in range(3)])
 
 # %% [markdown]
 # Below, four workers for 24 seconds (coloured: computing; white: waiting). The bottom one takes three times as long. On the
@@ -608,8 +613,8 @@ reveal(guess_lost, show_lost)
 #
 # </details>
 #
-# And in a real descent? Between two writes of a worker lies a whole gradient, and numpy's `x -= step` reads and writes each
-# number within nanoseconds. The package lets a counter stand beside the parameters, to which every update adds 1 without a
+# And in a real descent? Between two writes of a worker lies a whole gradient, and numpy's `x -= step` reads and writes a
+# number in one go. The package lets a counter stand beside the parameters, to which every update adds 1 without a
 # lock; what each worker applied is counted in a place of its own, where nothing is lost. Three ranks, the fit above:
 
 # %%
@@ -642,8 +647,8 @@ for mode, numbers in about_speed["modes"].items():
 # %% [markdown]
 # ## Bug hunt
 #
-# OpenAI's `baselines` (in `trpo_mpi.py`; its PPO does the same) takes the mean off the advantages, and only then lets MPI add
-# up the gradients. In our words:
+# In OpenAI's `baselines` (`trpo_mpi.py`; `ppo1` does the same) every worker standardises its advantages, and then MPI adds
+# up the gradients. In our words, and without the division by the spread:
 
 
 # %%
@@ -663,7 +668,7 @@ _ = hunt("pooled_gradient", suspect)
 # **The bug**: every worker takes off the mean of *its own* weights. So the gradient depends on the number of workers, and a
 # worker with a single step sends nothing at all, since its step is its own baseline. Lecture 01 knows the size of it: a baseline
 # that contains the step's own weight shrinks the gradient by $1 - 1/n$, and $n$ is now the worker's share, not the batch.
-# `baselines` gives each worker thousands of steps, and so nobody noticed. With one $b$ for all, `sums` and `about` need no change.
+# With a thousand steps per worker nobody notices. One $b$ for all needs no other messages: `sums` and `about` stay as they are.
 
 # %% [markdown]
 # ## What you have built so far
