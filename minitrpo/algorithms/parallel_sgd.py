@@ -32,7 +32,10 @@ def stability_bound(delay: int) -> float:
 
     In closed form: the smallest rate > 0 for which z^(delay + 1) - z^delay + rate has a root with |z| = 1.
     """
-    return float(2 * np.sin(np.pi / (2 * (2 * delay + 1))))
+    # 1. The angle of the root on the circle: delay * phi + phi / 2 = 90 degrees.
+    # 2. The rate that belongs to it.
+    phi = np.pi / (2 * delay + 1)
+    return float(2 * np.sin(phi / 2))
 
 
 def delayed_descent(rate: float, delay: int, updates: int) -> Array:

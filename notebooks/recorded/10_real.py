@@ -1,8 +1,8 @@
-"""Record what lecture 10 shows of real ranks: python notebooks/recorded/10_real.py on a machine that is idle.
+"""Record what lecture 10 shows of real ranks: python notebooks/recorded/10_real.py, on a machine that is idle.
 
-Ten rounds of the synchronous, the asynchronous and the lock-free descent of `minitrpo parallel-sgd`, two workers each
-(the first two have a server of their own on rank 0), one after the other; writes 10_real.csv (a row per run) and
-10_real.json (medians, bootstrap intervals, what made them). Takes about two minutes.
+Two workers descend together in four ways, ten times each, one run after the other: by messages to a server on a third
+rank, with a barrier and without; and in memory that both share, with a lock around each update and without. Writes
+10_real.csv (a row per run) and 10_real.json (medians, bootstrap intervals, what made them). Takes about two minutes.
 """
 
 import csv
@@ -17,48 +17,68 @@ from minitrpo.runs.jobs import mpiexec_code
 from minitrpo.runs.provenance import provenance
 
 HERE = Path(__file__).parent
-ROUNDS, EPOCHS = 10, 200
-RANKS = {"synchronous": 3, "asynchronous": 3, "hogwild": 2}  # two workers each
+ROUNDS = 10
+WAYS = {  # name: (mode, ranks, epochs that take a second or so)
+    "messages, everybody waits": ("synchronous", 3, 100),
+    "messages, nobody waits": ("asynchronous", 3, 100),
+    "shared memory, with a lock": ("locked", 2, 200),
+    "shared memory, without": ("hogwild", 2, 200),
+}
 CODE = """
-import json, sys
+import fcntl, json, sys
+import minitrpo.runs.sgd as sgd
 from minitrpo.algorithms.parallel_sgd import SGDSettings
 from minitrpo.parallel.comm import connect
 from minitrpo.parallel.parameter_server import staleness_of
-from minitrpo.runs.sgd import run
+
+mode, seed, epochs = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+lock = open(__file__)  # the same file for all ranks, each with its own handle
+
+class Locked(sgd.WindowStore):
+    def push(self, gradient, version):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        super().push(gradient, version)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+if mode == "locked":
+    sgd.WindowStore, mode = Locked, "hogwild"
 comm = connect()
-trace = run(SGDSettings(mode=sys.argv[1], seed=int(sys.argv[2]), epochs=float(sys.argv[3])), comm)
+trace = sgd.run(SGDSettings(mode=mode, seed=seed, epochs=epochs), comm)
 if comm.rank == 0:
-    updates, (mean, oldest) = int(trace.histogram.sum()), staleness_of(trace.histogram)
-    print(json.dumps({"gradients": updates, "seconds": trace.seconds[-1], "lost": trace.lost,
-                      "staleness": mean, "oldest": oldest, "loss": trace.loss[-1]}))
+    gradients, (mean, oldest) = int(trace.histogram.sum()), staleness_of(trace.histogram)
+    print(json.dumps({"gradients": gradients, "seconds": trace.seconds[-1], "lost": trace.lost, "staleness": mean,
+                      "oldest": oldest, "loss": trace.loss[-1]}))
 """
 
 
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the median of gradients per second with its interval, and what was lost."""
+    rates = np.array([row["gradients"] / row["seconds"] for row in rows])
+    limits = stats.bootstrap((rates,), np.median, n_resamples=5000, rng=0).confidence_interval
+    return {
+        "median": round(float(np.median(rates))),
+        "interval": [round(float(limits.low)), round(float(limits.high))],
+        "lost": sum(row["lost"] for row in rows),
+        "updates": sum(row["gradients"] for row in rows),
+        "staleness": float(np.mean([row["staleness"] for row in rows])),
+        "oldest": max(row["oldest"] for row in rows),
+    }
+
+
 def main() -> None:
-    """Run all modes in turn, then write both files."""
+    """Run all ways in turn, then write both files."""
     rows: list[dict[str, Any]] = []
     for seed in range(ROUNDS):
-        for mode, ranks in RANKS.items():
-            seen = json.loads(mpiexec_code(ranks, CODE, mode, seed, EPOCHS, timeout=120))
-            rows.append({"mode": mode, "ranks": ranks, "seed": seed, **seen})
+        for way, (mode, ranks, epochs) in WAYS.items():
+            seen = json.loads(mpiexec_code(ranks, CODE, mode, seed, epochs, timeout=120))
+            rows.append({"way": way, "ranks": ranks, "seed": seed, **seen})
             print(rows[-1], flush=True)
     with (HERE / "10_real.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    modes = {}
-    for mode in RANKS:
-        own = [row for row in rows if row["mode"] == mode]
-        rates = np.array([row["gradients"] / row["seconds"] for row in own])
-        limits = stats.bootstrap((rates,), np.median, n_resamples=5000, rng=0).confidence_interval
-        modes[mode] = {
-            "median": round(float(np.median(rates))),
-            "interval": [round(float(limits.low)), round(float(limits.high))],
-            "lost": sum(row["lost"] for row in own),
-            "updates": sum(row["gradients"] for row in own),
-            "staleness": float(np.mean([row["staleness"] for row in own])),
-        }
-    about = {**provenance(3), "rounds": ROUNDS, "epochs": EPOCHS, "workers": 2, "modes": modes}
+    ways = {way: summary([row for row in rows if row["way"] == way]) for way in WAYS}
+    about = {**provenance(), "rounds": ROUNDS, "workers": 2, "ways": ways}
     (HERE / "10_real.json").write_text(json.dumps(about, indent=2) + "\n")
 
 

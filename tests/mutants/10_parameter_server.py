@@ -186,7 +186,7 @@ DESCENT = [
 
 
 def bound(name, formula):
-    return edited("stability_bound", name, ("2 * np.sin(np.pi / (2 * (2 * delay + 1)))", formula))
+    return edited("stability_bound", name, ("2 * np.sin(phi / 2)", formula))
 
 
 def found_coarsely(delay):
