@@ -364,9 +364,10 @@ def show_found():
     compare("largest rate at a delay of 15", guess_rate, found[-1])
     print("delay:        ", *(f"{delay:6d}" for delay in delays))
     print("largest rate: ", *(f"{rate:6.3f}" for rate in found))
-    _, axes = plt.subplots(1, 3, figsize=(12, 2.8), layout="constrained", sharey=True)
-    for axis, factor, color in zip(axes, (0.3, 0.97, 1.03), (GREEN, BLUE, RED)):
-        draw_path(axis, factor * found[4], 4, color)
+    _, axes = plt.subplots(2, 3, figsize=(12, 5.6), layout="constrained", sharey="row")
+    for (above, below), factor, color in zip(axes.T, (0.3, 0.97, 1.03), (GREEN, BLUE, RED)):
+        draw_path(above, factor * found[4], 4, color)
+        draw_roots(below, factor * found[4], 4)
     plt.show()
 
 
@@ -388,8 +389,8 @@ reveal(guess_rate, show_found)
 #
 # $$z^{\text{delay} + 1} = z^{\text{delay}} - \text{rate}, \qquad \text{or} \qquad \text{rate} = z^{\text{delay}} \, (1 - z).$$
 #
-# These $z$ are the points of the right-hand picture. A root with $|z| < 1$ fades, one outside the circle grows: look again at
-# how raising the rate drives a pair of roots across. On the circle $z$ has length 1 and an angle $\varphi$. Multiplying complex numbers
+# These $z$ are the points of the right-hand picture. A root with $|z| < 1$ fades, one outside the circle grows: see how a higher
+# rate drives a pair of roots across. On the circle $z$ has length 1 and an angle $\varphi$. Multiplying complex numbers
 # multiplies lengths and adds angles. So $z^{\text{delay}}$ has length 1 and angle $\text{delay} \cdot \varphi$; and $1 - z$, a chord of
 # the circle, has length $2 \sin(\varphi / 2)$ and angle $\varphi / 2 - 90°$. Their product must be the rate, a real and
 # positive number, whose angle is 0:
@@ -631,18 +632,23 @@ for mode in ("synchronous", "asynchronous", "hogwild"):
         print(f"{mode:12s}: loss {trace.loss[-1]:.2g}, {trace.samples[-1] / seconds:9,.0f} samples/s, staleness {mean:.2f} "
               f"(at most {oldest}), {trace.lost} of {int(trace.histogram.sum())} updates lost")
 """
-print(mpiexec_code(3, DESCEND.replace("EPOCHS", str(budget(40, 10)))))
+print(mpiexec_code(3, DESCEND.replace("EPOCHS", str(budget(20, 4)))))
 
 # %% [markdown]
-# The synchronous and the asynchronous run have two workers and a server on rank 0; Hogwild has three workers. Was the lock worth
-# removing? Recorded, two workers in each mode, ten runs:
+# Here the first two modes send messages to a server on rank 0, and the third writes into memory. Was it the *lock* that cost?
+# Recorded: two workers on two cores, by messages (with a third rank as server) and in shared memory, there with a lock round
+# each update and without:
 
 # %%
-about_speed = json.loads(recorded("10_real.json").read_text())
-for mode, numbers in about_speed["modes"].items():
-    low, high = numbers["interval"]
-    print(f"{mode:12s}: {numbers['median']:8,.0f} gradients/s (95 % interval {low:,.0f} to {high:,.0f}), "
-          f"lost {numbers['lost']} of {numbers['updates']:,}")  # fmt: skip
+real = json.loads(recorded("10_real.json").read_text())
+print(
+    f"gradients per second, median of {real['rounds']} runs and its 95 % interval; {real['cores']} cores, {real['machine']}"
+)
+for way, seen in real["ways"].items():
+    low, high = seen["interval"]
+    print(
+        f"{way:27s} {seen['median']:6,d} ({low:,d} to {high:,d}), lost {seen['lost']} of {seen['updates']:,d} updates"
+    )
 
 # %% [markdown]
 # ## Bug hunt
