@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from minitrpo.policies import Array
 from minitrpo.runs.jobs import mpiexec_code
 from minitrpo.runs.provenance import provenance
 
@@ -52,18 +53,26 @@ if comm.rank == 0:
 """
 
 
+def median(values: Array) -> tuple[float, float, float]:
+    """Return the median of some values and its 95 % bootstrap interval."""
+    limits = stats.bootstrap((values,), np.median, n_resamples=5000, rng=0).confidence_interval
+    return float(np.median(values)), float(limits.low), float(limits.high)
+
+
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the median of gradients per second with its interval, and what was lost."""
-    rates = np.array([row["gradients"] / row["seconds"] for row in rows])
-    limits = stats.bootstrap((rates,), np.median, n_resamples=5000, rng=0).confidence_interval
-    return {
-        "median": round(float(np.median(rates))),
-        "interval": [round(float(limits.low)), round(float(limits.high))],
-        "lost": sum(row["lost"] for row in rows),
-        "updates": sum(row["gradients"] for row in rows),
-        "staleness": float(np.mean([row["staleness"] for row in rows])),
-        "oldest": max(row["oldest"] for row in rows),
-    }
+    """Return what is shown of the runs: gradients per second in each way, and ratios of two ways of one round."""
+    ways: dict[str, Any] = {}
+    rates = {}
+    for way in WAYS:
+        own = [row for row in rows if row["way"] == way]
+        rates[way] = np.array([row["gradients"] / row["seconds"] for row in own])
+        middle, *limits = map(round, median(rates[way]))
+        lost, updates = sum(row["lost"] for row in own), sum(row["gradients"] for row in own)
+        ways[way] = {"median": middle, "interval": limits, "lost": lost, "updates": updates}
+    _, messages, lock, free = rates.values()
+    ratios = {"from messages to shared memory": median(lock / messages), "from a lock to none": median(free / lock)}
+    busy = round(max(row["load"] for row in rows), 1)
+    return {"rounds": ROUNDS, "workers": 2, "largest_load_average": busy, "ways": ways, "ratios": ratios}
 
 
 def main() -> None:
@@ -78,9 +87,7 @@ def main() -> None:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    ways = {way: summary([row for row in rows if row["way"] == way]) for way in WAYS}
-    busy = round(max(row["load"] for row in rows), 1)
-    about = {**provenance(), "rounds": ROUNDS, "workers": 2, "largest_load_average": busy, "ways": ways}
+    about = {**provenance(), **summary(rows)}
     (HERE / "10_real.json").write_text(json.dumps(about, indent=2) + "\n")
 
 
