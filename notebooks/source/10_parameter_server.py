@@ -478,8 +478,7 @@ for row, (name, (_, rules, color)) in zip(axes, MODES.items()):
         axis.barh(workers, ends - begins, left=begins, height=0.7, color=color, edgecolor="white")
         axis.set(xlim=(0, 24), yticks=range(4), ylabel="worker", title=f"{name}: {np.sum(ends <= 24)} gradients")
         axis.title.set_fontsize(10)
-        axis.invert_yaxis()
-axes[0, 0].invert_yaxis()
+axes[0, 0].invert_yaxis()  # of all: they share it
 for axis, text in zip(axes[-1], ("seconds; worker 3 is slow", "seconds; hiccups")):
     axis.set_xlabel(text)
 plt.show()
@@ -498,7 +497,7 @@ TARGET, SEEDS, STEPS = 0.001, range(budget(10, 5)), budget((0.025, 0.05, 0.1, 0.
 SCENES = {
     "all equally fast": {},
     "one takes 8 times as long": {"slowest": 8.0},
-    "hiccups": {"delay_jitter": 4.0},  # a gradient takes 1 + 4 x Exp(1) seconds instead of 1 + 0.5 x Exp(1)
+    "all with hiccups": {"delay_jitter": 4.0},  # a gradient takes 1 + 4 x Exp(1) seconds instead of 1 + 0.5 x Exp(1)
 }
 
 
@@ -616,7 +615,8 @@ reveal(guess_lost, show_lost)
 #
 # And in a real descent? Between two writes of a worker lies a whole gradient, and numpy's `x -= step` reads and writes a
 # number in one go. The package lets a counter stand beside the parameters, to which every update adds 1 without a
-# lock; what each worker applied is counted in a place of its own, where nothing is lost. Three ranks, the fit above:
+# lock; what each worker applied is counted in a place of its own, where nothing is lost. Three ranks fit
+# the 4,096 samples: two workers and a server, or, with Hogwild, three workers:
 
 # %%
 DESCEND = """
@@ -635,9 +635,8 @@ for mode in ("synchronous", "asynchronous", "hogwild"):
 print(mpiexec_code(3, DESCEND.replace("EPOCHS", str(budget(20, 4)))))
 
 # %% [markdown]
-# Here the first two modes send messages to a server on rank 0, and the third writes into memory. Was it the *lock* that cost?
-# Recorded: two workers on two cores, by messages (with a third rank as server) and in shared memory, there with a lock round
-# each update and without:
+# The first two modes send messages, the third writes into memory. Was it the *lock* that cost? Recorded: two
+# workers on two cores, by messages (with a third rank as server) and in shared memory, with a lock round each update and without:
 
 # %%
 real = json.loads(recorded("10_real.json").read_text())
@@ -650,7 +649,7 @@ for step, (ratio, low, high) in real["ratios"].items():
 
 # %% [markdown]
 # The large step is from messages to shared memory; the lock is the small one. (A load average above the number of cores says
-# that the machine did other work as well; both ways of a round suffered alike. An idle one answers messages faster.)
+# that the machine did other work as well, so the ways took turns in each round. An idle one answers messages faster.)
 
 # %% [markdown]
 # ## Bug hunt
@@ -705,20 +704,11 @@ _ = hunt("pooled_gradient", suspect)
 #
 # </details>
 #
-# **3.** Is a lead of 0 the same as the synchronous server?
+# **3.** Hogwild lost 1 update in 1,000. What does it do to the fit?
 #
 # <details><summary>Answer</summary>
 #
-# All gradients of a round are computed from the same parameters, so almost. But they are applied one by one: with the same step size
-# the round moves $W$ times as far as the mean does.
-#
-# </details>
-#
-# **4.** Hogwild lost 1 update in 1,000. What does it do to the fit?
-#
-# <details><summary>Answer</summary>
-#
-# Hardly anything: a lost gradient is a smaller step, and the next one is computed from where the parameters really are. Counts,
+# Hardly anything. No error stays behind: the next gradient is computed from where the parameters really are. Counts,
 # for example of steps taken, must not be lost: nothing corrects them. So they have a place for each worker.
 #
 # </details>
