@@ -303,10 +303,10 @@ def draw_roots(axis, rate, delay):
     inside = np.abs(roots) < 1
     circle = np.exp(2j * np.pi * np.arange(201) / 200)
     axis.plot(circle.real, circle.imag, color=GREY)
-    axis.plot(roots[inside].real, roots[inside].imag, "o", color=BLUE, label="|z| < 1: fades")
-    axis.plot(roots[~inside].real, roots[~inside].imag, "s", color=RED, label="|z| ≥ 1: stays or grows")
-    axis.set(xlabel="real part of z", ylabel="imaginary part", xlim=(-2.2, 2.2), ylim=(-1.6, 1.6), aspect="equal")
-    axis.legend(loc="upper left")
+    axis.plot(roots[inside].real, roots[inside].imag, "o", color=BLUE, label="fades")
+    axis.plot(roots[~inside].real, roots[~inside].imag, "s", color=RED, label="stays or grows")
+    axis.set(xlabel="real part of z", ylabel="imaginary part", xlim=(-1.6, 3.8), ylim=(-1.6, 1.6), aspect="equal")
+    axis.legend(loc="center right")
     axis.grid(alpha=0.3)
 
 
