@@ -54,12 +54,17 @@ class Decision:
 
 
 def improved(recent: float, before: float, margin: float) -> bool:
-    """Return whether the sum `recent` exceeds `before` by at least `margin` of its size; right for any signs."""
+    """Return whether the sum `recent` is at least `margin` times the size of `before` above it; right for any signs."""
     return recent >= before + margin * abs(before)
 
 
 def adapt(state: AdaptiveState, mean_return: float, config: AdaptiveConfig) -> tuple[AdaptiveState, Decision | None]:
-    """Return the state after an update whose episodes returned `mean_return`, and the decision if a window closed."""
+    """Return the state after an update whose episodes returned `mean_return`, and the decision if a window closed.
+
+    A window is config.window returns, each in one window only; its sum, `recent`, is compared with that of the window
+    before. The first has none before it: it moves nothing, and improved, before and threshold of its decision are None.
+    A decision tells the settings that follow. All that is remembered is in the state.
+    """
     # 1. remember the return; no decision until the window is full
     returns = (*state.returns, float(mean_return))
     if len(returns) < config.window:
@@ -78,7 +83,11 @@ def adapt(state: AdaptiveState, mean_return: float, config: AdaptiveConfig) -> t
 
 
 def turn(steps: int, kl: float, better: bool, config: AdaptiveConfig) -> tuple[int, float]:
-    """Return (steps/update, max-KL) after one decision: fewer steps and a larger KL if better, the reverse if not."""
+    """Return (steps/update, max-KL) after one decision: fewer steps and a larger KL if better, the reverse if not.
+
+    better: what `improved` said. config.mode says which of the two moves; the other stays as it is. They move by
+    config.steps_by and config.kl_by, clipped to config.steps_limits and config.kl_limits by `clip`.
+    """
     sign = 1 if better else -1
     # 1. steps, if the mode has them: fewer if better, within their limits
     if config.mode in ("steps", "both"):

@@ -18,11 +18,11 @@ class LineSearch:
     trials: int  # policies evaluated
     gain: float  # surrogate gained; 0 if nothing was accepted
     kl: float  # nats; 0 if nothing was accepted
-    gain_ratio: float  # actual gain / gain expected from the gradient, of the last trial
+    gain_ratio: float  # actual gain / gain expected from the gradient, of the last trial; 0 if it was not finite
 
 
 def step_scale(max_kl: float, xAx: float) -> float:
-    """Return beta with KL(beta x) ~ 1/2 beta^2 x'Ax = max_kl; 0 if x'Ax is not positive.
+    """Return beta with KL(beta x) ~ 1/2 beta^2 x'Ax = max_kl; 0 if x'Ax is not positive (nan is not).
 
     Source: Schulman et al. 2015 (TRPO), appendix C: beta = sqrt(2 delta / s'As).
     """
@@ -40,7 +40,9 @@ def backtracking(
 ) -> LineSearch:
     """Try theta + shrink^k * full_step, k = 0, 1, ..., and return the first that is finite, gains and keeps the KL.
 
-    evaluate: theta -> (surrogate gain, mean KL). A search that fails returns the old theta itself.
+    evaluate: theta -> (surrogate gain, mean KL), asked once a trial. Gain > 0 and KL <= max_kl are asked for, no more.
+    A search that fails returns the old theta, and as `reason` the first of "not finite", "KL too large",
+    "no improvement" that holds for its last trial. A step of zeros is not tried at all: "zero step", 0 trials.
     Source: Schulman et al. 2015 (TRPO), appendix C; "restores otherwise" is what several implementations forget.
     """
     # 1. without a step there is nothing to try

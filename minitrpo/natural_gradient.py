@@ -34,6 +34,7 @@ def fisher_vector_product(
 
     F = mean of J' H J, where J is the Jacobian of the distribution parameters and H the Hessian of the KL in
     them: autograd's generalised Gauss-Newton product. Its tape is built here, once, and replayed by every product.
+    F itself, P x P numbers, is never written down.
     Source: Schulman et al. 2015 (TRPO), appendix C.1; Martens 2014 for F = Gauss-Newton.
     """
     old = policy.distribution(theta, observations)

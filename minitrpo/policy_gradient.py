@@ -10,7 +10,10 @@ from minitrpo.policies import Array, Policy
 
 
 def score(policy: Policy, theta: Array, observation: Array, action: Array) -> Array:
-    """Return grad_theta log pi(a|s), (P,), for one observation (D,) and one action; over actions its mean is 0."""
+    """Return grad_theta log pi(a|s), (P,), for one observation (D,) and one action, (A,) or an integer.
+
+    Over the policy's own actions its mean is 0. Source: Williams 1992.
+    """
 
     def log_prob(theta: Array) -> Array:
         return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0]
@@ -36,7 +39,7 @@ def policy_gradient(policy: Policy, theta: Array, observations: Array, actions: 
 def surrogate(policy: Policy, dist_params: Array, old_log_prob: Array, actions: Array, advantages: Array) -> Array:
     """Return L = mean( pi_new(a|s) / pi_old(a|s) * A ); at pi_new = pi_old its gradient is the policy gradient.
 
-    dist_params: of the new policy, (N, K). old_log_prob: log pi_old(a|s), (N,).
+    dist_params: of the new policy, (N, K). old_log_prob: log pi_old(a|s), (N,). Autograd can take its slope.
     Source: Schulman et al. 2015 (TRPO), equation 14.
     """
     return np.mean(np.exp(policy.log_prob(dist_params, actions) - old_log_prob) * advantages)

@@ -30,7 +30,7 @@ def next_values(values: Array, final_values: Array, last: Array, terminated: Arr
     values: V(s_t), (N,). final_values: V of the observation after each fragment, (number of fragments,), in order.
     """
     # 1. inside a fragment the next value is the value of the next step
-    after = np.empty_like(values)
+    after = np.empty(len(values), np.result_type(values, final_values))
     after[:-1] = values[1:]
     # 2. after a fragment it is V(final observation), and 0 if the task is over there
     after[last] = final_values
@@ -74,8 +74,11 @@ def standardise(advantages: Array) -> Array:
 
 
 def explained_variance(predicted: Array, targets: Array) -> float:
-    """Return 1 - Var(target - predicted) / Var(target): 1 perfect, 0 as good as a constant; NaN if all are equal."""
+    """Return 1 - Var(target - predicted) / Var(target): 1 perfect, 0 as good as a constant.
+
+    NaN if all targets are equal, or would be but for rounding (their last bits): there is nothing to explain then.
+    """
     variance = float(np.var(targets))
-    if variance <= 1e-20 * float(np.mean(targets**2)):  # equal but for rounding: there is nothing to explain
+    if variance <= 1e-20 * float(np.mean(targets**2)):
         return float("nan")
     return 1.0 - float(np.var(targets - predicted)) / variance

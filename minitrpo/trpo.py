@@ -54,6 +54,7 @@ def trpo_step(
 ) -> tuple[Array, Report]:
     """Return theta' (P,) that raises the surrogate within KL(old || new) <= max_kl, and a report; theta stays as it is.
 
+    F, with its P x P entries, is never written down.
     Source: Schulman et al. 2015 (TRPO), appendix C; Frans & Hafner 2016, Algorithm 1, line 6.
     """
     # 1. the gradient g of the surrogate at theta

@@ -1,12 +1,16 @@
-"""Checks have teeth: the package's own function and another right answer pass, nothing passes, wrong answers do not."""
+"""Checks have teeth: the package's own function and other right answers pass, nothing passes, wrong answers do not."""
 
+import copy
 import importlib.util
 import inspect
+import sys
 from pathlib import Path
 
 import pytest
 
 from minitrpo.checks import check, hint, hunt, mine, names, target
+from minitrpo.checks.differential import Wrong
+from minitrpo.checks.register import examine, find
 
 MUTANTS = Path(__file__).parent / "mutants"
 
@@ -18,10 +22,36 @@ def load(path):
     return module
 
 
-# WRONG: exercise -> list of functions, each a plausible wrong answer. RIGHT: exercise -> another right answer.
+def edited(name, what, texts):
+    """Return the package's function with texts in its source changed, in their last place: old, new, old, new, ..."""
+    source = inspect.getsource(target(name))
+    for old, new in zip(texts[::2], texts[1::2], strict=True):
+        before, found, after = source.rpartition(old)
+        assert found, f"{name}, {what}: {old!r} is not in the source"
+        source = before + new + after
+    there = copy.copy(vars(sys.modules[target(name).__module__]))
+    exec(compile(source, f"{name}, {what}", "exec"), there)
+    function = there[target(name).__name__]
+    function.__name__ = what
+    return function
+
+
+def all_of(right):
+    return right if isinstance(right, list | tuple) else [right]
+
+
+# WRONG: exercise -> list of functions, each a plausible wrong answer. EDITS: exercise -> what -> texts for `edited`.
+# RIGHT: exercise -> another right answer, or several.
 FILES = [load(path) for path in sorted(MUTANTS.glob("[0-9]*.py"))]
 WRONG = [(name, f) for module in FILES for name, some in module.WRONG.items() for f in some]
-RIGHT = {name: f for module in FILES for name, f in module.RIGHT.items()}
+WRONG += [
+    (name, edited(name, what, texts))
+    for module in FILES
+    for name, some in getattr(module, "EDITS", {}).items()
+    for what, texts in some.items()
+]
+RIGHT = [(name, f) for module in FILES for name, some in module.RIGHT.items() for f in all_of(some)]
+MISTAKES = [(name, symptom) for name in names() for symptom in find(name).mistakes]
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +63,13 @@ def nothing_solved_yet():
 @pytest.mark.parametrize("name", names())
 def test_the_package_passes(name, capsys):
     check(name, target(name))
-    assert capsys.readouterr().out.startswith(f"{name}: right")
+    assert capsys.readouterr().out.startswith(f"{name}: right. From here on the notebook uses your function.")
 
 
-@pytest.mark.parametrize("name", names())
-def test_another_right_answer_passes(name):
-    assert RIGHT[name] is not target(name)
-    check(name, RIGHT[name])
+@pytest.mark.parametrize(("name", "right"), RIGHT, ids=[f"{name}-{f.__name__}" for name, f in RIGHT])
+def test_another_right_answer_passes(name, right):
+    assert right is not target(name)
+    check(name, right)
 
 
 @pytest.mark.parametrize("name", names())
@@ -65,11 +95,21 @@ def test_a_wrong_answer_is_refused_with_its_symptom(name, wrong):
     message = str(refused.value)
     assert len(message) > 25, "a symptom, not a word"
     assert "raised" not in message, f"{message}: a plausible wrong answer runs; its check should say what is wrong"
+    assert not message.startswith(name), "the box, or the line above, says the name"
+
+
+@pytest.mark.parametrize(("name", "symptom"), MISTAKES, ids=[f"{name}-{symptom[:40]}" for name, symptom in MISTAKES])
+def test_a_known_mistake_is_told_its_own_symptom(name, symptom):
+    with pytest.raises(Wrong) as refused:
+        examine(name, find(name).mistakes[symptom])
+    assert str(refused.value).endswith(symptom)
+    assert symptom not in refused.value.what, "a bug hunt shows where, not why"
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_exercise_has_hints_wrong_answers_and_a_docstring(name, capsys):
     assert sum(1 for other, _ in WRONG if other == name) >= 3
+    assert any(other == name for other, _ in RIGHT)
     assert inspect.getdoc(target(name))
     hint(name)
     assert "hint 1 of" in capsys.readouterr().out
@@ -78,19 +118,23 @@ def test_every_exercise_has_hints_wrong_answers_and_a_docstring(name, capsys):
 
 
 def test_a_passed_check_swaps_the_students_function_in():
-    name = names()[0]
-    own = RIGHT[name]
+    name, own = RIGHT[0]
     assert getattr(mine, name) is not own
     check(name, own)
     assert getattr(mine, name) is own
 
 
-def test_a_hunt_prints_the_symptom_and_swaps_nothing_in(capsys):
+def test_a_hunt_prints_where_but_not_why_and_swaps_nothing_in(capsys):
     name, wrong = WRONG[0]
     assert not hunt(name, wrong)
-    assert "the bug is still there" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "the bug is still there. For " in printed
+    assert "expected" in printed
+    assert not any(symptom in printed for symptom in find(name).mistakes)
+    check(name, RIGHT[0][1])
     assert hunt(name, target(name))
-    assert getattr(mine, name) is target(name)
+    assert "the bug is gone" in capsys.readouterr().out
+    assert getattr(mine, name) is RIGHT[0][1]
 
 
 def test_unknown_names_are_answered_with_the_known_ones():
@@ -98,13 +142,12 @@ def test_unknown_names_are_answered_with_the_known_ones():
         check("no such exercise", print)
 
 
-def test_an_error_in_the_students_code_is_located():
+def test_an_error_in_the_students_code_is_located_and_shown_with_its_input():
     def energy(product, b, x):
         return product(x).nonsense
 
-    with pytest.raises(
-        AssertionError, match=r"raised AttributeError: .* \(at your line \d+: return product\(x\).nonsense\)"
-    ):
+    text = r"b = \[1, 2\], x = \[1, 1\]\): expected 0.5, it raised AttributeError: .* "
+    with pytest.raises(AssertionError, match=text + r"\(at your line \d+: return product\(x\).nonsense\)"):
         check("energy", energy)
 
 

@@ -1,143 +1,195 @@
 """Checks of lecture 03: conjugate gradient."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.differential import Candidate
-from minitrpo.checks.register import close
-from minitrpo.checks.register import examined as exercise
+from minitrpo.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.checks.edits import edits
+from minitrpo.checks.register import exercise
+from minitrpo.checks.words import short
 from minitrpo.policies import Array
 
-SOLVE = "minitrpo.conjugate_gradient:conjugate_gradient"
-ENERGY = "minitrpo.conjugate_gradient:energy"
+
+@dataclass(frozen=True)
+class Product:
+    """v -> A v."""
+
+    a: Array
+
+    def __call__(self, v: Array) -> Array:
+        return np.asarray(self.a @ v)
+
+    def __repr__(self) -> str:
+        return f"v -> A v with A = {short(self.a)}"
+
+
+# Pieces of the package's source, for the tables of known mistakes.
+END, BETA, RESIDUAL = "x, residual", "(new_squared / squared)", "residual -= alpha * a_direction"
+ENERGY = "0.5 * x @ product(x) - b @ x"
+FIRST = "    squared = residual @ residual", "    squared = np.linalg.norm(residual)"
+LATER = "new_squared = residual @ residual", "new_squared = np.linalg.norm(residual)"
 
 
 def spd(rng: np.random.Generator, n: int, condition: float) -> Array:
     """Return a random symmetric positive definite matrix (n, n) with this condition number."""
     q, _ = np.linalg.qr(rng.standard_normal((n, n)))
-    return (q * np.geomspace(1.0, condition, n)) @ q.T
+    return np.asarray((q * np.geomspace(1.0, condition, n)) @ q.T)
 
 
-def counted(a: Array) -> tuple[Callable[[Array], Array], list[Array]]:
-    """Return the product with `a` and the list of vectors it was asked for."""
-    asked: list[Array] = []
-
-    def product(v: Array) -> Array:
-        asked.append(v.copy())
-        return a @ v
-
-    return product, asked
+ENERGY_SLIPS = {
+    "The half before x'Ax is missing.": ("0.5 * ", ""),
+    "b'x is taken off, not added.": ("- b @ x", "+ b @ x"),
+    "The half belongs to x'Ax alone.": ("- b @ x", "- 0.5 * b @ x"),
+    "That is the gradient, A x - b; the energy is one number.": (f"float({ENERGY})", "product(x) - b"),
+    "That is half the squared residual, another number.": (ENERGY, "0.5 * np.sum((product(x) - b) ** 2)"),
+    "That is x'Ab where x'Ax belongs.": ("product(x)", "product(b)"),
+    "Its sign is turned: the energy is smallest at the solution.": (ENERGY, f"-({ENERGY})"),
+    "b'x is missing.": (" - b @ x", ""),
+    "That is the mean over the entries, not their sum.": ("b @ x)", "b @ x) / len(x)"),
+}
 
 
 @exercise(
     "energy",
-    ENERGY,
-    "A x = b where the gradient of the energy, A x - b, is 0.",
-    "Half of x'Ax, less b'x; A is only there as a product.",
+    "minitrpo.conjugate_gradient:energy",
+    hints=(
+        "A x = b where the gradient of the energy, A x - b, is 0.",
+        "Half of x'Ax, less b'x; A is only there as a product.",
+    ),
+    mistakes=edits("minitrpo.conjugate_gradient:energy", ENERGY_SLIPS),
 )
-def energy(candidate: Candidate) -> None:
-    """Check E(x) = 1/2 x'Ax - b'x."""
-    a = np.array([[2.0, 1.0], [1.0, 3.0]])
-    close(candidate(lambda v: a @ v, np.array([1.0, 2.0]), np.zeros(2)), 0.0, "The energy at x = 0 should be 0")
-    by_hand = 0.5 * 7.0 - 3.0
-    close(
-        candidate(lambda v: a @ v, np.array([1.0, 2.0]), np.ones(2)),
-        by_hand,
-        "For A = [[2, 1], [1, 3]], b = (1, 2), x = (1, 1) the energy is 1/2 * 7 - 3 = 0.5",
-    )
+def energy_cases() -> Iterator[Case]:
+    """Yield energies by hand, at 0, of one number and of many, tiny and huge."""
+    a = Product(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    yield case("two equations", a, np.array([1.0, 2.0]), np.ones(2))
+    yield case("x = 0", a, np.array([1.0, 2.0]), np.zeros(2))
+    yield case("b = 0", a, np.zeros(2), np.array([1.0, -2.0]))
+    yield case("integers", Product(np.array([[2, 1], [1, 3]])), np.array([1, 2]), np.array([1, 2]))
     rng = np.random.default_rng(0)
-    for n in (1, 3, 8):
-        a, b, x = spd(rng, n, 10.0), rng.standard_normal(n), rng.standard_normal(n)
-        solution = np.linalg.solve(a, b)
-        gap = 0.5 * (x - solution) @ a @ (x - solution)
-        value = candidate(lambda v, a=a: a @ v, b, x) - candidate(lambda v, a=a: a @ v, b, solution)
-        close(value, gap, "The energy above its minimum should be half the squared A-distance to the solution", 1e-6)
+    for n in (1, 3, 8, 300):
+        matrix, b, x = spd(rng, n, 10.0), rng.standard_normal(n), rng.standard_normal(n)
+        for of_b, of_x in ((1.0, 1.0), (1e9, 1.0), (1e-9, 1e-9), (1e9, 1e9)):
+            yield case("numbers of any size", Product(matrix), of_b * b, of_x * x)
+        solution = np.linalg.solve(matrix, b)
+        yield case("the solution", Product(matrix), b, solution)
+    yield case("no curvature", Product(np.zeros((2, 2))), np.ones(2), np.array([3.0, 1.0]))
+    yield case("negative curvature", Product(-np.eye(2)), np.ones(2), np.array([3.0, 1.0]))
+    yield case("an x that is nan", a, np.ones(2), np.array([np.nan, 1.0]))
+
+
+CONJUGATE_GRADIENT_SLIPS = {
+    "Two results are wanted, x and the residual.": (END, "x"),
+    "The residual has the wrong sign: it is b - A x.": (END, "x, -residual"),
+    "x and the residual have changed places.": (END, "residual, x"),
+    "The second result is the residual that is left, not b.": (END, "x, b"),
+    "The second result is the residual itself, not its length.": (END, "x, np.linalg.norm(residual)"),
+    "The second result is the residual, not its square.": (END, "x, squared"),
+    "It starts at x = 0, not at b.": ("np.zeros_like(b)", "b.copy()"),
+    "beta is upside down: the new r'r over the old.": (BETA, "squared / new_squared if new_squared > 0 else 0.0"),
+    "That is steepest descent: the old direction has no part in the new one.": (BETA, "0.0"),
+    "The new direction begins with the new residual.": ("direction = residual + ", "direction = "),
+    "beta is the ratio of the squared lengths, r'r.": (BETA, f"np.sqrt({BETA})"),
+    "alpha is r'r / d'Ad, with the residual above.": ("squared / curvature", "direction @ direction / curvature"),
+    "alpha is r'r / d'Ad, with A between the directions.": ("/ curvature", "/ (direction @ direction)"),
+    "r'r is the squared length, not the length.": (*FIRST, *LATER),
+    "The tolerance is relative to |b|^2.": ("tolerance * squared", "tolerance"),
+    "The tolerance is for the squared residual.": ("tolerance * squared", "tolerance**2 * squared"),
+    "It goes on when the residual is small enough.": ("squared <= stop", "False"),
+    "It follows a direction of negative curvature.": ("not curvature > 0.0", "curvature == 0.0"),
+    "By default it does 10 iterations.": ("iterations: int = 10", "iterations: int = 20"),
+    "The residual costs no product of its own: it is known from A d.": (RESIDUAL, "residual = b - product(x)"),
+    "It does one iteration too many.": ("range(iterations)", "range(iterations + 1)"),
+    "It does one iteration too few.": ("range(iterations)", "range(iterations - 1)"),
+    "It never does more iterations than there are equations; with rounding more may help.": (
+        "range(iterations)",
+        "range(min(iterations, len(b)))",
+    ),
+}
 
 
 @exercise(
     "conjugate_gradient",
-    SOLVE,
-    "Start at x = 0: there the residual b - A x is b itself, and so is the first direction.",
-    "alpha makes the new residual orthogonal to the direction: alpha = r'r / d'Ad.",
-    "The next direction is the new residual plus beta times the old direction, beta = new r'r / old r'r.",
+    "minitrpo.conjugate_gradient:conjugate_gradient",
+    hints=(
+        "Start at x = 0: there the residual b - A x is b itself, and so is the first direction.",
+        "alpha makes the new residual orthogonal to the direction: alpha = r'r / d'Ad.",
+        "The next direction is the new residual plus beta times the old direction, beta = new r'r / old r'r.",
+    ),
+    mistakes=edits("minitrpo.conjugate_gradient:conjugate_gradient", CONJUGATE_GRADIENT_SLIPS),
 )
-def conjugate_gradient(candidate: Candidate) -> None:
-    """Check the solver: a case by hand, dense systems, early stops, what it asks for and what it leaves behind."""
-    _one_step_by_hand(candidate)
-    _dense_systems(candidate)
-    _fewer_iterations(candidate)
-    _stops(candidate)
-
-
-def _one_step_by_hand(candidate: Candidate) -> None:
-    a, b = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, 1.0])
-    result = candidate(lambda v: a @ v, b, 1)
-    assert isinstance(result, tuple), "it should return two things, x and the residual"
-    assert len(result) == 2, "it should return two things, x and the residual"
-    x, residual = result
-    close(
-        x,
-        np.array([2 / 3, 2 / 3]),
-        "One step for A = diag(2, 1), b = (1, 1) ends at x = (2/3, 2/3): alpha = r'r / d'Ad",
-    )
-    close(residual, np.array([-1 / 3, 1 / 3]), "After that step the residual b - A x is (-1/3, 1/3)")
-
-
-def _dense_systems(candidate: Candidate) -> None:
-    rng = np.random.default_rng(1)
-    for n, condition in ((1, 1.0), (2, 5.0), (7, 100.0), (20, 30.0)):
-        a, b = spd(rng, n, condition), rng.standard_normal(n)
-        product, asked = counted(a)
-        x, residual = candidate(product, b, 3 * n, 1e-24)
-        close(x, np.linalg.solve(a, b), f"x does not solve a system of {n} equations in {3 * n} iterations", 1e-6)
-        error = np.abs(residual - (b - a @ x)).max()
-        assert error < 1e-8, "the residual it returns is not b - A x"
-        assert len(asked) <= 2 * n + 3, (
-            f"{n} equations took {len(asked)} products: are the directions conjugate? "
-            "Conjugate gradient needs about one product an equation, and stops when the residual is small"
-        )
-
-
-def _fewer_iterations(candidate: Candidate) -> None:
-    """After k steps x minimises the energy over span(b, Ab, ..., A^(k-1) b): the property that names the method."""
+def conjugate_gradient_cases() -> Iterator[Case]:
+    """Yield systems by hand and at random, cut short anywhere, stopped by every rule, of any size and scale."""
+    by_hand = Product(np.diag([2.0, 1.0]))
+    yield solved("two equations", by_hand, np.ones(2), 1)
+    yield solved("two equations", by_hand, np.ones(2), 2)
+    yield solved("one equation", Product(np.array([[4.0]])), np.array([2.0]), 3)
+    yield solved("no iterations", by_hand, np.ones(2), 0)
     rng = np.random.default_rng(2)
     a, b = spd(rng, 12, 50.0), rng.standard_normal(12)
-    for k in (1, 2, 3, 5):
-        product, asked = counted(a)
-        x, _ = candidate(product, b, k, 0.0)
-        assert len(asked) == k, f"{k} iterations should ask for {k} products, not {len(asked)}"
-        basis = np.linalg.qr(np.stack([np.linalg.matrix_power(a, i) @ b for i in range(k)], axis=1))[0]
-        best = basis @ np.linalg.solve(basis.T @ a @ basis, basis.T @ b)
-        close(x, best, f"After {k} iterations x is not the best point in the space of the first {k} directions", 1e-6)
-    again, _ = candidate(lambda v: a @ v, b)
-    ten, _ = candidate(lambda v: a @ v, b, 10)
-    close(again, ten, "Without a number of iterations it should take 10")
+    for k in (1, 2, 3, 5, 9):
+        yield solved("iterations that are cut short", Product(a), b, k, 0.0)
+    yield solved("the default number of iterations", Product(a), b)
+    yield solved("the default tolerance", Product(spd(rng, 12, 3.0)), b, iterations=200)
+    for n, condition in ((2, 5.0), (7, 100.0), (20, 30.0)):
+        yield solved(
+            "more iterations than are needed", Product(spd(rng, n, condition)), rng.standard_normal(n), 3 * n, off=1e-6
+        )
+    yield solved("one step that solves it", Product(np.eye(5)), np.ones(5), 10)
+    yield solved("one step that solves it and a tolerance of 0", Product(2 * np.eye(5)), np.ones(5), 10, 0.0)
+    yield solved("b = 0", by_hand, np.zeros(2), 10)
+    yield solved("b = 0 and a tolerance of 0", by_hand, np.zeros(2), 10, 0.0)
+    quarter = Product(np.diag([1.0, 3.0]))  # after a step |residual|^2 is a quarter of |b|^2, to the bit
+    for tolerance in (0.25, 0.2499999, 0.2500001, 1.0, 0.999):
+        yield solved("a residual at the tolerance", quarter, np.ones(2), 10, tolerance)
+    wide, c = spd(rng, 30, 30.0), rng.standard_normal(30)
+    for tolerance in (0.5, 1e-2, 1e-4):
+        yield solved("a tolerance that stops it", Product(wide), c, 200, tolerance)
+        for scale in (1e-9, 1e9):
+            yield solved("a tiny and a huge b", Product(wide), scale * c, 200, tolerance)
+            yield solved("a tiny and a huge A", Product(scale * wide), c, 200, tolerance)
+    for curvature in (-1.0, 0.0, -1e-9):
+        yield solved("no positive curvature", Product(curvature * np.eye(3)), np.ones(3), 10)
+    yield solved("negative curvature after a step", Product(np.diag([1.0, -0.5])), np.array([1.0, 0.5]), 10)
+    yield tried("rounding that asks for more iterations than equations", hard, shown="40 equations, condition 1e7")
+    steep = np.geomspace(1.0, 40.0, 3000)
+    yield solved("3,000 equations", Diagonal(steep), rng.standard_normal(3000), 12)
 
 
-def _stops(candidate: Candidate) -> None:
-    x, residual = candidate(lambda v: 2.0 * v, np.zeros(3), 10)
-    close(x, np.zeros(3), "For b = 0 the answer is x = 0, without a division by 0")
-    close(residual, np.zeros(3), "For b = 0 the residual is 0")
-    product, asked = counted(np.eye(5))
-    candidate(product, np.ones(5), 10)
-    assert len(asked) == 1, f"For A = I one product is enough, it took {len(asked)}: stop when the residual is small"
-    rng = np.random.default_rng(3)
-    a, b = spd(rng, 30, 1000.0), rng.standard_normal(30)
-    product, asked = counted(a)
-    x, residual = candidate(product, b, 200, 1e-2)
-    assert residual @ residual <= 1e-2 * (b @ b), "it stops before |residual|^2 <= tolerance * |b|^2"
-    _, residual = candidate(lambda v: a @ v, b, len(asked) - 1, 0.0)
-    assert residual @ residual > 1e-2 * (b @ b), (
-        "it goes on although |residual|^2 <= tolerance * |b|^2 has been reached"
-    )
-    small, _ = candidate(lambda v: a @ v, 1e-9 * b, 200, 1e-20)
-    full, _ = candidate(lambda v: a @ v, b, 200, 1e-20)
-    close(
-        small,
-        1e-9 * full,
-        "A small b should be solved as well as a large one: the tolerance is relative to |b|^2",
-        1e-4,
-    )
-    x, _ = candidate(lambda v: -v, np.ones(3), 10)
-    close(x, np.zeros(3), "A direction without positive curvature (d'Ad <= 0) must be refused, not followed")
+class Diagonal(Product):
+    """v -> a v for the diagonal of a matrix too large to write down."""
+
+    def __call__(self, v: Array) -> Array:
+        return np.asarray(self.a * v)
+
+    def __repr__(self) -> str:
+        return f"v -> A v with A diagonal, {len(self.a):,} entries"
+
+
+def solved(kind: str, product: Callable[[Array], Array], b: Array, *rest: Any, off: float = 1e-9, **named: Any) -> Case:
+    """Return a case that compares x, the residual (off by so much of b at most) and the number of products."""
+
+    def run(f: Candidate) -> Any:
+        asked = []
+
+        def counted(v: Array) -> Array:
+            asked.append(1)
+            return product(v)
+
+        result = f(counted, b.copy(), *rest, **named)
+        return {"(x, residual)": result, "products that it asked for": len(asked)}
+
+    more = "".join(f", {x:g}" for x in rest) + "".join(f", {name} = {x}" for name, x in named.items())
+    size = float(np.abs(b).max())
+    return tried(kind, run, rtol=1e-6, atol=off * size, shown=f"{product!r}, b = {short(b)}{more}")
+
+
+def hard(f: Candidate) -> Any:
+    """Return the solution of an ill-conditioned system after many iterations."""
+    a = spd(np.random.default_rng(4), 40, 1e7)
+    x, residual = f(Product(a), np.ones(40), 400, 1e-24)
+    off = float(np.linalg.norm(a @ x - np.ones(40)))
+    need(off < 1e-5, f"after 400 iterations A x - b has length {off:.2g}: it stopped too soon")
+    return residual * 0.0

@@ -4,22 +4,39 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from autograd import grad
-from autograd import numpy as anp
 
 from minitrpo.checks.differential import Candidate, Case, case
+from minitrpo.checks.edits import edits
 from minitrpo.checks.register import exercise
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.policy_gradient import policy_gradient as right_gradient
 from minitrpo.policy_gradient import score as right_score
-from minitrpo.returns import discounted_sums as right_sums
 
-HALF = 0.5 * np.log(2 * np.pi)
+# Pieces of the package's source, for the tables of known mistakes: {symptom: (old, new, old, new, ...)}.
+HALF, A, LOG = "0.5 * np.log(2 * np.pi)", "advantages)", "policy.log_prob("
+PRODUCT = ("np.sum(", "np.log(np.prod(np.exp(", ", axis=1)", "), axis=1))")
+BACK, APPEND, SUMS = "x[::-1].tolist(), last[::-1].tolist()", "backwards.append(total)", "np.array(backwards[::-1])"
+TOTAL = "value if is_last else value + discount * total"
+UNIT, S = "return (lambda g: g / np.linalg.norm(g))(", "observation"
 
 
-def entries(mean: Array, log_std: Array, actions: Array) -> Any:
-    """Return the log densities entry by entry, (N, A), not yet summed."""
-    return -0.5 * ((actions - mean) * np.exp(-log_std)) ** 2 - log_std - HALF
+GAUSSIAN_LOG_PROB_SLIPS = {
+    "One number for each action is wanted: sum over axis 1.": ("np.sum(", "(", ", axis=1", ""),
+    "That is the mean over the entries of an action, not their sum.": ("np.sum(", "np.mean("),
+    "It sums over the batch: axis 1 is the entries of one action.": ("axis=1", "axis=0"),
+    "It sums over everything: one number for each action is wanted.": (", axis=1", ""),
+    "That is the density. Its logarithm is wanted.": ("np.sum(", "np.exp(np.sum(", "axis=1)", "axis=1))"),
+    "- log(2 pi) / 2 is missing, once for each entry.": (f" - {HALF}", ""),
+    "- log(2 pi) / 2 belongs to each entry, not once to all.": (f" - {HALF}, axis=1)", f", axis=1) - {HALF}"),
+    "- log std is missing: a wide density is a low one.": (" - log_std -", " -"),
+    "log std has the wrong sign.": ("- log_std -", "+ log_std -"),
+    "exp(log_std) is the standard deviation, not the variance.": ("z =", "log_std = log_std / 2; z ="),
+    "log_std is the logarithm of the standard deviation.": ("z =", "log_std = np.log(np.abs(log_std)); z ="),
+    "The distance from the mean is squared, and halved.": ("-0.5 * z", "-z"),
+    "Each row has a log_std of its own, not the first one's.": ("z =", "log_std = log_std[:1] + 0 * log_std; z ="),
+    "Far out the density rounds to 0: work with logarithms.": PRODUCT,
+    "Something small is added under the logarithm.": (*PRODUCT[:3], "), axis=1) + 1e-8)"),
+}
 
 
 @exercise(
@@ -30,35 +47,7 @@ def entries(mean: Array, log_std: Array, actions: Array) -> Any:
         "The entries of one action are drawn independently: their probabilities multiply, so their logarithms add up.",
         "Work on whole arrays (N, A) and sum over the second axis at the end.",
     ),
-    mistakes={
-        "One number for each action is wanted: sum over the entries of an action, axis 1.": entries,
-        "That is the mean over the entries of an action, not their sum.": lambda m, s, a: entries(m, s, a).mean(axis=1),
-        "It sums over the batch: axis 1 is the entries of one action.": lambda m, s, a: entries(m, s, a).sum(axis=0),
-        "It sums over everything: one number for each action is wanted.": lambda m, s, a: entries(m, s, a).sum(),
-        "That is the density. Its logarithm is wanted.": lambda m, s, a: np.exp(entries(m, s, a).sum(axis=1)),
-        "- log(2 pi) / 2 is missing, once for each entry.": lambda m, s, a: (entries(m, s, a) + HALF).sum(axis=1),
-        "- log(2 pi) / 2 belongs to each entry of an action, not once to all.": lambda m, s, a: (
-            (entries(m, s, a) + HALF).sum(axis=1) - HALF
-        ),
-        "- log std is missing: a wide density is a low one.": lambda m, s, a: (entries(m, s, a) + s).sum(axis=1),
-        "log std has the wrong sign.": lambda m, s, a: (entries(m, s, a) + 2 * s).sum(axis=1),
-        "exp(log_std) is the standard deviation, not the variance.": lambda m, s, a: entries(m, s / 2, a).sum(axis=1),
-        "log_std is the logarithm of the standard deviation: take exp of it.": lambda m, s, a: entries(
-            m, np.log(np.abs(s)), a
-        ).sum(axis=1),
-        "The distance from the mean is squared, and halved.": lambda m, s, a: (
-            -(((a - m) * np.exp(-s)) ** 2) - s - HALF
-        ).sum(axis=1),
-        "Each row has a log_std of its own: that of the first one was taken for all.": lambda m, s, a: entries(
-            m, s[:1] + 0 * s, a
-        ).sum(axis=1),
-        "Far from the mean the density rounds to 0, and its logarithm is lost: work with logarithms.": lambda m, s, a: (
-            np.log(np.exp(entries(m, s, a)).prod(axis=1))
-        ),
-        "Something small is added under the logarithm: it hides improbable actions.": lambda m, s, a: np.log(
-            np.exp(entries(m, s, a)).prod(axis=1) + 1e-8
-        ),
-    },
+    mistakes=edits("minitrpo.policies:gaussian_log_prob", GAUSSIAN_LOG_PROB_SLIPS),
 )
 def gaussian_log_prob_cases() -> Iterator[Case]:
     """Yield densities by hand, of many shapes, far out, very narrow and very wide."""
@@ -68,9 +57,9 @@ def gaussian_log_prob_cases() -> Iterator[Case]:
     yield case("an action of two entries", np.array([[1.0, -1.0]]), np.array([[0.0, 0.5]]), np.array([[2.0, 1.0]]))
     rng = np.random.default_rng(0)
     for n, a in ((2, 1), (3, 2), (5, 1), (1, 4), (3, 3), (6, 2)):
-        yield near(f"{n} x {a} numbers", *rng.standard_normal((3, n, a)))
+        yield near("numbers at random", *rng.standard_normal((3, n, a)))
     yield near("integer arrays", *rng.integers(-3, 4, (3, 4, 2)))
-    yield near("one action, one spread a row", zero.repeat(4, 0), np.arange(-2.0, 2.0)[:, None], one.repeat(4, 0))
+    yield near("a spread of its own for each row", zero.repeat(4, 0), np.arange(-2.0, 2.0)[:, None], one.repeat(4, 0))
     for far in (6.0, 50.0, -1e4, 1e9):
         yield near("improbable actions", np.zeros((2, 2)), np.zeros((2, 2)), np.array([[far, 1.0], [0.5, -far]]))
     for log_std in (-25.0, -12.0, -3.0, 3.0, 12.0, 25.0):
@@ -87,20 +76,19 @@ def near(kind: str, *arguments: Any) -> Case:
     return case(kind, *arguments, each=True, atol=1e-9)
 
 
-def log_pi(policy: Policy, theta: Array, observation: Array, action: Any) -> Any:
-    """Return log pi(a|s) of one step."""
-    return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0]
-
-
 def without_log_std(policy: Policy, gradient: Array) -> Array:
     """Return a gradient as if log_std were not part of theta."""
     kept = np.arange(len(gradient)) < len(gradient) - policy.action_size * isinstance(policy, GaussianPolicy)
     return np.asarray(gradient * kept)
 
 
-def log_of_floored(policy: Policy, theta: Array, observation: Array, action: Any) -> Any:
-    """Return the slope of log(pi + 1e-8)."""
-    return grad(lambda t: anp.log(anp.exp(log_pi(policy, t, observation, action)) + 1e-8))(theta)
+SCORE_SLIPS = {
+    "That is the slope of the probability, not of its logarithm.": (LOG, f"np.exp({LOG}", "[0]\n", ")[0]\n"),
+    "Something small is added under the logarithm.": (LOG, f"np.log(1e-8 + np.exp({LOG}", "[0]\n", "[0]))\n"),
+    "It goes downhill: the slope has the wrong sign.": ("np.asarray(grad", "-np.asarray(grad"),
+    "That is the slope in the observation, not in theta.": ("b(theta: A", "b(observation: A", "(theta))", f"({S}))"),
+    "It has length 1; a score has a length of its own.": ("return np.asarray(", UNIT),
+}
 
 
 @exercise(
@@ -112,24 +100,12 @@ def log_of_floored(policy: Policy, theta: Array, observation: Array, action: Any
         "policy.distribution wants a table of observations (N, D) and policy.log_prob a table of actions: here N = 1.",
         "observation[None] has shape (1, D), np.array([action]) one row; take entry [0] of what log_prob returns.",
     ),
-    mistakes={
-        "That is the slope of the probability, not of its logarithm.": lambda p, t, s, a: (
-            right_score(p, t, s, a) * np.exp(log_pi(p, t, s, a))
-        ),
-        "It goes downhill: the slope has the wrong sign.": lambda p, t, s, a: -right_score(p, t, s, a),
+    mistakes=edits("minitrpo.policy_gradient:score", SCORE_SLIPS)
+    | {
         "That is the score of the most probable action, not of the one that was taken.": lambda p, t, s, a: right_score(
             p, t, s, p.mode(p.distribution(t, s[None]))[0]
         ),
-        "The last entries of theta, log std, are left out.": lambda p, t, s, a: without_log_std(
-            p, right_score(p, t, s, a)
-        ),
-        "That is the slope in the observation: theta is what learns.": lambda p, t, s, a: grad(
-            lambda o: log_pi(p, t, o, a)
-        )(s),
-        "It has length 1: scores have a length of their own.": lambda p, t, s, a: (
-            right_score(p, t, s, a) / np.linalg.norm(right_score(p, t, s, a))
-        ),
-        "Something small is added under the logarithm: it hides improbable actions.": log_of_floored,
+        "The last entries of theta, log std, are left out.": lambda p, *a: without_log_std(p, right_score(p, *a)),
     },
 )
 def score_cases() -> Iterator[Case]:
@@ -183,19 +159,6 @@ def steps(policy: Policy, seed: int, n: int) -> tuple[Array, Array, Array]:
     return theta, states, policy.sample(policy.distribution(theta, states), policy.draw_noise(rng, n))
 
 
-def walk(start: Any) -> Candidate:
-    """Return sums that go from step to step backwards: total = start(x_t, discount, total, last_t, last_{t+1})."""
-
-    def sums(x: Array, discount: float, last: Array) -> Array:
-        y, total = np.zeros(len(x)), 0.0
-        for t in reversed(range(len(x))):
-            total = start(x[t], discount, total, last[t], t + 1 < len(x) and last[t + 1])
-            y[t] = total
-        return y
-
-    return sums
-
-
 def episode_by_episode(of_one: Any) -> Candidate:
     """Return sums that are computed for each episode on its own: of_one(x, discounts of its steps)."""
 
@@ -206,6 +169,21 @@ def episode_by_episode(of_one: Any) -> Candidate:
     return sums
 
 
+DISCOUNTED_SUMS_SLIPS = {
+    "A border leaks: after a `last` step nothing of the next episode may count.": ("value if is_last else ", ""),
+    "The sum is reset to 0 at a last step: that step's own reward is lost.": ("= value if", "= 0.0 if"),
+    "It starts afresh one step too early.": ("last[::-1].tolist()", "[False, *last[::-1][:-1].tolist()]"),
+    "It starts with x_t itself, not with the next reward.": (APPEND, "backwards.append(total - value)"),
+    "y_t begins with x_t itself, undiscounted.": (TOTAL, "discount * (value + total * (not is_last))"),
+    "That is the undiscounted sum.": ("discount * total", "total"),
+    "It adds up the past, not what comes from t on.": (BACK, "x.tolist(), [True, *last.tolist()[:-1]]", "[::-1]", ""),
+    "That is a weighted mean: x_t counts whole.": ("else value +", "else (1 - discount) * value +"),
+    "A reward of 0 is no end of an episode.": ("if is_last", "if is_last or value == 0"),
+    "They are cut to whole numbers: an array like integer rewards cannot hold them.": (SUMS, f"{SUMS}.astype(int)"),
+    "Their mean is taken off, which nobody asked for.": (SUMS, f"{SUMS} - np.mean(backwards)"),
+}
+
+
 @exercise(
     "discounted_sums",
     "minitrpo.returns:discounted_sums",
@@ -213,38 +191,13 @@ def episode_by_episode(of_one: Any) -> Candidate:
         "Work backwards: y_t needs y_{t+1}.",
         "At a step where `last` is true there is no y_{t+1} of the same episode: y_t = x_t.",
     ),
-    mistakes={
-        "A border leaks: after a `last` step nothing of the next episode may count.": walk(
-            lambda x, d, total, last, later: x + d * total
-        ),
-        "The sum is reset to 0 at a last step: that step's own reward is lost.": walk(
-            lambda x, d, total, last, later: 0.0 if last else x + d * total
-        ),
-        "It starts afresh one step too early.": walk(lambda x, d, total, last, later: x if later else x + d * total),
-        "y_t begins with x_t itself, undiscounted.": walk(
-            lambda x, d, total, last, later: d * (x + (0.0 if last else total))
-        ),
-        "That is the undiscounted sum.": lambda x, d, last: right_sums(x, 1.0, last),
+    mistakes=edits("minitrpo.returns:discounted_sums", DISCOUNTED_SUMS_SLIPS)
+    | {
         "That is the whole episode's return at every step.": episode_by_episode(
             lambda x, powers: np.full(len(x), np.sum(x * powers))
         ),
         "It discounts by the time since the episode began, not since step t.": episode_by_episode(
             lambda x, powers: np.cumsum((x * powers)[::-1])[::-1]
-        ),
-        "It adds up the past. y_t is what comes from t on.": lambda x, d, last: right_sums(
-            x[::-1], d, np.append(last[:-1][::-1], True)
-        )[::-1],
-        "The weights of a mean, (1 - discount) x_t, are not wanted here.": walk(
-            lambda x, d, total, last, later: x if last else (1 - d) * x + d * total
-        ),
-        "A reward of 0 is no end of an episode.": walk(
-            lambda x, d, total, last, later: x if last or x == 0 else x + d * total
-        ),
-        "The sums are cut to whole numbers: an array made like integer rewards cannot hold them.": lambda x, d, last: (
-            right_sums(x, d, last).astype(int)
-        ),
-        "Their mean is taken off, which nobody asked for.": lambda x, d, last: (
-            right_sums(x, d, last) - right_sums(x, d, last).mean()
         ),
     },
 )
@@ -281,14 +234,22 @@ def mask(*lengths: int) -> Array:
     return last
 
 
-def weigh(weights: Any) -> Candidate:
-    """Return a policy gradient whose advantages were changed first."""
-    return lambda p, t, s, a, advantages: right_gradient(p, t, s, a, weights(advantages))
-
-
-def every_step_with_every_advantage(p: Policy, t: Array, s: Array, a: Array, advantages: Array) -> Array:
-    """Return what a column of advantages gives."""
-    return right_gradient(p, t, s, a, np.full(len(advantages), advantages.mean()))
+POLICY_GRADIENT_SLIPS = {
+    "That is the sum over the steps; the mean is wanted.": ("np.mean(", "np.sum("),
+    "It goes downhill: a loss has the opposite sign.": ("np.mean(", "-np.mean("),
+    "Each step's score belongs with its own advantage, not with every one.": (A, "advantages[:, None])"),
+    "The advantages play no part in it.": (A, "1.0)"),
+    "The advantages are standardised on the way.": (A, "(advantages - advantages.mean()) / (advantages.std() + 1e-8))"),
+    "The mean of the advantages is taken off on the way.": (A, "(advantages - advantages.mean()))"),
+    "Only the successes count: negative advantages push, too.": (A, "np.maximum(advantages, 0))"),
+    "The advantages lost their sign.": (A, "np.abs(advantages))"),
+    "Only the signs of the advantages count.": (A, "np.sign(advantages))"),
+    "It divides by N - 1 instead of N.": (A, "advantages * len(actions) / max(len(actions) - 1, 1))"),
+    "The advantages are in reverse order.": (A, "advantages[::-1])"),
+    "It divides by the sum of the advantages.": (A, "advantages * len(actions) / np.abs(advantages.sum()))"),
+    "Large advantages are clipped.": (A, "np.clip(advantages, -10, 10))"),
+    "That is the slope of the probability: take its logarithm.": (LOG, f"np.exp({LOG}", "actions) *", "actions)) *"),
+}
 
 
 @exercise(
@@ -300,33 +261,11 @@ def every_step_with_every_advantage(p: Policy, t: Array, s: Array, a: Array, adv
         "once; then `grad`.",
         "log_prob and advantages both have shape (N,); multiply them step by step, take np.mean, give it to grad.",
     ),
-    mistakes={
-        "That is the sum over the steps; the mean is wanted.": weigh(lambda a: a * len(a)),
-        "It goes downhill: a loss has the opposite sign.": weigh(lambda a: -a),
-        "Each step's score belongs with its own advantage; here every score meets every advantage.": (
-            every_step_with_every_advantage
-        ),
-        "The advantages play no part in it.": weigh(np.ones_like),
-        "The advantages are standardised on the way: take them as they come.": weigh(
-            lambda a: (a - a.mean()) / (a.std() + 1e-8)
-        ),
-        "The mean of the advantages is taken off on the way: take them as they come.": weigh(lambda a: a - a.mean()),
-        "Only the successes count: negative advantages push, too.": weigh(lambda a: np.maximum(a, 0)),
-        "The advantages lost their sign.": weigh(np.abs),
-        "Only the signs of the advantages count.": weigh(np.sign),
-        "It divides by N - 1 instead of N.": weigh(lambda a: a * len(a) / max(len(a) - 1, 1)),
-        "The advantages are in reverse order.": weigh(lambda a: a[::-1]),
-        "The last step is lost.": weigh(lambda a: a * (np.arange(len(a)) < len(a) - 1)),
-        "It divides by the sum of the advantages.": weigh(lambda a: a * len(a) / np.abs(a.sum())),
-        "Large advantages are clipped.": weigh(lambda a: np.clip(a, -10, 10)),
-        "The last entries of theta, log std, are left out.": lambda p, t, s, a, advantages: without_log_std(
-            p, right_gradient(p, t, s, a, advantages)
-        ),
+    mistakes=edits("minitrpo.policy_gradient:policy_gradient", POLICY_GRADIENT_SLIPS)
+    | {
+        "The last entries of theta, log std, are left out.": lambda p, *a: without_log_std(p, right_gradient(p, *a)),
         "Those are the most probable actions' scores, not those of the actions taken.": lambda p, t, s, a, advantages: (
             right_gradient(p, t, s, p.mode(p.distribution(t, s)), advantages)
-        ),
-        "That is the slope of the probability: take its logarithm.": lambda p, t, s, a, advantages: right_gradient(
-            p, t, s, a, advantages * np.exp(p.log_prob(p.distribution(t, s), a))
         ),
     },
 )

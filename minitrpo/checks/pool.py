@@ -1,220 +1,157 @@
-"""Checks of lecture 07: the pool of episode requests, and one result on any number of ranks."""
+"""Checks of lecture 07: the pool of episode requests, and one order for what comes from any number of ranks."""
 
-import builtins
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import product
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
-from minitrpo.checks.differential import Candidate
-from minitrpo.checks.register import examined as exercise
-from minitrpo.parallel.launcher import RANK_VARIABLES, SIZE_VARIABLES
+from minitrpo.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.checks.edits import edits
+from minitrpo.checks.register import exercise
+from minitrpo.checks.words import short, value_words
+from minitrpo.policies import Array
 
+REQUESTS, IN_PLAY = "minitrpo.parallel.pool:requests_for", "minitrpo.parallel.pool:concurrency"
+ORDER = "minitrpo.experience.episodes:in_order"
 
-def whole(value: Any, symptom: str) -> int:
-    """Return an answer that should be a whole number, as an int."""
-    assert value is not None, "it returned None: is there a return statement?"
-    assert isinstance(value, int | np.integer), f"it returned {value!r}, a {type(value).__name__}. {symptom}"
-    return int(value)
+ROUND, LENGTH = "round(steps / mean_length)", "/ mean_length"
+REQUESTS_SLIPS = {
+    "It rounds down: 1,999 steps of 1,000 are nearly two episodes.": (ROUND, "int(steps / mean_length)"),
+    "That asks for no episode at all: one must be played.": (f"max(1, {ROUND})", ROUND),
+    "It rounds up: the nearest whole number is wanted.": (ROUND, "int(-(-steps // mean_length))"),
+    "The mean length was rounded first.": (LENGTH, "/ round(mean_length)"),
+    "It is upside down: steps divided by the mean length.": (ROUND, "round(mean_length / steps)"),
+}
 
 
 @exercise(
     "requests_for",
-    "minitrpo.parallel.pool:requests_for",
-    "So many steps, so many to an episode: how many episodes is that?",
-    "`round` gives the nearest whole number. Which answers are too small to be of use?",
+    REQUESTS,
+    hints=(
+        "So many steps, so many to an episode: how many episodes is that?",
+        "`round` gives the nearest whole number. Which answers are too small to be of use?",
+    ),
+    mistakes=edits(REQUESTS, REQUESTS_SLIPS),
 )
-def requests_for(candidate: Candidate) -> None:
-    """Check the nearest whole number of episodes, and the one that is always played."""
+def requests_for_cases() -> Iterator[Case]:
+    """Yield batches of many sizes, each a little off what would round the other way; halves may round either way."""
+    batches = ((20_000, 50.0), (5_000, 22.4), (5_000, 22.6), (1_000, 1_000.0))
+    whole = ((1_000, 3), (20_000, 7), (64, 64), (65, 64), (7, 1))
+    yield from (case("a batch", *batch) for batch in batches)
+    yield from (case("few steps, long episodes", n, 1_000.0) for n in (1, 100, 499, 501, 999, 1_499, 1_501, 1_999))
+    for n, off in product((1, 2, 3, 10, 77, 400, 4_001), (-0.5 + 1e-6, -0.499, -1e-9, 0.0, 0.3, 0.499, 0.5 - 1e-6)):
+        yield case("just above and just below a half", 20_000, 20_000 / (n + off))
+    for mean_length in np.random.default_rng(0).uniform(1, 900, 40).tolist():
+        yield case("any mean length", 5_000 + int(17 * mean_length), mean_length)
+    yield from (case("a whole mean length", *batch) for batch in whole)
+    yield case("episodes of one step", 20_000, 1.0)
+    yield case("a batch of no steps", 0, 50.0)
+    yield case("numbers of numpy", np.int64(2_000), np.float64(333.3))
+    yield case("a billion steps", 10**9, 17.3)
 
-    def asked(steps: int, mean_length: float) -> int:
-        return whole(candidate(steps, mean_length), "A number of episodes is a whole number: `range` will want it")
 
-    for steps, mean_length, expected in ((20_000, 50.0, 400), (5_000, 22.5, 222), (1_000, 1_000.0, 1)):
-        got = asked(steps, mean_length)
-        assert got == expected, f"{steps} steps in episodes of {mean_length:g}: {expected} requests, not {got}"
-    few = [asked(steps, 1_000.0) for steps in (1, 100, 499)]
-    assert few == [1, 1, 1], (
-        f"1, 100 and 499 steps wanted, and the last episodes took 1,000 each: it asks for {few} episodes. "
-        "An iteration needs one to learn from, and need not take two"
-    )
-    rng = np.random.default_rng(0)
-    for steps, mean_length in zip(rng.integers(1_000, 30_000, 40).tolist(), rng.uniform(1, 900, 40), strict=True):
-        got = asked(steps, float(mean_length))
-        off = got * mean_length - steps
-        assert abs(off) <= mean_length * (0.5 + 1e-9), (
-            f"{steps} steps in episodes of {mean_length:.1f}: {got} requests make {got * mean_length:.0f} steps on "
-            f"average, which is more than half an episode too {'many' if off > 0 else 'few'}"
-        )
+SHARE, ROUNDS, LAST = "-(-requests // ranks)", "-(-share // width)", "-(-share // rounds) if share else 1"
+IN_PLAY_SLIPS = {
+    "It takes all the slots it has, and what others should play.": (LAST, "width"),
+    "It takes all there is: a rank's fair share is what it should play.": (SHARE, "requests"),
+    "The first round is filled: with fewer in play as many rounds would do.": (LAST, "max(1, min(share, width))"),
+    "A rank has only so many slots.": (LAST, "max(1, share)"),
+    "The share was rounded down: somebody must play the rest.": (SHARE, "requests // ranks"),
+    "The rounds were rounded down.": (ROUNDS, "max(1, share // width)"),
+    "The last division was rounded down: it takes a round more.": (LAST, "max(1, share // rounds) if share else 1"),
+    "One at a time takes more rounds.": (LAST, "1"),
+    "With nothing to play it should be 1.": (LAST, "-(-share // max(1, rounds))"),
+}
 
 
 @exercise(
     "concurrency",
-    "minitrpo.parallel.pool:concurrency",
-    "20 requests for 1 rank of 16 slots take two rounds in any case. With how few in play do two rounds suffice?",
-    "Three divisions, each rounded up: share per rank, rounds per share, episodes per round.",
-    "`-(-a // b)` is a / b rounded up, without leaving the integers.",
+    IN_PLAY,
+    hints=(
+        "20 requests for 1 rank of 16 slots take two rounds in any case. With how few in play do two rounds suffice?",
+        "Three divisions, each rounded up: share per rank, rounds per share, episodes per round.",
+        "`-(-a // b)` is a / b rounded up, without leaving the integers.",
+    ),
+    mistakes=edits(IN_PLAY, IN_PLAY_SLIPS),
 )
-def concurrency(candidate: Candidate) -> None:
-    """Check against the definition: the smallest number in play that needs no more rounds than all slots would."""
-    plain = ((6, 2, 16), (20, 1, 16), (33, 2, 16), (1, 8, 16))
-    others = product((1, 2, 3, 5, 16, 17, 31, 32, 33, 64, 100, 1000), (1, 2, 3, 5, 8), (1, 2, 5, 16))
-    for requests, ranks, width in (*plain, *others):
-        got = whole(candidate(requests, ranks, width), "A number of episodes in play is a whole number")
-        share = -(-requests // ranks)
-        fewest = next(h for h in range(1, width + 1) if share <= h * -(-share // width))
-        assert got == fewest, (
-            f"{requests} requests, {ranks} rank(s), {width} slots each: {fewest} in play, not {got}. "
-            + wrong_concurrency(share, width, got)
-        )
-    assert whole(candidate(0, 3, 16), "A number is a whole number") == 1, "With nothing to play the answer should be 1"
-
-
-def wrong_concurrency(share: int, width: int, got: int) -> str:
-    """Return what goes wrong when a rank has so many episodes in play."""
-    fewest_rounds = -(-share // width)
-    if got < 1:
-        return "A rank with nothing in play never plays"
-    if got > width:
-        return f"A rank has {width} slots"
-    if got > share:
-        return f"A rank's fair share, rounded up, is {share}: it would take what the others should play"
-    if got * fewest_rounds < share:
-        return f"A share of {share} then takes {-(-share // got)} rounds; {fewest_rounds} would do"
-    return f"A share of {share} can be played in {fewest_rounds} round(s) with fewer at a time"
-
-
-@exercise(
-    "slots_of",
-    "minitrpo.parallel.pool:slots_of",
-    "Think of the border between two ranks: rank r stops where rank r + 1 starts.",
-    "Put rank r's first slot at r / ranks of the way, rounded down.",
-)
-def slots_of(candidate: Candidate) -> None:
-    """Check that shares cover all slots once, in rank order, and are as equal as they can be."""
-    for ranks, num_envs in ((2, 16), (1, 1), (1, 16), (3, 16), (5, 16), (16, 16), (7, 20), (5, 6), (6, 100), (3, 2)):
-        answers = [candidate(rank, ranks, num_envs) for rank in range(ranks)]
-        assert not any(a is None for a in answers), "it returned None: is there a return statement?"
-        assert all(hasattr(a, "__iter__") for a in answers), f"it returned {answers[0]!r}, not slots, as a range"
-        shares = [[whole(slot, "A slot is a whole number") for slot in answer] for answer in answers]
-        what = f"{num_envs} slots among {ranks} ranks were shared out as {', '.join(map(shown, shares))}"
-        everything = [slot for share in shares for slot in share]
-        missing = sorted(set(range(num_envs)) - set(everything))
-        assert not missing, f"{what}: nobody has slot {missing[0]}"
-        assert set(everything) == set(range(num_envs)), f"{what}: there is no slot {max(everything)}; they count from 0"
-        assert len(everything) == num_envs, f"{what}: some slots have two owners and would be played twice"
-        sizes = sorted(map(len, shares))
-        assert sizes[-1] - sizes[0] <= 1, f"{what}: shares of {sizes[0]} and of {sizes[-1]}; the larger sets the pace"
-        assert everything == list(range(num_envs)), f"{what}: gathered rank by rank, the slots are out of order"
-
-
-def shown(slots: list[int]) -> str:
-    """Return a few slots in words."""
-    if len(slots) > 2 and slots == list(range(slots[0], slots[-1] + 1)):
-        return f"{slots[0]}..{slots[-1]}"
-    return "+".join(map(str, slots[:5])) + ("+..." if len(slots) > 5 else "") if slots else "none"
-
-
-@exercise(
-    "reset_seed",
-    "minitrpo.experience.randomness:reset_seed",
-    "All four numbers of the key (seed, iteration, number, Purpose.RESET) should matter, and nothing else.",
-    "np.random.SeedSequence mixes a list of integers so that neighbours have nothing in common.",
-    "generate_state(1)[0] is 32 random bits; `>> 1` drops one of them; Gymnasium wants a Python int.",
-)
-def reset_seed(candidate: Candidate) -> None:
-    """Check that a seed is a 31-bit int, follows from its key alone, and is not shared by two keys."""
-    _fits(candidate)
-    _same_everywhere(candidate)
-    _each_part_matters(candidate)
-    keys = list(product((0, 1, 2, 3, 100), (0, 1, 2, 3, 10, 100), (*range(30), 99, 100, 500, 999, 1000, 10_000)))
-    seeds: dict[int, tuple[int, ...]] = {}
-    twice = [(seeds[s], key, s) for key in keys if seeds.setdefault(s := candidate(*key), key) != key]
-    assert len(twice) <= 2, (  # by pure chance about one set of so many keys in a thousand has a pair
-        f"{len(keys)} keys (seed, iteration, number) share {len(keys) - len(twice)} seeds: {twice[0][0]} and "
-        f"{twice[0][1]} both get {twice[0][2]}, and so play the same episode"
+def concurrency_cases() -> Iterator[Case]:
+    """Yield requests below, at and above what ranks and slots divide, one rank and many, nothing to play."""
+    few = ((6, 2, 16), (20, 1, 16), (33, 2, 16), (1, 8, 16), (16, 2, 16), (17, 1, 16))
+    many = product((1, 2, 3, 5, 15, 16, 47, 48, 49, 100, 1_000), (1, 2, 5, 8), (1, 2, 5, 16))
+    large = ((1_000_001, 3, 64), (10**6, 128, 16), (20_000, 1, 2_000), (3, 1_000, 16))
+    yield from (case("a few requests", *job) for job in few)
+    yield from (
+        case("just above and just below even shares", *job) for job in product((31, 32, 33, 65), (1, 2, 3), (4, 16))
     )
+    yield from (case("nothing to play", 0, *job) for job in ((3, 16), (1, 1), (8, 4)))
+    yield from (case("one slot and many", *job) for job in many)
+    yield from (case("a large job", *job) for job in large)
+    yield case("integers of numpy", np.int64(50), np.int64(3), np.int64(8))
 
 
-def _fits(candidate: Candidate) -> None:
-    for key in product((0, 3), (1, 2), range(20)):
-        seed = candidate(*key)
-        assert isinstance(seed, int), f"it returned a {type(seed).__name__}; env.reset takes a Python int only"
-        assert 0 <= seed < 2**31, f"the seed of key {key} is {seed}, which is not in 0 .. 2**31 - 1"
-
-
-def _same_everywhere(candidate: Candidate) -> None:
-    for key in ((0, 1, 0), (0, 1, 7), (5, 2, 3)):
-        here = candidate(*key)
-        assert candidate(*key) == here, f"key {key} gave {here} at first and {candidate(*key)} later: who draws when?"
-        for place in range(3):
-            with another_process(place):
-                there = candidate(*key)
-            assert there == here, (
-                f"key {key} gives {here} in this process and {there} in another one: it depends on more than its key"
-            )
-
-
-def _each_part_matters(candidate: Candidate) -> None:
-    base = candidate(4, 5, 6)
-    for name, key in (("run's seed", (9, 5, 6)), ("iteration", (4, 9, 6)), ("episode's number", (4, 5, 9))):
-        assert candidate(*key) != base, f"keys (4, 5, 6) and {key} get one seed: the {name} does not matter"
-
-
-@contextmanager
-def another_process(number: int) -> Iterator[None]:
-    """Pretend to be another rank, at another time: what must not matter to a seed looks different inside."""
-
-    def salted(thing: Any) -> int:
-        return plain((number, thing)) if "'" in repr(thing) else plain(thing)  # Python salts the hash of a text
-
-    plain = builtins.hash
-    ranks = {name: str(number + 1) for name in RANK_VARIABLES} | dict.fromkeys(SIZE_VARIABLES, "8")
-    with (
-        mock.patch.dict(os.environ, ranks),
-        mock.patch("os.getpid", return_value=1000 + number),
-        mock.patch("time.time", return_value=1e9 + 1e6 * number),
-        mock.patch("builtins.hash", salted),
-    ):
-        yield
+SORTED = "np.lexsort((starts, numbers))"
+ORDER_SLIPS = {
+    "Fragments of one episode stand in the order of their starts.": (SORTED, 'np.argsort(numbers, kind="stable")'),
+    "The number comes first, the start only decides among equals.": (SORTED, "np.lexsort((numbers, starts))"),
+    "Those are the numbers: positions are wanted.": (SORTED, "np.sort(numbers)"),
+    "That says where each fragment goes, not which fragment comes next.": (SORTED, f"np.argsort({SORTED})"),
+    "That is descending.": (SORTED, f"{SORTED}[::-1]"),
+    "The latest start stands first.": (SORTED, "np.lexsort((-starts, numbers))"),
+    "Starts can be larger than that.": (SORTED, "np.argsort(1000 * numbers + starts)"),
+    "A float has 53 bits: number and start do not fit into one.": (SORTED, "np.argsort(numbers + 1e-6 * starts)"),
+}
 
 
 @exercise(
     "in_order",
-    "minitrpo.experience.episodes:in_order",
-    "numpy's argsort returns positions. Here two columns decide: the number first, the start only among equals.",
-    "Look up np.lexsort, and in which order it wants its columns.",
+    ORDER,
+    hints=(
+        "numpy's argsort returns positions. Here two columns decide: the number first, the start only among equals.",
+        "Look up np.lexsort, and in which order it wants its columns.",
+    ),
+    mistakes=edits(ORDER, ORDER_SLIPS),
 )
-def in_order(candidate: Candidate) -> None:
-    """Check the positions against Python's own sort of pairs."""
-    _order(candidate, [(7, 0), (2, 0), (5, 0)], "For numbers (7, 2, 5) the order is (1, 2, 0)")
-    by_hand = "For numbers (3, 1, 3, 1) and starts (0, 40, 20, 0) the order is (3, 1, 0, 2)"
-    _order(candidate, [(3, 0), (1, 40), (3, 20), (1, 0)], by_hand)
-    _order(candidate, [(4, 9)], "A single fragment stays where it is: (0,)")
-    _order(candidate, [], "Without fragments there are no positions")
+def in_order_cases() -> Iterator[Case]:
+    """Yield whole episodes and cut ones, few and many, small numbers and large ones close together."""
+    hand = {
+        "whole episodes": ([7, 2, 5], [0, 0, 0]),
+        "fragments of two episodes": ([3, 1, 3, 1], [0, 40, 20, 0]),
+        "fragments that are in order": ([0, 0, 1, 2], [0, 9, 0, 0]),
+        "fragments in reverse": ([2, 1, 0, 0], [0, 0, 9, 0]),
+        "one episode in fragments": ([5, 5, 5, 5], [200, 0, 1000, 50]),
+        "long episodes": ([4, 3, 3], [0, 2_500, 0]),
+        "three that go round": ([1, 2, 0], [0, 0, 0]),
+        "numbers of more than 32 bits": ([2**32, 7, 2**33], [0, 2**40, 0]),
+        "a single fragment": ([4], [9]),
+        "no fragments": ([], []),
+    }
+    yield from (order(kind, *given) for kind, given in hand.items())
     rng = np.random.default_rng(0)
-    for count, highest, longest in ((12, 4, 1000), (30, 100, 10), (50, 6, 6_000_000), (40, 10**9, 6_000_000)):
-        pairs = sorted(set(zip(*(rng.integers(0, most, count).tolist() for most in (highest, longest)), strict=True)))
-        shuffled = [pairs[i] for i in rng.permutation(len(pairs))]
-        _order(candidate, shuffled, f"Numbers below {highest:,} with starts below {longest:,} are out of order")
-    tight = [(10**9 + n, s) for n in (1, 0) for s in (5_000_001, 0, 5_000_000)]
-    _order(candidate, tight, "Large numbers close together are out of order")
+    for count, highest, longest in ((12, 4, 30), (12, 4, 1000), (30, 100, 10), (50, 6, 6_000_000), (40, 10**9, 10**7)):
+        yield order("fragments at random", *distinct(rng, count, highest, longest))
+    yield order("3,000 fragments", *distinct(rng, 3000, 900, 2000))
+    for base, start in ((10**9, 5_000_000), (2**54, 0), (3, 2**54)):
+        pairs = [(base + n, start * (s > 0) + s) for n in (1, 0, 2) for s in (2, 0, 1)]
+        yield order("large numbers close together", *zip(*pairs, strict=True))
 
 
-def _order(candidate: Candidate, pairs: list[tuple[int, int]], symptom: str) -> None:
-    numbers, starts = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
-    positions = candidate(numbers, starts)
-    assert positions is not None, "it returned None: is there a return statement?"
-    got = np.asarray(positions)
-    assert got.ndim == 1, f"it returned an array of shape {got.shape}, not one position per fragment. {symptom}"
-    assert got.dtype.kind in "iu" or not got.size, f"it returned {got.dtype}; positions are integers. {symptom}"
-    few = str(got.tolist()) if got.size <= 8 else f"{got[:8].tolist()}..."
-    expected = sorted(range(len(pairs)), key=pairs.__getitem__)
-    assert sorted(got) == sorted(expected), f"it returned {few}, not each of 0 .. {len(pairs) - 1} once. {symptom}"
-    if got.tolist() == np.argsort(expected).tolist() != expected:
-        raise AssertionError(f"it returned {few}: where each fragment goes, not which fragment comes next. {symptom}")
-    assert got.tolist() == expected, f"it returned {few}. {symptom}"
+def distinct(rng: np.random.Generator, count: int, highest: int, longest: int) -> Array:
+    """Return numbers and starts of so many fragments, no two alike, in any order."""
+    pairs = np.unique(np.stack([rng.integers(0, highest, count), rng.integers(0, longest, count)], axis=1), axis=0)
+    return np.asarray(rng.permutation(pairs).T)
+
+
+def order(kind: str, numbers: Any, starts: Any) -> Case:
+    """Return a case in which positions may come as an array or as a list."""
+    given = np.array(numbers, np.int64), np.array(starts, np.int64)
+
+    def run(f: Candidate) -> Any:
+        positions = f(*(column.copy() for column in given))
+        if positions is None:
+            return positions
+        got, count = np.asarray(positions), len(given[0])
+        need(got.ndim == 1, f"it returned {value_words(positions)}, not one position per fragment")
+        return got if count or got.size else np.zeros(0, int)
+
+    return tried(kind, run, shown=f"numbers = {short(given[0])}, starts = {short(given[1])}")

@@ -2,7 +2,6 @@
 
 import html
 import importlib
-import inspect
 import os
 import sys
 import warnings
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.differential import Candidate, Case, Raised, Wrong, difference, judge, unspoilt
+from minitrpo.checks.differential import Candidate, Case, Wrong, judge
 
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
@@ -44,6 +43,7 @@ class Exercise:
     target: str
     hints: tuple[str, ...]
     examine: Callable[[Candidate], str]  # returns what was checked, or raises AssertionError with the symptom
+    mistakes: dict[str, Candidate]
 
 
 _exercises: dict[str, Exercise] = {}
@@ -58,29 +58,8 @@ def exercise(
         def examine(candidate: Candidate) -> str:
             return judge(function_of(target), cases, mistakes, candidate)
 
-        _exercises[name] = Exercise(name, target, hints, examine)
+        _exercises[name] = Exercise(name, target, hints, examine, mistakes)
         return cases
-
-    return register
-
-
-def examined(
-    name: str, target: str, *hints: str
-) -> Callable[[Callable[[Candidate], None]], Callable[[Candidate], None]]:
-    """Register the decorated function as the check of an exercise: it raises AssertionError with the symptom."""
-
-    def register(examine: Callable[[Candidate], None]) -> Callable[[Candidate], None]:
-        def whole(candidate: Candidate) -> str:
-            try:
-                examine(unspoilt(candidate, function_of(target)))
-            except (AssertionError, NotImplementedError):
-                raise
-            except Exception as error:
-                raise AssertionError(f"It raised {Raised(error)}") from error
-            return inspect.getdoc(examine) or ""
-
-        _exercises[name] = Exercise(name, target, hints, whole)
-        return examine
 
     return register
 
@@ -191,10 +170,3 @@ class Mine(SimpleNamespace):
 
 
 mine = Mine()
-
-
-def close(actual: Any, expected: Any, symptom: str, tolerance: float = 1e-8) -> None:
-    """Assert that two numbers or arrays agree to a relative tolerance."""
-    got = np.asarray(actual) if isinstance(actual, list | tuple) else actual
-    found = difference(np.asarray(expected, dtype=float), got, Case("", rtol=tolerance, atol=1e-12 * tolerance))
-    assert not found, f"{symptom}: {found}"

@@ -1,249 +1,299 @@
 """Checks of lecture 06: where the time goes."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from minitrpo.checks.differential import Candidate
-from minitrpo.checks.register import close
-from minitrpo.checks.register import examined as exercise
-from minitrpo.parallel.timing import Span
+from minitrpo.checks.differential import Candidate, Case, Need, case, need, tried
+from minitrpo.checks.edits import edits
+from minitrpo.checks.register import exercise
+from minitrpo.checks.words import short, value_words
 
-COLLECT, OVERLAPS = {"collect"}, [("a", 0.0, 4.0), ("b", 2.0, 4.0), ("c", 3.0, 1.0), ("d", 5.5, 2.5)]
-APART = [("collect", 0.0, 2.0), ("wait", 2.0, 1.0), ("collect", 5.0, 3.0)]
-TWO = [("collect", 0.0, 4.0), ("collect", 6.0, 4.0)]
-LATE = [("collect", 100.0, 4.0), ("collect", 106.0, 4.0)]
-NESTED = [("policy", 1.0, 4.0), ("critic", 5.0, 3.0), ("update", 0.0, 10.0)]
-DEEP = [("product", 2.0, 1.0), ("policy", 1.0, 4.0), ("update", 0.0, 10.0)]
-OWN_NAME = [("fit", 1.0, 1.0), ("fit", 0.0, 3.0), ("fit", 5.0, 1.0)]
-ROUNDS = [("policy", 1.0, 2.0), ("update", 0.0, 4.0), ("policy", 6.0, 2.0), ("update", 5.0, 5.0)]
-BLINK = [("collect", 0.0, 1.0), ("wait", 1.0, 0.0), ("update", 1.0, 2.0)]
+TIMED, OWN, BUSY = (f"minitrpo.parallel.timing:{name}" for name in ("timed", "seconds_per_phase", "busy_fraction"))
+Spans = list[tuple[str, float, float]]
 
-# what it is, spans, seconds by hand
-TOTALS: list[tuple[str, list[Span], dict[str, float]]] = [
-    ("one span of 1.5 s", [("collect", 2.0, 1.5)], {"collect": 1.5}),
-    ("spans of one name, 2 s and 3 s, and 1 s between them", APART, {"collect": 5.0, "wait": 1.0}),
-    ("4 s inside 6 s", [("policy", 1.0, 4.0), ("update", 0.0, 6.0)], {"policy": 4.0, "update": 2.0}),
-    ("4 s and 3 s inside 10 s", NESTED, {"policy": 4.0, "critic": 3.0, "update": 3.0}),
-    ("1 s inside 4 s inside 10 s", DEEP, {"product": 1.0, "policy": 3.0, "update": 6.0}),
-    (
-        "2 s that begin on the same tick as 2.5 s round them",
-        [("fit", 0.0, 2.0), ("update", 0.0, 2.5)],
-        {"fit": 2.0, "update": 0.5},
+DONE, TRY, END = "record((name, start, clock() - start))", "    try:\n        yield\n    finally:\n        ", "finally:"
+TIMED_SLIPS = {
+    "A body that fails took its time, too: record it inside a `finally`.": (TRY, "    yield\n    "),
+    "Ctrl-C is no `Exception`: use `finally`.": (END, f"except Exception:\n        {DONE}\n        raise\n    else:"),
+    "A stopwatch must not swallow errors.": (END, "except BaseException: pass\n    if True:"),
+    "That is the time at the end, not how long it took.": ("clock() - start", "clock()"),
+    "That is the time at the end: the start is wanted.": ("(name, start", "(name, clock()"),
+    "The start is what the clock said, whatever its zero means.": ("(name, start", "(name, 0.0"),
+    "The clock was stopped before the body ran.": (
+        "start = clock()",
+        "start = clock(); stop = clock(); clock = lambda: stop",
     ),
-    ("4 s that two parts fill", [("a", 0.0, 2.0), ("b", 2.0, 2.0), ("up", 0.0, 4.0)], {"a": 2.0, "b": 2.0, "up": 0.0}),
-    ("3 s with a part of the same name, and 1 s later", OWN_NAME, {"fit": 4.0}),
-    ("two updates of 4 s and 5 s with 2 s of policy in each", ROUNDS, {"policy": 4.0, "update": 5.0}),
-    ("a wait of 0 s between two phases", BLINK, {"collect": 1.0, "wait": 0.0, "update": 2.0}),
-]
-
-# what it is, spans, names, window, fraction by hand
-FRACTIONS: list[tuple[str, list[Span], Any, tuple[float, float], float]] = [
-    ("2 s and 3 s of collect in 10 s", APART, COLLECT, (0.0, 10.0), 0.5),
-    ("5 s of collect and 1 s of wait in 8 s", APART, ("collect", "wait"), (0.0, 8.0), 0.75),
-    ("a name that only begins like a phase", APART, {"collector"}, (0.0, 10.0), 0.0),
-    ("a span that fills the window", [("collect", 1.0, 4.0)], ["collect"], (1.0, 5.0), 1.0),
-    ("a span that begins before the window", TWO, COLLECT, (2.0, 6.0), 0.5),
-    ("a span that ends after the window", TWO, COLLECT, (4.0, 8.0), 0.5),
-    ("a span that covers the whole window", TWO, COLLECT, (1.0, 3.0), 1.0),
-    ("a window between two spans", TWO, COLLECT, (4.0, 6.0), 0.0),
-    ("a window before the first span", LATE, COLLECT, (0.0, 50.0), 0.0),
-    ("a window that does not begin at 0", LATE, COLLECT, (100.0, 110.0), 0.8),
-    ("4 s of policy inside 10 s of update", NESTED, {"update", "policy"}, (0.0, 20.0), 0.5),
-    ("an update with its two parts", NESTED, {"update", "policy", "critic"}, (0.0, 10.0), 1.0),
-    ("spans that overlap in part, 0-4, 2-6, 3-4, 5.5-8 s", OVERLAPS, set("abcd"), (0.0, 10.0), 0.8),
-    ("the same span twice", [("a", 1.0, 2.0), ("a", 1.0, 2.0)], {"a"}, (0.0, 4.0), 0.5),
-]
-
-
-class Clock:
-    """A clock that stands still until it is told to move."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __call__(self) -> float:
-        return self.seconds
+}
 
 
 @exercise(
     "timed",
-    "minitrpo.parallel.timing:timed",
-    "What stands before `yield` happens when the `with` block begins, what stands after it when the block has ended.",
-    "The duration is what the clock says at the end, less what it said at the start; record takes one tuple.",
-    "If the body fails, the error comes out of the `yield`: what stands after it is only reached inside a `finally`.",
+    TIMED,
+    hints=(
+        "What stands before `yield` happens when the `with` block begins, what stands after it when it has ended.",
+        "The duration is what the clock says at the end, less what it said at the start; record takes one tuple.",
+        "If the body fails, the error comes out of the `yield`: what stands after it is only reached in a `finally`.",
+    ),
+    mistakes=edits(TIMED, TIMED_SLIPS),
 )
-def timed(candidate: Candidate) -> None:
-    """Check the stopwatch with a clock moved by hand, then with the real one."""
-    _by_hand(candidate)
-    _failing_bodies(candidate)
-    _real_clock(candidate)
+def timed_cases() -> Iterator[Case]:
+    """Yield bodies that end in every way, short and long ones, two in a third, and the real clock."""
+    spans = ((100.0, 2.5), (0.0, 4.0), (7.0, 0.0), (-3.0, 1.0), (0.1, 0.2), (12345.678, 1e-6), (5.0, 1e9))
+    errors = (ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, MemoryError)
+    yield from (stopwatch("a body by a clock moved by hand", *span) for span in spans)
+    yield from (stopwatch("a body that fails", 7.0, 3.0, error) for error in errors)
+    yield from (stopwatch("other names, whole numbers", 3, 2, None, name) for name in ("", "Policy step ", "wait"))
+    yield tried("two bodies inside a third", nested, rtol=0, shown="1 s, twice 4 s of 'policy', all in 'update'")
+    yield tried("a clock left out", by_the_real_clock, shown="a sleep of 0.01 s")
 
 
-def _made(candidate: Candidate, *arguments: Any) -> Any:
-    manager = candidate(*arguments)
-    works = hasattr(manager, "__enter__") and hasattr(manager, "__exit__")
-    assert works, f"it returned {type(manager).__name__}, which `with` cannot use: is @contextmanager above the def?"
-    is_generator = not hasattr(manager, "gen") or hasattr(manager.gen, "__next__")
-    assert is_generator, "the body of `with` is never run: where is the yield?"
+def made(f: Candidate, calls: list[Any], *more: Any) -> Any:
+    """Return a stopwatch that `with` can use; its record returns True."""
+
+    def record(*given: Any) -> bool:
+        calls.append(given)
+        return True
+
+    manager = f(record, *more)
+    can = hasattr(manager, "__enter__") and hasattr(manager, "__exit__")
+    kind = "None" if manager is None else f"a {type(manager).__name__}"
+    need(can, f"it returned {kind}, which `with` cannot use (is @contextmanager above the def?)")
+    runs = not hasattr(manager, "gen") or hasattr(manager.gen, "__next__")
+    need(runs, "the body of `with` is never run (where is the yield?)")
     return manager
 
 
-def _the_span(spans: list[Any], when: str) -> Span:
-    assert len(spans) == 1, f"{when} record should have been called once, not {len(spans)} times"
-    span = spans[0]
-    is_span = isinstance(span, tuple | list) and len(span) == 3 and isinstance(span[0], str)
-    assert is_span, f"record takes one tuple (name, start, duration), it got {span!r}"
-    return span[0], span[1], span[2]
+def columns(calls: list[Any]) -> dict[str, Any]:
+    """Return what record was called with, by columns."""
+    for given in calls:
+        fits = len(given) == 1 and isinstance(given[0], tuple) and len(given[0]) == 3
+        need(fits, f"record takes one tuple (name, start, duration), it got {', '.join(map(short, given))}")
+    names, starts, durations = zip(*(given[0] for given in calls), strict=True) if calls else ((), (), ())
+    numbers = {"start": np.array(starts, float), "duration": np.array(durations, float)}
+    return {"calls of record": len(calls), "name": ", ".join(map(str, names)), **numbers}
 
 
-def _by_hand(candidate: Candidate) -> None:
-    spans: list[Any] = []
-    clock = Clock(50.0)
-    manager = _made(candidate, spans.append, "collect", clock)
-    clock.seconds = 100.0
-    with manager:
-        assert not spans, "record was called before the body had ended"
-        clock.seconds = 102.5
-    name, start, duration = _the_span(spans, "After one `with`")
-    assert name == "collect", f"the span of 'collect' is recorded as {name!r}"
-    close(start, 100.0, f"The clock said 100 s when the body began; the recorded start is {start} s")
-    close(duration, 2.5, f"The body ran from 100 s to 102.5 s; the recorded duration is {duration}, not 2.5 s")
-    with _made(candidate, spans.append, "update", clock):
-        clock.seconds += 1.0
-        for _ in range(2):
-            with _made(candidate, spans.append, "policy", clock):
-                clock.seconds += 4.0
-    order = [span[0] for span in spans[1:]]
-    assert order == ["policy", "policy", "update"], f"two 'policy' inside an 'update' were recorded as {order}"
-    numbers = np.array([span[1:] for span in spans[1:]], dtype=float)
-    by_hand = np.array([[103.5, 4.0], [107.5, 4.0], [102.5, 9.0]])
-    close(numbers, by_hand, "Starts and durations of two phases inside a third are wrong: do they share something?")
+def stopwatch(kind: str, begin: float, lasts: float, error: Any = None, name: str = "collect") -> Case:
+    """Return a case with one body from `begin` on, the stopwatch made earlier; it may end with an error."""
 
-
-def _failing_bodies(candidate: Candidate) -> None:
-    errors: tuple[type[BaseException], ...] = (ValueError, KeyboardInterrupt)
-    for error in errors:
-        spans: list[Any] = []
-        clock, caught = Clock(7.0), False
+    def run(f: Candidate) -> dict[str, Any]:
+        now, calls, raised, came = SimpleNamespace(s=begin - 50), list[Any](), error and error("by the check"), None
+        manager = made(f, calls, name, lambda: now.s)
+        now.s = begin
         try:
-            with _made(candidate, spans.append, "collect", clock):
-                clock.seconds = 10.0
-                raise error("made by the check")
-        except error:
-            caught = True
-        assert caught, f"a {error.__name__} in the body disappeared: a stopwatch must not swallow errors"
-        assert spans, f"a body that ended with a {error.__name__} was not recorded: the seconds were spent all the same"
-        _, _, duration = _the_span(spans, f"After a {error.__name__}")
-        close(duration, 3.0, "A body that failed after 3 s should be recorded with 3 s")
+            with manager:
+                need(not calls, "record was called before the body had ended")
+                now.s = begin + lasts
+                if raised:
+                    raise raised
+        except BaseException as caught:
+            if isinstance(caught, Need) or not raised:
+                raise
+            came = caught
+        passed = type(came).__name__ if came is raised else "nothing" if came is None else "another error"
+        return {"the error that came out": passed, **columns(calls)}
+
+    ending = f", then {error.__name__}" if error else ""
+    return tried(kind, run, rtol=0, shown=f"name = {name!r}, from {begin:g} s on for {lasts:g} s{ending}")
 
 
-def _real_clock(candidate: Candidate) -> None:
-    spans: list[Any] = []
-    before = time.perf_counter()
-    with _made(candidate, spans.append, "sleep"):
-        time.sleep(0.02)
-    elapsed = time.perf_counter() - before
-    _, start, duration = _the_span(spans, "With the clock left out")
-    assert 0.019 <= duration <= elapsed + 1e-3, (
-        f"a sleep of 0.02 s was recorded as {duration:.6g} s: the clock to use when none is given is time.perf_counter"
-    )
-    assert abs(start - before) < 1.0, (
-        f"the recorded start {start:.6g} is not on time.perf_counter's scale, which said {before:.6g}"
-    )
+def nested(f: Candidate) -> dict[str, Any]:
+    """Run two phases inside of a third; the three stopwatches are made first."""
+    now, calls = SimpleNamespace(s=100.0), list[Any]()
+    outer, *inner = [made(f, calls, name, lambda: now.s) for name in ("update", "policy", "policy")]
+    with outer:
+        now.s += 1.0
+        for manager in inner:
+            with manager:
+                now.s += 4.0
+    return columns(calls)
+
+
+def by_the_real_clock(f: Candidate) -> int:
+    """Look at time.perf_counter before, inside and after."""
+    calls, looks = list[Any](), [time.perf_counter()]
+    with made(f, calls, "sleep"):
+        looks.append(time.perf_counter())
+        time.sleep(0.01)
+        looks.append(time.perf_counter())
+    looks.append(time.perf_counter())
+    told = columns(calls)
+    for start, stop in zip(told["start"], told["start"] + told["duration"], strict=True):
+        inside = looks[0] <= start <= looks[1] and looks[2] - 1e-6 <= stop <= looks[3] + 1e-6
+        said = f"it says from {start:.6f} s to {stop:.6f} s, and time.perf_counter {looks[1]:.6f} to {looks[2]:.6f}"
+        need(inside, f"{said}: the clock to ask when none is given is time.perf_counter")
+    return len(calls)
+
+
+WHILE, POPPED, PLUS, RETURN = (
+    "while apart and apart[-1][0] >= start:",
+    "own[name] -= apart.pop()[1]",
+    "own[name] +=",
+    "dict(own)",
+)
+OWN_SLIPS = {
+    "What lies inside a span is counted twice, for itself and for the span.": (POPPED, "apart.pop()"),
+    "Several spans may lie in one: take away all of them.": ("while apart", "if apart"),
+    "A span that starts on the same tick lies in the later one, too.": (">= start", "> start"),
+    "A span that ends where the next one starts does not lie in it.": (
+        "apart[-1][0] >= start",
+        "sum(apart[-1]) > start",
+    ),
+    "A name that comes again gets the sum, not the last span.": (PLUS, "own[name] ="),
+    "What lies in a part of a span was taken away twice.": (
+        *(POPPED, "pass", WHILE, "own[name] -= sum(d for s, d in apart if s >= start)\n        while 0:"),
+    ),
+    "Every name belongs in it, with 0 s too.": (RETURN, "{n: s for n, s in own.items() if s}"),
+}
 
 
 @exercise(
     "seconds_per_phase",
-    "minitrpo.parallel.timing:seconds_per_phase",
-    "Begin with the plain sum of durations per name. Which seconds are in it twice?",
-    "A span lies in another if it ended before it and started at or after the other's start.",
-    "When a span ends, take away the durations of those that lie directly in it. Keep a list of ended spans that lie "
-    "in no other so far: they are at its end.",
+    OWN,
+    hints=(
+        "Begin with the plain sum of durations per name. Which seconds are in it twice?",
+        "A span lies in another if it ended before it and started at or after the other's start.",
+        "When a span ends, take away the durations of those that lie directly in it. Keep a list of ended spans that "
+        "lie in no other so far: they are at its end.",
+    ),
+    mistakes=edits(OWN, OWN_SLIPS),
 )
-def seconds_per_phase(candidate: Candidate) -> None:
-    """Check that every instant goes to the innermost span: by hand, at edges, against a painted time line."""
-    _totals(candidate, "no spans", [], {})
-    for case, spans, expected in TOTALS:
-        _totals(candidate, case, spans, expected)
+def seconds_per_phase_cases() -> Iterator[Case]:
+    """Yield spans by hand, then nested at random, on round and on other ticks, small and large."""
+    rounds: Spans = [("policy", 1.0, 2.0), ("update", 0.0, 4.0), ("policy", 6.0, 2.0), ("update", 5.0, 5.0)]
+    hand: dict[str, Spans] = {
+        "no spans": [],
+        "a single span": [("collect", 2.0, 1.5)],
+        "two spans of one name": [("collect", 0.0, 2.0), ("wait", 2.0, 1.0), ("collect", 5.0, 3.0)],
+        "a span inside another": [("policy", 1.0, 4.0), ("update", 0.0, 6.0)],
+        "two spans inside another": [("policy", 1.0, 4.0), ("critic", 5.0, 3.0), ("update", 0.0, 10.0)],
+        "three levels": [("product", 2.0, 1.0), ("policy", 1.0, 4.0), ("update", 0.0, 10.0)],
+        "a start on the same tick": [("fit", 0.0, 2.0), ("update", 0.0, 2.5)],
+        "parts that fill the whole": [("a", 0.0, 2.0), ("b", 2.0, 2.0), ("up", 0.0, 4.0)],
+        "a part of the same name": [("fit", 1.0, 1.0), ("fit", 0.0, 3.0), ("fit", 5.0, 1.0)],
+        "two rounds": rounds,
+        "a span of 0 s": [("collect", 0.0, 1.0), ("wait", 1.0, 0.0), ("update", 1.0, 2.0)],
+        "spans of 0.1 s and 0.2 s": [("a", 0.1, 0.2), ("b", 0.3, 0.4), ("c", 0.7, 0.1), ("d", 0.8, 0.7)],
+        "parts that end with the whole": [("a", 0.0, 0.1), ("b", 0.1, 0.2), ("c", 0.0, 0.3), ("d", 0.3, 0.6)],
+        "an empty name": [("", 1.0, 2.0), ("update", 0.0, 3.5)],
+        "whole numbers": [("policy", 1, 4), ("critic", 5, 2), ("update", 0, 9)],
+    }
+    yield from (totals(kind, spans) for kind, spans in hand.items())
     rng = np.random.default_rng(0)
-    for depth, end in ((1, 30), (2, 40), (3, 80), (5, 200), (5, 300)):
-        spans = random_spans(rng, 0, end, depth)
-        owner: list[str | None] = [None] * end
-        for name, start, duration in reversed(spans):  # the innermost is painted last
-            owner[int(start) : int(start + duration)] = [name] * int(duration)
-        expected = {name: float(owner.count(name)) for name, _, _ in spans}
-        _totals(candidate, f"{len(spans)} spans, nested up to {depth} deep", spans, expected)
-
-
-def _totals(candidate: Candidate, case: str, spans: list[Span], expected: dict[str, float]) -> None:
-    given = list(spans)
-    result = candidate(given)
-    assert given == spans, "it changed the list of spans that it was given: work on a copy"
-    assert isinstance(result, Mapping), f"it should return a dict of seconds by name, not {type(result).__name__}"
-    missing, extra = expected.keys() - result.keys(), result.keys() - expected.keys()
-    assert not missing, f"{case}: {', '.join(sorted(missing))} is missing; every name belongs in it, with 0 s too"
-    assert not extra, f"{case}: it returned {', '.join(map(str, extra))}, which is no phase of the run"
-    for name, seconds in expected.items():
-        symptom = (
-            f"{case}: {name} got {result[name]} s and should have {seconds:g} s; all phases together got "
-            f"{sum(result.values())} s of the {sum(expected.values()):g} s that were measured"
+    for depth, count in ((1, 4), (2, 6), (3, 9), (4, 12), (5, 16)):
+        yield totals("spans nested at random", spans_on(rng, rng.permutation(50)[:count].cumsum(), depth))
+        yield totals("ticks that are not round", spans_on(rng, rng.random(count).cumsum(), depth))
+    for scale, origin in ((1e-9, 0.0), (1e9, 0.0), (1.0, -30.0), (1e3, 1e9)):
+        yield totals(
+            "very short, very long, very late spans", spans_on(rng, origin + scale * rng.random(14).cumsum(), 4)
         )
-        close(result[name], seconds, symptom, absolute(seconds))
+    yield totals("spans from an iterator", rounds, iter)
+    yield totals("a tuple of spans", rounds, tuple)
+    yield totals("1,500 spans", spans_on(rng, rng.random(5000).cumsum(), 3)[-1500:])
+
+
+def totals(kind: str, spans: Spans, given: Callable[[Spans], Any] = list) -> Case:
+    """Return a case in which names and seconds are compared one by one, to a billionth of the largest number."""
+
+    def run(f: Candidate) -> Any:
+        result = f(given(spans))
+        if result is None:
+            return result
+        need(isinstance(result, dict), f"it returned {value_words(result)}, not a dict of seconds by name")
+        return {"names": ", ".join(sorted(map(str, result))), **{f"seconds of {n!r}": s for n, s in result.items()}}
+
+    size = max((max(abs(start), duration) for _, start, duration in spans), default=0.0)
+    return tried(kind, run, atol=1e-9 * size, shown=f"spans = {short(spans)}")
+
+
+def spans_on(rng: np.random.Generator, ticks: Any, depth: int) -> Spans:
+    """Return spans from tick to tick, nested so deep, in the order in which they end; neighbours share a tick."""
+    spans, first = list[tuple[str, float, float]](), 0
+    while first < len(ticks) - 1:
+        last = int(min(len(ticks) - 1, first + rng.integers(1, 4 ** (depth - 1) + 1)))
+        inside = spans_on(rng, ticks[first : last + 1], depth - 1) if depth > 1 and last > first + 1 else []
+        whole = (
+            str(rng.choice(["collect", "policy", "critic"])),
+            float(ticks[first]),
+            float(ticks[last] - ticks[first]),
+        )
+        if rng.random() < 0.8:
+            spans += [*(part for part in inside if part[1:] != whole[1:]), whole]  # of equals, which is inside?
+        first = last
+    return spans
+
+
+ONLY, LATEST, WINDOW = "if name in names", "reached = max(reached, stop)", "/ (end - begin)"
+BUSY_SLIPS = {
+    "An instant in which two phases run is counted twice.": (LATEST, "pass"),
+    "A short span inside a long one pulls the latest end back.": (LATEST, "reached = stop"),
+    "Spans come in any order: sort them by start.": ("= sorted(", "= list("),
+    "What sticks out behind the window's end must not count.": ("min(stop, end)", "stop"),
+    "What sticks out before the window begins must not count.": ("0.0, begin", '0.0, float("-inf")'),
+    "A span that sticks out counts with the part inside.": (
+        ONLY,
+        f"{ONLY} and begin <= start and start + duration <= end",
+    ),
+    "Only the named phases count.": (ONLY, ""),
+    "The window is `end - begin` long.": (WINDOW, "/ end"),
+    "The gaps between the spans count, too.": (
+        "wanted:",
+        "[(wanted[0][0], max(s for _, s in wanted))] if wanted else []:",
+    ),
+}
 
 
 @exercise(
     "busy_fraction",
-    "minitrpo.parallel.timing:busy_fraction",
-    "Keep the spans whose name was asked for and cut each to the window. The rest is: how long is their union?",
-    "Sort by start and walk through them. Only what lies beyond the latest end you have seen so far is new.",
-    "The latest end so far is a maximum: a short span inside a long one must not pull it back.",
+    BUSY,
+    hints=(
+        "Keep the spans whose name was asked for and cut each to the window. The rest is: how long is their union?",
+        "Sort by start and walk through them. Only what lies beyond the latest end you have seen so far is new.",
+        "The latest end so far is a maximum: a short span inside a long one must not pull it back.",
+    ),
+    mistakes=edits(BUSY, BUSY_SLIPS),
 )
-def busy_fraction(candidate: Candidate) -> None:
-    """Check the length of a union of intervals: by hand, at the window's edges, against a row of seconds."""
-    for case, spans, names, window, expected in FRACTIONS:
-        _fraction(candidate, case, spans, names, window, expected)
+def busy_fraction_cases() -> Iterator[Case]:
+    """Yield unions of intervals by hand, at every border of the window, then at random."""
+    share = partial(case, atol=1e-12)  # where nothing runs, 0 may come out as a rounding error
+    two: Spans = [("collect", 0.0, 4.0), ("collect", 6.0, 4.0)]
+    mixed: Spans = [("collect", 0.0, 2.0), ("wait", 2.0, 1.0), ("collect", 5.0, 3.0)]
+    parts: Spans = [("policy", 1.0, 4.0), ("critic", 5.0, 3.0), ("update", 0.0, 10.0)]
+    across: Spans = [("a", 0.0, 4.0), ("b", 2.0, 4.0), ("c", 3.0, 1.0), ("d", 5.5, 2.5)]
+    cutting = ((2.0, 6.0), (4.0, 8.0), (1.0, 3.0), (3.0, 7.0), (0.0, 4.0), (0.0, 10.0), (-6.0, 14.0))
+    beyond = ((4.0, 6.0), (-9.0, 0.0), (10.0, 20.0), (-9.0, -1.0), (3.75, 6.25), (11.0, 12.0))
+    yield share("a span inside the window", [("collect", 2.0, 1.0)], {"collect"}, 0.0, 4.0)
+    yield share("two spans and another phase", mixed, {"collect"}, 0.0, 10.0)
+    yield share("two names", mixed, ("collect", "wait"), 0.0, 8.0)
+    yield share("a window that does not begin at 0", [("collect", 100.0, 4.0), *two], {"collect"}, 100.0, 110.0)
+    yield from (share("spans that stick out of the window", two, ["collect"], *window) for window in cutting)
+    yield from (share("a window at or beyond the spans' edges", two, {"collect"}, *window) for window in beyond)
+    yield share("a span inside another", parts, {"update", "policy"}, 0.0, 20.0)
+    yield share("a whole with its parts", parts, {"update", "policy", "critic"}, 0.0, 10.0)
+    yield share("spans that overlap in part", across, set("abcd"), 0.0, 10.0)
+    yield share("spans that overlap in part", across[::-1], set("abcd"), 1.0, 7.0)
+    yield share("a span that comes twice", [("a", 1.0, 2.0), ("a", 1.0, 2.0)], {"a"}, 0.0, 4.0)
+    others: tuple[list[str], ...] = (["collector"], ["coll"], ["collect "], ["Collect"], [""], [])
+    yield from (share("names that are not a phase's", mixed, names, 0.0, 10.0) for names in others)
+    yield share("no spans", [], {"collect"}, 0.0, 10.0)
+    yield share("a span of 0 s", [("a", 1.0, 0.0), ("a", 3.0, 0.0), ("a", 0.0, 2.0)], {"a"}, 0.0, 4.0)
+    yield share("spans of 0.1 s and 0.2 s", [("a", 0.1, 0.2), ("b", 0.3, 0.1), ("a", 0.6, 0.1)], {"a", "b"}, 0.2, 0.9)
+    yield share("whole numbers", [("a", 1, 2), ("b", 2, 3), ("a", 9, 4)], {"a", "b"}, 0, 10)
     rng = np.random.default_rng(1)
-    for depth, end in ((1, 30), (3, 60), (4, 100), (5, 200)):
-        for names in ({"collect"}, ("policy", "critic"), ["filter", "collect", "policy", "critic"]):
-            spans = random_spans(rng, 0, end, depth)
-            first, last = sorted(rng.choice(end + 1, 2, replace=False).tolist())
-            running = np.zeros(end, bool)
-            for name, start, duration in spans:
-                running[int(start) : int(start + duration)] |= name in names
-            case = f"{len(spans)} spans, nested up to {depth} deep"
-            _fraction(candidate, case, spans, names, (first, last), float(running[first:last].mean()))
-
-
-def _fraction(
-    candidate: Candidate, case: str, spans: list[Span], names: Any, window: tuple[float, float], expected: float
-) -> None:
-    given = list(spans)
-    result = candidate(given, names, *window)
-    assert given == spans, "it changed the list of spans that it was given: work on a copy"
-    said = f"{result:.4g}" if isinstance(result, int | float) else f"{result!r}"
-    symptom = f"{case}: from {window[0]:g} s to {window[1]:g} s it said {said}, not {expected:.4g}"
-    close(result, expected, symptom, absolute(expected))
-
-
-def absolute(expected: float) -> float:
-    """Return the relative tolerance that allows an error of 1e-9: where 0 is expected, rounding may leave a little."""
-    return 1e-9 / max(abs(expected), 1e-12)
-
-
-def random_spans(rng: np.random.Generator, begin: int, end: int, depth: int) -> list[Span]:
-    """Return nested spans between begin and end, in whole seconds, in the order in which they end."""
-    spans: list[Span] = []
-    now = begin
-    while depth > 0 and now < end:
-        start = int(rng.integers(now, min(now + 4, end)))
-        stop = int(rng.integers(start + 1, end + 1))
-        inside = random_spans(rng, start, stop, depth - 1)
-        spans += [
-            span for span in inside if span[1:] != (start, stop - start)
-        ]  # two that coincide are no fair question
-        spans.append((str(rng.choice(["collect", "policy", "critic", "filter"])), float(start), float(stop - start)))
-        now = stop
-    return spans
+    for count, names in ((3, ["a"]), (5, ["a", "b"]), (9, ["a"]), (20, ["b", "c"]), (300, ["c"])):
+        at = rng.random((count, 2)) * (10.0, 20.0 / count)
+        spans = [(str(rng.choice(["a", "b", "c", "d"])), *row) for row in at.tolist()]
+        yield share("spans at random", spans, names, *sorted((rng.random(2) * 12 - 1).tolist()))
+    trace = spans_on(rng, rng.random(5000).cumsum(), 3)[-1500:]
+    yield share("1,500 spans", trace, {"collect", "policy", "critic"}, 1900.3, 2490.7)
+    for scale, origin in ((1e-9, 0.0), (1e9, 0.0), (1.0, 1e9)):
+        spans = [(name, origin + scale * start, scale * lasts) for name, start, lasts in across]
+        window = (origin + 0.5 * scale, origin + 10 * scale)
+        yield share("very short, very long, very late spans", spans, set("abcd"), *window, atol=1e-12 + 1e-15 * origin)
+    shown = f"spans = iter({short(mixed)}), names = {{'collect'}}, begin = 0, end = 10"
+    yield tried("spans from an iterator", lambda f: f(iter(mixed), {"collect"}, 0.0, 10.0), atol=1e-12, shown=shown)

@@ -1,5 +1,6 @@
 """Inputs and results of a check in a few words."""
 
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def short(value: Any) -> str:
         inside = ", ".join(short(x) for x in value[:8])
         more = f", ... ({len(value):,} entries)" if len(value) > 8 else ""
         return f"{brackets[0]}{inside}{more}{brackets[1]}"
-    if callable(value):
+    if isinstance(value, FunctionType):
         return "a function"
     text = " ".join(repr(value).split())
     return text if len(text) <= 100 else f"{text[:97]}..."
@@ -52,7 +53,7 @@ def array_words(value: Any) -> str:
         return f"an array of {value.dtype}"
     if value.ndim == 0:
         return number(value[()])
-    if value.size <= 12:
+    if value.size <= 8:
         return str(np.array2string(value, separator=", ", formatter={"all": number})).replace("\n", "")
     begin = ", ".join(number(x, 4) for x in value.ravel()[:3])
     shape = f"{len(value):,} numbers" if value.ndim == 1 else f"shape {value.shape}"
@@ -64,7 +65,7 @@ def number_words(right: Any, given: Any, off: Any) -> str:
     where = tuple(np.argwhere(off)[0])
     a, b = right[where], given[where]
     digits = next((d for d in (6, 9, 12, 17) if number(a, d) != number(b, d)), 17)
-    if right.size <= 12 and digits == 6:
+    if right.size <= 8 and digits == 6:
         return f"expected {array_words(right)}, got {array_words(given)}"
     place = f"entry {[int(i) for i in where]}: " if right.ndim else ""
     many = f" ({int(off.sum()):,} of {right.size:,} entries are wrong)" if right.ndim else ""

@@ -29,7 +29,8 @@ def efficiency(speedup: Number, ranks: Number) -> Number:
 def amdahl(serial_fraction: float, ranks: Number) -> Number:
     """Return the speed-up of a fixed job on `ranks` ranks of which one part does not get faster (Amdahl's law).
 
-    serial_fraction: the fraction of the time on ONE rank that this part takes, 0 to 1. ranks: a number, or an array.
+    serial_fraction: the fraction of the time on ONE rank that this part takes, 0 to 1. ranks: a number, or an array
+    of them, which gives an array.
     """
     # 1. with a time of 1 on one rank, how long does the job take on `ranks`?
     # 2. how many times less is that?
@@ -51,7 +52,8 @@ def karp_flatt(speedup: Number, ranks: Number) -> Number:
     """Return the serial fraction with which Amdahl's law would give exactly the measured speed-up.
 
     Constant in `ranks`: a serial part is the limit. Growing: something gets worse with ranks. Negative: faster than
-    ideal. speedup, ranks: numbers, or arrays of them. Raises ValueError for 1 rank, which says nothing about it.
+    ideal. speedup, ranks: numbers, or arrays of them. Raises ValueError if any number of ranks is below 2: one rank
+    says nothing about it.
     """
     # 1. every number of ranks must be above 1
     if np.any(np.asarray(ranks) <= 1):
@@ -64,8 +66,9 @@ def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000
     """Return (low, high), between which the median of the measurements lies with this confidence: a bootstrap.
 
     What might have been measured instead is imitated by drawing from what was measured; of the medians of such draws
-    the middle fraction `confidence` lies between low and high. The same seed gives the same interval.
-    samples: (n,), n at least 2; ValueError for fewer. scipy.stats.bootstrap(method="percentile") does the same.
+    the middle fraction `confidence` lies between low and high. The same seed gives the same interval, others other
+    draws. samples: (n,), an array or a list, n at least 2; ValueError for fewer. resamples: how many draws.
+    scipy.stats.bootstrap(method="percentile") does the same.
     """
     # 1. one measurement has no spread
     measured = np.asarray(samples, dtype=float)

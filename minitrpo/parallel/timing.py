@@ -23,7 +23,8 @@ def timed(
 ) -> Iterator[None]:
     """Time the body of a `with`: call record((name, start, duration)) once when it ends, however it ends.
 
-    clock: what is asked for the time, in seconds. An error in the body is passed on after it has been recorded.
+    start: what the clock said when the body began; clock: what is asked for the time, in seconds. An error in the body,
+    of whatever kind, is passed on after it has been recorded, whatever `record` returns.
     """
     # 1. what does the clock say when the body begins?
     start = clock()
@@ -37,7 +38,8 @@ def timed(
 def seconds_per_phase(spans: Iterable[Span]) -> dict[str, float]:
     """Return {name: seconds} of one rank, every instant counted once: for the innermost span that it lies in.
 
-    spans: of one rank, in the order in which they ended. A name that occurs several times gets the sum.
+    spans: of one rank, in the order in which they ended, gone through once: an iterator will do. A name that occurs
+    several times gets the sum; every name is there, with 0 s too; no spans give {}.
     """
     own: defaultdict[str, float] = defaultdict(float)
     apart: list[tuple[float, float]] = []  # start and duration of spans that so far lie in no other
@@ -55,7 +57,8 @@ def seconds_per_phase(spans: Iterable[Span]) -> dict[str, float]:
 def busy_fraction(spans: Iterable[Span], names: Collection[str], begin: float, end: float) -> float:
     """Return the fraction of the window from begin to end during which at least one of the named phases was running.
 
-    spans: in any order; they may overlap, lie in each other and stick out of the window. An instant counts once.
+    spans: in any order, gone through once: an iterator will do; they may overlap, lie in each other and stick out of
+    the window. An instant counts once. names: whole names, any number of them.
     """
     # 1. the spans that were asked for, as (from, to), in the order of their starts
     wanted = sorted((start, start + duration) for name, start, duration in spans if name in names)

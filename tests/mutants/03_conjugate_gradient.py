@@ -153,7 +153,137 @@ def by_recurrence(product, b, iterations=10, tolerance=1e-10):
     return xs[-1], rs[-1]
 
 
+def without_a_break(product, b, iterations=10, tolerance=1e-10):
+    """With conditions in the loop's head, and nothing changed in place."""
+    x, r, d, k = b * 0.0, b * 1.0, b * 1.0, 0
+    rr, enough, downhill = sum(r * r), tolerance * sum(b * b), False
+    while k < iterations and rr > enough and not downhill:
+        ad = product(d)
+        dad = sum(d * ad)
+        downhill = not dad > 0
+        if not downhill:
+            x, r = x + rr / dad * d, r - rr / dad * ad
+            before, rr = rr, sum(r * r)
+            d = r + rr / before * d
+        k += 1
+    return x, r
+
+
+def from_the_residual_and_direction(product, b, iterations=10, tolerance=1e-10):
+    """alpha as r'd / d'Ad, beta by the conjugacy itself, as some books have them."""
+    x, r = np.zeros(len(b)), np.array(b, dtype=float)
+    d = r
+    for _ in range(iterations):
+        if np.linalg.norm(r) ** 2 <= tolerance * np.linalg.norm(b) ** 2:
+            break
+        ad = product(d)
+        if np.dot(d, ad) <= 0:
+            break
+        alpha = np.dot(r, d) / np.dot(d, ad)
+        x = x + alpha * d
+        r = r - alpha * ad
+        d = r - np.dot(r, ad) / np.dot(d, ad) * d
+    return [x, r]
+
+
+def half_of_two_terms(product, b, x):
+    """Both terms over 2."""
+    return (x @ product(x) - 2 * (x @ b)) / 2
+
+
+def as_an_array_of_no_dimension(product, b, x):
+    """A number of numpy's."""
+    return np.array(np.sum(0.5 * x * product(x)) - np.sum(b * x))
+
+
 RIGHT = {
-    "conjugate_gradient": by_recurrence,
-    "energy": lambda product, b, x: np.dot(x, 0.5 * product(x) - b),
+    "conjugate_gradient": [by_recurrence, without_a_break, from_the_residual_and_direction],
+    "energy": [lambda product, b, x: np.dot(x, 0.5 * product(x) - b), half_of_two_terms, as_an_array_of_no_dimension],
+}
+
+# the right source with something changed: {exercise: {what: (old text, new text, ...)}}
+EDITS = {
+    "energy": {
+        "rounded": ("float(", "float(np.round(", "b @ x)", "b @ x, 6))"),
+        "never_above_0": ("float(", "min(0.0, ", "b @ x)", "b @ x)"),
+        "absolute": ("float(", "abs("),
+        "whole": ("float(", "int("),
+        "per_equation": ("b @ x)", "b @ x) / len(b)"),
+        "curvature_at_least_0": ("0.5 * x @ product(x)", "0.5 * max(x @ product(x), 0.0)"),
+        "small_curvature_is_0": ("0.5 * x @ product(x)", "0.5 * (x @ product(x)) * (x @ product(x) > 1e-8)"),
+        "b_x_squared": ("b @ x", "(b @ x) ** 2"),
+        "norm_of_x": ("0.5 * x @ product(x)", "0.5 * x @ x"),
+        "mean_for_sum": ("b @ x", "np.mean(b * x)"),
+        "nan_becomes_0": ("float(", "np.nan_to_num("),
+        "a_vector": ("float(0.5 * x @ product(x) - b @ x)", "0.5 * x * product(x) - b * x"),
+        "a_row_of_one": ("float(0.5 * x @ product(x) - b @ x)", "np.array([0.5 * x @ product(x) - b @ x])"),
+        "half_in_whole_numbers": ("0.5 * x @ product(x)", "x @ product(x) // 2"),
+        "moves_x": ("return float(", "x += 1e-9 * b\n    return float("),
+        "twice_the_half": ("0.5 *", "0.25 *"),
+        "within_1e6": (
+            "float(0.5 * x @ product(x) - b @ x)",
+            "float(np.clip(0.5 * x @ product(x) - b @ x, -1e6, 1e6))",
+        ),
+        "single_precision": ("float(0.5", "np.float32(0.5"),
+    },
+    "conjugate_gradient": {
+        "at_most_as_many_as_equations": ("range(iterations)", "range(min(iterations, len(b)))"),
+        "at_most_ten": ("range(iterations)", "range(min(iterations, 10))"),
+        "at_least_one": ("range(iterations)", "range(max(iterations, 1))"),
+        "at_most_100": ("range(iterations)", "range(min(iterations, 100))"),
+        "eleven_by_default": ("iterations: int = 10", "iterations: int = 11"),
+        "tolerance_by_default_1e_8": ("tolerance: float = 1e-10", "tolerance: float = 1e-8"),
+        "tolerance_by_default_1e_6": ("tolerance: float = 1e-10", "tolerance: float = 1e-6"),
+        "no_tolerance_by_default": ("tolerance: float = 1e-10", "tolerance: float = 0.0"),
+        "below_the_tolerance_only": ("if squared <= stop", "if squared < stop"),
+        "tolerance_tested_after_the_step": ("if squared <= stop", "if squared <= stop and np.any(x)"),
+        "stop_at_1e_10": ("if squared <= stop", "if squared <= max(stop, 1e-10)"),
+        "stop_at_1e_20": ("if squared <= stop", "if squared <= max(stop, 1e-20)"),
+        "tolerance_times_the_number_of_equations": (
+            "stop = tolerance * squared",
+            "stop = tolerance * squared * len(b)",
+        ),
+        "tolerance_relative_to_the_length": ("stop = tolerance * squared", "stop = tolerance * np.sqrt(squared)"),
+        "tolerance_to_the_largest_entry": ("stop = tolerance * squared", "stop = tolerance * np.max(np.abs(b)) ** 2"),
+        "curvature_may_be_0": ("if not curvature > 0.0", "if curvature < 0.0"),
+        "curvature_may_be_a_little_negative": ("if not curvature > 0.0", "if not curvature > -1e-8"),
+        "curvature_above_1e_8": ("if not curvature > 0.0", "if not curvature > 1e-8"),
+        "curvature_above_1e_12_of_b": ("if not curvature > 0.0", "if not curvature > 1e-6 * squared"),
+        "curvature_absolute": ("if not curvature > 0.0", "curvature = abs(curvature)\n        if not curvature > 0.0"),
+        "small_number_under_alpha": ("squared / curvature", "squared / (curvature + 1e-8)"),
+        "small_number_under_beta": ("(new_squared / squared)", "(new_squared / (squared + 1e-8))"),
+        "alpha_at_most_1": ("alpha = squared / curvature", "alpha = min(squared / curvature, 1.0)"),
+        "beta_at_most_1": ("(new_squared / squared)", "min(new_squared / squared, 1.0)"),
+        "beta_of_the_difference": ("(new_squared / squared)", "((new_squared - squared) / squared)"),
+        "alpha_from_the_direction": ("squared / curvature", "(b @ direction) / curvature"),
+        "residual_of_the_start": ("return x, residual", "return x, b - 0.0 * residual"),
+        "residual_of_the_last_step": (
+            "residual -= alpha",
+            "before = residual.copy()\n        residual -= alpha",
+            "return x, residual",
+            "return x, before if np.any(x) else residual",
+        ),
+        "direction_for_residual": ("return x, residual", "return x, direction"),
+        "squared_residual": ("return x, residual", "return x, squared"),
+        "three_results": ("return x, residual", "return x, residual, squared"),
+        "lists": ("return x, residual", "return list(x), list(residual)"),
+        "x_negative": ("return x, residual", "return -x, residual"),
+        "rounded": ("return x, residual", "return np.round(x, 6), residual"),
+        "zero_for_tiny_b": ("stop = tolerance * squared", "stop = tolerance * squared if squared > 1e-12 else squared"),
+        "scaled_b": ("residual = b.copy()", "residual = b / np.linalg.norm(b) if b.any() else b.copy()"),
+        "no_positive_curvature_gives_b": (
+            "if not curvature > 0.0:\n            break",
+            "if not curvature > 0.0:\n            return b.copy(), residual",
+        ),
+        "no_positive_curvature_forgets_x": (
+            "if not curvature > 0.0:\n            break",
+            "if not curvature > 0.0:\n            return np.zeros_like(b), b.copy()",
+        ),
+        "asks_once_more_at_the_end": ("return x, residual", "return x, b - product(x)"),
+        "asks_for_b_first": ("x = np.zeros_like(b)", "x = 0.0 * product(b)"),
+        "restarts_every_third_step": (
+            "direction = residual + (new_squared / squared) * direction",
+            "direction = residual + (new_squared / squared) * direction * (_ % 3 != 2)",
+        ),
+    },
 }

@@ -1,6 +1,6 @@
 """Wrong answers to the exercises of lecture 04, and right ones written in another style."""
 
-import numpy as np
+import autograd.numpy as np
 
 from minitrpo.line_search import LineSearch
 
@@ -262,12 +262,12 @@ WRONG = {
 def with_a_loop(policy, dist_params, old_log_prob, actions, advantages):
     """The surrogate as a dot product of weights and advantages."""
     log_ratios = policy.log_prob(dist_params, actions) - old_log_prob
-    return np.exp(log_ratios).dot(advantages) / advantages.size
+    return np.dot(np.exp(log_ratios), advantages) / advantages.size
 
 
 def by_powers(max_kl, curvature):
     """The scale by powers, with early returns."""
-    if curvature <= 0:
+    if not curvature > 0:
         return 0
     return (2 * max_kl) ** 0.5 * curvature**-0.5
 
@@ -292,4 +292,250 @@ def step_by_step(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, 
     return LineSearch(theta.copy(), False, reason, trials, 0, 0, ratio)
 
 
-RIGHT = {"surrogate": with_a_loop, "step_scale": by_powers, "backtracking": step_by_step}
+def with_sum_and_length(policy, dist_params, old_log_prob, actions, advantages):
+    """A sum over the number of steps."""
+    weights = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)
+    return np.sum(weights * advantages) / len(actions)
+
+
+def gain_and_mean(policy, dist_params, old_log_prob, actions, advantages):
+    """(ratio - 1) * advantage, and what was taken off."""
+    change = np.exp(policy.log_prob(dist_params, actions) - old_log_prob) - 1.0
+    return np.mean(change * advantages + advantages)
+
+
+def of_a_quotient(max_kl, xAx):
+    """A conditional expression with the other order."""
+    return 0.0 if not xAx > 0 else (max_kl / (xAx / 2)) ** 0.5
+
+
+def root_by_root(max_kl, xAx):
+    """numpy numbers, and a guard with an exception's worth of care."""
+    if np.isnan(xAx) or xAx <= 0:
+        return np.float64(0)
+    return np.sqrt(2 * max_kl) / np.sqrt(xAx)
+
+
+def with_a_helper(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """The reason from a function of its own, the loop over fractions."""
+
+    def why_not(candidate, gain, kl):
+        if not (np.isfinite(candidate).all() and np.isfinite(gain) and np.isfinite(kl)):
+            return "not finite"
+        if kl > max_kl:
+            return "KL too large"
+        return "" if gain > 0 else "no improvement"
+
+    if not np.count_nonzero(full_step):
+        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+    for k, fraction in enumerate([shrink**i for i in range(max_trials)]):
+        candidate = theta + fraction * full_step
+        gain, kl = evaluate(candidate)
+        reason = why_not(candidate, gain, kl)
+        promised = expected_gain * fraction
+        ratio = 0.0 if reason == "not finite" or promised == 0 else gain / promised
+        if reason == "":
+            return LineSearch(candidate, True, "accepted", k + 1, gain, kl, ratio)
+    return LineSearch(theta, False, reason, max_trials, 0.0, 0.0, ratio)
+
+
+def by_recursion(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """One trial, and the rest by calling itself."""
+
+    def attempt(number, fraction):
+        new = theta + full_step * fraction
+        gain, kl = evaluate(new)
+        promised = fraction * expected_gain
+        ratio = gain / promised if promised else 0.0
+        if np.isnan(gain) or np.isnan(kl) or np.isinf(gain) or np.isinf(kl) or not np.all(np.isfinite(new)):
+            reason, ratio = "not finite", 0.0
+        elif kl <= max_kl and gain > 0:
+            return LineSearch(new, True, "accepted", number, gain, kl, ratio)
+        else:
+            reason = "no improvement" if kl <= max_kl else "KL too large"
+        if number >= max_trials:
+            return LineSearch(theta, False, reason, number, 0.0, 0.0, ratio)
+        return attempt(number + 1, fraction * shrink)
+
+    return attempt(1, 1.0) if (full_step != 0).any() else LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+
+
+RIGHT = {
+    "surrogate": [with_a_loop, with_sum_and_length, gain_and_mean],
+    "step_scale": [by_powers, of_a_quotient, root_by_root],
+    "backtracking": [step_by_step, with_a_helper, by_recursion],
+}
+
+# the right source with something changed: {exercise: {what: (old text, new text, ...)}}
+EDITS = {
+    "surrogate": {
+        "a_python_float": ("return np.mean(", "return float(np.mean(", "* advantages)", "* advantages))"),
+        "ratios_at_most_exp_20": (
+            "np.exp(policy.log_prob(dist_params, actions) - old_log_prob)",
+            "np.exp(np.minimum(policy.log_prob(dist_params, actions) - old_log_prob, 20.0))",
+        ),
+        "ratios_within_exp_20": (
+            "np.exp(policy.log_prob(dist_params, actions) - old_log_prob)",
+            "np.exp(np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -20.0, 20.0))",
+        ),
+        "ratios_within_exp_100": (
+            "np.exp(policy.log_prob(dist_params, actions) - old_log_prob)",
+            "np.exp(np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -100.0, 100.0))",
+        ),
+        "ratios_at_most_1e6": (
+            "np.exp(policy.log_prob(dist_params, actions) - old_log_prob)",
+            "np.minimum(np.exp(policy.log_prob(dist_params, actions) - old_log_prob), 1e6)",
+        ),
+        "floor_under_the_old": (
+            "np.exp(policy.log_prob(dist_params, actions) - old_log_prob)",
+            "np.exp(policy.log_prob(dist_params, actions)) / (np.exp(old_log_prob) + 1e-8)",
+        ),
+        "quotient": (
+            "np.exp(policy.log_prob(dist_params, actions) - old_log_prob)",
+            "np.exp(policy.log_prob(dist_params, actions)) / np.exp(old_log_prob)",
+        ),
+        "first_order": (
+            "np.exp(policy.log_prob(dist_params, actions) - old_log_prob)",
+            "(1.0 + policy.log_prob(dist_params, actions) - old_log_prob)",
+        ),
+        "nan_is_skipped": ("* advantages)", "* np.nan_to_num(advantages))"),
+        "whole_advantages": ("* advantages)", "* np.trunc(advantages))"),
+        "advantages_within_1e6": ("* advantages)", "* np.clip(advantages, -1e6, 1e6))"),
+        "tiny_is_0": ("* advantages)", "* np.where(np.abs(advantages) < 1e-8, 0.0, advantages))"),
+        "first_1000_steps": ("* advantages)", "* advantages * (np.arange(len(advantages)) < 1000))"),
+        "one_less": (
+            "return np.mean(",
+            "return np.sum(",
+            "* advantages)",
+            "* advantages) / max(1, len(advantages) - 1)",
+        ),
+        "only_where_there_is_an_advantage": (
+            "return np.mean(",
+            "return np.sum(",
+            "* advantages)",
+            "* advantages) / max(1, np.sum(advantages > 0))",
+        ),
+        "divided_by_the_spread": ("* advantages)", "* advantages / (np.std(advantages) + 1e-8))"),
+        "median": ("return np.mean(", "return (lambda x: np.sort(x)[len(x) // 2])("),
+        "minus_a_penalty": (
+            "* advantages)",
+            "* advantages) - 1e-4 * np.mean(old_log_prob - policy.log_prob(dist_params, actions))",
+        ),
+        "entropy_bonus": ("* advantages)", "* advantages) + 1e-4 * np.mean(policy.entropy(dist_params))"),
+        "a_row_of_one": ("return np.mean(", "return np.array([np.mean(", "* advantages)", "* advantages)])"),
+        "no_slope": (
+            "policy.log_prob(dist_params, actions)",
+            "policy.log_prob(getattr(dist_params, '_value', dist_params), actions)",
+        ),
+        "pessimistic": ("* advantages)", "* np.where(advantages < 0, 1.001, 1.0) * advantages)"),
+        "improbable_left_out": ("* advantages)", "* advantages * (old_log_prob > -50))"),
+        "rounded": ("return np.mean(", "return np.floor(1e6 * np.mean(", "* advantages)", "* advantages)) / 1e6"),
+        "ratio_to_actions_shifted": ("- old_log_prob)", "- np.roll(old_log_prob, 1))"),
+    },
+    "step_scale": {
+        "at_least_1e_8": ("if xAx > 0.0", "if xAx > 1e-8"),
+        "at_least_1e_12": ("if xAx > 0.0", "if xAx > 1e-12"),
+        "at_least_1e_16": ("if xAx > 0.0", "if xAx > 1e-16"),
+        "nan_goes_on": ("if xAx > 0.0 else 0.0", "if not xAx <= 0.0 else 0.0"),
+        "none_for_nothing": ("else 0.0", "else None"),
+        "nan_for_nothing": ("else 0.0", "else float('nan')"),
+        "inf_for_nothing": ("else 0.0", "else float('inf')"),
+        "small_number_below": ("max_kl / xAx", "max_kl / (xAx + 1e-12)"),
+        "below_at_least_1e_10": ("max_kl / xAx", "max_kl / max(xAx, 1e-10)"),
+        "at_most_100": ("float(np.sqrt(2.0 * max_kl / xAx))", "min(float(np.sqrt(2.0 * max_kl / xAx)), 100.0)"),
+        "at_most_1e6": ("float(np.sqrt(2.0 * max_kl / xAx))", "min(float(np.sqrt(2.0 * max_kl / xAx)), 1e6)"),
+        "rounded": ("float(np.sqrt(2.0 * max_kl / xAx))", "round(float(np.sqrt(2.0 * max_kl / xAx)), 6)"),
+        "whole_division": ("2.0 * max_kl / xAx", "2 * max_kl // xAx"),
+        "whole": ("float(np.sqrt", "int(np.sqrt"),
+        "a_row": ("float(np.sqrt(2.0 * max_kl / xAx))", "np.array([np.sqrt(2.0 * max_kl / xAx)])"),
+        "limit_at_least_1e_8": ("2.0 * max_kl", "2.0 * max(max_kl, 1e-8)"),
+        "limit_at_most_1": ("2.0 * max_kl", "2.0 * min(max_kl, 1.0)"),
+        "minus": ("float(np.sqrt", "-float(np.sqrt"),
+        "curvature_squared": ("max_kl / xAx", "max_kl / xAx**2"),
+        "four": ("2.0 *", "4.0 *"),
+        "no_limit_no_guard": ("if xAx > 0.0", "if xAx > 0.0 and max_kl > 1e-6"),
+        "shortened_by_the_search": ("float(np.sqrt", "0.7 * float(np.sqrt"),
+    },
+    "backtracking": {
+        "slack_of_a_millionth": ("kl > max_kl:", "kl > max_kl * (1 + 1e-6):"),
+        "slack_of_1e_10": ("kl > max_kl:", "kl > max_kl + 1e-10:"),
+        "slack_of_1e_6": ("kl > max_kl:", "kl > max_kl + 1e-6:"),
+        "close_is_close_enough": ("kl > max_kl:", "kl > max_kl and not np.isclose(kl, max_kl):"),
+        "equal_is_too_large": ("kl > max_kl:", "kl >= max_kl:"),
+        "a_tenth_below": ("kl > max_kl:", "kl > 0.99 * max_kl:"),
+        "negative_kl_is_refused": ("kl > max_kl:", "kl > max_kl or kl < 0:"),
+        "gain_above_1e_8": ("not gain > 0.0", "not gain > 1e-8"),
+        "gain_above_1e_20": ("not gain > 0.0", "not gain > 1e-20"),
+        "gain_of_0_will_do": ("not gain > 0.0", "gain < 0.0"),
+        "gain_a_little_below_0_will_do": ("not gain > 0.0", "gain < -1e-12"),
+        "ratio_above_0": ("not gain > 0.0", "not ratio > 0.0"),
+        "ratio_above_a_tenth": ("not gain > 0.0", "not ratio > 0.1"),
+        "ratio_at_most_10": ("not gain > 0.0", "not gain > 0.0 or ratio > 10.0"),
+        "no_improvement_comes_first": (
+            "elif kl > max_kl:",
+            'elif not gain > 0.0:\n                reason = "no improvement"\n            elif kl > max_kl:',
+        ),
+        "not_finite_comes_last": (
+            "if not (np.isfinite(gain)",
+            'if kl > max_kl:\n                reason = "KL too large"\n            elif not (np.isfinite(gain)',
+        ),
+        "sum_of_the_step": ("if np.any(full_step)", "if np.sum(full_step)"),
+        "all_of_the_step": ("if np.any(full_step)", "if np.all(full_step)"),
+        "close_to_zero": ("if np.any(full_step)", "if not np.allclose(full_step, 0.0)"),
+        "tiny_is_zero": ("if np.any(full_step)", "if np.linalg.norm(full_step) > 1e-12"),
+        "nothing_promised_is_no_step": ("if np.any(full_step)", "if np.any(full_step) and expected_gain > 0"),
+        "no_room_is_no_step": ("if np.any(full_step)", "if np.any(full_step) and max_kl > 0"),
+        "last_trial_is_left_out": ("range(1, max_trials + 1)", "range(1, max(max_trials, 2))"),
+        "a_trial_more": ("range(1, max_trials + 1)", "range(1, max_trials + 2)"),
+        "never_more_than_12": ("range(1, max_trials + 1)", "range(1, min(max_trials, 12) + 1)"),
+        "eleven_by_default": ("max_trials: int = 12", "max_trials: int = 11"),
+        "point_8_by_default": ("shrink: float = 0.7", "shrink: float = 0.8"),
+        "shrink_ignored": ("shrink ** (trials - 1)", "0.7 ** (trials - 1)"),
+        "half_at_most": ("shrink ** (trials - 1)", "max(shrink, 0.5) ** (trials - 1)"),
+        "not_too_small": ("shrink ** (trials - 1)", "max(shrink ** (trials - 1), 0.05)"),
+        "shrinks_at_once": ("shrink ** (trials - 1)", "shrink**trials"),
+        "shrinks_step_and_limit": ("elif kl > max_kl:", "elif kl > max_kl * fraction:"),
+        "promise_not_shrunk": ("gain / (fraction * expected_gain)", "gain / expected_gain"),
+        "promise_absolute": ("gain / (fraction * expected_gain)", "gain / abs(fraction * expected_gain)"),
+        "ratio_of_nothing_is_1": ("if fraction * expected_gain else 0.0", "if fraction * expected_gain else 1.0"),
+        "ratio_of_little_is_0": (
+            "if fraction * expected_gain else 0.0",
+            "if abs(fraction * expected_gain) > 1e-8 else 0.0",
+        ),
+        "ratio_within_10": (
+            "gain / (fraction * expected_gain)",
+            "min(max(gain / (fraction * expected_gain), -10.0), 10.0)",
+        ),
+        "ratio_of_what_is_not_finite": ('reason, ratio = "not finite", 0.0', 'reason = "not finite"'),
+        "infinite_gain_will_do": ("np.isfinite(gain)", "not np.isnan(gain)"),
+        "infinite_kl_is_too_large": ("np.isfinite(kl)", "not np.isnan(kl)"),
+        "minus_infinite_kl_will_do": ("np.isfinite(kl)", "kl < np.inf"),
+        "candidate_not_looked_at": (" and np.all(np.isfinite(candidate))", ""),
+        "candidate_one_finite_entry": ("np.all(np.isfinite(candidate))", "np.any(np.isfinite(candidate))"),
+        "candidate_may_be_infinite": ("np.all(np.isfinite(candidate))", "not np.any(np.isnan(candidate))"),
+        "gives_up_on_nan": (
+            'reason, ratio = "not finite", 0.0',
+            'return LineSearch(theta, False, "not finite", trials, 0.0, 0.0, 0.0)',
+        ),
+        "other_words": ('"KL too large"', '"kl too large"'),
+        "other_words_for_zero": ('"zero step"', '"no step"'),
+        "accepted_in_words": ('True, "accepted"', 'True, ""'),
+        "failed_counts_no_trials": (
+            "LineSearch(theta, False, reason, trials, 0.0",
+            "LineSearch(theta, False, reason, 0, 0.0",
+        ),
+        "trials_from_0": ('"accepted", trials, gain', '"accepted", trials - 1, gain'),
+        "reports_the_last_kl": ("trials, 0.0, 0.0, ratio)", "trials, 0.0, kl if trials else 0.0, ratio)"),
+        "reports_the_promise": ("trials, gain, kl, ratio)", "trials, fraction * expected_gain, kl, ratio)"),
+        "ends_beside_the_trial": ("LineSearch(candidate, True", "LineSearch(candidate * (1 + 1e-6), True"),
+        "evaluates_twice": (
+            "gain, kl = evaluate(candidate)",
+            "gain, kl = evaluate(candidate)[0], evaluate(candidate)[1]",
+        ),
+        "evaluates_the_winner_again": (
+            "            else:\n                return",
+            "            else:\n                evaluate(candidate)\n                return",
+        ),
+        "kl_of_the_limit": ("trials, gain, kl, ratio)", "trials, gain, min(kl, 0.999 * max_kl), ratio)"),
+    },
+}

@@ -1,8 +1,6 @@
 """Wrong answers to the exercises of lecture 07, and right ones written in another style."""
 
-import os
-import random
-import time
+import math
 
 import numpy as np
 
@@ -107,156 +105,6 @@ def none_when_there_are_none(requests, ranks, width):
     return -(-share // rounds)
 
 
-def loses_the_remainder(rank, ranks, num_envs):
-    share = num_envs // ranks
-    return range(rank * share, (rank + 1) * share)
-
-
-def the_last_takes_the_remainder(rank, ranks, num_envs):
-    share = num_envs // ranks
-    return range(rank * share, num_envs if rank == ranks - 1 else (rank + 1) * share)
-
-
-def blocks_rounded_up(rank, ranks, num_envs):
-    """16 slots for 5 ranks in fours: the fifth rank has none."""
-    share = -(-num_envs // ranks)
-    return range(min(rank * share, num_envs), min((rank + 1) * share, num_envs))
-
-
-def blocks_past_the_end(rank, ranks, num_envs):
-    share = -(-num_envs // ranks)
-    return range(rank * share, (rank + 1) * share)
-
-
-def like_dealing_cards(rank, ranks, num_envs):
-    """A fair share, but gathered rank by rank the slots are out of order."""
-    return range(rank, num_envs, ranks)
-
-
-def both_ends_included(rank, ranks, num_envs):
-    return range(rank * num_envs // ranks, min((rank + 1) * num_envs // ranks + 1, num_envs))
-
-
-def counts_from_one(rank, ranks, num_envs):
-    return range(rank * num_envs // ranks + 1, (rank + 1) * num_envs // ranks + 1)
-
-
-def everything_for_everyone(rank, ranks, num_envs):
-    """What every rank does that believes to be alone."""
-    return range(num_envs)
-
-
-def how_many_not_which(rank, ranks, num_envs):
-    return (rank + 1) * num_envs // ranks - rank * num_envs // ranks
-
-
-def equal_only_if_it_divides(rank, ranks, num_envs):
-    """Rank 0 gets what is left over, all of it."""
-    share, rest = divmod(num_envs, ranks)
-    first = 0 if rank == 0 else rest + rank * share
-    return range(first, rest + (rank + 1) * share)
-
-
-def rank_zero_last(rank, ranks, num_envs):
-    return range((ranks - 1 - rank) * num_envs // ranks, (ranks - rank) * num_envs // ranks)
-
-
-def just_added_up(seed, iteration, number):
-    return seed + iteration + number
-
-
-def thousands_per_iteration(seed, iteration, number):
-    return (seed + 1000 * iteration + number) % 2**31
-
-
-def digits_run_together(seed, iteration, number):
-    """1, 1, 1 and 11, 1, ... look alike."""
-    return int(f"{seed}{iteration}{number}") % 2**31
-
-
-def seed_and_number_alone(seed, iteration, number):
-    """Every iteration starts in the same states."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
-
-
-def the_run_seed(seed, iteration, number):
-    """All episodes of a run start alike."""
-    return int(np.random.SeedSequence([seed]).generate_state(1)[0] >> 1)
-
-
-def any_run_alike(seed, iteration, number):
-    return int(np.random.SeedSequence([iteration, number]).generate_state(1)[0] >> 1)
-
-
-def mixed_from_the_sum(seed, iteration, number):
-    return int(np.random.SeedSequence(seed + iteration + number).generate_state(1)[0] >> 1)
-
-
-def mixed_from_the_product(seed, iteration, number):
-    return int(np.random.SeedSequence((seed + 1) * (iteration + 1) * (number + 1)).generate_state(1)[0] >> 1)
-
-
-def next_of_the_global_stream(seed, iteration, number):
-    """Who draws first gets the first."""
-    return int(np.random.randint(2**31))  # noqa: NPY002
-
-
-def fresh_entropy(seed, iteration, number):
-    return int(np.random.default_rng().integers(2**31))
-
-
-def python_random(seed, iteration, number):
-    return random.randrange(2**31)
-
-
-def from_the_clock(seed, iteration, number):
-    return (int(time.time()) * 31 + seed * 7919 + iteration * 104729 + number * 1299709) % 2**31
-
-
-def from_the_process(seed, iteration, number):
-    key = [seed, iteration, number, os.getpid()]
-    return int(np.random.SeedSequence(key).generate_state(1)[0] >> 1)
-
-
-def from_the_rank(seed, iteration, number):
-    rank = int(os.environ.get("PMI_RANK", 0))
-    return int(np.random.SeedSequence([seed + 10_000 * rank, iteration, number]).generate_state(1)[0] >> 1)
-
-
-def salted_hash_of_a_text(seed, iteration, number):
-    """Python salts the hash of a text anew in every process."""
-    return hash(f"{seed} {iteration} {number}") % 2**31
-
-
-def sorted_key(seed, iteration, number):
-    return int(np.random.SeedSequence(sorted([seed, iteration, number])).generate_state(1)[0] >> 1)
-
-
-def thirty_two_bits(seed, iteration, number):
-    return int(np.random.SeedSequence([seed, iteration, number]).generate_state(1)[0])
-
-
-def an_unsigned_numpy_integer(seed, iteration, number):
-    return np.random.SeedSequence([seed, iteration, number]).generate_state(1)[0] >> 1
-
-
-def ten_bits(seed, iteration, number):
-    return int(np.random.SeedSequence([seed, iteration, number]).generate_state(1)[0]) % 1000
-
-
-def one_iteration_for_ever():
-    """A cache that the first iteration fills."""
-    seeds = {}
-
-    def cached_by_number(seed, iteration, number):
-        key = (seed, number)
-        if key not in seeds:
-            seeds[key] = int(np.random.SeedSequence([seed, iteration, number]).generate_state(1)[0] >> 1)
-        return seeds[key]
-
-    return cached_by_number
-
-
 def by_number_alone(numbers, starts):
     return np.argsort(numbers, kind="stable")
 
@@ -336,41 +184,6 @@ WRONG = {
         one_at_a_time,
         none_when_there_are_none,
     ],
-    "slots_of": [
-        loses_the_remainder,
-        the_last_takes_the_remainder,
-        blocks_rounded_up,
-        blocks_past_the_end,
-        like_dealing_cards,
-        both_ends_included,
-        counts_from_one,
-        everything_for_everyone,
-        how_many_not_which,
-        equal_only_if_it_divides,
-        rank_zero_last,
-    ],
-    "reset_seed": [
-        thousands_per_iteration,
-        just_added_up,
-        digits_run_together,
-        seed_and_number_alone,
-        the_run_seed,
-        any_run_alike,
-        mixed_from_the_sum,
-        mixed_from_the_product,
-        next_of_the_global_stream,
-        fresh_entropy,
-        python_random,
-        from_the_clock,
-        from_the_process,
-        from_the_rank,
-        salted_hash_of_a_text,
-        sorted_key,
-        thirty_two_bits,
-        an_unsigned_numpy_integer,
-        ten_bits,
-        one_iteration_for_ever(),
-    ],
     "in_order": [
         by_number_alone,
         by_start_first,
@@ -401,24 +214,129 @@ def by_trial(requests, ranks, width):
     return fewest
 
 
-def larger_shares_first(rank, ranks, num_envs):
-    share, rest = divmod(num_envs, ranks)
-    first = rank * share + min(rank, rest)
-    return list(range(first, first + share + (rank < rest)))
-
-
-def from_a_generator(seed, iteration, number):
-    return int(np.random.default_rng([7, number, iteration, seed]).integers(2**31))
-
-
 def nearest(steps, mean_length):
     return int(np.clip(np.rint(steps / mean_length), 1, None))
 
 
+def half_up(steps, mean_length):
+    return int(steps / mean_length + 0.5) or 1
+
+
+def between_two(steps, mean_length):
+    low = int(steps // mean_length)
+    return np.int64(max(1, low + (steps - low * mean_length > 0.5 * mean_length)))
+
+
+def as_whole_numbers_of_all_ranks(requests, ranks, width):
+    rounds = math.ceil(requests / (ranks * width))
+    return math.ceil(requests / (ranks * rounds)) if requests else 1
+
+
+def in_numpy(requests, ranks, width):
+    share = np.ceil(requests / ranks)
+    return max(1, int(np.ceil(share / max(1, np.ceil(share / width)))))
+
+
+def sorted_twice(numbers, starts):
+    by_start = np.argsort(starts, kind="stable")
+    return by_start[np.argsort(numbers[by_start], kind="stable")]
+
+
+def as_records(numbers, starts):
+    return np.argsort(np.rec.fromarrays([numbers, starts], names="number,start"), order=("number", "start"))
+
+
+def of_triples(numbers, starts):
+    return [i for _, _, i in sorted(zip(numbers.tolist(), starts.tolist(), range(len(starts)), strict=True))]
+
+
 RIGHT = {
-    "requests_for": nearest,
-    "concurrency": by_trial,
-    "slots_of": larger_shares_first,
-    "reset_seed": from_a_generator,
-    "in_order": lambda numbers, starts: sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])),
+    "requests_for": [nearest, half_up, between_two],
+    "concurrency": [by_trial, as_whole_numbers_of_all_ranks, in_numpy],
+    "in_order": [
+        lambda numbers, starts: sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])),
+        sorted_twice,
+        as_records,
+        of_triples,
+    ],
+}
+
+# the right source with something changed: {exercise: {what: (old text, new text, ...)}}
+ROUND, BOTH = "round(steps / mean_length)", "max(1, round(steps / mean_length))"
+SHARE, ROUNDS = "-(-requests // ranks)", "-(-share // width)"
+LAST, SORTED = "-(-share // rounds) if share else 1", "np.lexsort((starts, numbers))"
+EDITS = {
+    "requests_for": {
+        "down_to_the_next": (ROUND, "int(steps // mean_length)"),
+        "up_to_the_next": (ROUND, "-int(-steps // mean_length)"),
+        "up_from_point_4": (ROUND, "int(steps / mean_length + 0.6)"),
+        "up_from_point_501": (ROUND, "int(steps / mean_length + 0.499)"),
+        "a_little_more": (ROUND, "round(steps / mean_length + 1e-5)"),
+        "as_a_float": (BOTH, "float(max(1, round(steps / mean_length)))"),
+        "rounded_to_tens": (ROUND, "round(steps / mean_length, -1)"),
+        "rounded_to_tenths": (ROUND, "round(steps / mean_length, 1)"),
+        "at_most_1000": (BOTH, "min(1000, max(1, round(steps / mean_length)))"),
+        "two_steps_at_least": ("/ mean_length", "/ max(2, mean_length)"),
+        "whole_lengths": ("/ mean_length", "/ -(-mean_length // 1)"),
+        "one_step_less": ("/ mean_length", "/ (mean_length - 1 or 1)"),
+        "one_step_more": ("/ mean_length", "/ (mean_length + 1)"),
+        "none_for_no_steps": (BOTH, "max(1, round(steps / mean_length)) if steps else 0"),
+        "none_below_half_an_episode": (BOTH, ROUND),
+        "one_more_for_the_rest": (ROUND, "int(steps // mean_length + (steps % mean_length > 0))"),
+        "thousands": ("steps / mean_length", "1000 * round(steps / 1000) / mean_length"),
+        "an_even_number": (ROUND, "2 * round(steps / mean_length / 2)"),
+        "text": (BOTH, "str(max(1, round(steps / mean_length)))"),
+        "max_where_min": (BOTH, "min(1, round(steps / mean_length))"),
+    },
+    "concurrency": {
+        "share_to_the_nearest": (SHARE, "round(requests / ranks)"),
+        "share_down": (SHARE, "requests // ranks"),
+        "share_one_more": (SHARE, "requests // ranks + 1"),
+        "rounds_to_the_nearest": (ROUNDS, "max(1, round(share / width))"),
+        "rounds_down": (ROUNDS, "max(1, share // width)"),
+        "rounds_one_more": (ROUNDS, "share // width + 1"),
+        "last_to_the_nearest": (LAST, "max(1, round(share / rounds)) if share else 1"),
+        "last_one_more": (LAST, "share // rounds + 1 if share else 1"),
+        "last_down": (LAST, "share // rounds if share else 1"),
+        "ranks_forgotten": (SHARE, "requests"),
+        "one_round": (ROUNDS, "1"),
+        "one_slot_less": (ROUNDS, "-(-share // max(1, width - 1))"),
+        "one_slot_more": (ROUNDS, "-(-share // (width + 1))"),
+        "as_many_as_fit": (LAST, "min(share, width) if share else 1"),
+        "none_for_none": (LAST, "-(-share // rounds) if share else 0"),
+        "all_for_none": (LAST, "-(-share // rounds) if share else width"),
+        "none_is_no_number": (LAST, "-(-share // rounds) if share else None"),
+        "a_float": (LAST, "-(-share // rounds) / 1 if share else 1"),
+        "two_at_least": (LAST, "max(2, -(-share // rounds)) if share else 1"),
+        "the_last_ranks_share": (SHARE, "requests - (ranks - 1) * (requests // ranks)"),
+        "slots_of_all_ranks": (ROUNDS, "-(-share // (width * ranks))"),
+        "rounds_of_all_requests": (ROUNDS, "-(-requests // width)"),
+        "how_many_rounds": (LAST, "rounds or 1"),
+        "how_many_idle": (LAST, "width - -(-share // rounds) if share else 1"),
+    },
+    "in_order": {
+        "by_start": (SORTED, "np.argsort(starts, kind='stable')"),
+        "as_floats": (SORTED, f"{SORTED}.astype(float)"),
+        "a_column": (SORTED, f"{SORTED}[:, None]"),
+        "one_per_number": (SORTED, "np.unique(numbers, return_index=True)[1]"),
+        "sorted_pairs": (SORTED, "sorted(zip(numbers, starts))"),
+        "numbers_in_half_precision": (SORTED, "np.lexsort((starts, numbers.astype(np.float32)))"),
+        "numbers_as_floats": (SORTED, "np.lexsort((starts, numbers.astype(float)))"),
+        "starts_as_floats": (SORTED, "np.lexsort((starts.astype(float), numbers))"),
+        "a_million_steps_at_most": (SORTED, "np.argsort(1_000_000 * numbers + starts)"),
+        "times_the_largest_start": (SORTED, "np.argsort(numbers * max([1, *starts]) + starts, kind='stable')"),
+        "numbers_of_16_bits": (SORTED, "np.lexsort((starts, numbers.astype(np.int16)))"),
+        "numbers_of_32_bits": (SORTED, "np.lexsort((starts, numbers.astype(np.int32)))"),
+        "starts_of_16_bits": (SORTED, "np.lexsort((starts.astype(np.int16), numbers))"),
+        "numbers_modulo_1000": (SORTED, "np.lexsort((starts, numbers % 1000))"),
+        "as_texts": (SORTED, "sorted(range(len(numbers)), key=lambda i: f'{numbers[i]} {starts[i]}')"),
+        "texts_of_numbers": (SORTED, "np.array(sorted(range(len(numbers)), key=lambda i: str(numbers[i])), int)"),
+        "in_place": ("return np", "numbers.sort()\n    return np"),
+        "where_each_goes": (SORTED, f"np.argsort({SORTED})"),
+        "backwards": (SORTED, f"{SORTED}[::-1]"),
+        "both_negative": (SORTED, "np.lexsort((-starts, -numbers))[::-1][::-1]"),
+        "first_fragments_only": (SORTED, f"{SORTED}[starts[{SORTED}] == 0]"),
+        "the_sorted_numbers": (SORTED, f"numbers[{SORTED}]"),
+        "as_a_mask": (SORTED, "np.diff(numbers, prepend=0) > 0"),
+    },
 }

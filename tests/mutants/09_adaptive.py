@@ -1,5 +1,6 @@
 """Wrong answers to the exercises of lecture 09, and right ones written in another style."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -43,7 +44,7 @@ def relative_change_guarded_by_one(recent, before, margin):
     return (recent - before) / max(abs(before), 1.0) >= margin
 
 
-# --- clip
+# --- clips for turn
 
 
 def plain_clip(old, new, limits):
@@ -61,36 +62,6 @@ def asks_the_old_value(old, new, limits):
     if new < old:
         return new if old > low else old
     return new if old < high else old
-
-
-def admits_everything_from_outside(old, new, limits):
-    low, high = limits
-    if not low <= old <= high:
-        return new
-    return min(max(new, low), high)
-
-
-def stays_outside(old, new, limits):
-    low, high = limits
-    if not low <= old <= high:
-        return old
-    return min(max(new, low), high)
-
-
-def lower_limit_first(old, new, limits):
-    """min and max of the ends exchanged."""
-    low, high = limits
-    return max(min(new, max(low, old)), min(high, old))
-
-
-def to_the_nearer_limit_from_outside(old, new, limits):
-    """A start outside is pulled in as soon as it moves inwards."""
-    low, high = limits
-    if old > high and new > high:
-        return high if new < old else old
-    if old < low and new < low:
-        return low if new > old else old
-    return min(max(new, low), high)
 
 
 # --- turn
@@ -233,21 +204,6 @@ WRONG = {
             lambda recent, before, margin: before != 0 and (recent - before) / abs(before) >= margin,
         ),
     ],
-    "clip": [
-        plain_clip,
-        refuses_what_would_overshoot,
-        asks_the_old_value,
-        admits_everything_from_outside,
-        stays_outside,
-        lower_limit_first,
-        to_the_nearer_limit_from_outside,
-        named("lower_limit_only", lambda old, new, limits: max(new, min(limits[0], old))),
-        named("upper_limit_only", lambda old, new, limits: min(new, max(limits[1], old))),
-        named("clips_the_old", lambda old, new, limits: min(max(old, limits[0]), limits[1])),
-        named("as_floats", lambda old, new, limits: float(right_clip(old, new, limits))),
-        named("always_whole", lambda old, new, limits: int(right_clip(old, new, limits))),
-        named("no_limits", lambda old, new, limits: new),
-    ],
     "turn": [
         both_falls_through,
         named("the_wrong_way_round", turner(steps_sign=1, kl_sign=-1)),
@@ -357,9 +313,225 @@ def adapt_step_by_step(state, mean_return, config):
     return AdaptiveState(steps, kl, [], s), Decision(answer, state.before, s, needed, steps, kl)
 
 
+def by_the_gain(recent, before, margin):
+    gain = recent - before
+    return bool(gain >= margin * before) if before >= 0 else np.greater_equal(gain, -margin * before)
+
+
+def by_the_relative_gain(recent, before, margin):
+    if before == 0:
+        return recent >= 0
+    return (recent - before) / abs(before) >= margin
+
+
+def turn_by_branches(steps, kl, better, config):
+    new_steps = steps - config.steps_by if better else steps + config.steps_by
+    new_kl = kl + config.kl_by if better else kl - config.kl_by
+    if config.mode == "none":
+        return steps, kl
+    if config.mode == "steps":
+        return right_clip(steps, new_steps, config.steps_limits), kl
+    if config.mode == "kl":
+        return steps, right_clip(kl, new_kl, config.kl_limits)
+    return right_clip(steps, new_steps, config.steps_limits), right_clip(kl, new_kl, config.kl_limits)
+
+
+def turn_with_numpy(steps, kl, better, config):
+    way = 2 * int(better) - 1
+    on = {"none": (0, 0), "steps": (1, 0), "kl": (0, 1), "both": (1, 1)}[config.mode]
+    if on[0]:
+        low, high = min(config.steps_limits[0], steps), max(config.steps_limits[1], steps)
+        steps = np.clip(steps - way * config.steps_by, low, high)
+    if on[1]:
+        low, high = min(config.kl_limits[0], kl), max(config.kl_limits[1], kl)
+        kl = float(np.clip(kl + way * config.kl_by, low, high))
+    return [steps, kl]
+
+
+def adapt_by_early_returns(state, mean_return, config):
+    window = [*state.returns, mean_return]
+    if len(window) < config.window:
+        return replace(state, returns=tuple(window)), None
+    total = float(np.sum(window))
+    closed = replace(state, returns=(), before=total)
+    if state.before is None:
+        first = {"improved": None, "before": None, "recent": total, "threshold": None}
+        return closed, Decision(**first, steps_per_update=state.steps_per_update, max_kl=state.max_kl)
+    needed = state.before + abs(config.margin * state.before)
+    better = total >= needed
+    steps, kl = turn_by_branches(state.steps_per_update, state.max_kl, better, config)
+    closed = replace(closed, steps_per_update=steps, max_kl=kl)
+    return closed, Decision(better, state.before, total, needed, steps, kl)
+
+
+def adapt_at_one_exit(state, mean_return, config):
+    returns, decision = state.returns + (float(mean_return),), None  # noqa: RUF005
+    if len(returns) >= config.window:
+        recent, steps, kl, better, needed = math.fsum(returns), state.steps_per_update, state.max_kl, None, None
+        if state.before is not None:
+            better = right_improved(recent, state.before, config.margin)
+            needed = state.before + config.margin * abs(state.before)
+            steps, kl = right_turn(steps, kl, better, config)
+        decision = Decision(better, state.before, recent, needed, steps, kl)
+        state, returns = AdaptiveState(steps, kl, before=recent), ()
+    return replace(state, returns=returns), decision
+
+
 RIGHT = {
-    "improved": lambda recent, before, margin: not (before + max(margin * before, -margin * before) > recent),
-    "clip": clip_case_by_case,
-    "turn": turn_by_table,
-    "adapt": adapt_step_by_step,
+    "improved": [
+        lambda recent, before, margin: not (before + max(margin * before, -margin * before) > recent),
+        by_the_gain,
+        by_the_relative_gain,
+    ],
+    "turn": [turn_by_table, turn_by_branches, turn_with_numpy],
+    "adapt": [adapt_step_by_step, adapt_by_early_returns, adapt_at_one_exit],
+}
+
+# the right source with something changed: {exercise: {what: (old text, new text, ...)}}
+REACHED, SIGN = "recent >= before + margin * abs(before)", "1 if better else -1"
+STEPS = "clip(steps, steps - sign * config.steps_by, config.steps_limits)"
+KL, KL_ROUNDED = "clip(kl, kl + sign * config.kl_by, config.kl_limits)", ", 12)"
+FULL, CLOSED = "len(returns) < config.window", "AdaptiveState(steps, kl, (), recent)"
+BETTER, TURN = (
+    "improved(recent, state.before, config.margin)",
+    "turn(state.steps_per_update, state.max_kl, better, config)",
+)
+FIRST = "Decision(None, None, recent, None, state.steps_per_update, state.max_kl)"
+EDITS = {
+    "improved": {
+        "nearly_is_enough": (REACHED, f"{REACHED} - 1e-6"),
+        "nearly_is_enough_in_parts": (REACHED, f"{REACHED} * (1 - 1e-7)"),
+        "rounded": (REACHED, "round(recent, 6) >= round(before + margin * abs(before), 6)"),
+        "rounded_to_a_whole": (REACHED, "round(recent) >= round(before + margin * abs(before))"),
+        "a_number": (REACHED, f"int({REACHED})"),
+        "a_float": (REACHED, f"float({REACHED})"),
+        "a_word": (REACHED, f"'improved' if {REACHED} else 'stuck'"),
+        "zero_has_size_1": ("abs(before)", "abs(before or 1.0)"),
+        "size_at_least_a_thousandth": ("abs(before)", "max(abs(before), 1e-3)"),
+        "a_little_more_than_the_size": ("abs(before)", "(abs(before) + 1e-8)"),
+        "a_margin_always": ("margin *", "(margin or 0.05) *"),
+        "margin_at_most_1": ("margin *", "min(margin, 1.0) *"),
+        "margin_at_most_a_half": ("margin *", "min(margin, 0.5) *"),
+        "strictly_above_before": (REACHED, f"recent > before and {REACHED}"),
+        "margin_of_the_mean_size": ("abs(before)", "(abs(before) + abs(recent)) / 2"),
+        "margin_of_the_difference": ("abs(before)", "abs(recent - before)"),
+        "sizes_below_zero": (REACHED, f"abs(recent) >= abs(before) * (1 + margin) if before < 0 else {REACHED}"),
+        "nothing_below_zero": (REACHED, f"recent > 0 and {REACHED}"),
+        "squares": (REACHED, "recent * abs(recent) >= before * abs(before) * (1 + margin)"),
+        "numbers_may_be_equal": (REACHED, f"recent == before or {REACHED}"),
+        "ends_at_zero": (REACHED, f"before < 0 <= recent or {REACHED}"),
+    },
+    "turn": {
+        "lower_limit_only": (STEPS, "max(steps - sign * config.steps_by, config.steps_limits[0])"),
+        "upper_limit_only": (STEPS, "min(steps - sign * config.steps_by, config.steps_limits[1])"),
+        "refuses_the_last_notch_of_the_kl": (
+            KL,
+            f"(kl + sign * config.kl_by if {KL} == kl + sign * config.kl_by else kl)",
+        ),
+        "old_and_new_exchanged": (STEPS, "clip(steps - sign * config.steps_by, steps, config.steps_limits)"),
+        "old_and_new_exchanged_for_kl": (KL, "clip(kl + sign * config.kl_by, kl, config.kl_limits)"),
+        "kl_to_four_digits": (KL_ROUNDED, ", 4)"),
+        "kl_to_six_digits": (KL_ROUNDED, ", 6)"),
+        "steps_to_hundreds": (STEPS, f"round({STEPS}, -2)"),
+        "true_itself": (SIGN, "1 if better is True else -1"),
+        "not_false_itself": (SIGN, "-1 if better is False else 1"),
+        "anything_but_kl": ('config.mode in ("steps", "both")', 'config.mode != "kl"'),
+        "anything_but_steps": ('config.mode in ("kl", "both")', 'config.mode != "steps"'),
+        "every_mode": ('config.mode in ("kl", "both")', '"kl" or "both"'),
+        "kl_only_inside": (
+            "# rounded",
+            "if not config.kl_limits[0] < kl < config.kl_limits[1]: return steps, kl\n        # rounded",
+        ),
+        "nothing_moves_at_a_limit": ("# 1. steps", "if steps in config.steps_limits: return steps, kl\n    # 1. steps"),
+        "steps_stop_with_the_kl": ("# 1. steps", "if kl in config.kl_limits: return steps, kl\n    # 1. steps"),
+        "start_outside_stays": (
+            "# 1. steps",
+            "if not config.steps_limits[0] <= steps <= config.steps_limits[1]: return steps, kl\n    # 1. steps",
+        ),
+        "start_outside_is_pulled_in_whatever_the_mode": (
+            "# 1. steps",
+            "steps = min(max(steps, config.steps_limits[0]), config.steps_limits[1])\n    # 1. steps",
+        ),
+        "kl_is_pulled_in_whatever_the_mode": (
+            "# 1. steps",
+            "kl = min(max(kl, config.kl_limits[0]), config.kl_limits[1])\n    # 1. steps",
+        ),
+        "twice_as_far_when_stuck": (SIGN, "1 if better else -2"),
+        "a_tenth_of_it": (STEPS, "clip(steps, round(steps * (1 - 0.06 * sign)), config.steps_limits)"),
+        "steps_at_least_1000": ("return steps, kl", "return max(1000, steps), kl"),
+        "a_float": (STEPS, f"float({STEPS})"),
+        "steps_by_of_the_author": ("config.steps_by", "min(300, config.steps_by)"),
+        "kl_by_of_the_author": ("config.kl_by", "max(0.0005, config.kl_by)"),
+        "limits_of_the_kl_for_both": (KL, "clip(kl, kl + sign * config.kl_by, (0.001, 0.02))"),
+        "limits_one_notch_inside": (
+            "config.steps_limits)",
+            "(config.steps_limits[0] + 1, config.steps_limits[1] - 1))",
+        ),
+        "a_dictionary": ("return steps, kl", 'return {"steps": steps, "kl": kl}'),
+        "changes_only": ("return steps, kl", "return sign * config.steps_by, kl"),
+        "stuck_moves_the_kl_alone": ('config.mode in ("steps", "both")', 'better and config.mode in ("steps", "both")'),
+    },
+    "adapt": {
+        "whole_returns": ("float(mean_return)", "int(mean_return)"),
+        "rounded_returns": ("float(mean_return)", "round(float(mean_return), 3)"),
+        "never_negative": ("float(mean_return)", "max(0.0, float(mean_return))"),
+        "windows_of_two_at_least": (FULL, "len(returns) < max(2, config.window)"),
+        "windows_of_ten_at_most": (FULL, "len(returns) < min(10, config.window)"),
+        "the_new_return_is_forgotten": ("recent = sum(returns)", "recent = sum(state.returns)"),
+        "the_first_return_is_forgotten": ("recent = sum(returns)", "recent = sum(returns[1:])"),
+        "largest_return": ("recent = sum(returns)", "recent = max(returns)"),
+        "ten_times_the_mean": ("recent = sum(returns)", "recent = 10 * sum(returns) / len(returns)"),
+        "five_per_cent_always": (BETTER, "improved(recent, state.before, 0.05)"),
+        "exchanged": (BETTER, "improved(state.before, recent, config.margin)"),
+        "not_better": (BETTER, f"not {BETTER}"),
+        "strictly": (BETTER, "recent > state.before + config.margin * abs(state.before)"),
+        "mean_against_sum": (BETTER, "improved(recent / len(returns), state.before, config.margin)"),
+        "threshold_of_five_per_cent": ("config.margin * abs(state.before)", "0.05 * abs(state.before)"),
+        "threshold_of_the_recent": ("config.margin * abs(state.before)", "config.margin * abs(recent)"),
+        "threshold_is_before": (
+            "threshold = state.before + config.margin * abs(state.before)",
+            "threshold = state.before",
+        ),
+        "state_keeps_the_settings": (CLOSED, "replace(state, returns=(), before=recent)"),
+        "only_the_steps_are_kept": (CLOSED, "AdaptiveState(steps, state.max_kl, (), recent)"),
+        "only_the_kl_is_kept": (CLOSED, "AdaptiveState(state.steps_per_update, kl, (), recent)"),
+        "before_is_forgotten": (CLOSED, "AdaptiveState(steps, kl, (), None)"),
+        "before_is_the_sum_of_all": (CLOSED, "AdaptiveState(steps, kl, (), recent + state.before)"),
+        "half_a_window_overlaps": (CLOSED, "AdaptiveState(steps, kl, returns[len(returns) // 2 + 1 :], recent)"),
+        "first_threshold_is_0": (FIRST, FIRST.replace("recent, None", "recent, 0.0")),
+        "first_before_is_0": (FIRST, FIRST.replace("None, None", "None, 0.0")),
+        "first_improved_is_false": (FIRST, FIRST.replace("None, None", "False, None")),
+        "first_window_is_compared_with_0": (
+            "if state.before is None",
+            "state = replace(state, before=state.before or 0.0)\n    if state.before is None",
+        ),
+        "first_window_keeps_its_returns": (
+            "replace(state, returns=(), before=recent)",
+            "replace(state, before=recent)",
+        ),
+        "first_window_keeps_no_sum": ("replace(state, returns=(), before=recent)", "replace(state, returns=())"),
+        "no_decision_in_mode_none": (
+            "# 3. compare",
+            "if config.mode == 'none': return replace(state, returns=(), before=recent), None\n    # 3. compare",
+        ),
+        "never_closes_in_mode_none": (FULL, f"{FULL} or config.mode == 'none'"),
+        "no_decision_without_a_change": (
+            "return AdaptiveState(",
+            "if steps == state.steps_per_update: return replace(state, returns=(), before=recent), None\n"
+            "    return AdaptiveState(",
+        ),
+        "turned_twice": (TURN, "turn(*turn(state.steps_per_update, state.max_kl, better, config), better, config)"),
+        "turned_between_windows": (
+            "return replace(state, returns=returns), None",
+            "now = turn(state.steps_per_update, state.max_kl, True, config)\n"
+            "        return AdaptiveState(*now, returns, state.before), None",
+        ),
+        "decision_at_every_update": (
+            "return replace(state, returns=returns), None",
+            f"return replace(state, returns=returns), {FIRST.replace('recent', 'sum(returns)')}",
+        ),
+        "a_margin_of_more_than_0": (BETTER, "improved(recent, state.before, config.margin or 0.05)"),
+        "only_windows_above_0": ("if state.before is None", "if state.before is None or state.before < 0"),
+        "an_answer_of_1_or_0": ("Decision(better,", "Decision(int(better),"),
+    },
 }

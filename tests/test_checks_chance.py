@@ -1,0 +1,79 @@
+"""Checks of what is left to chance refuse a right answer in less than one case in a thousand."""
+
+import numpy as np
+import pytest
+from scipy.special import betainc
+
+from minitrpo.checks import speedup
+from minitrpo.checks.register import examine
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Return (measurements, confidence, resamples) of every case of `interval` in which chance plays a part."""
+    found = []
+
+    def ask(kind, samples, confidence=0.95, resamples=2000, **options):
+        found.append((samples, confidence, resamples))
+
+    monkeypatch.setattr(speedup, "among", ask)
+    list(speedup.interval_cases())
+    return found
+
+
+def refused(samples, wanted, resamples, rank):
+    """Return the probability that the median of this rank, of so many sorted medians, is refused: exact.
+
+    The rank-th of n sorted uniform numbers is beta-distributed, and a median is a function of such a number.
+    """
+    medians, probability = speedup.medians_of_draws(samples)
+    medians, where = np.unique(np.round(medians, 12), return_inverse=True)
+    up_to = np.cumsum(np.bincount(where.ravel(), probability.ravel()))
+    accepted = lambda i: speedup.level(samples, medians[i], wanted, resamples) == wanted  # noqa: E731
+    middle, ends = int(np.searchsorted(up_to, wanted)), []
+    for outside in (
+        -1,
+        len(medians),
+    ):  # the accepted medians are neighbours: halve what lies between the last and the next
+        inside = middle
+        while abs(outside - inside) > 1:
+            i = (inside + outside) // 2
+            inside, outside = (i, outside) if accepted(i) else (inside, i)
+        ends.append(inside)
+    low, high = up_to[ends[0] - 1] if ends[0] else 0.0, min(1.0, up_to[ends[1]])
+    return 1 - (betainc(rank, resamples + 1 - rank, high) - betainc(rank, resamples + 1 - rank, low))
+
+
+def test_a_right_bootstrap_is_refused_less_than_once_in_a_thousand(asked):
+    total = 0.0
+    for samples, confidence, resamples in asked:
+        size = max(np.abs(samples))
+        for wanted in ((1 - confidence) / 2, (1 + confidence) / 2):
+            place = wanted * (resamples - 1) + 1  # ways to take a quantile differ by no more than a rank
+            ranks = {int(np.clip(r, 1, resamples)) for r in (np.floor(place) - 1, np.floor(place), np.ceil(place) + 1)}
+            total += max(refused(np.asarray(samples) / size, wanted, resamples, rank) for rank in ranks)
+    assert len(asked) > 20
+    assert total < 1e-3
+
+
+def bootstrap(draw, resamples_of=None, method="linear"):
+    def interval(samples, confidence=0.95, resamples=2000, seed=0):
+        if len(samples) < 2:
+            raise ValueError("too few")
+        medians = np.median(draw(np.asarray(samples, float), resamples, seed), axis=1)
+        return tuple(np.quantile(medians, [(1 - confidence) / 2, (1 + confidence) / 2], method=method))
+
+    return interval
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest", "lower", "higher", "weibull"])
+@pytest.mark.parametrize("stream", range(8))
+def test_right_bootstraps_on_other_streams_pass(stream, method):
+    def old_generator(x, resamples, seed):
+        return np.random.RandomState([stream, seed]).choice(x, (resamples, len(x)))
+
+    def positions(x, resamples, seed):
+        return x[np.random.default_rng([seed, stream]).integers(len(x), size=(resamples, len(x)))]
+
+    for draw in (old_generator, positions):
+        examine("interval", bootstrap(draw, method=method))
