@@ -1,14 +1,8 @@
 """Wrong answers to the exercises of lecture 10, and right ones written in another style."""
 
-import inspect
-import sys
 from collections import deque
 
 import numpy as np
-
-from minitrpo.checks import target
-
-LEFT = 2**62
 
 
 def named(name, function):
@@ -16,26 +10,7 @@ def named(name, function):
     return function
 
 
-def edited(exercise, name, *changes):
-    """Return the package's own function with some of its text changed."""
-    right = target(exercise)
-    source = inspect.getsource(right)
-    for old, new in changes:
-        assert source.count(old) == 1, f"{name}: {old!r} is {source.count(old)} times in the source"
-        source = source.replace(old, new)
-    space = dict(vars(sys.modules[right.__module__]))
-    exec(source, space)
-    return named(name, space[right.__name__])
-
-
 # ---- pooled_gradient
-
-
-def gradient(name, *changes):
-    return edited("pooled_gradient", name, *changes)
-
-
-RETURN = "(u - total / n * v) / n"
 
 
 def rows(combine):
@@ -88,46 +63,7 @@ def divides_by_the_spread(sums, about):
     return (u - w / n * v) / n / (np.sqrt(abs(w2 / n - (w / n) ** 2)) + 1e-8)
 
 
-POOLED = [
-    gradient("mean_of_rows", ("ordered_sum(sums)", "np.mean(sums, axis=0)")),
-    gradient("mean_of_rows_and_of_numbers", ("ordered_sum(sums)", "sums.mean(axis=0)"),
-             ("ordered_sum(about)", "(about.mean(axis=0) * len(about))")),
-    gradient("without_a_baseline", (RETURN, "u / n")),
-    gradient("adds_the_baseline", (RETURN, "(u + total / n * v) / n")),
-    gradient("the_sum_as_baseline", (RETURN, "(u - total * v) / n")),
-    gradient("not_divided", (RETURN, "u - total / n * v")),
-    gradient("divides_half_of_it", (RETURN, "u - total / n * v / n")),
-    gradient("baseline_without_scores", (RETURN, "(u - total / n) / n")),
-    gradient("changed_places", ("u, v = np", "v, u = np")),
-    gradient("one_less", (RETURN, "(u - total / n * v) / max(n - 1, 1)")),
-    gradient("by_the_workers", (RETURN, "(u - total / n * v) / len(about)")),
-    gradient("by_workers_and_steps", (RETURN, "(u - total / n * v) / n / len(about)")),
-    gradient("the_other_columns", ("[:2]", "[::3][:2]")),
-    gradient("downhill", (RETURN, "(total / n * v - u) / n")),
-    gradient("the_last_worker_is_lost", ("ordered_sum(sums)", "ordered_sum(sums[: max(1, len(sums) - 1)])")),
-    gradient("whole_baseline", (RETURN, "(u - total // n * v) / n")),
-    named("mean_of_means", rows(lambda u, v, n, w: np.nanmean((u - w / n * v) / n, axis=0))),
-    named("own_baselines", rows(lambda u, v, n, w: np.nansum(u - w / n * v, axis=0) / n.sum())),
-    named("mean_of_baselines", rows(lambda u, v, n, w: np.sum(u - np.nanmean(w / n) * v, axis=0) / n.sum())),
-    named("weighted_twice", rows(lambda u, v, n, w: np.sum(n * (u - w.sum() / n.sum() * v), axis=0) / n.sum())),
-    named("an_empty_worker_spoils_it", rows(lambda u, v, n, w: np.sum(n * ((u - w.sum() / n.sum() * v) / n), axis=0)
-                                            / n.sum())),
-    whole_numbers,
-    skips_small_shares,
-    writes_into_the_sums,
-    hides_zeros,
-    divides_by_the_spread,
-]  # fmt: skip
-
-
 # ---- delayed_descent
-
-
-def descent(name, *changes):
-    return edited("delayed_descent", name, *changes)
-
-
-UPDATE = "x[-1] - rate * x[-1 - delay]"
 
 
 def whole_numbers_only(rate, delay, updates):
@@ -157,36 +93,7 @@ def as_many_numbers_as_asked(rate, delay, updates):
     return np.array(x[delay:])
 
 
-DESCENT = [
-    descent("steps_from_the_old_x", (UPDATE, "x[-1 - delay] - rate * x[-1 - delay]")),
-    descent("nothing_is_late", (UPDATE, "x[-1] - rate * x[-1]")),
-    descent("one_update_younger", (UPDATE, "x[-1] - rate * x[-max(1, delay)]")),
-    descent("climbs", (UPDATE, "x[-1] + rate * x[-1 - delay]")),
-    descent("forgets_x_0", ("x[delay:]", "x[delay + 1 :]")),
-    descent("keeps_the_ones", ("x[delay:]", "x")),
-    descent("one_too_many", ("range(updates)", "range(updates + 1)")),
-    descent("one_too_few", ("range(updates)", "range(max(0, updates - 1))")),
-    descent("breaks_off_at_the_border", ("> 1e100", ">= 1e100")),
-    descent("breaks_off_early", ("> 1e100", "> 1e10")),
-    descent("breaks_off_upwards_only", ("abs(x[-1])", "x[-1]")),
-    descent("drops_the_last", ("            break", "            x.pop()\n            break")),
-    descent("momentum", (UPDATE, "x[-1] - rate * x[-1 - delay] + 0.1 * (x[-1] - x[-2] if len(x) > 1 else 0)")),
-    descent("multiplies", (UPDATE, "x[-1] * (1 - rate * x[-1 - delay])")),
-    descent("zeros_before_the_start", ("[1.0] * (delay + 1)", "[0.0] * delay + [1.0]")),
-    descent("tidies_up", ("np.array(x[delay:])", "np.round(x[delay:], 12)")),
-    descent("a_list", ("np.array(x[delay:])", "x[delay:]")),
-    descent("sizes", ("np.array(x[delay:])", "np.abs(x[delay:])")),
-    whole_numbers_only,
-    wraps_around,
-    as_many_numbers_as_asked,
-]
-
-
 # ---- stability_bound
-
-
-def bound(name, formula):
-    return edited("stability_bound", name, ("2 * np.sin(phi / 2)", formula))
 
 
 def found_coarsely(delay):
@@ -210,63 +117,11 @@ def from_a_table(delay):
     return float(table[delay]) if delay < 5 else np.pi / (2 * delay + 1)
 
 
-BOUND = [
-    bound("degrees", "2 * np.sin(90 / (2 * delay + 1))"),
-    bound("the_whole_angle", "2 * np.sin(np.pi / (2 * delay + 1))"),
-    bound("without_the_two", "np.sin(np.pi / (2 * (2 * delay + 1)))"),
-    bound("a_share", "2 / (delay + 1)"),
-    bound("a_smaller_share", "2 / (2 * delay + 1)"),
-    bound("the_angle", "np.pi / (2 * delay + 1)"),
-    bound("one_longer", "2 * np.sin(np.pi / (2 * (2 * (delay + 1) + 1)))"),
-    bound("one_shorter", "2 * np.sin(np.pi / (2 * (2 * max(delay - 1, 0) + 1)))"),
-    bound("delay_plus_1", "2 * np.sin(np.pi / (2 * (delay + 1)))"),
-    bound("two_delay_plus_2", "2 * np.sin(np.pi / (2 * (2 * delay + 2)))"),
-    bound("cosine", "2 * np.cos(np.pi / (2 * (2 * delay + 1)))"),
-    bound("tangent", "2 * np.tan(np.pi / (2 * (2 * delay + 1)) * (delay > 0)) + 2 * (delay == 0)"),
-    bound("rounded", "round(2 * np.sin(np.pi / (2 * (2 * delay + 1))), 4)"),
-    bound("whole_division", "2 * np.sin(np.pi // (2 * (2 * delay + 1)))"),
-    bound("a_margin_for_safety", "0.99 * 2 * np.sin(np.pi / (2 * (2 * delay + 1)))"),
-    bound("a_square_root", "2 / np.sqrt(delay + 1)"),
-    bound("never_above_one", "min(1.0, 2 * np.sin(np.pi / (2 * (2 * delay + 1))))"),
-    bound("never_below_a_hundredth", "max(0.01, 2 * np.sin(np.pi / (2 * (2 * delay + 1))))"),
-    found_coarsely,
-    from_a_table,
-]
-
-
 # ---- may_go_on
 
 
-def rule(name, condition):
-    return edited("may_go_on", name, ("int(clocks[worker]) <= int(clocks.min()) + max_lead", condition))
-
-
-GO_ON = [
-    rule("less", "bool(clocks[worker] < clocks.min() + max_lead)"),
-    rule("one_more", "bool(clocks[worker] <= clocks.min() + max_lead + 1)"),
-    rule("the_fastest", "bool(clocks.max() - clocks[worker] <= max_lead)"),
-    rule("the_mean", "bool(clocks[worker] <= clocks.mean() + max_lead)"),
-    rule("the_median", "bool(clocks[worker] <= np.median(clocks) + max_lead)"),
-    rule("the_whole_field", "bool(clocks.max() - clocks.min() <= max_lead)"),
-    rule("those_still_there", "bool(np.ptp(clocks[clocks < 2**62]) <= max_lead)"),
-    rule("any_other", "bool(len(clocks) == 1 or (np.delete(clocks, worker) >= clocks[worker] - max_lead).any())"),
-    rule("a_neighbour", "bool(clocks[worker] - clocks[worker - 1] <= max_lead)"),
-    rule("both_sides", "bool((np.abs(clocks - clocks[worker]) <= max_lead).all())"),
-    rule("always", "True"),
-    rule("wrong_way_round", "bool(clocks[worker] > clocks.min() + max_lead)"),
-    rule("not_before_everybody_has_begun", "bool(clocks.min() > 0 and clocks[worker] <= clocks.min() + max_lead)"),
-    rule("worker_0", "bool(clocks[0] <= clocks.min() + max_lead)"),
-    rule("the_number_of_the_worker", "bool(worker <= clocks.min() + max_lead)"),
-    rule("the_lead_itself", "int(clocks[worker] - clocks.min())"),
-    rule("lead_per_worker", "bool(clocks[worker] <= clocks.min() + max_lead * len(clocks))"),
-    rule("a_clock_of_0_has_left", "bool(clocks[worker] <= np.where(clocks > 0, clocks, 2**62).min() + max_lead)"),
-    rule("barrier_is_special", "bool(max_lead == 0 or clocks[worker] <= clocks.min() + max_lead)"),
-    rule("sorts_in_place", "bool((clocks.sort() or True) and clocks[worker] <= clocks[0] + max_lead)"),
-    rule("the_second_slowest", "bool(clocks[worker] <= np.sort(clocks)[min(1, len(clocks) - 1)] + max_lead)"),
-]
-
-
-WRONG = {"pooled_gradient": POOLED, "delayed_descent": DESCENT, "stability_bound": BOUND, "may_go_on": GO_ON}
+def of_a_neighbour(clocks, worker, max_lead):
+    return bool(clocks[worker] - clocks[worker - 1] <= max_lead)
 
 
 # ---- right answers in another style
@@ -353,16 +208,190 @@ def sorted_first(clocks, worker, max_lead):
     return np.bool_(clocks[worker] - slowest <= max_lead)
 
 
-RIGHT = {
-    "pooled_gradient": step_by_step,
-    "delayed_descent": with_an_array,
-    "stability_bound": as_a_cosine,
-    "may_go_on": everybody_is_asked,
+WRONG = {
+    "pooled_gradient": [
+        named("mean_of_means", rows(lambda u, v, n, w: np.nanmean((u - w / n * v) / n, axis=0))),
+        named("own_baselines", rows(lambda u, v, n, w: np.nansum(u - w / n * v, axis=0) / n.sum())),
+        named("mean_of_baselines", rows(lambda u, v, n, w: np.sum(u - np.nanmean(w / n) * v, axis=0) / n.sum())),
+        named("weighted_twice", rows(lambda u, v, n, w: np.sum(n * (u - w.sum() / n.sum() * v), axis=0) / n.sum())),
+        named(
+            "an_empty_worker_spoils_it",
+            rows(lambda u, v, n, w: np.sum(n * ((u - w.sum() / n.sum() * v) / n), axis=0) / n.sum()),
+        ),
+        whole_numbers,
+        skips_small_shares,
+        writes_into_the_sums,
+        hides_zeros,
+        divides_by_the_spread,
+    ],
+    "delayed_descent": [
+        whole_numbers_only,
+        wraps_around,
+        as_many_numbers_as_asked,
+    ],
+    "stability_bound": [
+        found_coarsely,
+        from_a_table,
+    ],
+    "may_go_on": [
+        of_a_neighbour,
+    ],
 }
 
-MORE_RIGHT = {
-    "pooled_gradient": [weighted_means, with_einsum],
-    "delayed_descent": [with_a_queue, with_a_matrix],
-    "stability_bound": [as_a_length, in_degrees],
-    "may_go_on": [nobody_is_too_far_behind, sorted_first],
+EDITS = {
+    "pooled_gradient": {
+        "mean_of_rows": ("ordered_sum(sums)", "np.mean(sums, axis=0)"),
+        "mean_of_rows_and_of_numbers": (
+            "ordered_sum(sums)",
+            "sums.mean(axis=0)",
+            "ordered_sum(about)",
+            "(about.mean(axis=0) * len(about))",
+        ),
+        "without_a_baseline": ("(u - total / n * v) / n", "u / n"),
+        "adds_the_baseline": ("(u - total / n * v) / n", "(u + total / n * v) / n"),
+        "the_sum_as_baseline": ("(u - total / n * v) / n", "(u - total * v) / n"),
+        "not_divided": ("(u - total / n * v) / n", "u - total / n * v"),
+        "divides_half_of_it": ("(u - total / n * v) / n", "u - total / n * v / n"),
+        "baseline_without_scores": ("(u - total / n * v) / n", "(u - total / n) / n"),
+        "changed_places": ("u, v = np", "v, u = np"),
+        "one_less": ("(u - total / n * v) / n", "(u - total / n * v) / max(n - 1, 1)"),
+        "by_the_workers": ("(u - total / n * v) / n", "(u - total / n * v) / len(about)"),
+        "by_workers_and_steps": ("(u - total / n * v) / n", "(u - total / n * v) / n / len(about)"),
+        "the_other_columns": ("[:2]", "[::3][:2]"),
+        "downhill": ("(u - total / n * v) / n", "(total / n * v - u) / n"),
+        "the_last_worker_is_lost": ("ordered_sum(sums)", "ordered_sum(sums[: max(1, len(sums) - 1)])"),
+        "whole_baseline": ("(u - total / n * v) / n", "(u - total // n * v) / n"),
+    },
+    "delayed_descent": {
+        "steps_from_the_old_x": ("x[-1] - rate * x[-1 - delay]", "x[-1 - delay] - rate * x[-1 - delay]"),
+        "nothing_is_late": ("x[-1] - rate * x[-1 - delay]", "x[-1] - rate * x[-1]"),
+        "one_update_younger": ("x[-1] - rate * x[-1 - delay]", "x[-1] - rate * x[-max(1, delay)]"),
+        "climbs": ("x[-1] - rate * x[-1 - delay]", "x[-1] + rate * x[-1 - delay]"),
+        "forgets_x_0": ("x[delay:]", "x[delay + 1 :]"),
+        "keeps_the_ones": ("x[delay:]", "x"),
+        "one_too_many": ("range(updates)", "range(updates + 1)"),
+        "one_too_few": ("range(updates)", "range(max(0, updates - 1))"),
+        "breaks_off_at_the_border": ("> 1e100", ">= 1e100"),
+        "breaks_off_early": ("> 1e100", "> 1e10"),
+        "breaks_off_upwards_only": ("abs(x[-1])", "x[-1]"),
+        "drops_the_last": ("            break", "            x.pop()\n            break"),
+        "momentum": (
+            "x[-1] - rate * x[-1 - delay]",
+            "x[-1] - rate * x[-1 - delay] + 0.1 * (x[-1] - x[-2] if len(x) > 1 else 0)",
+        ),
+        "multiplies": ("x[-1] - rate * x[-1 - delay]", "x[-1] * (1 - rate * x[-1 - delay])"),
+        "zeros_before_the_start": ("[1.0] * (delay + 1)", "[0.0] * delay + [1.0]"),
+        "tidies_up": ("np.array(x[delay:])", "np.round(x[delay:], 12)"),
+        "a_list": ("np.array(x[delay:])", "x[delay:]"),
+        "sizes": ("np.array(x[delay:])", "np.abs(x[delay:])"),
+    },
+    "stability_bound": {
+        "degrees": ("2 * np.sin(phi / 2)", "2 * np.sin(90 / (2 * delay + 1))"),
+        "the_whole_angle": ("2 * np.sin(phi / 2)", "2 * np.sin(np.pi / (2 * delay + 1))"),
+        "without_the_two": ("2 * np.sin(phi / 2)", "np.sin(np.pi / (2 * (2 * delay + 1)))"),
+        "a_share": ("2 * np.sin(phi / 2)", "2 / (delay + 1)"),
+        "a_smaller_share": ("2 * np.sin(phi / 2)", "2 / (2 * delay + 1)"),
+        "the_angle": ("2 * np.sin(phi / 2)", "np.pi / (2 * delay + 1)"),
+        "one_longer": ("2 * np.sin(phi / 2)", "2 * np.sin(np.pi / (2 * (2 * (delay + 1) + 1)))"),
+        "one_shorter": ("2 * np.sin(phi / 2)", "2 * np.sin(np.pi / (2 * (2 * max(delay - 1, 0) + 1)))"),
+        "delay_plus_1": ("2 * np.sin(phi / 2)", "2 * np.sin(np.pi / (2 * (delay + 1)))"),
+        "two_delay_plus_2": ("2 * np.sin(phi / 2)", "2 * np.sin(np.pi / (2 * (2 * delay + 2)))"),
+        "cosine": ("2 * np.sin(phi / 2)", "2 * np.cos(np.pi / (2 * (2 * delay + 1)))"),
+        "tangent": (
+            "2 * np.sin(phi / 2)",
+            "2 * np.tan(np.pi / (2 * (2 * delay + 1)) * (delay > 0)) + 2 * (delay == 0)",
+        ),
+        "rounded": ("2 * np.sin(phi / 2)", "round(2 * np.sin(np.pi / (2 * (2 * delay + 1))), 4)"),
+        "whole_division": ("2 * np.sin(phi / 2)", "2 * np.sin(np.pi // (2 * (2 * delay + 1)))"),
+        "a_margin_for_safety": ("2 * np.sin(phi / 2)", "0.99 * 2 * np.sin(np.pi / (2 * (2 * delay + 1)))"),
+        "a_square_root": ("2 * np.sin(phi / 2)", "2 / np.sqrt(delay + 1)"),
+        "never_above_one": ("2 * np.sin(phi / 2)", "min(1.0, 2 * np.sin(np.pi / (2 * (2 * delay + 1))))"),
+        "never_below_a_hundredth": ("2 * np.sin(phi / 2)", "max(0.01, 2 * np.sin(np.pi / (2 * (2 * delay + 1))))"),
+    },
+    "may_go_on": {
+        "less": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] < clocks.min() + max_lead)",
+        ),
+        "one_more": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] <= clocks.min() + max_lead + 1)",
+        ),
+        "the_fastest": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks.max() - clocks[worker] <= max_lead)",
+        ),
+        "the_mean": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] <= clocks.mean() + max_lead)",
+        ),
+        "the_median": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] <= np.median(clocks) + max_lead)",
+        ),
+        "the_whole_field": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks.max() - clocks.min() <= max_lead)",
+        ),
+        "those_still_there": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(np.ptp(clocks[clocks < 2**62]) <= max_lead)",
+        ),
+        "any_other": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(len(clocks) == 1 or (np.delete(clocks, worker) >= clocks[worker] - max_lead).any())",
+        ),
+        "both_sides": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool((np.abs(clocks - clocks[worker]) <= max_lead).all())",
+        ),
+        "always": ("int(clocks[worker]) <= int(clocks.min()) + max_lead", "True"),
+        "wrong_way_round": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] > clocks.min() + max_lead)",
+        ),
+        "not_before_everybody_has_begun": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks.min() > 0 and clocks[worker] <= clocks.min() + max_lead)",
+        ),
+        "worker_0": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[0] <= clocks.min() + max_lead)",
+        ),
+        "the_number_of_the_worker": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(worker <= clocks.min() + max_lead)",
+        ),
+        "the_lead_itself": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "int(clocks[worker] - clocks.min())",
+        ),
+        "lead_per_worker": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] <= clocks.min() + max_lead * len(clocks))",
+        ),
+        "a_clock_of_0_has_left": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] <= np.where(clocks > 0, clocks, 2**62).min() + max_lead)",
+        ),
+        "barrier_is_special": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(max_lead == 0 or clocks[worker] <= clocks.min() + max_lead)",
+        ),
+        "sorts_in_place": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool((clocks.sort() or True) and clocks[worker] <= clocks[0] + max_lead)",
+        ),
+        "the_second_slowest": (
+            "int(clocks[worker]) <= int(clocks.min()) + max_lead",
+            "bool(clocks[worker] <= np.sort(clocks)[min(1, len(clocks) - 1)] + max_lead)",
+        ),
+    },
+}
+
+RIGHT = {
+    "pooled_gradient": [step_by_step, weighted_means, with_einsum],
+    "delayed_descent": [with_an_array, with_a_queue, with_a_matrix],
+    "stability_bound": [as_a_cosine, as_a_length, in_degrees],
+    "may_go_on": [everybody_is_asked, nobody_is_too_far_behind, sorted_first],
 }
