@@ -182,3 +182,19 @@ def test_a_patience_that_is_no_time_is_refused(script, tmp_path):
     outcome = run(script, *words, "--stuck-after", "nan")
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
     assert "--stuck-after must be a positive number" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--num-envs", 4, "--preset", "episodes"), "--num-envs has no effect with --requests episodes"),
+        (("--pool", "static"), "--pool has no effect with --requests segments"),
+        (("--algorithm", "a3c", "--requests", "episodes"), "--requests has no effect with --algorithm a3c, which is"),
+        (("--algorithm", "a3c", "--workers", 3), "--workers has no effect with --transport auto"),
+    ],
+)
+def test_a_setting_that_nothing_listens_to_is_said(words, said, tmp_path):
+    outcome = run("train.py", *JOB, "--total-steps", 500, *words, "--out", tmp_path / "run")
+    assert outcome.code == 0
+    assert f"note: {said}" in outcome.out + outcome.err
+    assert (outcome.out + outcome.err).count("has no effect") == 1

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.algorithms.options import flag
 from minitrpo.errors import AlgorithmFailed, BadInput, told
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
@@ -45,11 +46,25 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | N
     if choice.asynchronous:
         shares_memory = one_machine(comm)
         raise_on_all(comm, lambda: transport_of(choice, shares_memory))
+    notes += without_effect(arguments.given, choice)
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
     path = comm.broadcast_object(str(folder.path) if folder else "")
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
+
+
+def without_effect(given: dict[str, Any], choice: Choice) -> list[str]:
+    """Return a note for every setting that was asked for and that nothing listens to."""
+    name, segments = choice.common.algorithm, choice.common.requests == "segments"
+    idle = {"num_envs": f"--requests {choice.common.requests}"} if not segments else {}
+    idle |= dict.fromkeys(("pool", "envs_per_rank"), f"--requests {choice.common.requests}") if segments else {}
+    if choice.asynchronous:
+        scheme = ("requests", "pool", "envs_per_rank", "num_envs", "learner", "overlap", "first_states")
+        idle = dict.fromkeys(scheme, f"--algorithm {name}, which is asynchronous")
+        if choice.own.transport != "events":
+            idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {choice.own.transport}")
+    return [f"note: {flag(option)} has no effect with {reason}" for option, reason in idle.items() if option in given]
 
 
 def _opened(arguments: Arguments, comm: Comm, here: Path) -> RunFolder | None:
