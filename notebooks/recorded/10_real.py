@@ -2,7 +2,7 @@
 
 Two workers descend together in four ways, ten times each, one run after the other: by messages to a server on a third
 rank, with a barrier and without; and in memory that both share, with a lock around each update and without. Writes
-10_real.csv (a row per run) and 10_real.json (medians, bootstrap intervals, what made them). Takes about a minute.
+10_real.csv (a row per run) and 10_real.json (medians, bootstrap intervals, what made them). Takes about two minutes.
 """
 
 import csv
@@ -21,10 +21,10 @@ from minitrpo.runs.provenance import provenance
 HERE = Path(__file__).parent
 ROUNDS = 10
 WAYS = {  # name: (mode, ranks, epochs that take a second or so)
-    "messages, everybody waits": ("synchronous", 3, 12),
-    "messages, nobody waits": ("asynchronous", 3, 12),
-    "shared memory, with a lock": ("locked", 2, 100),
-    "shared memory, without": ("hogwild", 2, 100),
+    "messages, everybody waits": ("synchronous", 3, 40),
+    "messages, nobody waits": ("asynchronous", 3, 40),
+    "shared memory, with a lock": ("locked", 2, 200),
+    "shared memory, without": ("hogwild", 2, 200),
 }
 CODE = """
 import fcntl, json, sys
