@@ -17,7 +17,6 @@ from minitrpo.algorithms.gradient_pooling import (
 )
 from minitrpo.algorithms.interface import Context
 from minitrpo.algorithms.samples import fragments_of, judged, samples_of
-from minitrpo.block_sums import ordered_sum
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.experience.episodes import Episodes, concatenate
@@ -65,9 +64,9 @@ def test_pooled_sums_are_the_gradient_of_everything_with_its_mean_as_baseline(po
     theta, weights = policy.initialise(rng) + 0.3, 5 + rng.standard_normal(sum(lengths))
     o, a = episodes.observations, episodes.actions
     rows = [gradient_sums(policy, theta, o[s], a[s], weights[s]) for s in episodes.slices()]
-    about = ordered_sum(np.array([moments(weights[s], weights[s]) for s in episodes.slices()]))
+    about = np.array([moments(weights[s], weights[s]) for s in episodes.slices()])
     expected = policy_gradient(policy, theta, o, a, weights - weights.mean())
-    np.testing.assert_allclose(pooled_gradient(ordered_sum(np.array(rows)), about), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(pooled_gradient(np.array(rows), about), expected, rtol=1e-9, atol=1e-12)
 
 
 @given(POLICIES, SEEDS, LENGTHS, st.integers(2, 4))
@@ -79,12 +78,12 @@ def test_unequal_shares_make_no_difference_but_means_of_means_do(policy, seed, l
     weights, owner = rng.standard_normal(n), np.repeat(rng.integers(0, ranks, len(lengths)), lengths)
     o, a = episodes.observations, episodes.actions
     shares = [owner == rank for rank in range(ranks) if np.any(owner == rank)]
-    sums = [gradient_sums(policy, theta, o[s], a[s], weights[s]) for s in shares]
-    about = [moments(weights[s], weights[s]) for s in shares]
-    whole = pooled_gradient(gradient_sums(policy, theta, o, a, weights), moments(weights, weights))
-    np.testing.assert_allclose(pooled_gradient(np.sum(sums, axis=0), np.sum(about, axis=0)), whole, atol=1e-12)
+    sums = np.array([gradient_sums(policy, theta, o[s], a[s], weights[s]) for s in shares])
+    about = np.array([moments(weights[s], weights[s]) for s in shares])
+    whole = pooled_gradient(gradient_sums(policy, theta, o, a, weights)[None], moments(weights, weights)[None])
+    np.testing.assert_allclose(pooled_gradient(sums, about), whole, atol=1e-12)
     if len({int(s.sum()) for s in shares}) > 1:
-        naive = np.mean([pooled_gradient(u, m) for u, m in zip(sums, about, strict=True)], axis=0)
+        naive = np.mean([pooled_gradient(u[None], m[None]) for u, m in zip(sums, about, strict=True)], axis=0)
         assert not np.allclose(naive, whole, atol=1e-9)
 
 
@@ -94,7 +93,7 @@ def test_equal_weights_leave_nothing_to_learn(policy, seed, lengths, weight):
     episodes = played(policy, seed, lengths)
     theta, weights = policy.initialise(np.random.default_rng(seed)), np.full(sum(lengths), weight)
     sums = gradient_sums(policy, theta, episodes.observations, episodes.actions, weights)
-    np.testing.assert_allclose(pooled_gradient(sums, moments(weights, weights)), 0, atol=1e-9)
+    np.testing.assert_allclose(pooled_gradient(sums[None], moments(weights, weights)[None]), 0, atol=1e-9)
 
 
 @given(POLICIES, SEEDS, LENGTHS, st.floats(-50, 50))
@@ -104,7 +103,8 @@ def test_a_constant_added_to_all_rewards_to_go_changes_nothing(policy, seed, len
     theta, weights = policy.initialise(rng), rng.standard_normal(sum(lengths))
     o, a = episodes.observations, episodes.actions
     g, moved = (
-        pooled_gradient(gradient_sums(policy, theta, o, a, w), moments(w, w)) for w in (weights, weights + constant)
+        pooled_gradient(gradient_sums(policy, theta, o, a, w)[None], moments(w, w)[None])
+        for w in (weights, weights + constant)
     )
     np.testing.assert_allclose(moved, g, atol=1e-10)
 

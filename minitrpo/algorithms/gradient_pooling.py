@@ -37,12 +37,15 @@ def moments(weights: Array, targets: Array) -> Array:
 
 
 def pooled_gradient(sums: Array, about: Array) -> Array:
-    """Return (u - b v) / n, (P,), from everybody's sums (2P,) and moments; b = sum w / n is the baseline.
+    """Return the policy gradient (P,) of all workers' steps, with the mean weight of all steps as its baseline.
 
-    Means of ranks' means would weigh a rank's steps by how few it has; sums and one division do not.
+    sums: (W, 2P), a row per worker: u = sum_t w_t psi_t, then v = sum_t psi_t, over the worker's own steps.
+    about: (W, 5), a row per worker: n, sum w, and three more that are not needed here. n may be 0 for some.
     """
-    u, v = np.split(sums, 2)
-    n, total = about[:2]
+    # 1. Add up the rows: u, v, n and sum w of all steps.
+    # 2. The gradient is (u - b v) / n, with the baseline b = sum w / n.
+    u, v = np.split(ordered_sum(sums), 2)
+    n, total = ordered_sum(about)[:2]
     return np.asarray((u - total / n * v) / n)
 
 
@@ -149,7 +152,7 @@ class PolicyGradient:
             self.context.comm.broadcast(batch)
         total, self.critic_state = self._update(self.theta, self.critic_state, batch, rng)
         sums, about = total[: 2 * len(self.theta)], total[2 * len(self.theta) :][:MOMENTS]
-        gradient = pooled_gradient(sums, about)
+        gradient = pooled_gradient(sums[None], about[None])  # one row: the workers' are in it
         make_step, step_size = OPTIMISERS[self.settings.optimiser], self.settings.step_size
         self.optimiser_state, step = make_step(self.optimiser_state, gradient, step_size)
         self.theta = self.theta + step

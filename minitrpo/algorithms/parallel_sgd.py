@@ -5,8 +5,8 @@
     bounded         the same, but no worker gets more than max_lead gradients ahead of the slowest (SSP, Ho et al. 2013)
     hogwild         the same without a server and without locks: everybody writes into one memory (Niu et al. 2011)
 
-What staleness costs can be told exactly where f(x) = lambda x^2 / 2: x <- x - step * lambda * x_(tau updates ago) stays
-bounded if and only if step * lambda <= 2 sin(pi / (2 (2 tau + 1))). So the step must shrink as staleness grows.
+What staleness costs can be told exactly where f(x) = h x^2 / 2: x <- x - step * h * x_(delay updates ago) stays bounded
+if and only if step * h <= 2 sin(pi / (2 (2 delay + 1))). So the step must shrink as staleness grows.
 """
 
 from dataclasses import dataclass
@@ -28,18 +28,24 @@ ROWS = "rows"  # in a gradient: how many samples it is of
 
 
 def stability_bound(delay: int) -> float:
-    """Return the largest step * lambda at which gradient descent with gradients `delay` updates old does not diverge.
+    """Return the largest rate = step * curvature at which descent by gradients `delay` updates old does not diverge.
 
-    2, 1, 0.618, 0.445, ... for a delay of 0, 1, 2, 3, ...: a root of z^(delay+1) - z^delay + step lambda on the circle.
+    In closed form: the smallest rate > 0 for which z^(delay + 1) - z^delay + rate has a root with |z| = 1.
     """
-    return float(2 * np.sin(np.pi / (2 * (2 * delay + 1))))
+    # 1. The angle of the root on the circle: delay * phi + phi / 2 = 90 degrees.
+    # 2. The rate that belongs to it.
+    phi = np.pi / (2 * delay + 1)
+    return float(2 * np.sin(phi / 2))
 
 
 def delayed_descent(rate: float, delay: int, updates: int) -> Array:
-    """Return x_0, x_1, ... of x <- x - rate * x_(delay updates ago) from x = 1; rate: step * lambda.
+    """Return x_0, x_1, ... of x_(k+1) = x_k - rate * x_(k - delay), where x_0 and all before it are 1.
 
-    (updates + 1,), or fewer: it breaks off beyond 1e100.
+    rate: step * curvature. (updates + 1,) floats; fewer if one is beyond 1e100 in size, which is then the last.
     """
+    # 1. Begin with `delay` ones from before the start, and x_0 = 1.
+    # 2. Make `updates` updates; break off after an x beyond 1e100 in size.
+    # 3. Return what begins with x_0.
     x = [1.0] * (delay + 1)
     for _ in range(updates):
         x.append(x[-1] - rate * x[-1 - delay])

@@ -142,8 +142,7 @@ class ParameterServer:
 
     def may_pull(self, worker: int) -> bool:
         """Return whether a worker may go on: its gradient is not held, and it is not too far ahead."""
-        clocks = self.tally.clocks
-        return worker not in self._held and int(clocks[worker]) <= int(clocks.min()) + self.rules.max_lead
+        return worker not in self._held and may_go_on(self.tally.clocks, worker, self.rules.max_lead)
 
     def pull(self, names: tuple[str, ...]) -> Pulled:
         """Return copies of these arrays; the version is read first, so that a staleness is never told too small."""
@@ -183,6 +182,14 @@ class ParameterServer:
                 applied = self._apply(self.shared, gradient, Arrival(workers[0], now, staleness)) is not False
         for worker in workers:
             self.tally.record(worker, staleness, applied)
+
+
+def may_go_on(clocks: Array, worker: int, max_lead: int) -> bool:
+    """Return whether a worker may begin its next gradient: it is at most `max_lead` gradients ahead of the slowest.
+
+    clocks: (W,) ints, how many gradients each worker has pushed; the clock of a worker that has left is 2^62.
+    """
+    return int(clocks[worker]) <= int(clocks.min()) + max_lead
 
 
 def weighted_mean(gradients: list[Arrays]) -> Arrays:

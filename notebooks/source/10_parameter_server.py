@@ -1,0 +1,735 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 10 Pooled gradients and the parameter server
+#
+# **Is gathering samples the same as adding gradients, and what does it cost to be late?**
+#
+# <!-- loop -->
+#
+# So far ranks collected, and one of them learned. Here every worker computes gradients as well. First all wait for one
+# another, and nothing is lost but time. Then nobody waits, gradients come late, and you will find out by experiment how
+# late is too late, before a formula says so.
+#
+# | in this notebook | in the package | in the papers |
+# |---|---|---|
+# | `pooled_gradient` | `minitrpo/algorithms/gradient_pooling.py` | Berkeley lecture slides, "sample parallelism with PG" |
+# | `delayed_descent`, `stability_bound` | `minitrpo/algorithms/parallel_sgd.py` | (control theory; worked out here) |
+# | `may_go_on` | `minitrpo/parallel/parameter_server.py` | Ho et al. 2013, Dai et al. 2015: bounded staleness |
+# | the trace of lost updates | `minitrpo/parallel/shared_window.py` | Niu et al. 2011: Hogwild |
+#
+# *90 minutes in class with the four exercises; the notebook itself runs in about a minute. You need: lectures 01, 07, 08.*
+
+# %%
+import json
+from dataclasses import replace
+
+import ipywidgets
+import numpy as np
+from matplotlib import pyplot as plt
+from scipy import stats
+
+from minitrpo.algorithms.gradient_pooling import gradient_sums, moments
+from minitrpo.algorithms.parallel_sgd import SGDSettings, make_regression
+from minitrpo.block_sums import ordered_sum
+from minitrpo.checks import check, hint, hunt, mine
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, mpiexec_code
+from minitrpo.classroom import one_process, play, recorded, reveal, train
+from minitrpo.parallel.event_queue import EventQueue
+from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, staleness_of
+from minitrpo.policies import Array
+from minitrpo.policy_gradient import policy_gradient
+from minitrpo.returns import discounted_sums
+from minitrpo.runs.folder import sha256
+from minitrpo.runs.sgd import play as descend_together
+
+plt.rcParams["legend.fontsize"] = 9
+
+# %% [markdown]
+# ## Adding gradients
+#
+# The policy gradient of lecture 01 is a mean over $N$ steps of score times weight, $\psi_t w_t$; take reward-to-go for the
+# weight. A mean is a sum, divided; and a sum can be added up in parts, as that lecture's appendix did. The tempting shortcut:
+# each worker sends the *mean* over its own steps, and the root takes the mean of those. Let four workers hold about 1, 2, 4
+# and 9 sixteenths of the steps, as when some machines are faster. **By how many per cent of its length is the gradient off?**
+
+# %% prediction="yes"
+guess_off = 10  # per cent of the gradient's length
+
+# %%
+played = play("CartPole-v1", steps=budget(4000, 1500))
+episodes, policy, theta = played.episodes, played.policy, played.theta
+w = discounted_sums(episodes.rewards, 0.99, episodes.last)
+owner = np.searchsorted(np.array([1, 3, 7]) / 16, np.arange(len(w)) / len(w), side="right")  # who has which step
+shares = [owner == worker for worker in range(4)]
+
+
+def gradient_of(steps, weights):
+    """Return the mean of score x weight over some of the steps."""
+    return policy_gradient(policy, theta, episodes.observations[steps], played.actions[steps], weights[steps])
+
+
+all_steps = np.full(len(w), True)
+whole = gradient_of(all_steps, w)
+means = np.array([gradient_of(steps, w) for steps in shares])
+
+
+def show_off():
+    """Answer the prediction."""
+    print("steps per worker:", [int(steps.sum()) for steps in shares])
+    off = np.linalg.norm(means.mean(axis=0) - whole) / np.linalg.norm(whole)
+    compare("mean of the workers' means, off by", guess_off, 100 * off, "% of the gradient")
+
+
+reveal(guess_off, show_off)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# A step of the worker with few steps counts nine times as much as a step of the busiest. Nothing crashes, and learning
+# looks normal. Hugging Face's `transformers`, adding up the gradients of several mini-batches, took the mean of their means,
+# whatever their numbers of tokens, until October 2024 (issue 24725, pull request 34191).
+#
+# </details>
+#
+# So pool sums. But now the baseline: the mean weight $b$ of *all* steps, which nobody knows before everybody has
+# played. Must the workers talk twice, once for $b$ and once for the gradient? No, because the gradient is **linear in** $b$:
+#
+# $$\frac1N \sum_t \psi_t \, (w_t - b) = \frac{u - b \, v}{N}, \qquad u = \sum_t w_t \psi_t, \quad v = \sum_t \psi_t,
+# \quad b = \frac1N \sum_t w_t .$$
+#
+# So a worker sends $u$ and $v$ over its own steps, their number, and the sum of its weights; `gradient_sums` and `moments`
+# (given) make such a row:
+
+# %%
+sums = np.array([gradient_sums(policy, theta, episodes.observations[i], played.actions[i], w[i]) for i in shares])
+about = np.array([moments(w[i], w[i]) for i in shares])
+print("sums: ", sums.shape, "- u and v of", len(theta), "numbers each")
+print("about:", about.shape, "- n, sum w, and three that other members of the family need")
+
+# %% [markdown]
+# ### Exercise 1: `pooled_gradient`
+
+# %% exercise="pooled_gradient"
+
+# %% [markdown]
+# Stuck? `hint("pooled_gradient")`, then `hint("pooled_gradient", 2)`; the same for every exercise. Beside the gradient of
+# all steps with the baseline taken off first:
+
+# %%
+with_baseline = gradient_of(all_steps, w - w.mean())
+pooled = mine.pooled_gradient(sums, about)
+print(
+    f"largest difference: {np.abs(pooled - with_baseline).max():.1e}, largest entry {np.abs(with_baseline).max():.2g}"
+)
+
+# %% [markdown]
+# Equal up to rounding: **adding gradients is the same as gathering samples.** And the last digits? Floating-point sums depend
+# on their order. To keep lecture 07's promise, the same bits on any number of ranks, the package sends a row per *episode*
+# and adds the rows in the order of the episodes (`ordered_sum`).
+#
+# Which travels lighter, samples or gradients? Reacher: 80 episodes of 50 steps, each step about 14 numbers; a policy with
+# 4,996 parameters. **How many times as many bytes** are the rows of gradients?
+
+# %% prediction="yes"
+guess_bytes = 1  # bytes of gradients over bytes of samples
+
+# %%
+sent = {}
+for env in ("Reacher-v5", "Swimmer-v5", "HalfCheetah-v5"):
+    for travels in ("samples", "gradients"):
+        job = {"env": env, "algorithm": "policy-gradient", "critic": "none", "travels": travels}
+        learner, worker = one_process(**job, steps_per_update=4000)
+        plan, request = learner.plan()
+        worker.collector.refill()
+        gathered = worker.collect(plan, request, checkpoint=False).gathered
+        sent[env, travels] = sum(array.nbytes for array in gathered.batch.values())
+
+
+def show_bytes():
+    """Answer the prediction; then the other tasks."""
+    compare(
+        "Reacher, gradients : samples", guess_bytes, sent["Reacher-v5", "gradients"] / sent["Reacher-v5", "samples"]
+    )
+    for env in ("Reacher-v5", "Swimmer-v5", "HalfCheetah-v5"):
+        kB = [sent[env, travels] / 1e3 for travels in ("samples", "gradients")]
+        print(f"{env:15s} 4,000 steps: samples {kB[0]:6.0f} kB, gradients {kB[1]:6.0f} kB")
+
+
+reveal(guess_bytes, show_bytes)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# A row is $2P$ numbers however short the episode, so gradients are light where episodes are long. One row per *worker*
+# would be lighter still, and its bits would depend on who played what. Neither is what limits us: lecture 07 measured
+# milliseconds. What gradients buy is that they are *computed* where the samples are.
+#
+# </details>
+#
+# Now with real ranks: two that send gradients, three that send samples.
+
+# %%
+JOB = ("--algorithm", "policy-gradient", "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
+for ranks, travels in ((2, "gradients"), (3, "samples")):
+    run = train(ranks, *JOB, "--travels", travels)
+    print(f"{ranks} ranks, {travels:9s}: theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
+
+# %% [markdown]
+# ## The parameter server
+#
+# That was **synchronous**: everybody waits for the slowest. A **parameter server** is a process that keeps the parameters. A
+# worker's whole life is
+#
+#     pulled = store.pull()                                    # copies of the parameters, and their version
+#     store.push(gradient(pulled.arrays), pulled.version)      # and again
+#
+# If the server applies each gradient when it comes, nobody waits: that is **asynchronous**. The price: between a worker's pull and
+# its push, others pushed. The gradient was computed from parameters that are no longer there. Its **staleness** is how much
+# the *version*, the number of updates so far, has grown meanwhile.
+#
+# To take luck out of it, the package's `EventQueue` plays server and workers in one process, by a clock that is drawn. Three
+# workers that need 1.0, 1.5 and 4 seconds for a gradient:
+
+
+# %%
+def watch(seconds, pushes, rules=None, log=lambda arrival: None):
+    """Play workers, one per entry of `seconds`, until so many pushes; return (what was counted, [worker, from, to])."""
+    shared = {"x": np.zeros(1), **Tally.arrays(len(seconds))}
+    server = ParameterServer(shared, lambda shared, gradient, arrival: log(arrival), rules)
+    spans = []
+
+    def delay(worker, clock):  # asked when a worker pulls
+        needed = seconds[worker](clock) if callable(seconds[worker]) else seconds[worker]
+        spans.append((worker, queue.time, queue.time + needed))
+        return needed
+
+    queue = EventQueue(server, [lambda pulled: {"g": np.zeros(1)}] * len(seconds), ("x",), delay)
+    for _ in range(pushes):
+        queue.play()
+    return server.tally, spans
+
+
+def print_arrival(arrival):
+    """Print a push as the server sees it."""
+    print(f"worker {arrival.worker} finds version {arrival.version}, its gradient is {arrival.staleness} updates old")
+
+
+_ = watch([1.0, 1.5, 4.0], 8, log=print_arrival)
+
+# %% [markdown]
+# Eight workers, one of which takes eight times as long as the others. What is the **mean staleness** of the gradients that the
+# server applies?
+
+# %% prediction="yes"
+guess_staleness = 4  # updates
+
+# %%
+rng = np.random.default_rng(0)
+busy = [lambda clock: 1 + 0.5 * rng.exponential()] * 7
+equal = watch([*busy, busy[0]], budget(8000, 2000))[0].histogram.sum(axis=0)
+uneven = watch([*busy, lambda clock: 8 * busy[0](clock)], budget(8000, 2000))[0].histogram.sum(axis=0)
+
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def show_staleness():
+    """Answer the prediction, and draw both histograms."""
+    compare("mean staleness, one of eight is slow", guess_staleness, staleness_of(uneven)[0], "updates")
+    print(f"all equally fast: mean {staleness_of(equal)[0]:.2f}, at most {staleness_of(equal)[1]}")
+    print(f"one of them slow: mean {staleness_of(uneven)[0]:.2f}, at most {staleness_of(uneven)[1]}")
+    _, axis = plt.subplots(figsize=(8, 3), layout="constrained")
+    ages = np.arange(100)
+    axis.bar(ages - 0.2, equal[:100], 0.4, color=BLUE, label="all equally fast")
+    axis.bar(ages + 0.2, uneven[:100], 0.4, color=ORANGE, label="one takes 8 times as long")
+    axis.set(xlabel="staleness (updates)", ylabel="gradients", yscale="log", xlim=(-1, 99))
+    axis.legend()
+    axis.grid(alpha=0.3)
+    plt.show()
+
+
+reveal(guess_staleness, show_staleness)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# 7, whoever is slow. Each update makes the gradients that the *other* seven are working on one update older: the total age
+# grows by 7 per update, and in the long run just as much age arrives as grows. **The mean staleness of $W$ workers is $W - 1$,
+# whatever their speeds.** A slow worker changes how it is spread: a few gradients come very late.
+#
+# </details>
+#
+# ## How late is too late?
+#
+# The simplest function that has a minimum: $f(x) = \frac12 h x^2$, with **curvature** $h$ and gradient $h x$. Plain descent,
+# $x_{k+1} = x_k - \text{step} \cdot h \, x_k$, multiplies $x$ by $1 - \text{step} \cdot h$ in each update, so all depends on the product
+# $\text{rate} = \text{step} \cdot h$: up to a rate of 2 it does not diverge. Let every gradient be `delay` updates old:
+#
+# $$x_{k+1} = x_k - \text{rate} \cdot x_{k - \text{delay}}$$
+#
+# In more dimensions each eigenvector of the Hessian descends like this on its own, with its eigenvalue for $h$: the largest
+# eigenvalue is the first to diverge.
+#
+# ### Exercise 2: `delayed_descent`
+
+# %% exercise="delayed_descent"
+
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def draw_path(axis, rate, delay, color=BLUE):
+    """Draw x over the updates."""
+    x = mine.delayed_descent(rate, delay, 100)
+    axis.plot(x, ".-", color=color, markersize=4)
+    axis.axhline(0, color=GREY, linewidth=0.8)
+    axis.set(xlabel="update", ylabel="x", xlim=(0, 100), ylim=(-3, 3), title=f"delay {delay}, rate {rate:.3g}")
+    axis.grid(alpha=0.3)
+
+
+def draw_roots(axis, rate, delay):
+    """Draw the roots of z^(delay + 1) - z^delay + rate, and the circle |z| = 1."""
+    polynomial = np.zeros(delay + 2)
+    for place, number in ((0, 1), (1, -1), (-1, rate)):
+        polynomial[place] += number
+    roots = np.roots(polynomial)
+    inside = np.abs(roots) < 1
+    circle = np.exp(2j * np.pi * np.arange(201) / 200)
+    axis.plot(circle.real, circle.imag, color=GREY)
+    axis.plot(roots[inside].real, roots[inside].imag, "o", color=BLUE, label="fades")
+    axis.plot(roots[~inside].real, roots[~inside].imag, "s", color=RED, label="stays or grows")
+    axis.set(xlabel="real part of z", ylabel="imaginary part", xlim=(-1.6, 3.8), ylim=(-1.6, 1.6), aspect="equal")
+    axis.legend(loc="center right")
+    axis.grid(alpha=0.3)
+
+
+def show_delayed(delay=4, rate=0.3):
+    """Redraw the path and its roots."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
+    draw_path(left, rate, delay)
+    draw_roots(right, rate, delay)
+    plt.show()
+
+
+# %% [markdown]
+# Drag both sliders (they need a running kernel). Left, the path; the right-hand picture is explained below. What happens at
+# a delay of 0 when the rate passes 1, and when it passes 2? Where does the path begin to grow at delays of 1, 2, 4? Note the
+# numbers down.
+
+# %%
+_ = ipywidgets.interact(
+    show_delayed,
+    delay=ipywidgets.IntSlider(min=0, max=6, value=4),
+    rate=ipywidgets.FloatSlider(min=0.01, max=2.1, step=0.01, value=0.3),
+)
+
+# %% [markdown]
+# Without delay the limit is 2. Going by your numbers, **what is the largest rate at a delay of 15**, for 16 workers?
+
+# %% prediction="yes"
+guess_rate = 0.2  # step x curvature
+
+
+# %%
+def dies_down(rate, delay):
+    """Return whether x is smaller at the end of a long path than at its beginning."""
+    window = 8 * (2 * delay + 1)
+    x = np.abs(mine.delayed_descent(rate, delay, 100 * window))
+    return x[-window:].max() < x[:window].max()
+
+
+def largest_rate(delay):
+    """Return the border between dying down and growing: halve the interval that holds it, again and again."""
+    low, high = 0.0, 2.5
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if dies_down(middle, delay) else (low, middle)
+    return low
+
+
+delays = [0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15]
+found = np.array([largest_rate(delay) for delay in delays])
+
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def show_found():
+    """Answer the prediction; print what was found, draw both sides of the border."""
+    compare("largest rate at a delay of 15", guess_rate, found[-1])
+    print("delay:        ", *(f"{delay:6d}" for delay in delays))
+    print("largest rate: ", *(f"{rate:6.3f}" for rate in found))
+    _, axes = plt.subplots(2, 3, figsize=(12, 5.6), layout="constrained", sharey="row")
+    for (above, below), factor, color in zip(axes.T, (0.3, 0.97, 1.03), (GREEN, BLUE, RED)):
+        draw_path(above, factor * found[4], 4, color)
+        draw_roots(below, factor * found[4], 4)
+    plt.show()
+
+
+reveal(guess_rate, show_found)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# At the border $x$ swings, and neither grows nor fades. The rule that first comes to mind, $2 / (\text{delay} + 1)$, fits
+# delays of 0 and 1 and allows too much from 2 on. (At 0.3 of the border hardly a swing is left: the best rate is far below the
+# largest.)
+#
+# </details>
+#
+# ### Why
+#
+# At the border the path swings on for ever. So try $x_k = z^k$ with a complex number $z$ (the path is the real part). Put
+# into the update and divided by $z^{k - \text{delay}}$ this is
+#
+# $$z^{\text{delay} + 1} = z^{\text{delay}} - \text{rate}, \qquad \text{or} \qquad \text{rate} = z^{\text{delay}} \, (1 - z).$$
+#
+# These $z$ are the points of the right-hand picture. A root with $|z| < 1$ fades, one outside the circle grows: see how a higher
+# rate drives a pair of roots across. On the circle $z$ has length 1 and an angle $\varphi$. Multiplying complex numbers
+# multiplies lengths and adds angles. So $z^{\text{delay}}$ has length 1 and angle $\text{delay} \cdot \varphi$; and $1 - z$, a chord of
+# the circle, has length $2 \sin(\varphi / 2)$ and angle $\varphi / 2 - 90°$. Their product must be the rate, a real and
+# positive number, whose angle is 0:
+#
+# $$\text{rate} = 2 \sin \frac{\varphi}{2}, \qquad \text{delay} \cdot \varphi + \frac{\varphi}{2} - 90° = 0.$$
+#
+# (Angles that differ by 360° are the same, too; they belong to larger rates.) You finish it.
+#
+# ### Exercise 3: `stability_bound`
+
+# %% exercise="stability_bound"
+
+# %%
+bounds = np.array([mine.stability_bound(delay) for delay in delays])
+
+
+def show_bounds():
+    """Compare the formula with what was found by trying."""
+    print(f"largest difference between formula and experiment: {np.abs(bounds - found).max():.4f}")
+    _, axis = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    axis.plot(delays, bounds, color=PURPLE, label="formula")
+    axis.plot(delays, found, "o", color=BLUE, label="found by trying")
+    axis.plot(delays, 2 / (np.array(delays) + 1), "--", color=GREY, label="2 / (delay + 1)")
+    axis.set(xlabel="delay (updates)", ylabel="largest rate: step x curvature", ylim=(0, 2.1))
+    axis.legend()
+    axis.grid(alpha=0.3)
+    plt.show()
+
+
+reveal(guess_rate, show_bounds)
+
+# %% [markdown]
+# Does it hold for more than a parabola with a fixed delay? Eight asynchronous workers, their speeds drawn at random, fit a line
+# to 4,096 samples of 8 features from minibatches of 32. The mean staleness is 7:
+
+# %%
+setup = SGDSettings(mode="asynchronous", workers=8, epochs=4, records=budget(100, 40))
+problem = make_regression(setup)
+columns = np.column_stack([problem.inputs, np.ones(setup.rows)])
+curvature = np.linalg.eigvalsh(columns.T @ columns / setup.rows).max()
+print(f"largest eigenvalue of the Hessian {curvature:.2f}")
+print(f"largest step: without delay {2 / curvature:.2f}, with a delay of 7 {mine.stability_bound(7) / curvature:.3f}")
+for step in (0.05, 0.1, 0.2, 0.3, 0.4):
+    loss = descend_together(replace(setup, step_size=step)).loss
+    print(f"step {step:4.2f}: loss {loss[0]:.3f} -> {loss[-1]:.2g}")
+
+# %% [markdown]
+# A formula for one number, one delay and no noise tells where eight workers break. Its use: **more asynchronous workers need
+# smaller steps**, about in proportion. So does asynchrony gain anything?
+#
+# ## Waiting a little
+#
+# Between waiting for all and waiting for none lies **bounded staleness** (SSP, "stale synchronous parallel"): each worker has a
+# *clock*, the number of gradients it has pushed; it may begin the next one while it is at most `max_lead` ahead of the
+# slowest. A lead of 0 is the barrier; no limit is asynchronous.
+#
+# ### Exercise 4: `may_go_on`
+
+# %% exercise="may_go_on"
+
+# %%
+clocks = np.array([5, 3, 4])
+for lead in range(3):
+    print(f"clocks {clocks}, lead of {lead}:", [bool(mine.may_go_on(clocks, worker, lead)) for worker in range(3)])
+
+# %% [markdown]
+# Below, four workers for 24 seconds (coloured: computing; white: waiting). The bottom one takes three times as long. On the
+# left always; on the right it is nobody's fault, every worker has a hiccup of 6 seconds now and then. Find where each
+# worker runs into its limit.
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+MODES = {
+    "synchronous": ({"mode": "synchronous"}, Rules(synchronous=True), BLUE),
+    "lead of 2": ({"mode": "bounded", "max_lead": 2}, Rules(max_lead=2), GREEN),
+    "asynchronous": ({"mode": "asynchronous"}, Rules(), ORANGE),
+}
+hiccups = np.random.default_rng(3).random((4, 200)) < 0.1
+straggler = [1.1, 1.2, 1.3, 3.6]
+hiccuping = [lambda clock, w=w: 1.1 + 0.1 * w + 6 * hiccups[w, clock] for w in range(4)]
+figure, axes = plt.subplots(3, 2, figsize=(12, 4.6), layout="constrained", sharex=True, sharey=True)
+for row, (name, (_, rules, color)) in zip(axes, MODES.items()):
+    for axis, seconds in zip(row, (straggler, hiccuping)):
+        spans = [span for span in watch(seconds, 120, rules)[1] if span[1] < 24]
+        workers, begins, ends = np.array(spans).T
+        axis.barh(workers, ends - begins, left=begins, height=0.7, color=color, edgecolor="white")
+        axis.set(xlim=(0, 24), yticks=range(4), ylabel="worker", title=f"{name}: {np.sum(ends <= 24)} gradients")
+        axis.title.set_fontsize(10)
+axes[0, 0].invert_yaxis()  # of all: they share it
+for axis, text in zip(axes[-1], ("seconds; worker 3 is slow", "seconds; hiccups")):
+    axis.set_xlabel(text)
+plt.show()
+
+# %% [markdown]
+# But gradients are not progress: late ones need smaller steps. So count the *seconds until the loss is 0.001*, in a fit of 32
+# features by eight workers, each mode with the best of several step sizes. **How many times as long as the asynchronous server
+# does the synchronous one need**, if all workers are equally fast, and if one of the eight takes eight times as long?
+
+# %% prediction="yes"
+guess_equal = 2  # times as long, all equally fast
+guess_straggler = 8  # times as long, one takes 8 times as long
+
+# %%
+TARGET, SEEDS, STEPS = 0.001, range(budget(10, 5)), budget((0.025, 0.05, 0.1, 0.4, 0.8), (0.05, 0.8))
+SCENES = {
+    "all equally fast": {},
+    "one takes 8 times as long": {"slowest": 8.0},
+    "all with hiccups": {"delay_jitter": 4.0},  # a gradient takes 1 + 4 x Exp(1) seconds instead of 1 + 0.5 x Exp(1)
+}
+
+
+def to_target(settings):
+    """Return seconds and samples until the loss is at its target; infinity if it never is."""
+    trace = descend_together(settings)
+    hits = np.flatnonzero(trace.loss <= TARGET)
+    return (trace.seconds[hits[0]], trace.samples[hits[0]]) if len(hits) else (np.inf, np.inf)
+
+
+base = SGDSettings(workers=8, rows=1024, features=32, batch=8, epochs=1.5, records=200)
+took = {}
+for scene, change in SCENES.items():
+    for name, (mode, _, _) in MODES.items():
+        tries = [[to_target(replace(base, seed=k, step_size=a, **mode, **change)) for k in SEEDS] for a in STEPS]
+        best = int(np.argmin(np.mean(tries, axis=1)[:, 0]))
+        took[scene, name] = (STEPS[best], *np.array(tries)[best].T)
+
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def interval(values):
+    """Return the mean of a few values and the half width of its 95 % interval, by Student's t."""
+    return np.mean(values), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+
+
+def show_seconds():
+    """Answer the predictions; print and draw seconds and samples."""
+    for scene, guess in (("all equally fast", guess_equal), ("one takes 8 times as long", guess_straggler)):
+        ratios = took[scene, "synchronous"][1] / took[scene, "asynchronous"][1]
+        mean, half = interval(ratios)
+        compare(f"{scene}: seconds, synchronous : asynchronous", guess, mean)
+        print(f"  (mean of {len(ratios)} seeds, 95 % interval {mean - half:.2f} to {mean + half:.2f})")
+    _, axes = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
+    for which, (axis, label) in enumerate(zip(axes, ("seconds (drawn)", "samples used"))):
+        for shift, (name, (_, _, color)) in enumerate(MODES.items()):
+            rows = [interval(took[scene, name][1 + which]) for scene in SCENES]
+            centres, halves = np.array(rows).T
+            axis.bar(np.arange(3) + 0.27 * (shift - 1), centres, 0.25, yerr=halves, color=color, capsize=3, label=name)
+        axis.set(ylabel=f"{label} to a loss of {TARGET}", ylim=(0, None))
+        axis.set_xticks(range(3), SCENES, fontsize=9)
+        axis.grid(alpha=0.3, axis="y")
+    axes[0].legend()
+    plt.show()
+    for scene in SCENES:
+        print(f"{scene}: best steps", {name: took[scene, name][0] for name in MODES})
+
+
+reveal((guess_equal, guess_straggler), show_seconds)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# With equal workers asynchrony gains little: what it saves in waiting it pays in samples. With a straggler it wins by far.
+# And the lead of 2? It bridges hiccups. Against a worker that is *always* slow it is soon used up, and all go at that
+# worker's pace. (Where nobody waits, the straggler is hardly heard: harmless here, where all samples are alike; a bias if it
+# alone sees some of the world.)
+#
+# </details>
+#
+# ## Without a lock
+#
+# On one machine the server can go, too: put the parameters into memory that all ranks share, and let each write as
+# it likes, without locks (**Hogwild**). "x = x + 1" is three things: read, add, write. Two ranks do it 20,000 times each, and
+# write down what they read. **What percentage of the 40,000 increments is lost?**
+
+# %% prediction="yes"
+guess_lost = 5  # per cent
+
+# %%
+COUNT = """
+import json, numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+window = MPI.Win.Allocate_shared(8 if comm.rank == 0 else 0, 8, comm=comm)
+x = np.frombuffer(window.Shared_query(0)[0], np.int64)  # one number, seen by all ranks
+read = np.zeros(20_000, np.int64)
+comm.Barrier()
+for k in range(len(read)):
+    read[k] = x[0]
+    x[0] = read[k] + 1
+comm.Barrier()
+both = comm.gather(read)
+if comm.rank == 0:
+    twice = np.intersect1d(*both)[:3].tolist()
+    print(json.dumps({"end": int(x[0]), "twice": twice, "reads": np.array(both).tolist()}))
+"""
+counted = json.loads(mpiexec_code(2, COUNT))
+
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def show_lost():
+    """Answer the prediction; show a place where an update was lost, and the first thousands of reads."""
+    compare("increments lost", guess_lost, 100 * (1 - counted["end"] / 40_000), "%")
+    for value in counted["twice"]:
+        print(f"both read {value:6d}, and both wrote {value + 1:6d}: one increment is lost")
+    _, axis = plt.subplots(figsize=(8, 3), layout="constrained")
+    for rank, (reads, color) in enumerate(zip(counted["reads"], (BLUE, ORANGE))):
+        axis.plot(reads, color=color, label=f"rank {rank}")
+    axis.plot([0, 20_000], [0, 40_000], "--", color=GREY, label="if none were lost")
+    axis.set(xlabel="increments that the rank has made", ylabel="what it read")
+    axis.legend()
+    axis.grid(alpha=0.3)
+    plt.show()
+
+
+reveal(guess_lost, show_lost)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# Where both read the same number, one of two increments is gone. When the operating system stops a rank between its read
+# and its write, it is worse: on waking up it writes a number that is thousands of increments old, and undoes them all.
+#
+# </details>
+#
+# And in a real descent? Between two writes of a worker lies a whole gradient, and numpy's `x -= step` reads and writes a
+# number in one go. The package lets a counter stand beside the parameters, to which every update adds 1 without a
+# lock; what each worker applied is counted in a place of its own, where nothing is lost. Three ranks fit
+# the 4,096 samples: two workers and a server, or, with Hogwild, three workers:
+
+# %%
+DESCEND = """
+from minitrpo.algorithms.parallel_sgd import SGDSettings
+from minitrpo.parallel.comm import connect
+from minitrpo.parallel.parameter_server import staleness_of
+from minitrpo.runs.sgd import run
+comm = connect()
+for mode in ("synchronous", "asynchronous", "hogwild"):
+    trace = run(SGDSettings(mode=mode, epochs=EPOCHS), comm)
+    if comm.rank == 0:
+        updates, seconds, (mean, oldest) = trace.updates[-1], trace.seconds[-1], staleness_of(trace.histogram)
+        print(f"{mode:12s}: loss {trace.loss[-1]:.2g}, {trace.samples[-1] / seconds:9,.0f} samples/s, staleness {mean:.2f} "
+              f"(at most {oldest}), {trace.lost} of {int(trace.histogram.sum())} updates lost")
+"""
+print(mpiexec_code(3, DESCEND.replace("EPOCHS", str(budget(20, 4)))))
+
+# %% [markdown]
+# The first two modes send messages, the third writes into memory. Was it the *lock* that cost? Recorded: two
+# workers on two cores, by messages (with a third rank as server) and in shared memory, with a lock round each update and without:
+
+# %%
+real = json.loads(recorded("10_real.json").read_text())
+print(f"gradients per second on {real['cores']} cores, median of {real['rounds']} rounds and its 95 % interval")
+for way, seen in real["ways"].items():
+    low, high = seen["interval"]
+    print(
+        f"{way:27s} {seen['median']:6,d} ({low:,d} to {high:,d}), lost {seen['lost']} of {seen['updates']:,d} updates"
+    )
+for step, (ratio, low, high) in real["ratios"].items():
+    print(f"{step}: {ratio:.2f} times as many ({low:.2f} to {high:.2f})")
+
+# %% [markdown]
+# The large step is from messages, of which each pull awaits one, to memory. The lock is the small one, and without it about
+# one update in ten thousand is lost. (A gradient takes less than 0.1 ms here. The longer it takes, the less either matters.)
+
+# %% [markdown]
+# ## Bug hunt
+#
+# In OpenAI's `baselines` (`trpo_mpi.py`; `ppo1` does the same) every worker standardises its advantages, and then MPI adds
+# up the gradients. In our words, and without the division by the spread:
+
+
+# %%
+def suspect(sums: Array, about: Array) -> Array:
+    total = np.zeros(sums.shape[1] // 2)
+    for row, numbers in zip(sums, about):
+        u, v = np.split(row, 2)
+        n, sum_of_weights = numbers[:2]
+        if n > 0:
+            total += u - sum_of_weights / n * v
+    return total / about[:, 0].sum()
+
+
+_ = hunt("pooled_gradient", suspect)
+
+# %% [markdown] solution="only"
+# **The bug**: every worker takes off the mean of *its own* weights. So the gradient depends on the number of workers, and a
+# worker with a single step sends nothing at all, since its step is its own baseline. Lecture 01 knows the size of it: a baseline
+# that contains the step's own weight shrinks the gradient by $1 - 1/n$, and $n$ is now the worker's share, not the batch.
+# With a thousand steps per worker nobody notices. One $b$ for all needs no other messages: `sums` and `about` stay as they are.
+
+# %% [markdown]
+# ## What you have built so far
+#
+# Gradients are pooled exactly, with unequal shares and a baseline that nobody knew beforehand. You know how old the gradients
+# of an asynchronous server are, and the largest step that such an age allows. And you have the rule between waiting for
+# all and waiting for none, with a measurement of when it helps.
+#
+# ## Quiz
+#
+# **1.** You double the asynchronous workers from 8 to 16. Which step size do you try first, and are you twice as fast?
+#
+# <details><summary>Answer</summary>
+#
+# About half: the bound falls from 0.209 to 0.101, divided by the curvature. Twice the gradients, each half the size: nothing
+# is gained. "Twice the workers, twice the speed" holds only while something else, such as noise, keeps the step far below
+# the bound.
+#
+# </details>
+#
+# **2.** One machine is always three times slower than the others. Which `max_lead` makes bounded staleness fast?
+#
+# <details><summary>Answer</summary>
+#
+# None: a larger lead only takes longer to be used up. Give the slow machine smaller minibatches (and weights that say so).
+#
+# </details>
+#
+# **3.** Hogwild lost 1 update in 1,000. What does it do to the fit?
+#
+# <details><summary>Answer</summary>
+#
+# Hardly anything. No error stays behind: the next gradient is computed from where the parameters really are. Counts,
+# for example of steps taken, must not be lost: nothing corrects them. So they have a place for each worker.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: what was claimed
+#
+# *The Berkeley slides* on parallelised SGD say (after Dai et al. 2015):
+#
+# - *"Each worker computes gradients, sums them"*, and the server *"sums gradients from all workers"*. Sums are right,
+#   whatever the shares. But a step along the sum grows with the batch: divide by the count, once.
+# - *"Mathematically equivalent to SGD, but not asynchronous"*. Yes, up to rounding; to the bit if the order is fixed.
+# - *"Async SGD typically does not achieve perfect parallelism, but lack of locks can make it much faster"*. Two things in
+#   one sentence. Not *waiting* makes it faster, above all if somebody is late: see the seconds to the loss. The lock itself is
+#   the smaller part: see the recorded runs.
+# - *"Somewhat problem dependent"*. Our fit is the friendliest there is: convex, and every worker's samples alike.
+#
+# Niu et al. prove Hogwild's rate for *sparse* updates, which touch few parameters each. Ours touch all. It works because
+# gradients take long and writing is short, not because of the theorem.
+#
+# **Next**: lecture 11 lets the workers play. Their gradients come from experience, and being late means that an older policy
+# has played.
