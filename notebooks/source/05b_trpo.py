@@ -37,7 +37,7 @@ from scipy.stats import bootstrap
 
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from minitrpo.classroom import budget, compare, play, recorded, reveal, train
+from minitrpo.classroom import budget, compare, play, recorded, reveal, show_film, train
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.critics import LinearCritic
 from minitrpo.line_search import backtracking, step_scale
@@ -389,7 +389,10 @@ print(f"with noise, last update of the run: {live[-1].columns()['mean_return'][-
 # which a return does not tell. And whether the arm reaches for the dot, or only hovers where dots are near on
 # average, no number tells at all. A film does.
 #
-# <!-- video: own_policy -->
+# (The machine has to draw 50 pictures: a few seconds.)
+
+# %%
+show_film(live[-1], steps=50)
 
 # %% [markdown]
 # ## What you have built so far
