@@ -82,15 +82,15 @@ def worker_by_worker(combine: Any) -> Candidate:
 )
 def pooled_gradient_cases() -> Iterator[Case]:
     """Yield sums by hand, and of real policies whose steps are dealt out in many ways."""
-    one, two = np.array([[6.0, 2.0]]), np.array([[6.0, 2.0], [4.0, -1.0]])
-    yield case("one worker", one, about([2], [3.0]))
-    yield case("two workers of one step", two, about([1, 1], [3.0, 1.0]))
-    yield case("unequal shares", two, about([3, 1], [3.0, 1.0]))
-    yield case("unequal shares", np.array([[6.0, 9.0, 2.0, 0.5], [4.0, -2.0, 1.0, 3.0]]), about([9, 1], [18.0, 7.0]))
-    yield case("a worker without steps", np.vstack([two, [[0.0, 0.0]]]), about([3, 1, 0], [3.0, 1.0, 0.0]))
-    yield case("sums that are integers", np.array([[7, 2], [4, -1]]), np.array([[3, 4, 1, 1, 1], [2, 5, 1, 1, 1]]))
-    yield case("weights whose sum is 0", two, about([3, 1], [3.0, -3.0]))
-    yield case("scores whose sum is 0", np.array([[6.0, 1.0], [4.0, -1.0]]), about([3, 1], [3.0, 1.0]))
+    two = [[6.0, 2.0], [4.0, -1.0]]
+    yield by_hand("one worker", two[:1], [2], [3.0])
+    yield by_hand("two workers of one step", two, [1, 1], [3.0, 1.0])
+    yield by_hand("unequal shares", two, [3, 1], [3.0, 1.0])
+    yield by_hand("unequal shares", [[6.0, 9.0, 2.0, 0.5], [4.0, -2.0, 1.0, 3.0]], [9, 1], [18.0, 7.0])
+    yield by_hand("a worker without steps", [*two, [0.0, 0.0]], [3, 1, 0], [3.0, 1.0, 0.0])
+    yield by_hand("sums that are integers", [[7, 2], [4, -1]], [3, 2], [4, 5])
+    yield by_hand("weights whose sum is 0", two, [3, 1], [3.0, -3.0])
+    yield by_hand("scores whose sum is 0", [[6.0, 1.0], [4.0, -1.0]], [3, 1], [3.0, 1.0])
     rng = np.random.default_rng(0)
     for policy, workers, steps in (
         (CategoricalPolicy(3, 2, (4,)), 4, 40),
@@ -115,9 +115,11 @@ def pooled_gradient_cases() -> Iterator[Case]:
     yield case("a single step, which is its own baseline", sums, numbers, atol=1e-9)
 
 
-def about(steps: list[int], totals: list[float]) -> Array:
-    """Return moments of workers by hand; the last three numbers are there, and of no use."""
-    return np.column_stack([steps, totals, [5.0] * len(steps), [-2.0] * len(steps), [9.0] * len(steps)]).astype(float)
+def by_hand(kind: str, sums: Any, steps: list[int], totals: Any) -> Case:
+    """Return a case whose input can be read; the last three moments are there, and of no use."""
+    about = np.column_stack([steps, totals, *([x] * len(steps) for x in (5, -2, 9))])
+    shown = f"sums = {sums}, about has n = {steps} and sum w = {totals}"
+    return case(kind, np.array(sums), about, shown=shown)
 
 
 def dealt(policy: Any, weights: Array, workers: int, rng: np.random.Generator) -> tuple[Array, Array]:

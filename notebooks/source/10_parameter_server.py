@@ -28,7 +28,7 @@
 # | `may_go_on` | `minitrpo/parallel/parameter_server.py` | Ho et al. 2013, Dai et al. 2015: bounded staleness |
 # | the trace of lost updates | `minitrpo/parallel/shared_window.py` | Niu et al. 2011: Hogwild |
 #
-# *90 minutes in class with the four exercises; the notebook itself runs in about a minute. You need: lectures 01, 07, 08.*
+# *90 minutes in class with the four exercises; the notebook itself runs in half a minute. You need: lectures 01, 07, 08.*
 
 # %%
 import json
