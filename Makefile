@@ -18,7 +18,7 @@ train: .venv/ready-core ## train ENV (Reacher-v5) on NP (2) ranks: NP=8 ENV=Half
 	PATH="$(CURDIR)/$(BIN):$$PATH" mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
 
 test: .venv/ready-dev .venv/ready-course ## run the tests, two at a time
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal -m "not slow and not thorough" $(ARGS)
 
 test-all: .venv/ready-dev .venv/ready-course ## run all tests, the slow ones too, as continuous integration does
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal $(ARGS)

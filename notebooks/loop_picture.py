@@ -50,6 +50,8 @@ TODAY = {
     "07": ("collect",),
     "08": ("speedup",),
     "09": ("adapt",),
+    "10": ("collect", "gradient", "speedup"),
+    "12": ("collect", "gradient", "search"),
 }
 
 

@@ -101,7 +101,7 @@ def test_a_killed_run_goes_on(tmp_path):
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (out.exists() and RunFolder(out).rows()[3:]):
+    while time.monotonic() < deadline and not ((out / "checkpoint.npz").exists() and RunFolder(out).rows()[3:]):
         time.sleep(0.1)
     os.killpg(job.pid, signal.SIGKILL)
     job.wait()

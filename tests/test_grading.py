@@ -343,7 +343,7 @@ def test_an_answer_of_ones_own_is_never_taken_for_the_packages(name, answer):
     assert borrowed(answer, {code_of(answer)} - {None}, target(name)) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_every_solution_has_all_points(path, tmp_path):
     (tmp_path / path.name).write_bytes(path.read_bytes())
