@@ -266,6 +266,11 @@ SPOILT = {  # an edit of the algorithm above, and what is said
         "another 'sum'",
     ),
     "a number as a name": ('return {"sum": self', "return {3: self", "gradient() returned 3"),
+    "a word for a column": (
+        'said = {"seen": float(len(self.rewards))}',
+        'said = {"seen": "many"}',
+        "column seen = 'many'",
+    ),
     "takes theta away": (
         'shared["calls"] += 1\n',
         'shared["calls"] += 1\n        del shared["theta"]; return\n',

@@ -1,9 +1,13 @@
 """Bad input gets one line that says what was wrong and what to do, exit code 2, before any work starts."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from conftest import ROOT, run
+from conftest import ROOT, SCRIPTS, run
 
 BAD = {
     "unknown environment": (("--env", "Reachr-v5"), "Reacher-v5"),
@@ -133,3 +137,17 @@ def test_the_help_names_the_default_algorithm_whatever_was_chosen():
     text = " ".join(run("train.py", "--help", *algorithm, cwd=ROOT).out.split())
     assert "class of your own as module:Class (default: trpo)" in text
     assert "the algorithm mpi_scripts.own.reinforce:Reinforce" in text
+
+
+def test_ranks_with_different_command_lines_are_refused(tmp_path):
+    """A launcher can start other programs on other ranks: the result would be nobody's."""
+    train_py = [sys.executable, str(SCRIPTS / "train.py"), "--env", "CartPole-v1", "--total-steps", "1000"]
+    command = ["mpiexec", "-n", "1", *train_py, "--out", str(tmp_path / "run"), ":"]
+    command += ["-n", "1", *train_py, "--out", str(tmp_path / "run"), "--seed", "7"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        command, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("rank 1 was given other options than rank 0") == 1
+    assert not (tmp_path / "run").exists()

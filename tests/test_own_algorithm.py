@@ -203,6 +203,11 @@ LATE = {
         "/ (norm + 1e-8)\n        self.theta = self.theta[1:]\n",
         "theta is float64 of shape (4609,), not float64 of shape (4610,), after learn()",
     ),
+    "no theta any more": (
+        "/ (norm + 1e-8)\n",
+        "/ (norm + 1e-8)\n        self.theta = None\n",
+        "theta is object of shape ()",
+    ),
     "a column that is an array": ('{"gradient_norm": norm}', '{"gradient_norm": g}', "holds one number or word"),
     "a digest with wrong rows": (
         '"returns": returns}',

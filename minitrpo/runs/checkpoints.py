@@ -90,7 +90,7 @@ def check_arrays(checkpoint: dict[str, Array], algorithm: Any, spec: Environment
     _check_own(checkpoint, fresh_filter(choice.common, spec).clip)
     _check_unfinished(checkpoint, spec, choice)
     if not untouched:
-        raise BadInput("the checkpoint is not as the run wrote it: its checksum differs; put the right file back")
+        raise BadInput("checkpoint.npz is not as the run wrote it: its checksum differs; put the right file back")
 
 
 def _house_arrays(spec: EnvironmentSpec) -> dict[str, tuple[tuple[int, ...], str]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.interface import Arrays, Plan
+from minitrpo.errors import AlgorithmFailed, shown
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.runs.carried import fingerprints, not_carried
@@ -63,6 +64,9 @@ class Guarded:
     def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays:
         """Take part in the root's update."""
         found: Arrays = self._watched(Doing.ASSISTING, self._algorithm.assist, plan, rng) or {}
+        for name, array in (found if isinstance(found, dict) else {"": found}).items():
+            if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc":
+                raise AlgorithmFailed(f"assist() returned {shown(found)}; it must return arrays of numbers by name")
         return found
 
     def state(self) -> Arrays:

@@ -99,7 +99,7 @@ class Learner:
 
     def _check_theta(self) -> None:
         theta = np.asarray(self.algorithm.state()["theta"])
-        what = "is not finite" if not np.all(np.isfinite(theta)) else ""
+        what = "" if theta.dtype.kind not in "fc" or np.all(np.isfinite(theta)) else "is not finite"
         if (theta.shape, theta.dtype) != (self._theta_shape, self._theta_dtype):
             what = f"is {theta.dtype} of shape {theta.shape}, not {self._theta_dtype} of shape {self._theta_shape},"
         if what:
@@ -121,7 +121,7 @@ def check_plan(plan: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(plan, Plan):
         raise AlgorithmFailed(f"plan() returned {type(plan).__name__}; it must return a Plan(theta)")
     for name, array in {"theta": plan.theta, **plan.arrays}.items():
-        if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.dtype.kind not in "biufc":
+        if not isinstance(name, str) or type(array) is not np.ndarray or array.dtype.kind not in "biufc":
             raise AlgorithmFailed(f"plan() gave {name} = {shown(array)}; it must be an array of numbers")
     if plan.theta.shape != shape or not np.all(np.isfinite(plan.theta)):
         raise AlgorithmFailed(f"plan() gave a theta of shape {plan.theta.shape}; it must be finite, of shape {shape}")

@@ -35,6 +35,8 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | N
     here: where relative names begin, by default the working directory, which an environment may change.
     """
     here = here or Path.cwd()
+    told = comm.gather_objects(arguments.words)
+    raise_on_all(comm, lambda: check_alike(told))
     folder = raise_on_all(comm, lambda: _opened(arguments, comm, here))
     settings, checkpoint, notes = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
@@ -51,6 +53,13 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | N
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
     path = comm.broadcast_object(str(folder.path) if folder else "")
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
+
+
+def check_alike(told: list[tuple[str, ...]]) -> None:
+    """Raise BadInput if a launcher gave one rank another command line than the root."""
+    other = next((rank for rank, words in enumerate(told) if words != told[0]), 0)
+    if other:
+        raise BadInput(f"rank {other} was given other options than rank 0: start all ranks with the same command line")
 
 
 def _opened(arguments: Arguments, comm: Comm, here: Path) -> RunFolder | None:

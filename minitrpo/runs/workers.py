@@ -211,4 +211,7 @@ def checked(answer: Any, columns: tuple[str, ...]) -> tuple[Arrays, dict[str, fl
             raise AlgorithmFailed(f"gradient() returned {name} = {shown(array)}; it must be an array of numbers")
     if set(said) != set(columns):
         raise AlgorithmFailed(f"gradient() must return its columns {columns}, not {sorted(said)}")
+    for name, value in said.items():
+        if not isinstance(value, int | float | np.number | np.bool_):
+            raise AlgorithmFailed(f"gradient() returned the column {name} = {shown(value)}; it must be a number")
     return gradient, said
