@@ -77,7 +77,7 @@ def test_the_students_notebook_fails_at_its_checks_as_not_attempted(source, tmp_
     assert all("NotImplementedError" in text for text in failures.values())
 
 
-@pytest.mark.slow  # the solution is executed by the quick tests, the checks are tried by test_checks.py
+@pytest.mark.thorough  # the solution is executed by the quick tests, the checks are tried by test_checks.py
 @lectures
 def test_a_wrong_answer_fails_at_its_check_and_nowhere_else(source, tmp_path):
     notebook = build.solution(source)

@@ -32,13 +32,11 @@ def pasted(source, number):
     return notebook
 
 
-ROUNDS = range(1, max(rights(name) for name, _ in RIGHT))
+ROUNDS = range(max(rights(name) for name, _ in RIGHT))
 
 
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(0, marks=pytest.mark.slow), *(pytest.param(n, marks=pytest.mark.thorough) for n in ROUNDS)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", ROUNDS)
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_a_right_answer_lets_all_later_cells_run(source, number, monkeypatch):
     exercises = check_cells(build.solution(source)).values()
