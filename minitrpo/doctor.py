@@ -148,8 +148,10 @@ def disk() -> Finding:
 def environment(env_id: str) -> Finding:
     """Look whether an environment can be trained on, and whether it repeats itself, as equal bits ask for."""
     from minitrpo.experience.determinism import looked_at
+    from minitrpo.runs.launch import guarded
 
-    well, seen = looked_at(env_id)
+    with guarded(30.0, "--stuck-after") as status:
+        well, seen = looked_at(env_id, watched=status.of(2))
     cure = "take random numbers from self.np_random alone and begin anew in reset; what --env takes: see README"
     return Finding("environment", well, seen, cure)
 

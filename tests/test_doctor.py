@@ -54,3 +54,25 @@ def test_it_is_told_the_environment_on_its_command_line(tmp_path):
     done = doctor(str(tmp_path), "--env", "restless_envs:Restless-memory-v0")
     assert "FAIL  environment  note: restless_envs:Restless-memory-v0 is not deterministic" in done.stdout
     assert doctor(str(tmp_path), "--enw", "x").returncode == 2
+
+
+FAILS_LATE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+class Late(CartPoleEnv):
+    calls = 0
+    def step(self, action):
+        Late.calls += 1
+        if Late.calls == 150:
+            raise LookupError("the wheel came off")
+        return super().step(action)
+gymnasium.register("Late-v0", entry_point=Late, max_episode_steps=500)
+"""
+
+
+def test_an_environment_that_fails_after_a_while_is_not_well(tmp_path, monkeypatch):
+    (tmp_path / "fails_late.py").write_text(FAILS_LATE)
+    monkeypatch.syspath_prepend(tmp_path)
+    well, seen = looked_at("fails_late:Late-v0")
+    assert not well
+    assert "the wheel came off" in seen

@@ -38,16 +38,40 @@ def differences(spec: EnvironmentSpec, status: RankStatus, steps: int = STEPS) -
     ]
 
 
-def looked_at(env_id: str, steps: int = 200) -> tuple[bool, str]:
+def looked_at(env_id: str, steps: int = 200, watched: RankStatus | None = None) -> tuple[bool, str]:
     """Return whether an environment can be trained on and repeats itself for some steps, and what was seen of it."""
-    status = RankStatus.private(2)
+    status = watched or RankStatus.private(2)
     try:
-        spec = describe(env_id)
+        spec = describe(env_id, status)
+        failure = failing(spec, status, steps)
+        if failure:
+            return False, f"{env_id} fails when it is played at random: {failure}"
         odd = differences(spec, status, steps)
     except BadInput as error:
         return False, str(error)
     kind = f"{spec.observation_size} observations, {spec.action_size} {'choices' if spec.discrete else 'actions'}"
     return not odd, odd[0] if odd else f"{env_id}: {kind}; it repeats itself"
+
+
+def failing(spec: EnvironmentSpec, status: RankStatus, steps: int) -> str:
+    """Return how an environment fails within some steps of random actions, episode after episode; "" if it does not."""
+    env, rng, slot = GymnasiumVectorEnv(spec, 1), np.random.default_rng(0), np.zeros(1, int)
+    env.status = status
+    try:
+        env.reset(0, 0)
+        for step in range(steps):
+            random = (
+                rng.integers(spec.action_size, size=1) if spec.discrete else rng.uniform(-1, 1, (1, spec.action_size))
+            )
+            _, _, terminated, truncated = env.step(slot, random)
+            if terminated[0] or truncated[0]:
+                env.reset(0, step + 1)
+        env.close()
+    except EnvironmentFailed as error:
+        return str(error)
+    finally:
+        status.end()
+    return ""
 
 
 def _played(env: GymnasiumVectorEnv, slot: int, actions: Array, steps: int, beside: int | None = None) -> Array:
