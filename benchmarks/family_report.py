@@ -39,15 +39,17 @@ def measured_cells(x: dict[str, Any]) -> tuple[str, ...]:
 
 def family_picture(found: list[dict[str, Any]]) -> Any:
     """Return a picture of all members on CartPole: return against steps and seconds, seconds to the goal by ranks."""
-    figure, axes = plt.subplots(1, 3, figsize=(17, 5), constrained_layout=True)
+    seconds = by_ranks()
+    panels = 3 if seconds else 2  # the third once it has been measured
+    figure, axes = plt.subplots(1, panels, figsize=(1 + 5.5 * panels, 5), constrained_layout=True)
     members = [x["algorithm"] for x in found if x["env"] == CARTPOLE]
     colors, styles = plt.get_cmap("tab10").colors, ("-", "--")
-    seconds = by_ranks()
     for i, name in enumerate(members):
         look = {"linestyle": styles[i // len(colors)], "color": colors[i % len(colors)], "label": name}
         times = {ranks: [s for s in each if s] for ranks, each in sorted(seconds.get(name, {}).items())}
         reached = {ranks: float(np.median(each)) for ranks, each in times.items() if each}
-        axes[2].plot(list(reached), list(reached.values()), "o", **look)
+        if seconds:
+            axes[2].plot(list(reached), list(reached.values()), "o", **look)
         runs = [read_json(path) for path in sorted((RESULTS / "family").glob(f"{name}_{CARTPOLE}_*.json"))]
         for axis, key, unit in ((axes[0], "curve", 1e3), (axes[1], "clock", 1.0)):
             points = [np.array(run[key]).T for run in runs]
@@ -58,8 +60,11 @@ def family_picture(found: list[dict[str, Any]]) -> Any:
     axes[1].set(xlabel="seconds", xscale="log")
     for axis in axes[:2]:
         axis.axhline(GOALS["a2c"][CARTPOLE] or 0, color="grey", linestyle=":")
-    axes[2].set(xlabel=f"ranks, on {cores()} cores", ylabel="seconds to the goal (median of the seeds that reach it)")
-    axes[2].set(xticks=sorted({n for each in seconds.values() for n in each}), yscale="log")
+    if seconds:
+        axes[2].set(
+            xlabel=f"ranks, on {cores()} cores", ylabel="seconds to the goal (median of the seeds that reach it)"
+        )
+        axes[2].set(xticks=sorted({n for each in seconds.values() for n in each}), yscale="log")
     for axis in axes:
         axis.grid(alpha=0.3)
     if members:

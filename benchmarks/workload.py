@@ -51,18 +51,12 @@ class BatchWorkload:
 
 
 @dataclass(frozen=True)
-class ShortWorkload:
-    """A2C: an update after 5 steps of 16 simulators, so that the times are those of 50 updates together."""
+class ManyUpdates:
+    """Updates too short to be timed alone: the times are those of 50 together."""
 
     env: str
-    steps: int  # in 50 updates
+    steps: int  # of all simulators, in 50 updates
     updates: int  # how many times 50
-    num_envs: int = 16
-    discount: float = 0.99
-    step_size: float = 5e-3
-    entropy_weight: float = 0.01
-    value_weight: float = 0.5
-    max_gradient_norm: float = 0.5
 
     @property
     def steps_per_update(self) -> int:
@@ -71,12 +65,21 @@ class ShortWorkload:
 
 
 @dataclass(frozen=True)
-class ReplayWorkload:
-    """DQN: 16 steps of 4 simulators, then 16 updates from a memory; the times are those of 50 such rounds together."""
+class ShortWorkload(ManyUpdates):
+    """A2C: an update after 5 steps of 16 simulators."""
 
-    env: str
-    steps: int  # in 50 rounds
-    updates: int  # how many times 50
+    num_envs: int = 16
+    discount: float = 0.99
+    step_size: float = 5e-3
+    entropy_weight: float = 0.01
+    value_weight: float = 0.5
+    max_gradient_norm: float = 0.5
+
+
+@dataclass(frozen=True)
+class ReplayWorkload(ManyUpdates):
+    """DQN: 16 steps of 4 simulators, then 16 steps of the optimiser from a memory count as one update."""
+
     num_envs: int = 4
     discount: float = 0.99
     step_size: float = 1e-3
@@ -85,11 +88,6 @@ class ReplayWorkload:
     warm_up: int = 1_000
     replay_ratio: float = 0.25
     target_every: int = 100  # updates
-
-    @property
-    def steps_per_update(self) -> int:
-        """Return the steps of all simulators in one round."""
-        return self.steps // RECORD_EVERY
 
 
 def taken(begin: float, spans: Spans, every: int = 1) -> Times:

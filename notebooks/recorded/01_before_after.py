@@ -2,7 +2,8 @@
 
     python notebooks/recorded/01_before_after.py
 
-Trains as typed, films 150 steps of the most probable actions of both policies from the same start, and writes
+Trains as typed, films 150 steps of the most probable actions of both policies from the same start, both seeing
+through the observation filter that was learned, and writes
 notebooks/recorded/01_before_after.mp4, and what made it beside it.
 """
 
