@@ -350,3 +350,12 @@ def test_every_solution_has_all_points(path, tmp_path):
     found = grade(tmp_path / path.name)
     assert "(notebook)" not in found, found["(notebook)"]
     assert all(points == 1 for points, _ in found.values()), found
+
+
+def test_what_is_no_file_is_said_and_not_waited_for(tmp_path):
+    (tmp_path / "a.ipynb").mkdir()
+    (tmp_path / "b.ipynb").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "c.ipynb")
+    assert [(s.student, s.problem.split(":")[0]) for s in submissions.submissions(tmp_path)] == [
+        (name, "this is no file") for name in "abc"
+    ]

@@ -43,7 +43,7 @@ def submissions(path: Path) -> list[Submission]:
         raise BadInput(f"there is no {path}: name a notebook, or a folder of them")
     if path.is_file() and path.suffix != ".ipynb":
         raise BadInput(f"{path} is no notebook: its name does not end in .ipynb")
-    files = [path] if path.is_file() else sorted(f for f in path.rglob("*.ipynb") if f.is_file())
+    files = [path] if path.is_file() else sorted(path.rglob("*.ipynb"))
     folder = path.parent if path.is_file() else path
     files = [f for f in files if ".ipynb_checkpoints" not in f.parts]
     if not files:
@@ -53,6 +53,8 @@ def submissions(path: Path) -> list[Submission]:
 
 def submission(student: str, path: Path) -> Submission:
     """Return a file as a submission, whatever is in it."""
+    if not path.is_file():  # a pipe would be read for ever
+        return Submission(student, path, b"", problem="this is no file: a folder, a pipe or a link to nothing")
     try:
         content = path.read_bytes()
     except OSError as error:
