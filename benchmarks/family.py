@@ -1,7 +1,7 @@
 """The whole family on its reference tasks: every member as typed, five seeds each, on a rank per core.
 
     python -m benchmarks.family
-    python -m benchmarks.family --ranks 1,2,4 --seeds 2      seconds to the goal on CartPole: results/family_ranks
+    python -m benchmarks.family --ranks 1 --seeds 3      CartPole on other numbers of ranks: results/family_ranks
 
 A run that is recorded in results/family is not run again. The score is the mean return of the last 100 training
 episodes (`returns` has the same), and a member has reached its goal when that is at least the goal's.
@@ -122,11 +122,16 @@ def lines() -> list[dict[str, Any]]:
 
 
 def by_ranks() -> dict[str, dict[int, list[float | None]]]:
-    """Return the seconds to the goal on CartPole, by member and number of ranks, seed by seed; None: not reached."""
+    """Return the seconds to the goal on CartPole, by member and number of ranks, seed by seed; None: not reached.
+
+    The runs as typed are among them, of those seeds that other numbers of ranks have, too.
+    """
     found: dict[str, dict[int, list[float | None]]] = {}
-    for path in sorted((RESULTS / "family_ranks").glob("*.json")):
-        run = read_json(path)
-        goal = GOALS[run["algorithm"]][run["env"]] or 0.0
+    others = sorted((RESULTS / "family_ranks").glob("*.json"))
+    typed = sorted({RESULTS / "family" / f"{path.stem.rpartition('_')[0]}.json" for path in others})
+    for run in map(read_json, [*others, *typed]):
+        if (goal := GOALS[run["algorithm"]][run["env"]]) is None:
+            continue
         found.setdefault(run["algorithm"], {}).setdefault(run["ranks"], []).append(first_at(run["clock"], goal))
     return found
 
