@@ -43,7 +43,7 @@ from scipy.linalg import solve_discrete_are
 from minitrpo.algorithms.naf import heads
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, recorded, reveal, train
-from minitrpo.experience.linear_quadratic import A, B, Q, R
+from minitrpo.experience import linear_quadratic as puck
 from minitrpo.experience.replay import Replay, draw
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, staleness_of
@@ -53,21 +53,23 @@ from minitrpo.runs.folder import sha256
 # %% [markdown]
 # ## What grows old
 #
-# A step in memory says: in state $s$ action $a$ was done, reward $r$ came, and state $s'$ was seen next. That is a fact about the
-# *world*. It stays true whoever plays later. The rewards that followed are another matter: they say what the policy of *that
-# day* did with $s'$.
+# A step in memory says: in state $s$ action $a$ was done, reward $r$ came, and state $s'$ was seen next. That is a fact about
+# the *world*. It stays true whoever plays later. The rewards that followed are another matter: they say what the policy of
+# *that day* did with $s'$.
 #
-# $Q(s, a)$ is the expected discounted return if $a$ is done in $s$, and the policy goes on from there: lecture 05a's value, with
-# the first action given. There are many ways to learn it. Take a corridor of six places. In each one may walk *on*, or go
-# *home*, which pays 3 and ends it; behind the sixth place lies 10; $\gamma = 0.9$. Walking on from place 1 is worth
-# $0.9^5 \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which tossed a coin in each
-# place. From it we learn $Q$, each time as the mean of one of these targets:
+# $Q(s, a)$ is the expected discounted return if $a$ is done in $s$, and the policy goes on from there: lecture 05a's value,
+# with the first action given. There are many ways to learn it. Take a corridor of six places. In each one may walk *on*, or
+# go *home*, which pays 3 and ends it; behind the sixth place lies 10; $\gamma = 0.9$. Walking on from place 1 is worth $0.9^5
+# \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which tossed a coin in each place.
+# From it we learn $Q$, each time as the mean of one of these targets:
 #
 # | target for "walk on" | what it takes from memory |
 # |---|---|
 # | **return**: all rewards that followed | all steps to the end |
 # | **one step**: $r + \gamma \max_{a'} Q(s', a')$ | $s, a, r, s'$ |
 # | **$n$ steps**: $n$ rewards that followed, then $\gamma^n \max_{a'} Q$ of the state there | $n$ steps |
+#
+# Whoever always does the action of the largest $Q$ acts **greedily**.
 #
 # What do returns say that walking on from place 1 is worth? What does the one-step target? What do $n = 2$ steps?
 
@@ -112,13 +114,13 @@ reveal((guess_return, guess_one, guess_two), show_corridor)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# One step finds the truth, from a coin's experience. It never asks what the coin did next: the $\max$ puts today's best action in
-# its place. Returns judge the *coin*, who goes home too early; so they advise to go home at once. Two steps are enough for
-# that mistake, since one decision of the coin is in every target.
+# One step finds the truth, from a coin's experience. It never asks what the coin did next: the $\max$ puts today's best
+# action in its place. Returns judge the *coin*, who goes home too early; so they advise to go home at once. Two steps are
+# enough for that mistake, since one decision of the coin is in every target.
 #
 # Learning about one policy from another's experience is called **off-policy**. The one-step target with $\max$ is; returns,
-# GAE, and with them TRPO and PPO, are **on-policy**. (Ratios, as in lecture 04, can reweigh what others did. Over many steps they
-# are a product of many ratios, and its variance explodes.)
+# GAE, and with them TRPO and PPO, are **on-policy**. (Ratios, as in lecture 04, can reweigh what others did. Over many steps
+# they are a product of many ratios, and its variance explodes.)
 #
 # </details>
 #
@@ -170,9 +172,10 @@ _ = ipywidgets.interact(
 #
 # ## The memory
 #
-# A **replay memory** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring. Each update draws a minibatch of
-# them evenly, old and new. The number of updates per environment step is the **replay ratio**. Nothing is learned during a
-# *warm-up*, until the memory has something to draw from.
+# A **replay memory** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring. Each update draws a minibatch
+# of them evenly, old and new, and moves $Q(s, a)$ towards its targets. (Targets are computed with $\theta^-$, an older copy
+# of $\theta$: an aim that moves with each shot cannot be hit.) The number of updates per environment step is the **replay
+# ratio**. Nothing is learned during a *warm-up*, until the memory has something to draw from.
 #
 # ### Exercise 1: `updates_due`
 
@@ -181,8 +184,8 @@ _ = ipywidgets.interact(
 # %% [markdown]
 # Stuck? `hint("updates_due", 1)`, and so on.
 #
-# Below, steps come in rounds of 64, as from 4 environments that take 16 each; ratio 0.25, minibatches of 128. So **how often is a
-# step learned from**, from its arrival until it is overwritten, if the memory holds 2,000 steps? And if it holds 4,000?
+# Below, steps come in rounds of 64, as from 4 environments that take 16 each; ratio 0.25, minibatches of 128. So **how often
+# is a step learned from**, from its arrival until it is overwritten, if the memory holds 2,000 steps? And if it holds 4,000?
 
 # %% prediction="yes"
 guess_small = 1  # times, memory of 2,000
@@ -229,13 +232,13 @@ reveal((guess_small, guess_large), show_lives)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# $\text{ratio} \times \text{batch}$ times, whatever the memory holds: so many draws are made per step, and on average each step gets
-# its share. A larger memory only spreads them over a longer life. What one draws is then older, and more mixed.
+# $\text{ratio} \times \text{batch}$ times, whatever the memory holds: so many draws are made per step, and on average each
+# step gets its share. A larger memory only spreads them over a longer life. What one draws is then older, and more mixed.
 #
 # </details>
 #
-# So what happens if four times as many actors fill the memory? On-policy the question was how old the samples are. Off-policy it
-# is how often they are used: keep the updates *per round*, and the ratio falls to a quarter. DQN on CartPole, five seeds
+# So what happens if four times as many actors fill the memory? On-policy the question was how old the samples are. Off-policy
+# it is how often they are used: keep the updates *per round*, and the ratio falls to a quarter. DQN on CartPole, five seeds
 # (recorded), to a mean return of 400. With 4 environments and a ratio of 1/4 it takes some 47,000 steps. **How many thousand
 # steps** with 16 environments, at the same ratio, and at a quarter of it?
 
@@ -291,9 +294,9 @@ reveal((guess_same, guess_quarter), show_ratios)
 #     draw a minibatch of my memory
 #     store.push(its gradient and its loss, pulled.version)
 #
-# Two things grow old here. The *experience* may. A *gradient* may not: lecture 10 saw what delay does to a descent. So the server
-# refuses gradients of more than `max_staleness` updates, and we have a rule that seems to cost nothing. Eight bundles, all equally
-# fast: lecture 10 says that their gradients are 7 updates old. We allow 3. **What percentage is refused?**
+# Two things grow old here. The *experience* may. A *gradient* may not: lecture 10 saw what delay does to a descent. So the
+# server refuses gradients of more than `max_staleness` updates, and we have a rule that seems to cost nothing. Eight bundles,
+# all equally fast: lecture 10 says that their gradients are 7 updates old. We allow 3. **What percentage is refused?**
 
 # %% prediction="yes"
 guess_refused = 90  # per cent
@@ -342,9 +345,9 @@ reveal(guess_refused, show_refused)
 
 # %% [markdown]
 # The rule in step 1, "at most the largest that is usual", looks odd. Two others come to mind: take in every loss as it is, or
-# take in nothing of a refused one. Below are 900 losses around 2. A few are outliers, ten to a hundred thousand times as large. After
-# 600 the task has changed, and *all* losses are ten times what they were. A server should refuse the outliers, and get used to the
-# change. **Of the last 300, how many does each rule refuse?**
+# take in nothing of a refused one. Below are 900 losses around 2. A few are outliers, ten to a hundred thousand times as
+# large. After 600 the task has changed, and *all* losses are ten times what they were. A server should refuse the outliers,
+# and get used to the change. **Of the last 300, how many does each rule refuse?**
 
 # %% prediction="yes"
 guess_whole = 0  # of 300, if every loss is taken in as it is
@@ -423,7 +426,7 @@ reveal((guess_whole, guess_nothing, guess_judged), show_rules)
 # %%
 JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--transport", "events", "--workers", 8)
 for limit in (20, 3):
-    run = train(1, *JOB, "--max-staleness", limit, "--total-steps", budget(16_000, 4000))
+    run = train(1, *JOB, "--max-staleness", limit, "--total-steps", budget(12_000, 9600))
     applied, refused, age = (run.columns()[name] for name in ("applied", "refused", "staleness_mean"))
     print(f"at most {limit:2d} old: {applied.sum():,.0f} applied, {refused.sum():,.0f} refused, "
           f"mean staleness {np.nanmean(age):.1f}, theta {sha256(run.load_checkpoint()['theta'])[:16]}...")  # fmt: skip
@@ -431,16 +434,17 @@ for limit in (20, 3):
 # %% [markdown]
 # ## The best of infinitely many actions
 #
-# All of this needs $\max_a Q(s, a)$. With two buttons one tries both. A torque is a number: to search for the best one in each
-# target would be an optimisation within an optimisation. The idea of **NAF** ("normalised advantage functions"): choose a *shape*
-# for $Q$ whose top can be read off. The network puts out a value $V$, an action $\mu$ and a matrix, and
+# All of this needs $\max_a Q(s, a)$. With two buttons one tries both. A torque is a number: to search for the best one in
+# each target would be an optimisation within an optimisation. The idea of **NAF** ("normalised advantage functions"): choose
+# a *shape* for $Q$ whose top can be read off. The network puts out a value $V$, an action $\mu$ and a matrix, and
 #
 # $$Q(s, a) = V(s) - \tfrac12 \, (a - \mu(s))^\top M(s) \, (a - \mu(s)), \qquad M = \Lambda \Lambda^\top .$$
 #
-# A parabola, upside down: its top is $V$, and lies at $\mu$. So $\max_a Q = V$ and $\arg\max_a Q = \mu$, without a search; the
-# second term is the advantage, which is never positive. For that $M$ must be positive definite. A network's raw outputs are
-# anything; so they fill $\Lambda$, a *lower triangular* matrix, with $\exp$ on its diagonal, and then $\Lambda\Lambda^\top$ always
-# is. (The code calls the action `u`, as engineers do, and $\Lambda$ `lower`.)
+# A parabola, upside down: its top is $V$, and lies at $\mu$. So $\max_a Q = V$ and $\arg\max_a Q = \mu$, without a search;
+# the second term is the advantage, which is never positive. For that $M$ must be positive definite. A network's raw outputs
+# are anything; so they fill $\Lambda$, a *lower triangular* matrix, with $\exp$ on its diagonal, and then
+# $\Lambda\Lambda^\top$ always is; `heads` (given) does that. (The code calls the action `u`, as engineers do, and $\Lambda$
+# `lower`.)
 #
 # ### Exercise 3: `naf_q`
 
@@ -476,38 +480,39 @@ axes[0].set_ylabel("second torque")
 plt.show()
 
 # %% [markdown]
-# Contours of $Q$ over two torques, with $\mu$ in red. On a ridge the best action is anywhere along a line; on a saddle there is none,
-# and what the code takes for $\max_a Q$ is a lie.
+# Contours of $Q$ over two torques, with $\mu$ in red. On a ridge the best action is anywhere along a line; on a saddle there
+# is none, and what the code takes for $\max_a Q$ is a lie.
 #
-# The target is lecture 11's, with $V$ in place of the maximum: $y = \text{scale} \cdot r + \gamma \, V(s'; \theta^-)$, and nothing after
-# $r$ where the task terminated. $\theta^-$ is an older copy of $\theta$: an aim that moves with each shot cannot be hit. (The scale
-# keeps large rewards from making large networks. `discounts` holds $\gamma$, or $\gamma^n$, for each step.)
+# The target is lecture 11's, with $V$ in place of the maximum: $y = \text{scale} \cdot r + \gamma \, V(s'; \theta^-)$, and
+# nothing after $r$ where the task terminated. (The scale keeps large rewards from making large outputs. `discounts` holds
+# $\gamma$, or $\gamma^n$, for each step.)
 #
 # ### Exercise 4: `naf_targets`
 
 # %% exercise="naf_targets"
 
 # %% [markdown]
-# Is a parabola good enough? In one world it is *exact*: where the next state is linear in state and action, and costs are quadratic. The
-# puck of `LinearQuadratic-v0` is such a world. With $V$, $\mu$, $M$ from Riccati's equation (lecture 14 derives it), $Q - y$ should be
-# 0 for *any* action in *any* state:
+# Is a parabola good enough? In one world it is *exact*: where the next state is linear in state and action, and costs are
+# quadratic. The puck of `LinearQuadratic-v0` is such a world. With $V$, $\mu$, $M$ from Riccati's equation (lecture 14
+# derives it), $Q - y$ should be 0 for *any* action in *any* state:
 
 # %%
-S = solve_discrete_are(np.sqrt(0.95) * A, np.sqrt(0.95) * B, Q, R)  # V(s) = -s'S s
-curvature = 2 * (R + 0.95 * B.T @ S @ B)
+A, B, gamma = puck.A, puck.B, 0.95  # s' = A s + B u
+S = solve_discrete_are(gamma**0.5 * A, gamma**0.5 * B, puck.Q, puck.R)  # V(s) = -s'S s
+M = 2 * (puck.R + gamma * B.T @ S @ B)
 rng = default_rng(0)
 s, u = rng.standard_normal((500, 4)), rng.standard_normal((500, 2))
-mu = -s @ np.linalg.solve(curvature, 2 * 0.95 * B.T @ S @ A).T
+mu = -s @ np.linalg.solve(M, 2 * gamma * B.T @ S @ A).T
 V, V_after = (-np.einsum("ni,ij,nj->n", x, S, x) for x in (s, s @ A.T + u @ B.T))
-r = -np.einsum("ni,ij,nj->n", s, Q, s) - np.einsum("ni,ij,nj->n", u, R, u)
-targets = mine.naf_targets(r, np.full(500, 0.95), np.zeros(500), V_after, 1.0)
-errors = mine.naf_q(V, mu, everywhere(np.linalg.cholesky(curvature), 500), u) - targets
+r = -np.einsum("ni,ij,nj->n", s, puck.Q, s) - np.einsum("ni,ij,nj->n", u, puck.R, u)
+targets = mine.naf_targets(r, np.full(500, gamma), np.zeros(500), V_after, 1.0)
+errors = mine.naf_q(V, mu, everywhere(np.linalg.cholesky(M), 500), u) - targets
 print(f"Q from {V.min():.0f} to {V.max():.1f}; largest |Q - y|: {np.abs(errors).max():.1e}")
 
 # %% [markdown]
-# And where it is not exact? A pendulum that hangs may swing up to the left or to the right: *two* good torques, and a bad one between.
-# Let them be $-0.6$ and $0.6$, equally good, and let the actions in memory be spread evenly over $[-1, 1]$. The parabola is fitted by
-# least squares. **Where is its top?**
+# And where it is not exact? A pendulum that hangs may swing up to the left or to the right: *two* good torques, and a bad one
+# between. Let them be $-0.6$ and $0.6$, equally good, and let the actions in memory be spread evenly over $[-1, 1]$. The
+# parabola is fitted by least squares. **Where is its top?**
 
 # %% prediction="yes"
 guess_top = 0.6  # torque
@@ -544,14 +549,14 @@ reveal(guess_top, show_top)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# In the middle: the worst place in sight. Averaging two good answers is not a good answer. A Gaussian policy has the same trouble in
-# principle, and gets out of it: it tries actions around its own mean, and sees which side pays.
+# In the middle: the worst place in sight. Averaging two good answers is not a good answer. A Gaussian policy has the same
+# trouble in principle, and gets out of it: it tries actions around its own mean, and sees which side pays.
 #
 # </details>
 #
-# Here is the second way in which experience grows old. The *targets* do not ask who acted. But the *fit* does: a parabola is an
-# approximation, good where its data lie, and what lies in memory is what old policies tried. Drag the centre and the width of the
-# tried actions: who finds a top, fresh and narrow experience, or old and wide?
+# Here is the second way in which experience grows old. The *targets* do not ask who acted. But the *fit* does: a parabola is
+# an approximation, good where its data lie, and what lies in memory is what old policies tried. Drag the centre and the width
+# of the tried actions: who finds a top, fresh and narrow experience, or old and wide?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -585,20 +590,33 @@ _ = ipywidgets.interact(
 # %% [markdown]
 # ## All of it
 #
-# In `off_policy.py` a round is: all environments take a few steps, rows go into the memory, as many updates are made as are due. Two
-# ranks, each with the shards of its own environments, and one rank with all of them:
+# In `off_policy.py` a round is: all environments take a few steps, rows go into the memory, as many updates are made as are
+# due. Two ranks, each with the shards of its own environments, and one rank with all of them:
 
 # %%
-JOB = ("--algorithm", "naf", "--env", "Pendulum-v1", "--total-steps", budget(3200, 1600))
+JOB = ("--algorithm", "naf", "--env", "Pendulum-v1")
 for ranks, learner in ((1, "root"), (2, "root"), (2, "sharded")):
-    run = train(ranks, *JOB, "--learner", learner)
+    run = train(ranks, *JOB, "--learner", learner, "--total-steps", budget(2400, 1600))
     print(f"{ranks} rank(s), learner {learner:7s}: theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
 
 # %% [markdown]
-# The slides say of asynchronous actor-critic beside methods with a memory: "generally much faster in terms of wall clock", "generally
-# much slower in terms of number of samples", and show 20 million steps beside 1 million. So, on Pendulum, to a mean of -250 over the last 100
-# episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many steps as NAF does A2C take? And how many
-# times as many seconds as TRPO does NAF take?**
+# The same bits, wherever the memory lies. And does it learn? Sixty episodes of swinging up:
+
+# %%
+run = train(2, *JOB, "--total-steps", budget(12_000, 2400), "--record-every", 50)  # a row each 800 steps: 4 episodes
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+_, axis = plt.subplots(figsize=(7, 2.8), layout="constrained")
+axis.plot(run.columns()["env_steps"] / 1e3, run.columns()["mean_return"], ".-", color=GREEN)
+axis.set(xlabel="thousand environment steps", ylabel="return (mean of 4 episodes)", ylim=(-1800, 0))
+axis.grid(alpha=0.3)
+plt.show()
+
+# %% [markdown]
+# The slides say of asynchronous actor-critic beside methods with a memory: "generally much faster in terms of wall clock",
+# "generally much slower in terms of number of samples", and show 20 million steps beside 1 million. So, on Pendulum, to a
+# mean of -250 over the last 100 episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many
+# steps as NAF does A2C take? And how many times as many seconds as TRPO does NAF take?**
 
 # %% prediction="yes"
 guess_steps = 20  # A2C's steps / NAF's
@@ -631,6 +649,8 @@ def show_family():
         ratio, words = times(pendulum[one][column], pendulum[other][column])
         compare(what, guess, ratio)
         print(f"  ({words})")
+    ratio, words = times(pendulum["a3c"][1], pendulum["naf"][1])
+    print(f"A3C's seconds / NAF's: {ratio:.2f}; {words}")
     _, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained", sharey=True)
     ticks = (20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000), (2, 5, 10, 20, 50, 100)
     for axis, column, label, marks in zip(axes, (0, 1), ("environment steps", "seconds on 2 cores"), ticks):
@@ -660,10 +680,11 @@ reveal((guess_steps, guess_seconds), show_family)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The claim on samples holds, and more: of NAF's 22,000 steps 20,000 are the hundred episodes that the mean is taken over. The claim on
-# seconds does not: a step of Pendulum costs microseconds here, NAF makes an update for each of them, and that is where its time goes.
-# TRPO, which throws all experience away, is done in a few seconds. Old experience is worth its updates where *new* experience is dear: a robot
-# arm, a slow simulator. (All those are settings as typed, on one small task.)
+# The claim on samples holds, and more: of NAF's 22,000 steps 20,000 are the hundred episodes over which the mean is taken. On
+# seconds it does not: A3C's lie on both sides of NAF's. And TRPO, which throws all experience away, is done first. A step of
+# Pendulum costs microseconds, and NAF makes an update for each: that is where its time goes. Old experience is worth its
+# updates where *new* experience is dear: a robot arm, a slow simulator. Nor is Gorila faster than DQN by more than luck: its
+# interval holds 1, on two cores. (All are settings as typed, on one small task each.)
 #
 # </details>
 #
@@ -681,17 +702,18 @@ def suspect(rewards: Array, discounts: Array, terminated: Array, next_value: Arr
 _ = hunt("naf_targets", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: a plus for a times: $r + (\gamma \cdot \text{mask} + V)$. The discount is added to the value instead of multiplying it, so nothing is
-# discounted; and where the task has ended, $V$ of a state that has no future is counted in full. The repository is ikostrikov/pytorch-ddpg-naf. A pull request
-# named it in August 2018 (11, still open); it was mended in February 2021, after issue 16. Two and a half years: a network learns *something* from almost any
-# target. The check needs one line: a terminated step, with a next value that is not 0.
+# **The bug**: a plus for a times: $r + (\gamma \cdot \text{mask} + V)$. The discount is added to the value instead of
+# multiplying it, so nothing is discounted; and where the task has ended, $V$ of a state that has no future is counted in
+# full. The repository is ikostrikov/pytorch-ddpg-naf. A pull request named it in August 2018 (11, still open); it was mended
+# in February 2021, after issue 16. Two and a half years: a network learns *something* from almost any target. The check needs
+# one line: a terminated step, with a next value that is not 0.
 
 # %% [markdown]
 # ## What you have built so far
 #
-# You know what in a step grows old: the world's answer never, the rest of a return at once, the fit of a parabola slowly. You have the replay ratio as the
-# one number to hold fixed, a server that refuses the stale and the mad without going blind or deaf, and a $Q$ whose best action is read off. And you know the price
-# of learning from old experience, in updates.
+# You know what in a step grows old: the world's answer never, the rest of a return at once, the fit of a parabola slowly. You
+# have the replay ratio as the one number to hold fixed, a server that refuses the stale and the mad without going blind or
+# deaf, and a $Q$ whose best action is read off. And you know the price of learning from old experience, in updates.
 #
 # ## Quiz
 #
@@ -699,17 +721,19 @@ _ = hunt("naf_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# A row of the small shard is drawn nine times as often as one of the large: lecture 10's mean of means again. Draw as many from each shard as an even draw from all
-# would: $b \sim \text{Multinomial}(B, \text{sizes})$. "Equal shares are fair" is true for ranks, not for rows.
+# A row of the small shard is drawn nine times as often as one of the large: lecture 10's mean of means again. Draw as many
+# from each shard as an even draw from all would: $b \sim \text{Multinomial}(B, \text{sizes})$. "Equal shares are fair" is
+# true for ranks, not for rows.
 #
 # </details>
 #
-# **2.** A well-known NAF of 2016 (carpedm20/NAF-tensorflow) has no mask at all: its target is $r + \gamma V(s')$ everywhere. Its README shows Pendulum, where it works. Why?
+# **2.** A well-known NAF of 2016 (carpedm20/NAF-tensorflow) has no mask at all: its target is $r + \gamma V(s')$ everywhere.
+# Its README shows Pendulum, where it works. Why?
 #
 # <details><summary>Answer</summary>
 #
-# A Pendulum never terminates; its 200 steps are a time limit, and lecture 05a says to bootstrap there. So the program is right on the task it was tested on, and wrong
-# on each in which something can fall over. "It learns" is a test of one task.
+# A Pendulum never terminates; its 200 steps are a time limit, and lecture 05a says to bootstrap there. So the program is
+# right on the task it was tested on, and wrong on each in which something can fall over. "It learns" is a test of one task.
 #
 # </details>
 #
@@ -717,28 +741,42 @@ _ = hunt("naf_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Its advantages are sums over what the old policy did afterwards, and its ratios speak of one old policy, which would differ from batch to batch. The clip would leave most steps
-# alone. "The ratio corrects it" holds for one action in a state, not for the states that were visited (lecture 12).
+# Its advantages are sums over what the old policy did afterwards, and its ratios speak of one old policy, which would differ
+# from batch to batch. The clip would leave most steps alone. "The ratio corrects it" holds for one action in a state, not for
+# the states that were visited (lecture 12).
 #
 # </details>
 #
-# **4.** You have ten times the actors and the same learner. The log shows ten times the environment steps per second. What has improved?
+# **4.** You have ten times the actors and the same learner. The log shows ten times the environment steps per second. What
+# has improved?
 #
 # <details><summary>Answer</summary>
 #
-# Nothing, perhaps: the replay ratio is a tenth, and the updates per second are what they were. Gu et al. saw on their robots that more collectors stop helping once the one trainer
-# is the bottleneck. Ask for updates per second *and* steps per second.
+# Nothing, perhaps: the replay ratio is a tenth, and the updates per second are what they were. Gu et al. saw on their robots
+# that more collectors stop helping once the one trainer is the bottleneck. Ask for updates per second *and* steps per second.
+#
+# </details>
+#
+# **5.** One in ten of your bundles is broken for good, and sends losses a hundred times as large. The server refuses what is
+# more than 5 standard deviations above the mean. Does that help?
+#
+# <details><summary>Answer</summary>
+#
+# Not for long. By Chebyshev's inequality at most one in $5^2$ of any numbers, whatever they are, lies more than 5 standard
+# deviations from their mean: broken ones that are more frequent widen the spread until they are usual. "Five sigma never
+# happens" holds for a bell curve, and broken programs send none. Refuse by *worker*, not by loss.
 #
 # </details>
 
 # %% [markdown]
 # ## Appendix: what was claimed
 #
-# - *Frans & Hafner 2016*: on-policy TRPO cannot "use methods such as experience replay which reuse past information". Right, and the corridor says why. They go on: "We also suffer no loss from
-#   stale data". Right as well: what is never old need not be refused.
-# - *Nair et al. 2015*, in the abstract: better than DQN in 41 of 49 Atari games, and the time "reduced by an order of magnitude on most games", with many machines. We have two cores: see
-#   the last line of the comparison.
-# - *The Berkeley slides* call sample parallelism with off-policy algorithms the "simplest example". It is: transitions are sent when they are ready, and nobody has to wait for anybody, because a transition does
-#   not say who made it.
+# - *Frans & Hafner 2016*: with TRPO "we cannot use methods such as experience replay which reuse past information". Right, and
+#   the corridor says why. They go on: "We also suffer no loss from stale data". Right as well: what is never old need not be
+#   refused.
+# - *Nair et al. 2015*, in the abstract: better than DQN in 41 of 49 Atari games, with a wall time that is shorter "by an order
+#   of magnitude on most games", on many machines. We have two cores: see the last line of the comparison.
+# - *The Berkeley slides* call sample parallelism with off-policy algorithms the "simplest example". It is: transitions are sent
+#   when they are ready, and nobody waits for anybody, because a transition does not say who made it.
 #
 # **Next**: lecture 14 plans locally and imitates globally. The parabola comes back, and this time the world is one, too.
