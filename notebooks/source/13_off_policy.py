@@ -59,9 +59,9 @@ from minitrpo.runs.folder import sha256
 #
 # $Q(s, a)$ is the expected discounted return if $a$ is done in $s$, and the policy goes on from there: lecture 05a's value,
 # with the first action given. There are many ways to learn it. Take a corridor of six places. In each one may walk *on*, or
-# go *home*, which pays 3 and ends it; behind the sixth place lies 10; $\gamma = 0.9$. Walking on from place 1 is worth $0.9^5
-# \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which tossed a coin in each place.
-# From it we learn $Q$, each time as the mean of one of these targets:
+# go *home*, which pays 3 and ends it; behind the sixth place lies 10; $\gamma = 0.9$. Walking on from place 1 is worth
+# $0.9^5 \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which tossed a coin in each
+# place. From it we learn $Q$, each time as the mean of one of these targets:
 #
 # | target for "walk on" | what it takes from memory |
 # |---|---|
@@ -98,15 +98,38 @@ def learned(n, walks_on):
     return on
 
 
-truth = learned(1, 1.0)  # nobody in between, no coin
+truth = learned(1, 1.0)  # with nobody in between
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def draw_corridor(n=2, walks_on=0.5):
+    """Redraw Q by place, and Q of place 1 by n."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(12, 3.6), layout="constrained")
+    on, places, steps = learned(n, walks_on), np.arange(1, PLACES + 1), np.arange(1, PLACES + 1)
+    left.plot(places, truth, color=GREY, linewidth=6, alpha=0.5, label="walk on: truth")
+    left.plot(places, on, "o-", color=BLUE, label=f"walk on: learned, n = {n}")
+    wrong = on < HOME
+    left.plot(places[wrong], on[wrong], "X", color=RED, markersize=13, label="greedy goes home")
+    left.set(xlabel="place", ylabel="Q (discounted return)", xticks=places)
+    first = np.array([learned(k, walks_on)[0] for k in steps])
+    right.plot(steps, first, "o-", color=BLUE, label="walk on, from place 1")
+    right.plot([n], [first[n - 1]], "o", color="black", markersize=10)
+    right.set(xlabel="steps that a target looks ahead (6: the whole return)", xticks=steps)
+    right.set_title(f"the old policy walks on with probability {walks_on:.2f}", fontsize=10)
+    for axis in (left, right):
+        axis.axhline(HOME, color=ORANGE, linestyle="--", label="go home: 3")
+        axis.set_ylim(0, 10.5)
+        axis.legend(fontsize=9, loc="upper left" if axis is left else "upper right")
+        axis.grid(alpha=0.3)
+    plt.show()
 
 
 def show_corridor():
-    """Answer the prediction."""
+    """Answer the prediction, and draw it."""
     compare("place 1, walking on, by returns", guess_return, learned(PLACES, 0.5)[0])
     compare("place 1, walking on, by one step", guess_one, learned(1, 0.5)[0])
     compare("place 1, walking on, by two steps", guess_two, learned(2, 0.5)[0])
-    print(f"going home pays {HOME:.0f}")
+    draw_corridor()
 
 
 reveal((guess_return, guess_one, guess_two), show_corridor)
@@ -127,43 +150,11 @@ reveal((guess_return, guess_one, guess_two), show_corridor)
 # How bad it is depends on how *old* the old policy is. Drag (it needs a running kernel): how much better must it be than a
 # coin before $n = 3$ does no harm?
 
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-def draw_corridor(n=2, walks_on=0.5):
-    """Redraw Q by place, and what its greedy policy earns for all n and all old policies."""
-    _, (left, right) = plt.subplots(1, 2, figsize=(12, 3.6), layout="constrained")
-    on, places = learned(n, walks_on), np.arange(1, PLACES + 1)
-    left.plot(places, truth, color=GREY, linewidth=6, alpha=0.5, label="walk on: truth")
-    left.plot(places, on, "o-", color=BLUE, label=f"walk on: learned, n = {n}")
-    left.axhline(HOME, color=ORANGE, linestyle="--", label="go home: 3")
-    wrong = on < HOME
-    left.plot(places[wrong], on[wrong], "X", color=RED, markersize=13, label="greedy goes home")
-    left.set(xlabel="place", ylabel="Q (discounted return)", ylim=(0, 10.5), xticks=places)
-    left.legend(fontsize=9, loc="lower right")
-    for steps, color in zip((1, 2, 3, 6), (GREEN, BLUE, PURPLE, RED)):
-        chances = np.linspace(0, 1, 101)
-        right.plot(
-            chances,
-            [learned(steps, p)[0] for p in chances],
-            color=color,
-            label=f"n = {steps}" + " (return)" * (steps == PLACES),
-        )
-    right.plot([walks_on], [on[0]], "o", color="black", markersize=9)
-    right.axhline(HOME, color=ORANGE, linestyle="--")
-    right.set(xlabel="how often the old policy walked on", ylabel="Q(place 1, walk on)", ylim=(0, 6.5))
-    right.legend(fontsize=9, loc="lower right")
-    for axis in (left, right):
-        axis.grid(alpha=0.3)
-    plt.show()
-
-
-draw_corridor()
-
 # %%
 _ = ipywidgets.interact(
     draw_corridor,
     n=ipywidgets.IntSlider(min=1, max=6, value=2),
-    walks_on=ipywidgets.FloatSlider(min=0, max=1, step=0.05, value=0.5, continuous_update=False),
+    walks_on=ipywidgets.FloatSlider(min=0, max=1, step=0.05, value=1.0, continuous_update=False),
 )
 
 # %% [markdown]
@@ -425,11 +416,18 @@ reveal((guess_whole, guess_nothing, guess_judged), show_rules)
 
 # %%
 JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--transport", "events", "--workers", 8)
-for limit in (20, 3):
-    run = train(1, *JOB, "--max-staleness", limit, "--total-steps", budget(12_000, 9600))
-    applied, refused, age = (run.columns()[name] for name in ("applied", "refused", "staleness_mean"))
-    print(f"at most {limit:2d} old: {applied.sum():,.0f} applied, {refused.sum():,.0f} refused, "
-          f"mean staleness {np.nanmean(age):.1f}, theta {sha256(run.load_checkpoint()['theta'])[:16]}...")  # fmt: skip
+runs = {limit: train(1, *JOB, "--max-staleness", limit, "--total-steps", budget(12_000, 9600)) for limit in (20, 3)}
+
+
+def show_gorila():
+    """Print what the server did."""
+    for limit, run in runs.items():
+        applied, refused, age = (run.columns()[name] for name in ("applied", "refused", "staleness_mean"))
+        print(f"at most {limit:2d} old: {applied.sum():,.0f} applied, {refused.sum():,.0f} refused, mean staleness "
+              f"{np.nanmean(age):.1f}, theta {sha256(run.load_checkpoint()['theta'])[:16]}...")  # fmt: skip
+
+
+reveal(guess_refused, show_gorila)
 
 # %% [markdown]
 # ## The best of infinitely many actions
@@ -534,14 +532,33 @@ def two_tops(actions, better=0.0, apart=0.6):
     return np.maximum(-5 * (actions + apart) ** 2, better - 5 * (actions - apart) ** 2)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 evenly = np.linspace(-1, 1, 401)
+
+
+def draw_tops(centre=None, width=1.0, better=0.0):
+    """Redraw a Q with two tops, the actions that were tried (no centre: evenly), and the parabola that fits best."""
+    drawn = default_rng(0).standard_normal(400)
+    tried = evenly if centre is None else np.clip(centre + width * drawn, -1, 1)
+    value, mu, lower = fitted(tried, two_tops(tried, better))
+    parabola = mine.naf_q(*(everywhere(x, 401) for x in (value, mu, lower)), evenly[:, None])
+    _, axis = plt.subplots(figsize=(8, 3.8), layout="constrained")
+    axis.plot(evenly, two_tops(evenly, better), color=GREY, linewidth=5, alpha=0.5, label="true Q")
+    axis.plot(tried, two_tops(tried, better), ".", color=BLUE, markersize=4, label="actions in memory")
+    axis.plot(evenly, parabola, color=ORANGE, label="the best parabola")
+    top = two_tops(mu, better)[0]
+    label = f"its top: {mu[0] + 0.0:.2f}, where the true Q is {top:.2f}"
+    axis.plot(mu, [top], "o", color=RED, markersize=10, label=label)
+    axis.set(xlabel="torque", ylabel="Q", ylim=(-3.8, 2.3), xlim=(-1.02, 1.02))
+    axis.legend(fontsize=9, loc="lower center", ncols=2)
+    axis.grid(alpha=0.3)
+    plt.show()
 
 
 def show_top():
     """Answer the prediction."""
-    top = fitted(evenly, two_tops(evenly))[1][0]
-    compare("top of the parabola", guess_top, float(np.round(top, 3)))
-    print(f"the true Q there: {two_tops(top):.2f}; at -0.6 and 0.6 it is 0")
+    compare("top of the parabola", guess_top, abs(round(fitted(evenly, two_tops(evenly))[1][0], 3)))
+    draw_tops()
 
 
 reveal(guess_top, show_top)
@@ -558,32 +575,11 @@ reveal(guess_top, show_top)
 # an approximation, good where its data lie, and what lies in memory is what old policies tried. Drag the centre and the width
 # of the tried actions: who finds a top, fresh and narrow experience, or old and wide?
 
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-def draw_tops(centre=-0.3, width=1.0, better=1.0):
-    """Redraw a Q with two tops, the actions that were tried, and the parabola that fits best to them."""
-    tried = np.clip(centre + width * default_rng(0).standard_normal(400), -1, 1)
-    value, mu, lower = fitted(tried, two_tops(tried, better))
-    parabola = mine.naf_q(*(everywhere(x, 401) for x in (value, mu, lower)), evenly[:, None])
-    _, axis = plt.subplots(figsize=(8, 3.8), layout="constrained")
-    axis.plot(evenly, two_tops(evenly, better), color=GREY, linewidth=5, alpha=0.5, label="true Q")
-    axis.plot(tried, two_tops(tried, better), ".", color=BLUE, markersize=4, label="actions in memory")
-    axis.plot(evenly, parabola, color=ORANGE, label="the best parabola")
-    top = two_tops(mu[0], better)
-    axis.plot(mu, top, "o", color=RED, markersize=10, label=f"acting greedily: {mu[0]:.2f}, true Q {top:.2f}")
-    axis.set(xlabel="torque", ylabel="Q", ylim=(-3.6, 2.3), xlim=(-1.02, 1.02))
-    axis.legend(fontsize=9, loc="lower center", ncols=2)
-    axis.grid(alpha=0.3)
-    plt.show()
-
-
-draw_tops()
-
 # %%
 _ = ipywidgets.interact(
     draw_tops,
-    centre=ipywidgets.FloatSlider(min=-1, max=1, step=0.1, value=-0.3, continuous_update=False),
-    width=ipywidgets.FloatSlider(min=0.05, max=1, step=0.05, value=1.0, continuous_update=False),
+    centre=ipywidgets.FloatSlider(min=-1, max=1, step=0.1, value=0.5, continuous_update=False),
+    width=ipywidgets.FloatSlider(min=0.05, max=1, step=0.05, value=0.1, continuous_update=False),
     better=ipywidgets.FloatSlider(min=0, max=2, step=0.25, value=1.0, continuous_update=False),
 )
 
