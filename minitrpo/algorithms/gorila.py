@@ -49,7 +49,7 @@ def judged(
     taken = min(loss, largest)
     # 2. how far mean and variance move: 1 / (count + 1), an average of all; later 1 - memory, if that is more
     rate = max(1.0 / (count + 1.0), 1.0 - memory)
-    # 3. apart = taken - mean; count + 1, mean + rate apart, (1 - rate) (variance + rate apart^2)
+    # 3. with d = taken - mean: count + 1, mean + rate d, (1 - rate) (variance + rate d^2)
     apart = taken - mean
     new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
     return bool(loss <= largest), np.array(new)

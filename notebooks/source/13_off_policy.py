@@ -509,11 +509,11 @@ print(f"Q from {V.min():.0f} to {V.max():.1f}; largest |Q - y|: {np.abs(errors).
 
 # %% [markdown]
 # And where it is not exact? A pendulum that hangs may swing up to the left or to the right: *two* good torques, and a bad one
-# between. Let them be $-0.6$ and $0.6$, equally good, and let the actions in memory be spread evenly over $[-1, 1]$. The
+# between. Let them be $-0.4$ and $0.4$, equally good, and let the actions in memory be spread evenly over $[-1, 1]$. The
 # parabola is fitted by least squares. **Where is its top?**
 
 # %% prediction="yes"
-guess_top = 0.6  # torque
+guess_top = 0.4  # torque
 
 
 # %%
@@ -527,9 +527,9 @@ def fitted(actions, q):
     return level + slope * top + bend * top**2, np.array([top]), np.array([[np.sqrt(-2 * bend)]])
 
 
-def two_tops(actions, better=0.0, apart=0.6):
-    """Return a Q with tops at -apart and at apart, the right one higher by `better`."""
-    return np.maximum(-5 * (actions + apart) ** 2, better - 5 * (actions - apart) ** 2)
+def two_tops(actions, better=0.0):
+    """Return a Q with tops at -0.4 and at 0.4, the right one higher by `better`."""
+    return np.maximum(-8 * (actions + 0.4) ** 2, better - 8 * (actions - 0.4) ** 2)
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -547,9 +547,9 @@ def draw_tops(centre=None, width=1.0, better=0.0):
     axis.plot(tried, two_tops(tried, better), ".", color=BLUE, markersize=4, label="actions in memory")
     axis.plot(evenly, parabola, color=ORANGE, label="the best parabola")
     top = two_tops(mu, better)[0]
-    label = f"its top: {mu[0] + 0.0:.2f}, where the true Q is {top:.2f}"
+    label = f"its top: {round(mu[0], 2) + 0.0:.2f}, where the true Q is {top:.2f}"
     axis.plot(mu, [top], "o", color=RED, markersize=10, label=label)
-    axis.set(xlabel="torque", ylabel="Q", ylim=(-3.8, 2.3), xlim=(-1.02, 1.02))
+    axis.set(xlabel="torque", ylabel="Q", ylim=(-5, 2.3), xlim=(-1.02, 1.02))
     axis.legend(fontsize=9, loc="lower center", ncols=2)
     axis.grid(alpha=0.3)
     plt.show()
@@ -566,8 +566,7 @@ reveal(guess_top, show_top)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# In the middle: the worst place in sight. Averaging two good answers is not a good answer. A Gaussian policy has the same
-# trouble in principle, and gets out of it: it tries actions around its own mean, and sees which side pays.
+# In the middle, at the bottom of the valley between the two: the average of two good answers is not a good answer.
 #
 # </details>
 #
@@ -584,6 +583,13 @@ _ = ipywidgets.interact(
 )
 
 # %% [markdown]
+# <details><summary>After you have dragged: what it means</summary>
+#
+# Narrow, around either top: that top, exactly, and no other. Wide: a compromise between both. So Q-learning with a parabola
+# would take anybody's *targets*, but wants *actions* tried near today's $\mu$, with a little noise; and a memory that forgets.
+#
+# </details>
+#
 # ## All of it
 #
 # In `off_policy.py` a round is: all environments take a few steps, rows go into the memory, as many updates are made as are
@@ -634,19 +640,8 @@ def times(one, other):
     return np.median(one) / np.median(other), f"95 % interval {low:.2g} {upper}"
 
 
-def show_family():
-    """Answer the prediction; draw steps and seconds of every seed."""
-    rows = {key: np.array(values).T for key, values in family.items()}
-    pendulum = {name: rows["Pendulum-v1", name] for name in ("naf", "trpo", "batch-ppo", "a2c", "a3c")}
-    for what, guess, column, one, other in (
-        ("A2C's steps / NAF's", guess_steps, 0, "a2c", "naf"),
-        ("NAF's seconds / TRPO's", guess_seconds, 1, "naf", "trpo"),
-    ):
-        ratio, words = times(pendulum[one][column], pendulum[other][column])
-        compare(what, guess, ratio)
-        print(f"  ({words})")
-    ratio, words = times(pendulum["a3c"][1], pendulum["naf"][1])
-    print(f"A3C's seconds / NAF's: {ratio:.2f}; {words}")
+def draw_family(pendulum):
+    """Draw steps and seconds of every seed, and their medians."""
     _, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained", sharey=True)
     ticks = (20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000), (2, 5, 10, 20, 50, 100)
     for axis, column, label, marks in zip(axes, (0, 1), ("environment steps", "seconds on 2 cores"), ticks):
@@ -664,6 +659,23 @@ def show_family():
         axis.grid(alpha=0.3, axis="x")
     axes[0].invert_yaxis()
     plt.show()
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_family():
+    """Answer the predictions; print what the others took."""
+    rows = {key: np.array(values).T for key, values in family.items()}
+    pendulum = {name: rows["Pendulum-v1", name] for name in ("naf", "trpo", "batch-ppo", "a2c", "a3c")}
+    for what, guess, column, one, other in (
+        ("A2C's steps / NAF's", guess_steps, 0, "a2c", "naf"),
+        ("NAF's seconds / TRPO's", guess_seconds, 1, "naf", "trpo"),
+    ):
+        ratio, words = times(pendulum[one][column], pendulum[other][column])
+        compare(what, guess, ratio)
+        print(f"  ({words})")
+    ratio, words = times(pendulum["a3c"][1], pendulum["naf"][1])
+    print(f"A3C's seconds / NAF's: {ratio:.2f}; {words}")
+    draw_family(pendulum)
     for name in ("gorila", "dqn"):
         steps, seconds = np.median(rows["CartPole-v1", name], axis=1)
         print(f"CartPole to 400, {name:6s}: {steps:,.0f} steps, {seconds:.1f} s (medians of 5 seeds)")
