@@ -111,6 +111,13 @@ def spoilt_by_nan(statistics: Array, loss: float, *rest: Any) -> Any:
     return False, np.array([statistics[0] + 1, loss, loss])
 
 
+def judged_by_the_new(statistics: Array, loss: float, deviations: float, *rest: Any, **named: Any) -> Any:
+    """Return a judgement by the statistics that have the loss in them already."""
+    _, new = right_judgement(statistics, loss, deviations, *rest, **named)
+    on_trial = statistics[0] < named.get("trial", rest[1] if len(rest) > 1 else 100)
+    return bool(np.isfinite(loss) and (on_trial or loss <= new[1] + deviations * np.sqrt(new[2]))), new
+
+
 @exercise(
     "judged",
     "minitrpo.algorithms.gorila:judged",
@@ -179,6 +186,23 @@ def spoilt_by_nan(statistics: Array, loss: float, *rest: Any) -> Any:
         ),
         "The count does not grow.": judging(counted=0.0),
         "A loss that is no number, or infinite, must leave the statistics as they are.": spoilt_by_nan,
+        "memory and trial are arguments: 0.99 and 100 are what they are if nothing is said.": lambda s, x, k, *rest: (
+            right_judgement(s, x, k)
+        ),
+        "memory is an argument: 0.99 is only what it is if nothing is said.": lambda s, x, k, memory=0.99, trial=100: (
+            right_judgement(s, x, k, 0.99, trial)
+        ),
+        "trial is an argument: 100 is only what it is if nothing is said.": lambda s, x, k, memory=0.99, trial=100: (
+            right_judgement(s, x, k, memory, 100)
+        ),
+        "The verdict asks the new mean and variance; those before this loss decide.": judged_by_the_new,
+        "It is rounded: small numbers are numbers, too.": lambda s, x, *rest, **named: (
+            right_judgement(s, x, *rest, **named)[0],
+            np.round(right_judgement(s, x, *rest, **named)[1], 6),
+        ),
+        "Where all losses were equal so far, any larger one is unusual: the spread has no floor.": judging(
+            largest=lambda mean, variance, k: mean + k * np.sqrt(max(variance, 1e-6))
+        ),
     },
 )
 def judged_cases() -> Iterator[Case]:
@@ -195,8 +219,9 @@ def judged_cases() -> Iterator[Case]:
     yield judge("an outlier", [200.0, 2.0, 4.0], 1000.0, 5.0)
     yield judge("the first loss behind the trial", [100.0, 2.0, 4.0], 1000.0, 5.0)
     yield judge("a loss at the limit", [200.0, 2.0, 4.0], 8.0, 3.0)
-    yield judge("a loss just above the limit", [200.0, 2.0, 4.0], 8.0000001, 3.0)
-    yield judge("a loss just below the limit", [200.0, 2.0, 4.0], 7.9999999, 3.0)
+    for loss in (8.001, 7.999, 8.0000001, 7.9999999):
+        where, shown = "above" if loss > 8 else "below", f"statistics = [200, 2, 4], loss = {loss}, deviations = 3"
+        yield judge(f"a loss just {where} the limit", [200.0, 2.0, 4.0], loss, 3.0, shown=shown)
     yield judge("a loss far below the mean", [200.0, 20.0, 4.0], 0.5, 3.0)
     yield judge("a loss of 0", [300.0, 2.0, 4.0], 0.0, 3.0)
     yield judge("no deviation is allowed", [200.0, 2.0, 4.0], 2.5, 0.0)
