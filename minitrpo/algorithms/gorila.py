@@ -41,15 +41,16 @@ def judged(
     any finite loss while count < trial. Of a loss that is too large the statistics take in only the largest that would
     have been usual: should losses rise for good, they get used to it. NaN and infinity are refused and not taken in.
     """
+    # 1. NaN, infinity: not usual, and a copy of the statistics as they were
     if not np.isfinite(loss):
         return False, statistics.copy()
     count, mean, variance = statistics.tolist()
-    # 1. the largest loss that is usual (none is too large while count < trial), and what is taken in: at most that
+    # 2. the largest loss that is usual (none is too large while count < trial), and what is taken in: at most that
     largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
     taken = min(loss, largest)
-    # 2. how far mean and variance move: 1 / (count + 1), an average of all; later 1 - memory, if that is more
+    # 3. how far mean and variance move: 1 / (count + 1), an average of all; later 1 - memory, if that is more
     rate = max(1.0 / (count + 1.0), 1.0 - memory)
-    # 3. with d = taken - mean: count + 1, mean + rate d, (1 - rate) (variance + rate d^2)
+    # 4. with d = taken - mean: count + 1, mean + rate d, (1 - rate) (variance + rate d^2)
     apart = taken - mean
     new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
     return bool(loss <= largest), np.array(new)

@@ -337,7 +337,7 @@ reveal(guess_refused, show_refused)
 # %% exercise="judged"
 
 # %% [markdown]
-# The rule in step 1, "at most the largest that is usual", looks odd. Two others come to mind: take in every loss as it is, or
+# The rule in step 2, "at most the largest that is usual", looks odd. Two others come to mind: take in every loss as it is, or
 # take in nothing of a refused one. Below are 900 losses around 2. A few are outliers, ten to a hundred thousand times as
 # large. After 600 the task has changed, and *all* losses are ten times what they were. A server should refuse the outliers,
 # and get used to the change. **Of the last 300, how many does each rule refuse?**
@@ -417,8 +417,9 @@ reveal((guess_whole, guess_nothing, guess_judged), show_rules)
 # Gorila itself, eight bundles played by the event queue in one process (so the same bits each time), with both rules:
 
 # %%
-JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--transport", "events", "--workers", 8)
-runs = {limit: train(1, *JOB, "--max-staleness", limit, "--total-steps", budget(12_000, 9600)) for limit in (20, 3)}
+JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--transport", "events", "--workers", 8, "--warm-up", 200)
+STEPS = budget(8000, 3200)
+runs = {limit: train(1, *JOB, "--max-staleness", limit, "--total-steps", STEPS) for limit in (20, 3)}
 
 
 def show_gorila():
@@ -444,7 +445,7 @@ reveal(guess_refused, show_gorila)
 # the second term is the advantage, which is never positive. For that $M$ must be positive definite. A network's raw outputs
 # are anything; so they fill $\Lambda$, a *lower triangular* matrix, with $\exp$ on its diagonal, and then
 # $\Lambda\Lambda^\top$ always is; `heads` (given) does that. (The code calls the action `u`, as engineers do, and $\Lambda$
-# `lower`.)
+# `lower`, or L.)
 #
 # ### Exercise 3: `naf_q`
 
