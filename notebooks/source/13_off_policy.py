@@ -59,8 +59,8 @@ from minitrpo.runs.folder import sha256
 #
 # $Q(s, a)$ is the expected discounted return if $a$ is done in $s$, and the policy goes on from there: lecture 05a's value,
 # with the first action given. There are many ways to learn it. Take a corridor of six places. In each one may walk *on*, or
-# go *home*, which pays 3 and ends it; behind the sixth place lies 10; $\gamma = 0.9$. Walking on from place 1 is worth
-# $0.9^5 \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which tossed a coin in each
+# go *home*, which pays 3 and ends it; walking pays nothing, but behind the sixth place lies 10; $\gamma = 0.9$. Walking on from
+# place 1 is worth $0.9^5 \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which tossed a coin in each
 # place. From it we learn $Q$, each time as the mean of one of these targets:
 #
 # | target for "walk on" | what it takes from memory |
@@ -595,8 +595,9 @@ _ = ipywidgets.interact(
 #
 # ## All of it
 #
-# In `off_policy.py` a round is: all environments take a few steps, rows go into the memory, as many updates are made as are
-# due. Two ranks, each with the shards of its own environments, and one rank with all of them:
+# Gu et al. 2017 taught robots to open doors so: several collect, one trainer learns from what all have sent. In `off_policy.py`
+# a round is: all environments take a few steps, rows go into the memory, as many updates are made as are due. Two ranks, each
+# with the shards of its own environments, and one rank with all of them:
 
 # %%
 JOB = ("--algorithm", "naf", "--env", "Pendulum-v1")
@@ -618,9 +619,8 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# The slides say of asynchronous actor-critic beside methods with a memory: "generally much faster in terms of wall clock",
-# "generally much slower in terms of number of samples", and show 20 million steps beside 1 million. So, on Pendulum, to a
-# mean of -250 over the last 100 episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many
+# The slides say of A3C, beside methods with a memory, that it is "generally much faster in terms of wall clock", and slower "in
+# terms of # of samples"; they show 20 million steps of it beside 1 million of DDPG. So, on Pendulum, to a mean of -250 over the last 100 episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many
 # steps as NAF does A2C take? And how many times as many seconds as TRPO does NAF take?**
 
 # %% prediction="yes"
@@ -693,7 +693,7 @@ reveal((guess_steps, guess_seconds), show_family)
 #
 # The claim on samples holds, and more: of NAF's 22,000 steps 20,000 are the hundred episodes over which the mean is taken. On
 # seconds it does not: A3C's lie on both sides of NAF's. And TRPO, which throws all experience away, is done first. A step of
-# Pendulum costs microseconds, and NAF makes an update for each: that is where its time goes. Old experience is worth its
+# Pendulum costs next to nothing, and NAF makes an update for each: that is where its time goes. Old experience is worth its
 # updates where *new* experience is dear: a robot arm, a slow simulator. Nor is Gorila faster than DQN by more than luck: its
 # interval holds 1, on two cores. (All are settings as typed, on one small task each.)
 #
@@ -701,7 +701,7 @@ reveal((guess_steps, guess_seconds), show_family)
 #
 # ## Bug hunt
 #
-# From a NAF in PyTorch that many have started from. It runs, and on a task that never terminates it even learns a little.
+# From a NAF in PyTorch. It runs, and never complains.
 
 
 # %%
@@ -716,8 +716,8 @@ _ = hunt("naf_targets", suspect)
 # **The bug**: a plus for a times: $r + (\gamma \cdot \text{mask} + V)$. The discount is added to the value instead of
 # multiplying it, so nothing is discounted; and where the task has ended, $V$ of a state that has no future is counted in
 # full. The repository is ikostrikov/pytorch-ddpg-naf. A pull request named it in August 2018 (11, still open); it was mended
-# in February 2021, after issue 16. Two and a half years: a network learns *something* from almost any target. The check needs
-# one line: a terminated step, with a next value that is not 0.
+# in February 2021, after issue 16. Two and a half years: nothing crashes, and there are many reasons why a curve looks bad.
+# A check needs one line: a step that terminated, with a next value that is not 0.
 
 # %% [markdown]
 # ## What you have built so far
@@ -733,13 +733,13 @@ _ = hunt("naf_targets", suspect)
 # <details><summary>Answer</summary>
 #
 # A row of the small shard is drawn nine times as often as one of the large: lecture 10's mean of means again. Draw as many
-# from each shard as an even draw from all would: $b \sim \text{Multinomial}(B, \text{sizes})$. "Equal shares are fair" is
-# true for ranks, not for rows.
+# from each shard as an even draw from all would: a multinomial draw, as `draw` makes it. "Equal shares are fair" is true for
+# ranks, not for rows.
 #
 # </details>
 #
-# **2.** A well-known NAF of 2016 (carpedm20/NAF-tensorflow) has no mask at all: its target is $r + \gamma V(s')$ everywhere.
-# Its README shows Pendulum, where it works. Why?
+# **2.** A NAF of 2016 (carpedm20/NAF-tensorflow) has no mask at all: its target is $r + \gamma V(s')$ everywhere.
+# Its README shows Pendulum. Why is nothing wrong there?
 #
 # <details><summary>Answer</summary>
 #
@@ -763,7 +763,7 @@ _ = hunt("naf_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Nothing, perhaps: the replay ratio is a tenth, and the updates per second are what they were. Gu et al. saw on their robots
+# Nothing, perhaps: the replay ratio is a tenth, and the updates per second are what they were. Gu et al. 2017 saw on their robots
 # that more collectors stop helping once the one trainer is the bottleneck. Ask for updates per second *and* steps per second.
 #
 # </details>
