@@ -59,9 +59,9 @@ from minitrpo.runs.folder import sha256
 #
 # $Q(s, a)$ is the expected discounted return if $a$ is done in $s$, and the policy goes on from there: lecture 05a's value,
 # with the first action given. There are many ways to learn it. Take a corridor of six places. In each one may walk *on*, or
-# go *home*, which pays 3 and ends it; walking pays nothing, but behind the sixth place lies 10; $\gamma = 0.9$. Walking on from
-# place 1 is worth $0.9^5 \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which tossed a coin in each
-# place. From it we learn $Q$, each time as the mean of one of these targets:
+# go *home*, which pays 3 and ends it; walking pays nothing, but behind the sixth place lies 10; $\gamma = 0.9$. Walking on
+# from place 1 is worth $0.9^5 \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which
+# tossed a coin in each place. From it we learn $Q$, each time as the mean of one of these targets:
 #
 # | target for "walk on" | what it takes from memory |
 # |---|---|
@@ -619,9 +619,10 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# The slides say of A3C, beside methods with a memory, that it is "generally much faster in terms of wall clock", and slower "in
-# terms of # of samples"; they show 20 million steps of it beside 1 million of DDPG. So, on Pendulum, to a mean of -250 over the last 100 episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many
-# steps as NAF does A2C take? And how many times as many seconds as TRPO does NAF take?**
+# The slides say of A3C, beside methods with a memory, that it is "generally much faster in terms of wall clock", and slower
+# "in terms of # of samples"; they show 20 million steps of it beside 1 million of DDPG. So, on Pendulum, to a mean of -250
+# over the last 100 episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many steps as NAF
+# does A2C take? And how many times as many seconds as TRPO does NAF take?**
 
 # %% prediction="yes"
 guess_steps = 20  # A2C's steps / NAF's
@@ -763,8 +764,9 @@ _ = hunt("naf_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Nothing, perhaps: the replay ratio is a tenth, and the updates per second are what they were. Gu et al. 2017 saw on their robots
-# that more collectors stop helping once the one trainer is the bottleneck. Ask for updates per second *and* steps per second.
+# Nothing, perhaps: the replay ratio is a tenth, and the updates per second are what they were. Gu et al. 2017 saw on their
+# robots that more collectors stop helping once the one trainer is the bottleneck. Ask for updates per second *and* steps per
+# second.
 #
 # </details>
 #
