@@ -602,14 +602,14 @@ _ = ipywidgets.interact(
 # %%
 JOB = ("--algorithm", "naf", "--env", "Pendulum-v1")
 for ranks, learner in ((1, "root"), (2, "root"), (2, "sharded")):
-    run = train(ranks, *JOB, "--learner", learner, "--total-steps", budget(2400, 1600))
+    run = train(ranks, *JOB, "--learner", learner, "--total-steps", budget(2400, 1280))
     print(f"{ranks} rank(s), learner {learner:7s}: theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
 
 # %% [markdown]
 # The same bits, wherever the memory lies. And does it learn? Sixty episodes of swinging up:
 
 # %%
-run = train(2, *JOB, "--total-steps", budget(12_000, 2400), "--record-every", 50)  # a row each 800 steps: 4 episodes
+run = train(2, *JOB, "--total-steps", budget(12_000, 1600), "--record-every", 50)  # a row each 800 steps: 4 episodes
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 _, axis = plt.subplots(figsize=(7, 2.8), layout="constrained")
