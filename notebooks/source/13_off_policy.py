@@ -661,7 +661,7 @@ def draw_family(pendulum):
         axis.set_xticks(marks, [f"{mark:,d}" for mark in marks], fontsize=9)
         axis.minorticks_off()
         axis.grid(alpha=0.3, axis="x")
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(4.5, -0.5)
     plt.show()
 
 
