@@ -207,10 +207,6 @@ def judged_by_the_new(statistics: Array, loss: float, deviations: float, *rest: 
 )
 def judged_cases() -> Iterator[Case]:
     """Yield first losses, usual ones, outliers, the border, and statistics of all sizes."""
-
-    def judge(kind: str, statistics: Any, *rest: Any, **named: Any) -> Case:
-        return case(kind, np.array(statistics), *rest, each=True, rtol=1e-7, **named)
-
     yield judge("the very first loss", [0.0, 0.0, 0.0], 3.0, 5.0)
     yield judge("the second loss", [1.0, 3.0, 0.0], 5.0, 5.0)
     yield judge("losses on trial", [50.0, 2.0, 4.0], 3.0, 5.0)
@@ -246,6 +242,11 @@ def judged_cases() -> Iterator[Case]:
     for size in (1e-9, 1e9):
         for loss in (0.5, 3.0, 100.0):
             yield judge("very small and very large losses", [300.0, 2 * size, 4 * size**2], loss * size, 5.0)
+
+
+def judge(kind: str, statistics: Any, *rest: Any, **named: Any) -> Case:
+    """Return a case: each of the three numbers counts."""
+    return case(kind, np.array(statistics), *rest, each=True, rtol=1e-7, **named)
 
 
 def parabola(z: Any = None, of: Any = lambda value, squares: value - 0.5 * squares) -> Candidate:
