@@ -7,7 +7,7 @@ from fragments import random_fragments
 
 from minitrpo.algorithms.asynchronous import Moment
 from minitrpo.algorithms.dqn import DQN
-from minitrpo.algorithms.gorila import GorilaDQN, usual
+from minitrpo.algorithms.gorila import GorilaDQN, judged, usual
 from minitrpo.algorithms.interface import Context
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.policies import CategoricalPolicy
@@ -56,6 +56,23 @@ def test_losses_that_rise_for_good_are_taken_again():
     verdicts = [usual(statistics, 20.0, 3.0) for _ in range(500)]
     assert not verdicts[0]
     assert all(verdicts[-100:])
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf])
+def test_a_loss_that_is_no_number_is_refused_and_spoils_nothing(loss):
+    statistics = np.array([7.0, 2.0, 4.0])
+    verdict, new = judged(statistics, loss, 5.0)
+    assert verdict is False
+    np.testing.assert_array_equal(new, statistics)
+    assert not usual(statistics, loss, 5.0)
+    assert usual(statistics, 3.0, 5.0)
+
+
+def test_the_first_losses_give_their_mean_and_variance():
+    statistics, losses = np.zeros(3), np.random.default_rng(4).uniform(1, 3, 80)
+    for loss in losses:
+        _, statistics = judged(statistics, loss, 5.0)
+    np.testing.assert_allclose(statistics, [80, losses.mean(), losses.var()], rtol=1e-9)
 
 
 def test_an_outlier_leaves_everything_as_it_was():

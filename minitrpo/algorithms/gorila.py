@@ -29,22 +29,37 @@ from minitrpo.policies import Array, Policy
 
 OPTIMISER = "optimiser_"  # how its arrays are called among the shared ones
 
-# --- the formula
+# --- the formula: what is far from usual
 
 
-def usual(statistics: Array, loss: float, deviations: float, memory: float = 0.99, trial: int = 100) -> bool:
-    """Return whether a loss lies below mean + deviations * std of those before; the first `trial` losses always do.
+def judged(
+    statistics: Array, loss: float, deviations: float, memory: float = 0.99, trial: int = 100
+) -> tuple[bool, Array]:
+    """Return whether a loss is usual, and the new statistics, with the loss taken in.
 
-    statistics: (count, mean, variance), running ones, which take the loss in, in place; of one that is too large they
-    take only as much as would have been usual: should losses rise for good, they get used to it.
+    statistics: (count, mean, variance) of the losses before. Usual: at most mean + deviations * standard deviation; and
+    any finite loss while count < trial. Of a loss that is too large the statistics take in only the largest that would
+    have been usual: should losses rise for good, they get used to it. NaN and infinity are refused and not taken in.
     """
+    # 1. NaN, infinity: not usual, and a copy of the statistics as they were
+    if not np.isfinite(loss):
+        return False, statistics.copy()
     count, mean, variance = statistics.tolist()
+    # 2. the largest loss that is usual (none is too large while count < trial), and what is taken in: at most that
     largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
     taken = min(loss, largest)
+    # 3. how far mean and variance move: 1 / (count + 1), an average of all; later 1 - memory, if that is more
     rate = max(1.0 / (count + 1.0), 1.0 - memory)
+    # 4. with d = taken - mean: count + 1, mean + rate d, (1 - rate) (variance + rate d^2)
     apart = taken - mean
-    statistics[:] = count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)
-    return bool(loss <= largest)
+    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
+    return bool(loss <= largest), np.array(new)
+
+
+def usual(statistics: Array, loss: float, deviations: float) -> bool:
+    """Return whether a loss is usual; the statistics (3,) take it in, in place: see `judged`."""
+    verdict, statistics[:] = judged(statistics, loss, deviations)
+    return verdict
 
 
 # --- the algorithm

@@ -33,9 +33,22 @@ def heads(outputs: Array, actions: int) -> tuple[Array, Array, Array]:
 
 
 def naf_q(value: Array, mu: Array, lower: Array, u: Array) -> Array:
-    """Return Q = V - 1/2 (u - mu)' L L' (u - mu), for actions u (..., A)."""
-    z = np.einsum("...ij,...i->...j", lower, u - mu)  # L'(u - mu)
+    """Return Q = V - 1/2 (u - mu)' L L' (u - mu), shape of `value`.
+
+    value: V (...). mu, u: (..., A), the best action and the one that was taken. lower: L (..., A, A).
+    """
+    # 1. z = L'(u - mu), (..., A): multiplied by the transpose
+    z = np.einsum("...ij,...i->...j", lower, u - mu)
+    # 2. (u - mu)' L L' (u - mu) is z'z; half of it is what is lost by not doing mu
     return np.asarray(value - 0.5 * np.sum(z * z, axis=-1))
+
+
+def naf_targets(rewards: Array, discounts: Array, terminated: Array, next_value: Array, reward_scale: float) -> Array:
+    """Return y = scale r + discount (1 - terminated) V(s'; theta-), elementwise.
+
+    terminated is 1 (or True) where the task ended: nothing follows. V(s') is max_u Q(s', u) already.
+    """
+    return np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value)
 
 
 def naf_slopes(outputs: Array, actions: int, u: Array) -> tuple[Array, Array]:
@@ -67,7 +80,7 @@ def naf_gradient_sums(
     0 for rows that do not count. Source: Gu et al. 2016, algorithm 1.
     """
     next_value = activations(unflatten(target, sizes), rows["next_observations"])[-1][..., 0]
-    y = reward_scale * rows["rewards"] + rows["discounts"] * (1.0 - rows["terminated"]) * next_value
+    y = naf_targets(rows["rewards"], rows["discounts"], rows["terminated"], next_value, reward_scale)
     at = Linearisation(theta, sizes, rows["observations"])
     q, slopes = naf_slopes(at.outputs, rows["actions"].shape[-1], rows["actions"])
     error = weights * (q - y)

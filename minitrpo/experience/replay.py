@@ -76,9 +76,12 @@ def draw(rng: np.random.Generator, batch: int, sizes: Array) -> Draw:
 def updates_due(steps: int, warm_up: int, ratio: float, done: int) -> int:
     """Return how many updates are due after `steps` steps, `done` of them made: `ratio` a step, after the warm-up.
 
-    The replay ratio is what must be held fixed when actors are added: it says how often a step is learned from.
+    A whole number, never below 0: what all steps so far are worth, rounded down, less what was made.
     """
-    return max(0, int(ratio * max(0, steps - warm_up)) - done)
+    # 1. the updates that the steps behind the warm-up are worth, rounded down
+    owed = int(ratio * max(0, steps - warm_up))
+    # 2. less those that were made
+    return max(0, owed - done)
 
 
 class Replay:

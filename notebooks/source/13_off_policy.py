@@ -1,0 +1,795 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 13 Off-policy: Gorila and NAF
+#
+# **May old experience be used again?**
+#
+# <!-- loop -->
+#
+# TRPO plays twenty thousand steps, learns from them once, and throws them away. Today they are kept. You will find out what
+# in a step grows old and what does not, count how often a step may be learned from, let a server refuse what it should
+# not trust, and give a motor a best action that can be read off.
+#
+# | in this notebook | in the package | in the papers |
+# |---|---|---|
+# | `updates_due`, `Replay`, `draw` | `minitrpo/experience/replay.py` | Mnih et al. 2015: replay memory |
+# | `judged` | `minitrpo/algorithms/gorila.py` | Nair et al. 2015: Gorila |
+# | `naf_q`, `naf_targets` | `minitrpo/algorithms/naf.py` | Gu et al. 2016: NAF |
+# | all of it | `minitrpo/algorithms/off_policy.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
+#
+# *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: lectures 05a, 07 and 10;
+# 11 helps.*
+
+# %%
+import csv
+
+import ipywidgets
+import numpy as np
+from matplotlib import pyplot as plt
+from numpy.random import default_rng
+from scipy.linalg import solve_discrete_are
+
+from minitrpo.algorithms.naf import heads
+from minitrpo.checks import check, hint, hunt, mine
+from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, recorded, reveal, train
+from minitrpo.experience import linear_quadratic as puck
+from minitrpo.experience.replay import Replay, draw
+from minitrpo.parallel.event_queue import EventQueue
+from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, staleness_of
+from minitrpo.policies import Array
+from minitrpo.runs.folder import sha256
+
+# %% [markdown]
+# ## What grows old
+#
+# A step in memory says: in state $s$ action $a$ was done, reward $r$ came, and state $s'$ was seen next. That is a fact about
+# the *world*. It stays true whoever plays later. The rewards that followed are another matter: they say what the policy of
+# *that day* did with $s'$.
+#
+# $Q(s, a)$ is the expected discounted return if $a$ is done in $s$, and the policy goes on from there: lecture 05a's value,
+# with the first action given. There are many ways to learn it. Take a corridor of six places. In each one may walk *on*, or
+# go *home*, which pays 3 and ends it; walking pays nothing, but behind the sixth place lies 10; $\gamma = 0.9$. Walking on
+# from place 1 is worth $0.9^5 \cdot 10 = 5.9$ to who never turns back. All the experience we have is of an old policy, which
+# tossed a coin in each place. From it we learn $Q$, each time as the mean of one of these targets:
+#
+# | target for "walk on" | what it takes from memory |
+# |---|---|
+# | **return**: all rewards that followed | all steps to the end |
+# | **one step**: $r + \gamma \max_{a'} Q(s', a')$ | $s, a, r, s'$ |
+# | **$n$ steps**: $n$ rewards that followed, then $\gamma^n \max_{a'} Q$ of the state there | $n$ steps |
+#
+# Whoever always does the action of the largest $Q$ acts **greedily**.
+#
+# What do returns say that walking on from place 1 is worth? What does the one-step target? What do $n = 2$ steps?
+
+# %% prediction="yes"
+guess_return = 4  # truth: 5.9
+guess_one = 5  # truth: 5.9
+guess_two = 4.5  # truth: 5.9
+
+# %%
+PLACES, HOME, TREASURE, GAMMA = 6, 3.0, 10.0, 0.9
+
+
+def one_more_step(value):
+    """Return what walking on is worth in each place, if place s is then worth value[s]; behind the last: 10."""
+    return np.append(GAMMA * value[1:], TREASURE)
+
+
+def learned(n, walks_on):
+    """Return Q(s, on), the mean of n-step targets on experience of a policy that walks on with this probability."""
+    on = np.zeros(PLACES)
+    for _ in range(PLACES):  # targets ask Q itself: again and again, until nothing changes
+        value = np.maximum(on, HOME)  # max over the two actions
+        for _ in range(n - 1):  # steps of the old policy lie in between
+            value = walks_on * one_more_step(value) + (1 - walks_on) * HOME
+        on = one_more_step(value)
+    return on
+
+
+truth = learned(1, 1.0)  # with nobody in between
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def draw_corridor(n=2, walks_on=0.5):
+    """Redraw Q by place, and Q of place 1 by n."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(12, 3.6), layout="constrained")
+    on, places, steps = learned(n, walks_on), np.arange(1, PLACES + 1), np.arange(1, PLACES + 1)
+    left.plot(places, truth, color=GREY, linewidth=6, alpha=0.5, label="walk on: truth")
+    left.plot(places, on, "o-", color=BLUE, label=f"walk on: learned, n = {n}")
+    wrong = on < HOME
+    left.plot(places[wrong], on[wrong], "X", color=RED, markersize=13, label="greedy goes home")
+    left.set(xlabel="place", ylabel="Q (discounted return)", xticks=places)
+    first = np.array([learned(k, walks_on)[0] for k in steps])
+    right.plot(steps, first, "o-", color=BLUE, label="walk on, from place 1")
+    right.plot([n], [first[n - 1]], "o", color="black", markersize=10)
+    right.set(xlabel="steps that a target looks ahead (6: the whole return)", xticks=steps)
+    right.set_title(f"the old policy walks on with probability {walks_on:.2f}", fontsize=10)
+    for axis in (left, right):
+        axis.axhline(HOME, color=ORANGE, linestyle="--", label="go home: 3")
+        axis.set_ylim(0, 10.5)
+        axis.legend(fontsize=9, loc="upper left" if axis is left else "upper right")
+        axis.grid(alpha=0.3)
+    plt.show()
+
+
+def show_corridor():
+    """Answer the prediction, and draw it."""
+    compare("place 1, walking on, by returns", guess_return, learned(PLACES, 0.5)[0])
+    compare("place 1, walking on, by one step", guess_one, learned(1, 0.5)[0])
+    compare("place 1, walking on, by two steps", guess_two, learned(2, 0.5)[0])
+    draw_corridor()
+
+
+reveal((guess_return, guess_one, guess_two), show_corridor)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# One step finds the truth, from a coin's experience. It never asks what the coin did next: the $\max$ puts today's best
+# action in its place. Returns judge the *coin*, who goes home too early; so they advise to go home at once. Two steps are
+# enough for that mistake, since one decision of the coin is in every target.
+#
+# Learning about one policy from another's experience is called **off-policy**. The one-step target with $\max$ is; returns,
+# GAE, and with them TRPO and PPO, are **on-policy**. (Ratios, as in lecture 04, can reweigh what others did. Over many steps
+# they are a product of many ratios, and its variance explodes.)
+#
+# </details>
+#
+# How bad it is depends on how *old* the old policy is. Drag (it needs a running kernel): how much better must it be than a
+# coin before $n = 3$ does no harm?
+
+# %%
+_ = ipywidgets.interact(
+    draw_corridor,
+    n=ipywidgets.IntSlider(min=1, max=6, value=2),
+    walks_on=ipywidgets.FloatSlider(min=0, max=1, step=0.05, value=1.0, continuous_update=False),
+)
+
+# %% [markdown]
+# Real programs use $n$ steps from memory all the same: our DQN and Gorila look 8 ahead. Good news then travels back eight steps
+# at once, and what is in memory is not of a coin, but of themselves, a while ago. It is a bargain, not a theorem.
+#
+# ## The memory
+#
+# A **replay memory** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring. Each update draws a minibatch
+# of them evenly, old and new, and moves $Q(s, a)$ towards its targets. (Targets are computed with $\theta^-$, an older copy
+# of $\theta$: an aim that moves with each shot cannot be hit.) The number of updates per environment step is the **replay
+# ratio**. Nothing is learned during a *warm-up*, until the memory has something to draw from.
+#
+# ### Exercise 1: `updates_due`
+
+# %% exercise="updates_due"
+
+# %% [markdown]
+# Stuck? `hint("updates_due", 1)`, and so on.
+#
+# Below, steps come in rounds of 64, as from 4 environments that take 16 each; ratio 0.25, minibatches of 128. So **how often
+# is a step learned from**, from its arrival until it is overwritten, if the memory holds 2,000 steps? And if it holds 4,000?
+
+# %% prediction="yes"
+guess_small = 1  # times, memory of 2,000
+guess_large = 2  # times, memory of 4,000
+
+
+# %%
+def life(capacity, ratio=0.25, batch=128, rounds=400, warm_up=1000):
+    """Return how often each step of the middle of a run was drawn, and how old what is drawn is on average."""
+    memory, rng = Replay(1, capacity, observation_size=1, action_size=0), default_rng(0)
+    drawn, ages, done = np.zeros(64 * rounds, int), [], 0
+    for k in range(rounds):
+        numbers = np.arange(64 * k, 64 * (k + 1))  # a step carries its number, as a reward
+        rows = dict.fromkeys(("observations", "next_observations"), numbers[:, None])
+        memory.add(0, rows | dict.fromkeys(("actions", "rewards", "terminated", "discounts"), numbers))
+        steps = 64 * (k + 1)
+        for _ in range(mine.updates_due(steps, warm_up, ratio, done)):
+            found = memory.take(draw(rng, batch, memory.sizes))["rewards"].astype(int)
+            np.add.at(drawn, found, 1)
+            ages.append(steps - found.mean())
+            done += 1
+    return drawn[64 * rounds // 3 : 64 * rounds // 2], np.mean(ages[len(ages) // 3 :])
+
+
+lives = {capacity: life(capacity) for capacity in (2000, 4000)}
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_lives():
+    """Answer the prediction; draw how often steps were drawn."""
+    for guess, (capacity, (drawn, age)) in zip((guess_small, guess_large), lives.items()):
+        compare(f"memory of {capacity:,d}: a step is learned from", guess, drawn.mean(), "times")
+        print(f"  what is drawn is {age:,.0f} steps old on average")
+    _, axis = plt.subplots(figsize=(7.5, 3), layout="constrained")
+    for (capacity, (drawn, _)), color in zip(lives.items(), (BLUE, ORANGE)):
+        axis.hist(drawn, np.arange(10.5, 61), color=color, alpha=0.6, density=True, label=f"memory of {capacity:,d}")
+    axis.set(xlabel="how often a step was drawn", ylabel="fraction of the steps")
+    axis.legend(fontsize=9)
+    plt.show()
+
+
+reveal((guess_small, guess_large), show_lives)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# $\text{ratio} \times \text{batch}$ times, whatever the memory holds: so many draws are made per step, and on average each
+# step gets its share. A larger memory only spreads them over a longer life. What one draws is then older, and more mixed.
+#
+# </details>
+#
+# So what if four times as many actors fill the memory? If there are as many updates *per round* as before, the ratio falls to
+# a quarter. Does that matter, or is it the actors who matter? DQN on CartPole, five seeds (recorded), played 60,000 steps.
+# With 4 environments and a ratio of 1/4 the last 100 returns were some 480 at the end. **What were they** with 16
+# environments, at the same ratio, and at a quarter of it?
+
+# %% prediction="yes"
+guess_same = 450  # return, 16 environments, ratio 1/4
+guess_quarter = 400  # return, 16 environments, ratio 1/16
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+ratios = {}  # (environments, ratio) -> the mean of the last 100 returns, per seed
+for row in csv.DictReader(recorded("13_ratio.csv").read_text().splitlines()):
+    ratios.setdefault((int(row["num_envs"]), float(row["replay_ratio"])), []).append(float(row["last_return"]))
+
+
+def less(one, other):
+    """Return the difference of two means over seeds, and its 95 % bootstrap interval in words (lecture 08)."""
+    rng = default_rng(0)
+    draws = rng.choice(one, (4000, len(one))).mean(axis=1) - rng.choice(other, (4000, len(other))).mean(axis=1)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return f"{np.mean(one) - np.mean(other):.0f}, 95 % interval {low:.0f} to {high:.0f}"
+
+
+def show_ratios():
+    """Answer the prediction; print all that was measured."""
+    usual = ratios[4, 0.25]
+    for key, guess in (((16, 0.25), guess_same), ((16, 0.0625), guess_quarter)):
+        compare(f"{key[0]} environments, ratio {key[1]}: last 100 returns", guess, np.mean(ratios[key]))
+    for (envs, ratio), last in sorted(ratios.items()):
+        print(f"{envs:2d} environments, ratio {ratio:<6g}: {np.mean(last):.0f}, seed by seed {np.sort(last).round()}")
+    print("16 environments less 4, both at 1/4: ", less(ratios[16, 0.25], usual))
+    print("16 environments less 4, both at 1/16:", less(ratios[16, 0.0625], ratios[4, 0.0625]))
+    print("ratio 1/16 less 1/4, 4 environments: ", less(ratios[4, 0.0625], usual))
+
+
+reveal((guess_same, guess_quarter), show_ratios)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# At the same ratio the actors make no difference, in either pair: both intervals hold 0. At a quarter of the ratio 180 are
+# lost, whoever acts. That is what "more actors" may cost unnoticed: they bring four times the steps per second, and if the
+# learner keeps its pace each of them is used a quarter as often. (How large a ratio is good is another question: it costs time,
+# and a network can be fitted to its memory too well.)
+#
+# </details>
+#
+# The memory may be **shared** (all transitions travel to the root) or **sharded**: each rank keeps its own, and gradients are
+# pooled as in lecture 10. The draw must not show which: it takes from each shard as many as an even draw from the union would.
+#
+# ## Gorila: what a server refuses
+#
+# Gorila (Nair et al. 2015) makes it asynchronous. A **bundle** is an actor, a memory and a learner in one process:
+#
+#     pulled = store.pull()                       # theta, the older theta- for the targets, and their version
+#     act a few steps with theta, remember them
+#     draw a minibatch of my memory
+#     store.push(its gradient and its loss, pulled.version)
+#
+# Two things grow old here. The *experience* may. A *gradient* may not: lecture 10 saw what delay does to a descent. So the
+# server refuses gradients of more than `max_staleness` updates, and we have a rule that seems to cost nothing. Eight bundles,
+# all equally fast: lecture 10 says that their gradients are 7 updates old. We allow 3. **What percentage is refused?**
+
+# %% prediction="yes"
+guess_refused = 90  # per cent
+
+
+# %%
+def server_refuses(seconds, limit, pushes=4000):
+    """Return which percentage of the gradients is refused, and how old the others are on average."""
+    rng, shared = default_rng(0), {"x": np.zeros(1), **Tally.arrays(len(seconds))}
+    server = ParameterServer(shared, lambda shared, gradient, arrival: True, Rules(max_staleness=limit))
+    works = [lambda pulled: {"g": np.zeros(1)}] * len(seconds)
+    queue = EventQueue(server, works, ("x",), lambda worker, clock: seconds[worker] * (1 + 0.1 * rng.exponential()))
+    for _ in range(pushes):
+        queue.play()
+    return 100 * server.tally.refused.sum() / pushes, staleness_of(server.tally.histogram.sum(axis=0))[0]
+
+
+def show_refused():
+    """Answer the prediction; then other limits, and a slow bundle."""
+    compare("8 equal bundles, at most 3 old: refused", guess_refused, server_refuses([1.0] * 8, 3)[0], "%")
+    for who, seconds in (("8 equal bundles", [1.0] * 8), ("one of 8 takes 8 times as long", [1.0] * 7 + [8.0])):
+        for limit in (0, 1, 3, 7, 20):
+            refused, age = server_refuses(seconds, limit)
+            print(f"{who}, at most {limit:2d} old: {refused:4.1f} % refused, the others are {age:.1f} old on average")
+
+
+reveal(guess_refused, show_refused)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# About half, not all: a refused gradient is no update, so it makes nobody else's older. Of $W$ equal workers a limit of
+# $k$ lets about $k + 1$ through per round. It buys a larger step, by lecture 10's bound, for work that is thrown away: four
+# bundles would have done as well. A limit is for the *odd one out*, as in the last line: the straggler's gradients, and
+# nothing else, are refused.
+#
+# </details>
+#
+# And what is fresh but mad? A bundle in a corner of the world that nobody has seen sends a gradient with a loss a hundred times
+# the usual. The server keeps running statistics of the losses, and refuses what lies so many standard deviations above their
+# mean. The devil is in what the statistics do with a loss that was refused.
+#
+# ### Exercise 2: `judged`
+
+# %% exercise="judged"
+
+# %% [markdown]
+# The rule in step 2, "at most the largest that is usual", looks odd. Two others come to mind: take in every loss as it is, or
+# take in nothing of a refused one. Below are 900 losses around 2. A few are outliers, ten to a hundred thousand times as
+# large. After 600 the task has changed, and *all* losses are ten times what they were. A server should refuse the outliers,
+# and get used to the change. **Of the last 300, how many does each rule refuse?**
+
+# %% prediction="yes"
+guess_whole = 0  # of 300, if every loss is taken in as it is
+guess_nothing = 100  # of 300, if nothing is taken in of a refused one
+guess_judged = 10  # of 300, if as much as is usual is taken in
+
+# %%
+rng = default_rng(5)
+k = np.arange(900)
+losses = 2 * np.exp(0.3 * rng.standard_normal(900)) * np.where(k < 600, 1, 10)
+outliers = (rng.random(900) < 0.03) & (k > 150) & (k < 600)
+losses[outliers] *= 10 ** rng.uniform(1, 5, outliers.sum())
+
+
+def as_it_is(statistics, loss):
+    """Return the verdict, and statistics that take in the whole loss."""
+    verdict, _ = mine.judged(statistics, loss, 5.0)
+    return verdict, mine.judged(statistics, loss, np.inf)[1]
+
+
+def nothing_of_it(statistics, loss):
+    """Return the verdict, and statistics that have not seen a refused loss."""
+    verdict, new = mine.judged(statistics, loss, 5.0)
+    return verdict, new if verdict else statistics
+
+
+RULES = {
+    "as it is": as_it_is,
+    "nothing of a refused one": nothing_of_it,
+    "as much as is usual": lambda statistics, loss: mine.judged(statistics, loss, 5.0),
+}
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def judge_all(rule):
+    """Return verdicts and limits, loss by loss."""
+    statistics, verdicts, limits = np.zeros(3), [], []
+    for loss in losses.tolist():
+        limits.append(statistics[1] + 5 * np.sqrt(statistics[2]) if statistics[0] >= 100 else np.nan)
+        verdict, statistics = rule(statistics, loss)
+        verdicts.append(verdict)
+    return np.array(verdicts), np.array(limits)
+
+
+def show_rules():
+    """Answer the prediction; draw losses and limits."""
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), layout="constrained", sharey=True)
+    guesses = (guess_whole, guess_nothing, guess_judged)
+    for axis, guess, (name, rule) in zip(axes, guesses, RULES.items()):
+        usual, limits = judge_all(rule)
+        compare(f"{name}: refused of the last 300", guess, int((~usual[600:]).sum()))
+        print(f"  outliers refused before: {int((~usual & outliers).sum())} of {outliers.sum()}")
+        axis.plot(k[usual], losses[usual], ".", color=BLUE, markersize=3, label="taken")
+        axis.plot(k[~usual], losses[~usual], "x", color=RED, markersize=6, label="refused")
+        axis.plot(k, limits, color="black", linewidth=1, label="limit")
+        axis.set(yscale="log", xlabel="gradient", title=name)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("loss")
+    figure.legend(*axes[2].get_legend_handles_labels(), fontsize=9, loc="outside lower center", ncols=3)
+    plt.show()
+
+
+reveal((guess_whole, guess_nothing, guess_judged), show_rules)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# Taken in as they are, the first outliers lift mean and spread so far that later ones pass: the filter is blinded by what it
+# should keep out. With nothing taken in it never learns that the world has changed, and refuses for ever; and losses may well
+# rise for good, as $Q$ grows while it is learned. As much as is usual is the way between.
+#
+# </details>
+#
+# Gorila itself, eight bundles played by the event queue in one process (so the same bits each time), with both rules:
+
+# %%
+JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--transport", "events", "--workers", 8, "--warm-up", 200)
+STEPS = budget(8000, 3200)
+runs = {limit: train(1, *JOB, "--max-staleness", limit, "--total-steps", STEPS) for limit in (20, 3)}
+
+
+def show_gorila():
+    """Print what the server did."""
+    for limit, run in runs.items():
+        applied, refused, age = (run.columns()[name] for name in ("applied", "refused", "staleness_mean"))
+        print(f"at most {limit:2d} old: {applied.sum():,.0f} applied, {refused.sum():,.0f} refused, mean staleness "
+              f"{age[-1]:.1f} at the end, theta {sha256(run.load_checkpoint()['theta'])[:16]}...")  # fmt: skip
+
+
+reveal(guess_refused, show_gorila)
+
+# %% [markdown]
+# ## The best of infinitely many actions
+#
+# All of this needs $\max_a Q(s, a)$. With two buttons one tries both. A torque is a number: to search for the best one in
+# each target would be an optimisation within an optimisation. The idea of **NAF** ("normalised advantage functions"): choose
+# a *shape* for $Q$ whose top can be read off. The network puts out a value $V$, an action $\mu$ and a matrix, and
+#
+# $$Q(s, a) = V(s) - \tfrac12 \, (a - \mu(s))^\top M(s) \, (a - \mu(s)), \qquad M = \Lambda \Lambda^\top .$$
+#
+# A parabola, upside down: its top is $V$, and lies at $\mu$. So $\max_a Q = V$ and $\arg\max_a Q = \mu$, without a search;
+# the second term is the advantage, which is never positive. For that $M$ must be positive definite. A network's raw outputs
+# are anything; so they fill $\Lambda$, a *lower triangular* matrix, with $\exp$ on its diagonal, and then
+# $\Lambda\Lambda^\top$ always is; `heads` (given) does that. (The code calls the action `u`, as engineers do, and $\Lambda$
+# `lower`, or L.)
+#
+# ### Exercise 3: `naf_q`
+
+# %% exercise="naf_q"
+
+# %%
+spread = np.stack(np.meshgrid(np.linspace(-1, 1, 81), np.linspace(-1, 1, 81)), axis=-1)  # (81, 81, 2): actions
+outputs = np.array([5.0, 0.3, -0.4, 0.5, 1.0, 0.2])  # V; two of mu; three of lower
+value, mu, lower = heads(outputs, 2)
+saddle = np.array([[2.0, 2.5], [2.5, 0.5]])  # a symmetric matrix that a network could have put out directly
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def everywhere(array, *front):
+    """Return the same array for every state, or every place of a picture."""
+    return np.broadcast_to(array, (*front, *np.shape(array)))
+
+
+same, ridge = (everywhere(x, 81, 81) for x in (lower, lower * [[1, 1], [1, 0]]))
+values, tops, apart = everywhere(value, 81, 81), everywhere(mu, 81, 81), spread - mu
+_, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained", sharey=True)
+pictures = {
+    "exp on the diagonal: a top": mine.naf_q(values, tops, same, spread),
+    "0 on the diagonal: a ridge": mine.naf_q(values, tops, ridge, spread),
+    "M itself from the network: a saddle": value - 0.5 * np.einsum("...i,ij,...j->...", apart, saddle, apart),
+}
+for axis, (title, picture) in zip(axes, pictures.items()):
+    contours = axis.contour(*np.moveaxis(spread, -1, 0), picture, 14, cmap="viridis")
+    axis.clabel(contours, fontsize=9)
+    axis.plot(*mu, "o", color=RED, markersize=9)
+    axis.set(xlabel="first torque", title=title, xticks=(-1, -0.5, 0, 0.5, 1), yticks=(-1, -0.5, 0, 0.5, 1))
+axes[0].set_ylabel("second torque")
+plt.show()
+
+# %% [markdown]
+# Contours of $Q$ over two torques, with $\mu$ in red. On a ridge the best action is anywhere along a line; on a saddle there
+# is none, and what the code takes for $\max_a Q$ is a lie.
+#
+# The target is lecture 11's, with $V$ in place of the maximum: $y = \text{scale} \cdot r + \gamma \, V(s'; \theta^-)$, and
+# nothing after $r$ where the task terminated. (The scale keeps large rewards from making large outputs. `discounts` holds
+# $\gamma$, or $\gamma^n$, for each step.)
+#
+# ### Exercise 4: `naf_targets`
+
+# %% exercise="naf_targets"
+
+# %% [markdown]
+# Is a parabola good enough? In one world it is *exact*: where the next state is linear in state and action, and costs are
+# quadratic. The puck of `LinearQuadratic-v0` is such a world. With $V$, $\mu$, $M$ from Riccati's equation (lecture 14
+# derives it), $Q - y$ should be 0 for *any* action in *any* state:
+
+# %%
+A, B, gamma = puck.A, puck.B, 0.95  # s' = A s + B u
+S = solve_discrete_are(gamma**0.5 * A, gamma**0.5 * B, puck.Q, puck.R)  # V(s) = -s'S s
+M = 2 * (puck.R + gamma * B.T @ S @ B)
+rng = default_rng(0)
+s, u = rng.standard_normal((500, 4)), rng.standard_normal((500, 2))
+mu = -s @ np.linalg.solve(M, 2 * gamma * B.T @ S @ A).T
+V, V_after = (-np.einsum("ni,ij,nj->n", x, S, x) for x in (s, s @ A.T + u @ B.T))
+r = -np.einsum("ni,ij,nj->n", s, puck.Q, s) - np.einsum("ni,ij,nj->n", u, puck.R, u)
+targets = mine.naf_targets(r, np.full(500, gamma), np.zeros(500), V_after, 1.0)
+errors = mine.naf_q(V, mu, everywhere(np.linalg.cholesky(M), 500), u) - targets
+print(f"Q from {V.min():.0f} to {V.max():.1f}; largest |Q - y|: {np.abs(errors).max():.1e}")
+
+# %% [markdown]
+# And where it is not exact? A pendulum that hangs may swing up to the left or to the right: *two* good torques, and a bad one
+# between. Let them be $-0.4$ and $0.4$, equally good, and let the actions in memory be spread evenly over $[-1, 1]$. The
+# parabola is fitted by least squares. **Where is its top?**
+
+# %% prediction="yes"
+guess_top = 0.4  # torque
+
+
+# %%
+def fitted(actions, q):
+    """Return value, mu and lower of the parabola that fits best, its top within [-1, 1]."""
+    bend, slope, level = np.polyfit(actions, q, 2)
+    if bend > -0.05:  # it must open downwards
+        bend = -0.05
+        slope, level = np.polyfit(actions, q - bend * actions**2, 1)
+    top = np.clip(-slope / (2 * bend), -1, 1)
+    return level + slope * top + bend * top**2, np.array([top]), np.array([[np.sqrt(-2 * bend)]])
+
+
+def two_tops(actions, better=0.0):
+    """Return a Q with tops at -0.4 and at 0.4, the right one higher by `better`."""
+    return np.maximum(-8 * (actions + 0.4) ** 2, better - 8 * (actions - 0.4) ** 2)
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+evenly = np.linspace(-1, 1, 401)
+
+
+def draw_tops(centre=None, width=1.0, better=0.0):
+    """Redraw a Q with two tops, the actions that were tried (no centre: evenly), and the parabola that fits best."""
+    drawn = default_rng(0).standard_normal(400)
+    tried = evenly if centre is None else np.clip(centre + width * drawn, -1, 1)
+    value, mu, lower = fitted(tried, two_tops(tried, better))
+    parabola = mine.naf_q(*(everywhere(x, 401) for x in (value, mu, lower)), evenly[:, None])
+    _, axis = plt.subplots(figsize=(8, 3.8), layout="constrained")
+    axis.plot(evenly, two_tops(evenly, better), color=GREY, linewidth=5, alpha=0.5, label="true Q")
+    axis.plot(tried, two_tops(tried, better), ".", color=BLUE, markersize=4, label="actions in memory")
+    axis.plot(evenly, parabola, color=ORANGE, label="the best parabola")
+    top = two_tops(mu, better)[0]
+    label = f"its top: {round(mu[0], 2) + 0.0:.2f}, where the true Q is {top:.2f}"
+    axis.plot(mu, [top], "o", color=RED, markersize=10, label=label)
+    axis.set(xlabel="torque", ylabel="Q", ylim=(-5, 2.3), xlim=(-1.02, 1.02))
+    axis.legend(fontsize=9, loc="lower center", ncols=2)
+    axis.grid(alpha=0.3)
+    plt.show()
+
+
+def show_top():
+    """Answer the prediction."""
+    compare("top of the parabola", guess_top, abs(round(fitted(evenly, two_tops(evenly))[1][0], 3)))
+    draw_tops()
+
+
+reveal(guess_top, show_top)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# In the middle, at the bottom of the valley between the two: the average of two good answers is not a good answer.
+#
+# </details>
+#
+# Here is the second way in which experience grows old. The *targets* do not ask who acted. But the *fit* does: a parabola is
+# an approximation, good where its data lie, and what lies in memory is what old policies tried. Drag the centre and the width
+# of the tried actions: who finds a top, fresh and narrow experience, or old and wide?
+
+# %%
+_ = ipywidgets.interact(
+    draw_tops,
+    centre=ipywidgets.FloatSlider(min=-1, max=1, step=0.1, value=0.5, continuous_update=False),
+    width=ipywidgets.FloatSlider(min=0.05, max=1, step=0.05, value=0.1, continuous_update=False),
+    better=ipywidgets.FloatSlider(min=0, max=2, step=0.25, value=1.0, continuous_update=False),
+)
+
+# %% [markdown]
+# <details><summary>After you have dragged: what it means</summary>
+#
+# Narrow, around either top: that top, exactly, and no other. Wide: a compromise between both. So Q-learning with a parabola
+# would take anybody's *targets*, but wants *actions* tried near today's $\mu$, with a little noise; and a memory that forgets.
+#
+# </details>
+#
+# ## All of it
+#
+# Gu et al. 2017 taught robots to open doors so: several collect, one trainer learns from what all have sent. In `off_policy.py`
+# a round is: all environments take a few steps, rows go into the memory, as many updates are made as are due. Two ranks, each
+# with the shards of its own environments, and one rank with all of them:
+
+# %%
+JOB = ("--algorithm", "naf", "--env", "Pendulum-v1")
+for ranks, learner in ((1, "root"), (2, "root"), (2, "sharded")):
+    run = train(ranks, *JOB, "--learner", learner, "--total-steps", budget(2400, 1280))
+    print(f"{ranks} rank(s), learner {learner:7s}: theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
+
+# %% [markdown]
+# The same bits, wherever the memory lies. And does it learn? Sixty episodes of swinging up:
+
+# %%
+run = train(2, *JOB, "--total-steps", budget(12_000, 1600), "--record-every", 50)  # a row each 800 steps: 4 episodes
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+_, axis = plt.subplots(figsize=(7, 2.8), layout="constrained")
+axis.plot(run.columns()["env_steps"] / 1e3, run.columns()["mean_return"], ".-", color=GREEN)
+axis.set(xlabel="thousand environment steps", ylabel="return (mean of 4 episodes)", ylim=(-1800, 0))
+axis.grid(alpha=0.3)
+plt.show()
+
+# %% [markdown]
+# The slides say of A3C, beside methods with a memory, that it is "generally much faster in terms of wall clock", and slower
+# "in terms of # of samples"; they show 20 million steps of it beside 1 million of DDPG. So, on Pendulum, to a mean of -250
+# over the last 100 episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many steps as NAF
+# does A2C take? And how many times as many seconds as TRPO does NAF take?**
+
+# %% prediction="yes"
+guess_steps = 20  # A2C's steps / NAF's
+guess_seconds = 0.5  # NAF's seconds / TRPO's
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+family = {}  # (environment, algorithm) -> a row (steps to the goal, seconds to it) per seed
+for row in csv.DictReader(recorded("13_family.csv").read_text().splitlines()):
+    values = float(row["steps_to_goal"] or "inf"), float(row["seconds_to_goal"] or "inf")
+    family.setdefault((row["env"], row["algorithm"]), []).append(values)
+
+
+def times(one, other):
+    """Return the ratio of two medians over seeds, and its 95 % bootstrap interval in words."""
+    rng = default_rng(0)
+    above, below = (np.median(rng.choice(x, (4000, len(x))), axis=1) for x in (one, other))
+    low, high = np.quantile(above / below, (0.025, 0.975), method="inverted_cdf")
+    upper = f"to {high:.2g}" if np.isfinite(high) else "and more: seeds that never arrive are among them"
+    return np.median(one) / np.median(other), f"95 % interval {low:.2g} {upper}"
+
+
+def draw_family(pendulum):
+    """Draw steps and seconds of every seed, and their medians."""
+    _, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained", sharey=True)
+    ticks = (20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000), (2, 5, 10, 20, 50, 100)
+    for axis, column, label, marks in zip(axes, (0, 1), ("environment steps", "seconds on 2 cores"), ticks):
+        for y, (name, values) in enumerate(pendulum.items()):
+            got = values[column][np.isfinite(values[column])]
+            color = GREEN if name == "naf" else BLUE if name in ("trpo", "batch-ppo") else ORANGE
+            axis.plot(got, [y] * len(got), "o", color=color, alpha=0.6)
+            axis.plot([np.median(values[column])], [y], "|", color="black", markersize=22)
+            if len(got) < len(values[column]):
+                axis.text(1.05 * got.max(), y + 0.1, f" {len(got)} of 5 arrive", fontsize=9)
+        axis.set(xscale="log", xlabel=f"{label} to -250", yticks=range(5), yticklabels=pendulum)
+        axis.set(xlim=(0.8 * marks[0], 3 * marks[-1]))
+        axis.set_xticks(marks, [f"{mark:,d}" for mark in marks], fontsize=9)
+        axis.minorticks_off()
+        axis.grid(alpha=0.3, axis="x")
+    axes[0].set_ylim(4.5, -0.5)
+    plt.show()
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_family():
+    """Answer the predictions; print what the others took."""
+    rows = {key: np.array(values).T for key, values in family.items()}
+    pendulum = {name: rows["Pendulum-v1", name] for name in ("naf", "trpo", "batch-ppo", "a2c", "a3c")}
+    for what, guess, column, one, other in (
+        ("A2C's steps / NAF's", guess_steps, 0, "a2c", "naf"),
+        ("NAF's seconds / TRPO's", guess_seconds, 1, "naf", "trpo"),
+    ):
+        ratio, words = times(pendulum[one][column], pendulum[other][column])
+        compare(what, guess, ratio)
+        print(f"  ({words})")
+    ratio, words = times(pendulum["a3c"][1], pendulum["naf"][1])
+    print(f"A3C's seconds / NAF's: {ratio:.2f}; {words}")
+    draw_family(pendulum)
+    for name in ("gorila", "dqn"):
+        steps, seconds = np.median(rows["CartPole-v1", name], axis=1)
+        print(f"CartPole to 400, {name:6s}: {steps:,.0f} steps, {seconds:.1f} s (medians of 5 seeds)")
+    ratio, words = times(rows["CartPole-v1", "dqn"][1], rows["CartPole-v1", "gorila"][1])
+    print(f"DQN's seconds / Gorila's: {ratio:.2f}; {words}")
+
+
+reveal((guess_steps, guess_seconds), show_family)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# The claim on samples holds, and more: of NAF's 22,000 steps 20,000 are the hundred episodes over which the mean is taken. On
+# seconds it does not: A3C's lie on both sides of NAF's. And TRPO, which throws all experience away, is done first. A step of
+# Pendulum costs next to nothing, and NAF makes an update for each: that is where its time goes. Old experience is worth its
+# updates where *new* experience is dear: a robot arm, a slow simulator. Nor is Gorila faster than DQN by more than luck: its
+# interval holds 1, on two cores. (All are settings as typed, on one small task each.)
+#
+# </details>
+#
+# ## Bug hunt
+#
+# From a NAF in PyTorch. It runs, and never complains.
+
+
+# %%
+def suspect(rewards: Array, discounts: Array, terminated: Array, next_value: Array, reward_scale: float) -> Array:
+    mask_batch = 1.0 - terminated
+    return reward_scale * rewards + (discounts * mask_batch + next_value)
+
+
+_ = hunt("naf_targets", suspect)
+
+# %% [markdown] solution="only"
+# **The bug**: a plus for a times: $r + (\gamma \cdot \text{mask} + V)$. The discount is added to the value instead of
+# multiplying it, so nothing is discounted; and where the task has ended, $V$ of a state that has no future is counted in
+# full. The repository is ikostrikov/pytorch-ddpg-naf. A pull request named it in August 2018 (11, still open); it was mended
+# in February 2021, after issue 16. Two and a half years: nothing crashes, and there are many reasons why a curve looks bad.
+# A check needs one line: a step that terminated, with a next value that is not 0.
+
+# %% [markdown]
+# ## What you have built so far
+#
+# You know what in a step grows old: the world's answer never, the rest of a return at once, the fit of a parabola slowly. You
+# have the replay ratio as the one number to hold fixed, a server that refuses the stale and the mad without going blind or
+# deaf, and a $Q$ whose best action is read off. And you know the price of learning from old experience, in updates.
+#
+# ## Quiz
+#
+# **1.** Two ranks hold 1,000 and 9,000 transitions. Each draws half of the minibatch from its own shard. What is wrong?
+#
+# <details><summary>Answer</summary>
+#
+# A row of the small shard is drawn nine times as often as one of the large: lecture 10's mean of means again. Draw as many
+# from each shard as an even draw from all would: a multinomial draw, as `draw` makes it. "Equal shares are fair" is true for
+# ranks, not for rows.
+#
+# </details>
+#
+# **2.** A NAF of 2016 (carpedm20/NAF-tensorflow) has no mask at all: its target is $r + \gamma V(s')$ everywhere.
+# Its README shows Pendulum. Why is nothing wrong there?
+#
+# <details><summary>Answer</summary>
+#
+# A Pendulum never terminates; its 200 steps are a time limit, and lecture 05a says to bootstrap there. So the program is
+# right on the task it was tested on, and wrong on each in which something can fall over. "It learns" is a test of one task.
+#
+# </details>
+#
+# **3.** Why can PPO not simply keep the batches of the last ten updates?
+#
+# <details><summary>Answer</summary>
+#
+# Its advantages are sums over what the old policy did afterwards, and its ratios speak of one old policy, which would differ
+# from batch to batch. The clip would leave most steps alone. "The ratio corrects it" holds for one action in a state, not for
+# the states that were visited (lecture 12).
+#
+# </details>
+#
+# **4.** You have ten times the actors and the same learner. The log shows ten times the environment steps per second. What
+# has improved?
+#
+# <details><summary>Answer</summary>
+#
+# Nothing, perhaps: the replay ratio is a tenth, and the updates per second are what they were. Gu et al. 2017 saw on their
+# robots that more collectors stop helping once the one trainer is the bottleneck. Ask for updates per second *and* steps per
+# second.
+#
+# </details>
+#
+# **5.** One in ten of your bundles is broken for good, and sends losses a hundred times as large. The server refuses what is
+# more than 5 standard deviations above the mean. Does that help?
+#
+# <details><summary>Answer</summary>
+#
+# Not for long. By Chebyshev's inequality at most one in $5^2$ of any numbers, whatever they are, lies more than 5 standard
+# deviations from their mean: broken ones that are more frequent widen the spread until they are usual. "Five sigma never
+# happens" holds for a bell curve, and broken programs send none. Refuse by *worker*, not by loss.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: what was claimed
+#
+# - *Frans & Hafner 2016*: with TRPO "we cannot use methods such as experience replay which reuse past information". Right, and
+#   the corridor says why. They go on: "We also suffer no loss from stale data". Right as well: what is never old need not be
+#   refused.
+# - *Nair et al. 2015*, in the abstract: better than DQN in 41 of 49 Atari games, with a wall time that is shorter "by an order
+#   of magnitude on most games", on many machines. We have two cores: see the last line of the comparison.
+# - *The Berkeley slides* call sample parallelism with off-policy algorithms the "simplest example". It is: transitions are sent
+#   when they are ready, and nobody waits for anybody, because a transition does not say who made it.
+#
+# **Next**: lecture 14 plans locally and imitates globally. The parabola comes back, and this time the world is one, too.
