@@ -1,6 +1,7 @@
 """Grade notebooks: a table of student, exercise, points and symptom, whatever became of a notebook's check cells."""
 
 import math
+import os
 from pathlib import Path
 
 from minitrpo.errors import BadInput
@@ -20,7 +21,7 @@ def main(name: str, words: list[str]) -> int:
     """Print the table, and write it."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
     parser.add_argument("path", type=Path, help="a notebook, or a folder of them: a student is what the file is called")
-    parser.add_argument("--out", type=Path, default=Path("grades.csv"), help="the table as CSV (default: grades.csv)")
+    parser.add_argument("--out", type=Path, help="the table as CSV, a new file (default: grades.csv, or grades-02.csv)")
     parser.add_argument("--seconds", type=float, default=120.0, help="for each cell and each check (default: 120)")
     parser.add_argument("--memory", type=whole, default=4096, help="MiB for each process (default: 4096)")
     args = parser.parse_args(words)
@@ -28,7 +29,13 @@ def main(name: str, words: list[str]) -> int:
         raise BadInput(f"--seconds must be more than 0, not {args.seconds:g}")
     if not 512 <= args.memory <= 2**20:
         raise BadInput(f"--memory must lie in [512, {2**20}] MiB, not {args.memory}")
-    return graded(args.path, args.out, args.seconds, args.memory)
+    return graded(args.path, args.out or free_name(), args.seconds, args.memory)
+
+
+def free_name() -> Path:
+    """Return grades.csv, or the first of grades-02.csv and so on that is free."""
+    names = (Path("grades.csv"), *(Path(f"grades-{number:02d}.csv") for number in range(2, 10_000)))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def graded(path: Path, out: Path, seconds: float, memory: int) -> int:
@@ -43,8 +50,10 @@ def graded(path: Path, out: Path, seconds: float, memory: int) -> int:
     from minitrpo.grading.submissions import submissions
     from minitrpo.grading.table import NOTEBOOK, Guard, Row, as_csv, as_text, graded, sums
 
-    if out.is_dir() or not out.absolute().parent.is_dir():
+    if not out.absolute().parent.is_dir():
         raise BadInput(f"cannot write {out}: name a file in a folder that exists")
+    if os.path.lexists(out):
+        raise BadInput(f"{out} exists, and is not overwritten: move it away, or choose another --out")
     handed_in = submissions(path)
     rows: list[Row] = []
     guard = Guard(handed_in)

@@ -61,7 +61,8 @@ def checked(args: Any) -> list[int]:
     for word in args.more:
         if word.partition("=")[0] in (*OURS, "--progress"):
             raise BadInput(f"{word} after --: speedup decides that itself, or has its own option for it")
-    text = args.ranks or ",".join(str(2**k) for k in range(cores().bit_length())) + f",{cores()}"
+    powers = ",".join(str(2**k) for k in range(cores().bit_length()))
+    text = f"{powers},{cores()}" if args.ranks is None else args.ranks
     if not all(part.strip().isdecimal() and int(part) > 0 for part in text.split(",")):
         raise BadInput(f"--ranks must be positive integers with commas, such as 1,2,4, not {text!r}")
     ranks = sorted({int(part) for part in text.split(",")})

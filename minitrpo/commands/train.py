@@ -31,7 +31,7 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> No
         seed=settings.seed,
         first_states=settings.first_states,
         run=str(context.folder.path),
-        replay=typed_command("replay", path, here=start),
+        replay=typed_command("replay", path, here=start) if can_be_played_again(context) else "",
         resume=typed_command("train", "--resume", path, ranks=comm.size, here=start),
     )
     if comm.rank == 0:
@@ -43,6 +43,11 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> No
         if arguments.trace:
             write_chrome_trace(context.folder.path / "trace.json", spans)
         finish(context)
+
+
+def can_be_played_again(context: RunContext) -> bool:
+    """Return whether somebody keeps the parameters with which an episode was played."""
+    return not context.choice.asynchronous or bool(context.choice.own.transport == "events")
 
 
 def finish(context: RunContext) -> None:

@@ -66,7 +66,7 @@ def describe(env_id: str, status: RankStatus | None = None) -> EnvironmentSpec:
     with status.at(Doing.MAKING):
         env = make(env_id)
     try:
-        with status.at(Doing.MAKING):
+        with status.at(Doing.MAKING), _as_bad_input(f"{env_id} has spaces that cannot be read"):
             return _spec(env_id, env)
     finally:
         with status.at(Doing.CLOSING), _as_bad_input(f"{env_id} cannot be closed"):

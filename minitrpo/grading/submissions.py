@@ -3,6 +3,7 @@
 import ast
 import functools
 import json
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +49,12 @@ def submissions(path: Path) -> list[Submission]:
     files = [f for f in files if ".ipynb_checkpoints" not in f.parts]
     if not files:
         raise BadInput(f"there is no notebook in {path}")
-    return [submission(file.relative_to(folder).with_suffix("").as_posix(), file) for file in files]
+    return [submission(written(file.relative_to(folder).with_suffix("")), file) for file in files]
+
+
+def written(path: Path) -> str:
+    """Return a path so that it can be written, even one whose name is no UTF-8."""
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
 def submission(student: str, path: Path) -> Submission:

@@ -25,7 +25,8 @@ from minitrpo.runs.files import (
     unborn,
     write_atomically,
 )
-from minitrpo.runs.settings import FIRST, Choice
+from minitrpo.runs.log import LOG, check_log, checksum, known_lines
+from minitrpo.runs.settings import Choice
 
 CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
 FORMAT = 3  # of what lies in the folder; another number is another version's
@@ -144,42 +145,32 @@ class RunFolder:
                 continue
         return numeric
 
-    def check_log(self, iteration: int, columns: tuple[str, ...], every: int) -> int:
-        """Return how many rows metrics.csv has beyond this update; BadInput if it lacks a column, or a row before.
-
-        every: how many updates lie between two rows at most.
-        """
-        place = self.path / "metrics.csv"
-        try:
-            header, *rows = list(csv.reader(place.read_text("utf-8").splitlines()))
-            known = [row for row in rows[: rows_until(rows, iteration)] if len(row) == len(header)]
-            numbers, *_ = [[float(row[header.index(name)]) for row in known] for name in FIRST]
-            apart = np.diff(numbers, prepend=0)
-        except (OSError, ValueError, IndexError, csv.Error) as error:
-            raise BadInput(f"{place} is damaged: it is not the log of a run") from error
-        if header != list(columns):
-            raise BadInput(f"{place} has other columns than this run: it was changed, or is another run's or version's")
-        if (numbers or [0])[-1] != iteration or not all((apart > 0) & (apart <= every)):
-            raise BadInput(
-                f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
-                "it was changed; put back the file that belongs to this run"
-            )
-        return len(rows) - len(known)
+    def check_log(self, iteration: int, columns: tuple[str, ...], every: int, written: Array | None) -> int:
+        """Return how many rows metrics.csv has beyond this update: see `log.check_log`."""
+        return check_log(self.path / "metrics.csv", iteration, columns, every, written)
 
     def forget_after(self, iteration: int) -> None:
         """Drop the rows of updates that the checkpoint of `iteration` does not know."""
-        header, *lines = (self.path / "metrics.csv").read_text("utf-8").splitlines()
-        known = lines[: rows_until([line.split(",") for line in lines], iteration)]
-        write_atomically(self.path / "metrics.csv", ("\n".join([header, *known]) + "\n").encode())
+        known = known_lines(self._log(), iteration)
+        write_atomically(self.path / "metrics.csv", ("\n".join(known) + "\n").encode())
+
+    def _log(self) -> list[str]:
+        return (self.path / "metrics.csv").read_text("utf-8").splitlines()
 
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
         """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""
-        content = io.BytesIO()
+        content, arrays = io.BytesIO(), {**arrays, LOG: checksum(self._log())}
         np.savez(content, **arrays, **{SEAL: seal(arrays)})  # type: ignore[arg-type]
         sync(self.path / "metrics.csv")
         newest, before = (self.path / name for name in CHECKPOINTS)
         keep_before(newest, before)
         write_atomically(newest, content.getvalue())
+
+    def check_files(self) -> None:
+        """Raise BadInput if something that is no file has the name of one that a run replaces."""
+        for name in ("learning_curve.png", *CHECKPOINTS, *(f"{name}.tmp" for name in CHECKPOINTS)):
+            if os.path.lexists(self.path / name) and not (self.path / name).is_file():
+                raise BadInput(f"{self.path / name} is not a file: move it away")
 
     def load_checkpoint(self) -> dict[str, Array]:
         """Return the arrays of the newest checkpoint."""
@@ -204,11 +195,6 @@ class RunFolder:
         if problems:
             raise BadInput(f"{'; '.join(problems)}; there is nothing to go on from")
         return {}, ""
-
-
-def rows_until(rows: list[list[str]], iteration: int) -> int:
-    """Return how many rows of a log there are up to that of an update; 0 if it is not there."""
-    return next((i for i, row in enumerate(rows, start=1) if row and row[0] == str(iteration)), 0)
 
 
 def sha256(theta: Array) -> str:

@@ -24,6 +24,7 @@ from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.guarded import Guarded
 from minitrpo.runs.launch import raise_on_all
 from minitrpo.runs.learner import OWN, check_plan, checked_state
+from minitrpo.runs.log import LOG
 from minitrpo.runs.provenance import provenance
 from minitrpo.runs.settings import Choice
 from minitrpo.runs.workers import check_shared
@@ -76,11 +77,12 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], dict[str, Array],
     if folder is None:
         return {}, {}, []
     choice = recorded_settings(folder)
+    folder.check_files()
     checkpoint, note = folder.checkpoint()
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     iteration = iteration_of(checkpoint)
-    beyond = folder.check_log(iteration, choice.columns, choice.common.record_every)
+    beyond = folder.check_log(iteration, choice.columns, choice.common.record_every, checkpoint.get(LOG))
     steps = {int(row["iteration"]): int(row["env_steps"]) for row in folder.rows() if row["ranks"]}
     if iteration and steps[iteration] != int(checkpoint[OWN + "counters"][1]):
         raise BadInput(f"{folder.path}: metrics.csv and checkpoint.npz count other steps: one of the two was changed")

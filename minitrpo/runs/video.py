@@ -21,8 +21,9 @@ from minitrpo.runs.folder import RunFolder
 from minitrpo.runs.learner import OWN
 
 NO_PICTURES = (
-    "this machine cannot draw {env}: {cause}. MuJoCo needs OpenGL without a screen: set MUJOCO_GL=egl "
-    "(Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), then see python -m minitrpo.doctor"
+    "{env} could not be drawn: {cause}. If its render() is your own, mend it there; MuJoCo needs OpenGL without a "
+    "screen: set MUJOCO_GL=egl (Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), then see "
+    "python -m minitrpo.doctor"
 )
 
 

@@ -1,0 +1,52 @@
+"""metrics.csv as text: the rows of updates that a checkpoint knows are looked at as closely as its arrays."""
+
+import csv
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from minitrpo.errors import BadInput
+from minitrpo.policies import Array
+from minitrpo.runs.settings import FIRST
+
+LOG = "run_log"  # the checksum of metrics.csv as it was, among a checkpoint's arrays
+
+
+def checksum(lines: list[str]) -> Array:
+    """Return a checksum, (16,) bytes, of the lines of a log, however they end."""
+    return np.frombuffer(hashlib.blake2b("\n".join(lines).encode(), digest_size=16).digest(), np.uint8)
+
+
+def known_lines(lines: list[str], iteration: int) -> list[str]:
+    """Return the header and the rows up to that of an update; the header alone if there is no such row."""
+    ends = (i for i, line in enumerate(lines) if i and line.partition(",")[0] == str(iteration))
+    return lines[: next(ends, 0) + 1]
+
+
+def check_log(place: Path, iteration: int, columns: tuple[str, ...], every: int, written: Array | None) -> int:
+    """Return how many rows a log has beyond this update; BadInput if it is not as the run wrote it up to there.
+
+    every: how many updates lie between two rows at most. written: its checksum when the checkpoint was made.
+    """
+    try:
+        lines = place.read_text("utf-8").splitlines()
+        known = known_lines(lines, iteration)
+        header, *rows = list(csv.reader(known))
+        numbers, *_ = [[float(row[header.index(name)]) for row in rows] for name in FIRST]
+        apart = np.diff(numbers, prepend=0)
+    except (OSError, ValueError, IndexError, csv.Error) as error:
+        raise BadInput(f"{place} is damaged: it is not the log of a run") from error
+    if lines[0] != ",".join(columns):
+        raise BadInput(f"{place} has other columns than this run: it was changed, or is another run's or version's")
+    if (numbers or [0])[-1] != iteration or not all((apart > 0) & (apart <= every)):
+        raise BadInput(
+            f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
+            "it was changed; put back the file that belongs to this run"
+        )
+    if written is not None and not np.array_equal(checksum(known), written):
+        raise BadInput(
+            f"{place} is not as the run wrote it up to update {iteration}: it was changed, or is another run's; "
+            "put back the file that belongs to this run"
+        )
+    return len(lines) - len(known)
