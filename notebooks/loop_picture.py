@@ -52,6 +52,7 @@ TODAY = {
     "09": ("adapt",),
     "10": ("collect", "gradient", "speedup"),
     "12": ("collect", "gradient", "search"),
+    "14": ("collect", "direction", "search"),
 }
 
 

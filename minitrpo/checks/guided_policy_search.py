@@ -131,6 +131,8 @@ def step_back_cases() -> Iterator[Case]:
     small = np.diag([1.0, 1e-9])
     yield case("a push that is almost free", small, np.zeros(2), one, none, np.array([[1.0]]), none)
     yield case("a push that is very dear", np.diag([1.0, 1e9]), np.ones(2), one, none, np.array([[1.0]]), np.ones(1))
+    weak = np.array([[1.0, 1e-3]])
+    yield case("a weak motor", np.diag([1.0, 1e-8]), np.zeros(2), weak, none, np.array([[1.0]]), np.ones(1))
     for size in (1e-9, 1e9):
         yield case("costs of every size", size * C, size * c, F, f, size * V, size * v, each=True, rtol=1e-6)
     indefinite = np.diag([-1.0, 2.0])
@@ -166,7 +168,7 @@ def around_all(squares: Array, n: Array, pooled: Array, s: float, Y: Array, aliv
     "gaussians",
     "minitrpo.algorithms.local_models:gaussians",
     hints=(
-        "scatter(Y, alive) returns counts (T,), means (T, p) and summed squares (T, p, p). The means are the first result.",
+        "scatter(Y, alive) returns counts (T,), means (T, p) and summed squares (T, p, p). The means go first.",
         "The pooled covariance is one matrix (p, p): the squares of all steps, summed, by the number of all samples.",
         "A step with n samples gets `strength` more, each with the pooled covariance as its square: "
         "(squares + strength pooled) / (n + strength); count[:, None, None] has the shape to divide by.",
