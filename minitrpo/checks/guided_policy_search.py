@@ -460,7 +460,7 @@ def imitated_std_cases() -> Iterator[Case]:
         yield case("precisions at random", definite(rng, R, m), each=True)
     spread = np.exp(3 * rng.standard_normal(50))[:, None, None] * definite(rng, 50, 2)
     yield case("rows that differ a lot", spread, each=True)
-    for size in (1e-12, 1e12):
+    for size in (1e-20, 1e-8, 1e8, 1e20):
         yield case("precisions of every size", size * definite(rng, 5, 2), each=True)
     yield case("actions of different sizes", np.tile(np.diag([1e-6, 1.0, 1e6]), (3, 1, 1)), each=True)
     yield case("numbers of single precision", definite(rng, 5, 2).astype(np.float32), rtol=1e-5)

@@ -635,23 +635,23 @@ for ranks in (1, 2):
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 designs = {name: load(name, set()).design for name in ALGORITHMS}
 kinds = {"on-policy": BLUE, "late": PURPLE, "models": GREEN, "replay": ORANGE}
-_, axis = plt.subplots(figsize=(12, 5.2), layout="constrained")
-columns, lines = ("batch", "every n steps", "every step"), ("barrier", "asynchronous")
-for i, when in enumerate(columns):
+_, axis = plt.subplots(figsize=(12.5, 4.8), layout="constrained")
+edges, columns, lines = (0.0, 1.25, 2.45, 3.3), ("batch", "every n steps", "every step"), ("barrier", "asynchronous")
+for left, when in zip(edges, columns):
     for j, sync in enumerate(lines):
         here = [name for name, d in designs.items() if (d.when, d.sync) == (when, sync)]
         for place, name in enumerate(here):
             data = next(kind for kind in ("models", "late", "replay", "on-policy") if kind in designs[name].data)
             learns = designs[name].learns.replace("shared memory or server", "memory or server")
             text = f"{name}  ({designs[name].travels}; {learns})"
-            axis.text(i - 0.48, j - 0.42 + 0.11 * place, text, color=kinds[data], fontsize=9, fontweight="bold")
-for name, text in zip(kinds.values(), ("on-policy", "on-policy, but late", "on-policy, with models", "replay")):
-    axis.plot([], [], "s", color=name, label=text)
-axis.set(xlim=(-0.5, 2.5), ylim=(1.5, -0.5), xlabel="when it learns", ylabel="how ranks keep step")
-axis.set_xticks(range(3), columns)
+            axis.text(left + 0.02, j - 0.42 + 0.12 * place, text, color=kinds[data], fontsize=9, fontweight="bold")
+for color, text in zip(kinds.values(), ("on-policy", "on-policy, but late", "on-policy, with models", "replay")):
+    axis.plot([], [], "s", color=color, label=text)
+axis.set(xlim=(0, 3.3), ylim=(1.5, -0.5), xlabel="when it learns", ylabel="how ranks keep step")
+axis.set_xticks([(edges[i] + edges[i + 1]) / 2 for i in range(3)], columns)
 axis.set_yticks(range(2), lines)
-axis.hlines(0.5, -0.5, 2.5, color=GREY)
-axis.vlines((0.5, 1.5), -0.5, 1.5, color=GREY)
+axis.hlines(0.5, 0, 3.3, color=GREY)
+axis.vlines(edges[1:3], -0.5, 1.5, color=GREY)
 axis.legend(loc="lower right", title="its data", fontsize=9)
 plt.show()
 
