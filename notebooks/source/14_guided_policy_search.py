@@ -18,8 +18,8 @@
 # <!-- loop -->
 #
 # So far nobody knew what an action does: policies were tried out, and what paid was made likelier. Today we guess the
-# world's laws from a few episodes, compute the best plan for one first state, and let the policy imitate the plans of many.
-# Plan locally, imitate globally. And at the end, the map of the whole family.
+# world's laws from a few episodes, compute the best plan for one first state, and let the policy imitate the plans of
+# many. Plan locally, imitate globally. And at the end, the map of the whole family.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
@@ -28,8 +28,8 @@
 # | `imitated_std` | `minitrpo/algorithms/imitation.py` | Montgomery & Levine 2016 |
 # | the whole | `minitrpo/algorithms/guided_policy_search.py` | Berkeley lecture slides, "parallel GPS" |
 #
-# *90 minutes in class with the four exercises; the notebook itself runs in under a minute. You need: lectures 02, 04, 05b; for
-# two cells, 07 and 08.*
+# *90 minutes in class with the four exercises; the notebook itself runs in under a minute. You need: lectures 02, 04, 05a; for
+# single cells, 03, 07, 08 and 10.*
 
 # %%
 import csv
@@ -66,25 +66,26 @@ PUCK = "minitrpo.experience.linear_quadratic:LinearQuadratic-v0"
 # - *Two steps left.* `x² + u²` now, `(x + u)²` next time. The derivative in `u` vanishes at `u = -x / 2`. To be paid: `1.5 x²`.
 # - *Three steps left.* `x² + u² + 1.5 (x + u)²`: take `u = -0.6 x`. To be paid: `1.6 x²`.
 #
-# Check the third line on paper: this is all there is to planning backwards. **With many steps left, what fraction of `x`
-# does the best push take back?**
+# Check the third line on paper: this is all there is to planning backwards. **With many steps left, what fraction of
+# `x` does the best push take back?**
 
 # %% prediction="yes"
 guess_fraction = 0.75  # of x
 
 # %% [markdown]
-# In general: the state `x` has `n` numbers and the action `u` has `m`, put together `z = [x; u]`. (Control theory is older than
-# our course and has letters of its own. Here they are always written as code: `F` moves the state, and is no Fisher
-# matrix.)
+# In general: the state `x` has `n` numbers and the action `u` has `m`, put together `z = [x; u]`. (Control theory is
+# older than our course and has letters of its own. Here they are always written as code: `F` moves the state, and is no
+# Fisher matrix.)
 #
 #     a step leads to              x' = F z + f
 #     a step costs                 1/2 z'C z + c'z
-#     after it is to be paid       1/2 x'V x + v'x        the cost to go: less the value of lecture 05a
+#     after it is to be paid       1/2 x'V x + v'x        the cost to go: minus lecture 05a's value
 #
-# Put the first line into the third and add the second: a quadratic in `z`, with `H = C + F'V F` and `h = c + F'(v + V f)`. Cut
-# it into blocks, as `H = [[H_xx, H_xu], [H_ux, H_uu]]`. Its derivative in `u` is `H_ux x + H_uu u + h_u`, so the best `u` is linear
-# in `x`; put in, it leaves a quadratic in `x` alone: the `V` and `v` of one step earlier. A world with linear moves and
-# quadratic costs can be planned exactly, whatever its size. This is the **linear-quadratic regulator**, LQR.
+# Put the first line into the third and add the second: a quadratic in `z`, with `H = C + F'V F` and
+# `h = c + F'(v + V f)`. Cut it into blocks, as `H = [[H_xx, H_xu], [H_ux, H_uu]]`. Its derivative in `u` is
+# `H_ux x + H_uu u + h_u`, so the best `u` is linear in `x`; put in, it leaves a quadratic in `x` alone: the `V` and `v`
+# of one step earlier. A world with linear moves and quadratic costs can be planned exactly, whatever its size. This is
+# the **linear-quadratic regulator**, LQR.
 #
 # ### Exercise 1: `step_back`
 
@@ -111,14 +112,14 @@ reveal(guess_fraction, show_fractions)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# 0, 1/2, 3/5, 8/13, 21/34: Fibonacci's numbers, and so the golden section, 0.618. Far from the end the plan no longer depends
-# on the clock. That limit is **Riccati's equation**, here `w = 1 + w / (1 + w)` for the `w x²` to be paid. More than
-# 0.618 would be quicker, and push too hard.
+# 0, 1/2, 3/5, 8/13, 21/34: Fibonacci's numbers, and so the golden section, 0.618. Far from the end the plan no longer
+# depends on the clock. That limit is **Riccati's equation**, here `w = 1 + w / (1 + w)` for the `w x²` to be paid. More
+# than 0.618 would be quicker, and push too hard.
 #
 # </details>
 #
-# A plan is now a loop, and in the package it is a `Controller`: `u ~ N(K x + k, S)` at every step, `S` being its noise (none
-# yet: `eta` is for later).
+# A plan is now a loop, and in the package it is a `Controller`: `u ~ N(K x + k, S)` at every step, `S` being its noise
+# (none yet: `eta` is for later).
 
 
 # %%
@@ -146,14 +147,16 @@ print(f"its first step off scipy's solution for an endless game by {np.abs(best.
 # %% [markdown]
 # ## A model from eight episodes
 #
-# Nobody tells us `F` and `C`. But a policy with noise plays a few episodes *from one and the same first state* (a **condition**),
-# and near their path almost any world is nearly linear. So fit it, step by step: a Gaussian to all that belongs to a step,
-# `y = [x; u; x']`; given its first part, the second has the mean `F z + f`. For a Gaussian, that is least squares.
+# Nobody tells us `F` and `C`. But a policy with noise plays a few episodes *from one and the same first state* (a
+# **condition**), and near their path almost any world is nearly linear. So fit it, step by step: a Gaussian to all that
+# belongs to a step, `y = [x; u; x']`; given its first part, the second has the mean `F z + f`. For a Gaussian, that is
+# least squares.
 #
-# The costs are fitted by regression, too: a convex quadratic to minus the rewards (`cost_of`). And the policy, a network,
-# gets a linear stand-in, `linearise`, by the same trick as the world.
+# The costs are fitted by regression, too: a convex quadratic to minus the rewards (`cost_of`). And the policy, a
+# network, gets a linear stand-in, `linearise`, by the same trick as the world.
 #
-# Our world is Reacher: an arm with two joints, 10 numbers in `x` and 2 in `u`. From one first state come eight episodes.
+# Our world is Reacher: an arm with two joints, 10 numbers in `x` and 2 in `u`. From one first state come eight
+# episodes.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -184,18 +187,19 @@ episodes = plays[0][0]
 print("X", episodes.X.shape, " U", episodes.U.shape, " rewards", episodes.rewards.shape, " (episodes, steps, ...)")
 
 # %% [markdown]
-# Eight points, and `z` has 12 numbers: infinitely many `F` pass through all eight *exactly*. What tells them apart? That the
-# laws of motion hardly change from step to step. So all steps lend each other their scatter, as a **prior**: each step gets
-# some additional samples, `strength` of them, that scatter like those of all steps together. Test both: fit to eight episodes,
-# predict the scatter of eight others. **Which percentage of it does the model miss, without the prior and with it?**
+# Eight points, and `z` has 12 numbers: infinitely many `F` pass through all eight *exactly*. What tells them apart?
+# That the laws of motion hardly change from step to step. So all steps lend each other their scatter, as a **prior**:
+# each step gets some additional samples, `strength` of them, that scatter like those of all steps together. Test both:
+# fit to eight episodes, predict the scatter of eight others. **Which percentage of it does the model miss, without the
+# prior and with it?** (Scatter: how far they are from their mean.)
 
 # %% prediction="yes"
 guess_without = 20  # per cent, strength of almost 0
 guess_with = 5  # per cent, strength 1
 
 # %% [markdown]
-# `scatter` (given) has the counts, means and summed squares of all steps. A sample that ended early does not count at the steps
-# that it did not take: `alive` says so.
+# `scatter` (given) has the counts, means and summed squares of all steps. A sample that ended early does not count at
+# the steps that it did not take: `alive` says so.
 #
 # ### Exercise 2: `gaussians`
 
@@ -257,33 +261,35 @@ reveal((guess_without, guess_with), show_missed)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Without a prior the eight old episodes are hit exactly and new ones are not: too many unknowns, the oldest trap of all fitting.
-# With it, four episodes do what sixteen do without. Finn's `gps` has a richer prior, a mixture of up to twenty Gaussians, and
-# plays five.
+# Without a prior the eight old episodes are hit exactly and new ones are not: too many unknowns, the oldest trap of all
+# fitting. With it, four episodes do what sixteen do without. Finn's `gps` has a richer prior, a mixture of up to twenty
+# Gaussians, and plays five.
 #
 # </details>
 #
 # ## The KL limit, again
 #
-# Now plan: `C` and `F` are there, so LQR gives the best controller *of the model*. An episode of the fresh policy costs 23 or 24
-# (minus its return). **What does the model promise that the best plan will cost? And what does it cost when it is really
-# carried out?**
+# Now plan: `C` and `F` are there, so LQR gives the best controller *of the model*. An episode of the fresh policy costs
+# 23 or 24 (minus its return). **What does the model promise that the best plan will cost? And what does it cost when it
+# is really carried out?**
 
 # %% prediction="yes"
 guess_promise = 8  # cost of an episode, by the model
 guess_truth = 12  # cost of an episode, carried out
 
 # %% [markdown]
-# You suspect what is coming, from lecture 04: a model holds near the data it was made from. There the remedy was a KL limit
-# $\delta$, and so it is here: of all controllers `p` with `KL(p || pbar)` up to $\delta$ take the one of least cost, where `pbar` is the
-# policy's stand-in, with `Kbar`, `kbar` and `Sbar`. Give each nat a price, $\eta$, and minimise
+# You suspect what is coming, from lecture 04: a model holds near the data it was made from. There the remedy was a KL
+# limit $\delta$, and so it is here: of all controllers `p` with `KL(p || pbar)` up to $\delta$ take the one of least
+# cost, where `pbar` is the policy's stand-in, with `Kbar`, `kbar` and `Sbar`. Give each nat a price, $\eta$, and
+# minimise
 #
 #     expected cost + eta KL(p || pbar)
 #
 # The KL of two Gaussians is a square, once more (lecture 02): what of it depends on the mean action `u` is
-# `1/2 (u - Kbar x - kbar)' P (u - Kbar x - kbar)`, where `P` is the inverse of `Sbar`. In `z` that is `1/2 (G z - kbar)' P (G z - kbar)`
-# with `G = [-Kbar, I]`. So the price only adds something to `C` and `c`, and the rest is your LQR. The
-# noise falls out, too: `S = eta H_uu^-1`. Where the cost minds, the controller is exact; where it does not, it is noisy.
+# `1/2 (u - Kbar x - kbar)' P (u - Kbar x - kbar)`, where `P` is the inverse of `Sbar`. In `z` that is
+# `1/2 (G z - kbar)' P (G z - kbar)` with `G = [-Kbar, I]`. So the price only adds something to `C` and `c`, and the
+# rest is your LQR. The noise falls out, too: `S = eta H_uu^-1`. Where the cost minds, the controller is exact; where it
+# does not, it is noisy.
 #
 # ### Exercise 3: `with_kl`
 
@@ -294,7 +300,7 @@ guess_truth = 12  # cost of an episode, carried out
 
 # %%
 world = fit_dynamics(episodes.X, episodes.U, episodes.alive, 1.0)
-cost, paid = cost_of(episodes, crews[0][0].algorithm.settings)
+cost, _ = cost_of(episodes, crews[0][0].algorithm.settings)
 
 
 def stand_in(policy, theta, samples):
@@ -312,8 +318,9 @@ for eta in (1e-4, 0.01, 0.1, 1.0, 100.0):
     print(f"price {eta:6.4g}: KL {distance:8.4f} nats per step, mean noise {np.sqrt(p.S[:, 0, 0]).mean():.3f}")
 
 # %% [markdown]
-# The KL falls as the price rises, so the price for a given limit is found as the border in lecture 10 was, by bisection:
-# `kl_limited` does it. Now plans for all eight first states, at four limits and without one, each carried out:
+# The KL falls as the price rises, so the price for a given limit is found as the border in lecture 10 was, by
+# bisection: `kl_limited` does it. Now plans for all eight first states, at four limits and without one, each carried
+# out:
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -358,45 +365,6 @@ before = np.array([-np.mean([each.rewards.sum(axis=1).mean() for each in plays[s
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-def show_promises():
-    """Answer the predictions; draw promise and truth against the limit."""
-    for name, guess, values in (
-        ("promised", guess_promise, by_seed[:, -1, 0]),
-        ("paid", guess_truth, by_seed[:, -1, 1]),
-    ):
-        compare_mean(f"best plan of the model, {name}", guess, values)
-    saved = by_seed[:, -1, 1] - by_seed[:, 2, 1]
-    print(f"a limit of 1 nat per step saves {saved.mean():.3g} of it; {between(saved)}")
-    _, axis = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
-    places = np.arange(len(LIMITS))
-    for which, (name, color) in enumerate((("promised by the model", ORANGE), ("paid, carried out", BLUE))):
-        axis.plot(places, by_seed[:, :, which].T, ".", color=color, alpha=0.5)
-        axis.plot(places, by_seed[:, :, which].mean(axis=0), color=color, label=f"{name} (mean of the seeds)")
-    axis.axhline(before.mean(), color=GREY, linestyle="--", label="the policy itself")
-    axis.axhline(0, color=GREY, linewidth=0.8)
-    axis.set_xticks(places, ["0.01", "0.1", "1", "10", "none"])
-    axis.set(xlabel="KL limit (nats per step)", ylabel="cost of an episode")
-    axis.legend(fontsize=9)
-    axis.grid(alpha=0.3)
-    plt.show()
-
-
-reveal((guess_promise, guess_truth), show_promises)
-
-# %% [markdown]
-# <details><summary>After your guess: what it means</summary>
-#
-# A cost below 0 is impossible on Reacher, and the free plan promises it all the same: it leads where the quadratic, fitted
-# elsewhere, happens to be negative. **An optimiser finds the errors of its model.** A limit keeps the plan where the model was
-# made. The package also moves the limit, as lecture 09 would: up after an update that kept its promise, down after one
-# that did not (`new_factor`).
-#
-# </details>
-#
-# Drag (it needs a running kernel): the tip of the arm, from the cross to its target, the star. Where do plan and truth part?
-
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def draw_plan(limit=1.0, first_state=0):
     """Redraw the tip's paths and the cost of every step, as planned and as carried out."""
     world = worlds[0, first_state]
@@ -430,28 +398,71 @@ def draw_plan(limit=1.0, first_state=0):
     plt.show()
 
 
-draw_plan(limit=10.0, first_state=1)
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_promises():
+    """Answer the predictions; draw promise and truth against the limit."""
+    for name, guess, values in (
+        ("promised", guess_promise, by_seed[:, -1, 0]),
+        ("paid", guess_truth, by_seed[:, -1, 1]),
+    ):
+        compare_mean(f"best plan of the model, {name}", guess, values)
+    saved = by_seed[:, -1, 1] - by_seed[:, 2, 1]
+    print(f"a limit of 1 nat per step saves {saved.mean():.3g} of it; {between(saved)}")
+    _, axis = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    places = np.arange(len(LIMITS))
+    for which, (name, color) in enumerate((("promised by the model", ORANGE), ("paid, carried out", BLUE))):
+        axis.plot(places, by_seed[:, :, which].T, ".", color=color, alpha=0.5)
+        axis.plot(places, by_seed[:, :, which].mean(axis=0), color=color, label=f"{name} (mean of the seeds)")
+    axis.axhline(before.mean(), color=GREY, linestyle="--", label="the policy itself")
+    axis.axhline(0, color=GREY, linewidth=0.8)
+    axis.set_xticks(places, ["0.01", "0.1", "1", "10", "none"])
+    axis.set(xlabel="KL limit (nats per step)", ylabel="cost of an episode")
+    axis.legend(fontsize=9)
+    axis.grid(alpha=0.3)
+    plt.show()
+    print("one of these plans, with a limit of 10 nats per step, from the cross to the star:")
+    draw_plan(limit=10.0, first_state=1)
+
+
+reveal((guess_promise, guess_truth), show_promises)
+
+# %% [markdown]
+# <details><summary>After your guess: what it means</summary>
+#
+# A cost below 0 is impossible on Reacher, and the free plan promises it all the same: it leads where the quadratic,
+# fitted elsewhere, happens to be negative. Carried out, it costs more than the policy that it was to improve. **An
+# optimiser finds the errors of its model.** A limit keeps the plan where the model was made. The package also moves the
+# limit, as lecture 09 would: up after an update that kept its promise, down after one that did not (`new_factor`).
+#
+# </details>
+#
+# Drag (it needs a running kernel): the tip of the arm, from the cross to its target, the star. Where do plan and truth
+# part?
+
+
+# %%
+draw_plan(limit=0.01, first_state=1)
 
 # %%
 sliders = {
-    "limit": ipywidgets.FloatLogSlider(min=-3, max=2, step=0.25, value=1, continuous_update=False),
-    "first_state": ipywidgets.IntSlider(min=0, max=budget(7, 2), value=0, continuous_update=False),
+    "limit": ipywidgets.FloatLogSlider(min=-3, max=2, step=0.25, value=0.01, continuous_update=False),
+    "first_state": ipywidgets.IntSlider(min=0, max=budget(7, 2), value=1, continuous_update=False),
 }
 _ = ipywidgets.interact(draw_plan, **sliders)
 
 # %% [markdown]
 # ## Imitation
 #
-# Now there are eight controllers, one for each first state, good for nothing elsewhere. The policy, one network, is to do
-# what they do. A row of the lesson is a state `x` that was visited, the action `K x + k` that its controller would take there,
-# and the precision `P`, the inverse of `S`: how much it cares. The loss is the KL between both Gaussians again. For the means it is
-# weighted least squares,
+# Now there are eight controllers, one for each first state, good for nothing elsewhere. The policy, one network, is to
+# do what they do. A row of the lesson is a state `x` that was visited, the action `K x + k` that its controller would
+# take there, and the precision `P`, the inverse of `S`: how much it cares. The loss is the KL between both Gaussians
+# again. For the means it is weighted least squares,
 #
 #     L = 1/2 mean of (mean(x) - K x - k)' P (mean(x) - K x - k)
 #
-# and its Gauss-Newton matrix is a Fisher matrix with the controllers' noise in place of the policy's: `imitate` is lectures 02 and 03
-# with another right-hand side. And the noise? Say that at half of the rows the controllers have a standard deviation
-# of 1, at the other half of 0.05. **Which one should the policy take, the same everywhere?**
+# and its Gauss-Newton matrix is a Fisher matrix with the controllers' noise in place of the policy's: `imitate` is
+# lectures 02 and 03 with another right-hand side. And the noise? Say that at half of the rows the controllers have a
+# standard deviation of 1, at the other half of 0.05. **Which one should the policy take, the same everywhere?**
 
 # %% prediction="yes"
 guess_std = 0.5  # standard deviation
@@ -468,9 +479,9 @@ reveal(guess_std, lambda: compare("its std", guess_std, mine.imitated_std(1 / ha
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# 0.07, by the mean of the *precisions*: noise where a controller is exact costs a lot of KL, being too exact where one is easy-going
-# costs little. It has a price: exploration shrinks fast. So the package keeps a least standard deviation (0.05): without noise
-# the next model has nothing to be fitted to.
+# 0.07, by the mean of the *precisions*: noise where a controller is exact costs a lot of KL, being too exact where one
+# is easy-going costs little. It has a price: exploration shrinks fast. So the package keeps a least standard deviation
+# (0.05): without noise the next model has nothing to be fitted to.
 #
 # </details>
 #
@@ -504,9 +515,10 @@ def update(crew, limit=1.0):
 
 
 # %% [markdown]
-# Which world has an answer to compare with? The puck on the table: Riccati knows the least cost from everywhere. The policy is a
-# network with 64-64 hidden units that knows nothing. It gets four updates of 32 episodes, all from one first state, or from
-# eight (4 each). **From how many per cent of 200 *new* first states is it then within 10 % of the least cost?**
+# Which world has an answer to compare with? The puck on the table: Riccati knows the least cost from everywhere. The
+# policy is a network with 64-64 hidden units that knows nothing. It gets four updates of 32 episodes, all from one
+# first state, or from eight (4 each). **From how many per cent of 200 *new* first states is it then within 10 % of the
+# least cost?**
 
 # %% prediction="yes"
 guess_from_1 = 10  # per cent
@@ -573,18 +585,19 @@ reveal((guess_from_1, guess_from_8), show_first_states)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# From its own first states the policy is perfect every time, and that is all the log shows. Elsewhere the network says what it likes:
-# in one of the runs from a single first state, half of the new ones cost more than 3,000 times the least. With eight the episodes are
-# no more; they are in other places. So first states in parallel are more than speed: the plans are local, and only their spread makes the
-# imitation global.
+# From its own first states the policy is perfect every time, and that is all the log shows. Elsewhere the network says
+# what it likes: in one of the runs from a single first state, half of the new ones cost more than 3,000 times the
+# least. With eight the episodes are no more; they are in other places. So first states in parallel are more than speed:
+# the plans are local, and only their spread makes the imitation global.
 #
 # </details>
 #
 # ## Four things in parallel
 #
-# The slides mark every step: "[parallelize sampling]", "[parallelize dynamics]", "[parallelize LQR]", "[parallelize SGD]". Which one is
-# worth it? On Reacher with eight first states, **what share of an update's time is step 4, the imitation? And by Amdahl's law
-# (lecture 08), how many times as fast are eight ranks if they share steps 1 to 3, a first state each, and one of them does step 4?**
+# The slides mark every step: "[parallelize sampling]", "[parallelize dynamics]", "[parallelize LQR]", "[parallelize
+# SGD]". Which one is worth it? On Reacher with eight first states, **what share of an update's time is step 4, the
+# imitation? And by Amdahl's law (lecture 08), how many times as fast are eight ranks if they share steps 1 to 3, a
+# first state each, and one of them does step 4?**
 
 # %% prediction="yes"
 guess_share = 25  # per cent of the time
@@ -612,13 +625,13 @@ reveal((guess_share, guess_eight), show_shares)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Lecture 06 again: physics is cheap by now, and the learner is the serial part. What is independent by itself, one first state
-# after the other, is the small part.
+# Lecture 06 again: physics is cheap by now, and the learner is the serial part. What is independent by itself, one
+# first state after the other, is the small part.
 #
 # </details>
 #
-# With `--learner sharded` the package shares all four steps: first states are dealt out to ranks, and so are the rows of the imitation, in
-# blocks whose sums have a fixed order (lecture 07). The fingerprint does not see who did what:
+# With `--learner sharded` the package shares all four steps: first states are dealt out to ranks, and so are the rows
+# of the imitation, in blocks whose sums have a fixed order (lecture 07). The fingerprint does not see who did what:
 
 # %%
 JOB = ("--algorithm", "guided-policy-search", "--env", PUCK, "--learner", "sharded")
@@ -629,8 +642,8 @@ for ranks in (1, 2):
 # %% [markdown]
 # ## The family
 #
-# Every member is a point in one space: *when* it learns, whether ranks wait, *what travels*, who learns, and from which data. This is
-# the map, read from the package's registry (each class says where it stands):
+# Every member is a point in one space: *when* it learns, whether ranks wait, *what travels*, who learns, and from which
+# data. This is the map, read from the package's registry (each class says where it stands):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 designs = {name: load(name, set()).design for name in ALGORITHMS}
@@ -656,10 +669,10 @@ axis.legend(loc="lower right", title="its data", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# In brackets: what travels; who learns. Where has each lecture added something? Now all on one task, as typed, five seeds each, from the
-# project's benchmarks: CartPole, until the mean of the last 100 returns is 400. Two cannot play it: `naf` and
-# `guided-policy-search` need continuous actions, since a parabola's top and a linear controller cannot choose between left and right. (Two
-# more, `async-one-step-q` and `async-sarsa`, were not measured.)
+# In brackets: what travels; who learns. Now all on one task, as typed, five seeds each, from the project's benchmarks:
+# CartPole, until the mean of the last 100 returns is 400. Two cannot play it: `naf` and `guided-policy-search` need
+# continuous actions, since a parabola's top and a linear controller cannot choose between left and right. (Two more,
+# `async-one-step-q` and `async-sarsa`, were not measured.)
 #
 # **Which member gets there in the fewest environment steps (median)? And how many times as many does TRPO need?**
 
@@ -731,17 +744,19 @@ reveal((guess_first, guess_times), show_cartpole)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Replay needs the fewest steps: it uses each many times. But seven members without it, batch or not, waiting or not, KL limit, clip
-# or nothing, lie within a factor of 1.6 of it. Far behind are `one-step-q` and `sarsa`: a reward travels back one step per update, as it does in `dqn`,
-# and nothing is seen twice. And `trpo`, as fast as most, does not hold what it reached; lecture 12 has a suspect, a limit that never shrinks.
+# Replay needs the fewest steps: it uses each many times. But seven members without it, batch or not, waiting or not, KL
+# limit, clip or nothing, lie within a factor of 1.6 of it. Far behind are `one-step-q` and `sarsa`: a reward travels
+# back one step per update, as it does in `dqn`, and nothing is seen twice. And `trpo`, as fast as most, does not hold
+# what it reached; lecture 12 has a suspect, a limit that never shrinks.
 #
-# Steps are not seconds: A3C needs more steps than DQN, and each is cheaper. On a task so small seconds say more about Python
-# than about algorithms, so there are none here.
+# Steps are not seconds. There are none here: on a task so small they say more about Python than about algorithms, and
+# other programs were at work when the runs were made.
 #
 # </details>
 #
-# And the member of today? On Reacher it has two to be compared with. **At 16,000 environment steps TRPO's last 100 returns are near
-# -54. Those of guided policy search? And after 64,000, its end: does it reach TRPO's end, -4.4 (after 500,000)?**
+# And the member of today? On Reacher it has two to be compared with. **At 16,000 environment steps TRPO's last 100
+# returns are near -54. Those of guided policy search? And after 64,000, its end: does it reach TRPO's end, -4.4 (after
+# 500,000)?**
 
 # %% prediction="yes"
 guess_early = -30  # return at 16,000 steps
@@ -783,16 +798,16 @@ reveal((guess_early, guess_end), show_reacher)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The models save five steps in six (some of it is a smaller noise to begin with: 0.37, TRPO's is 1). Then some seeds are stuck: an
-# arm that points away from its target would have to do worse first, and a local plan sees no way around a hill. And mind the
-# small print: its returns are from eight first states, always the same, TRPO's from all.
+# The models save five steps in six (some of it is a smaller noise to begin with: 0.37, TRPO's is 1). Then some seeds
+# are stuck: a local plan sees no way around a hill, such as an arm that would have to turn away from its target first.
+# And mind the small print: its returns are from eight first states, always the same, TRPO's from all.
 #
 # </details>
 #
 # ## Bug hunt
 #
-# From the repository of Finn and others, `cbfinn/gps` (a commit that fits controllers to demonstrations); in our words, and put to
-# work on `gaussians`. It runs, and its covariances are symmetric.
+# From the repository of Finn and others, `cbfinn/gps` (a version that fits controllers to demonstrations); in our
+# words, and put to work on `gaussians`. It runs, and its covariances are symmetric.
 
 
 # %%
@@ -812,26 +827,28 @@ def suspect(Y: Array, alive: Array, strength: float) -> tuple[Array, Array]:
 _ = hunt("gaussians", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: `diff.dot(diff.T)`. It is written as in the paper, a column times a row; but `diff` has one dimension, its `.T` is
-# itself, and the product is a *number*, which numpy then adds to every entry of the matrix. Wanted is `np.outer(diff, diff)`. With one number in
-# `y` nobody can see it. The original adds a tiny multiple of the identity, so that not even its inverse fails.
+# **The bug**: `diff.dot(diff.T)`. It is written as in the paper, a column times a row; but `diff` has one dimension,
+# its `.T` is itself, and the product is a *number*, which numpy then adds to every entry of the matrix. Wanted is
+# `np.outer(diff, diff)`. With one number in `y` nobody can see it. The original (`fit_emp_controllers`, commit 0d87e79)
+# adds a tiny multiple of the identity, so that not even its inverse fails.
 
 # %% [markdown]
 # ## What you have built so far
 #
-# You can plan in a linear world, exactly and backwards; make such a world from eight episodes and a prior; keep a plan where its
-# model holds, by a price on KL; and let one network imitate many plans. And you have built, in fourteen lectures, every part
-# of a family: who plays, what travels, who waits, who learns, and how far one may go.
+# You can plan in a linear world, exactly and backwards; make such a world from eight episodes and a prior; keep a plan
+# where its model holds, by a price on KL; and let one network imitate many plans. And you have built, in fourteen
+# lectures, every part of a family: who plays, what travels, who waits, who learns, and how far one may go.
 #
 # ## Quiz
 #
-# **1.** TRPO allows 0.01 nats per update, guided policy search 1 nat *per step*, 50 an episode. Why is that not reckless?
+# **1.** TRPO allows 0.01 nats per update, guided policy search 1 nat *per step*, 50 an episode. Why is that not
+# reckless?
 #
 # <details><summary>Answer</summary>
 #
-# They guard different things. TRPO's surrogate re-weighs old episodes by ratios, which a small change already spoils; a model predicts
-# states that were not visited. And $\bar p$ has little noise: with a standard deviation of 0.05 a shift of the mean by 0.07 is
-# a nat. "A nat is a nat" is tempting; the *reason* for the limit decides its size.
+# They guard different things. TRPO's surrogate re-weighs old episodes by ratios, which a small change already spoils; a
+# model predicts states that were not visited. And `pbar` has little noise: with a standard deviation of 0.05 a shift of
+# the mean by 0.07 is a nat. "A nat is a nat" is tempting; the *reason* for the limit decides its size.
 #
 # </details>
 #
@@ -844,13 +861,14 @@ _ = hunt("gaussians", suspect)
 #
 # </details>
 #
-# **3.** A tutorial on LQR (Neuromatch Academy's, issue 437 of its course content) had `P D² - D P B / (rho + P B) B² P D` in the place of
-# `P D² - D P B / (rho + P B²) B P D`. Its tests passed. In which world?
+# **3.** A tutorial on LQR with one number each (Neuromatch Academy; a reader's report is issue 437 of its
+# `course-content`) had `D P B / (rho + P B) B² P D` in the place of `D P B / (rho + P B²) B P D`. In which world does
+# nobody notice?
 #
 # <details><summary>Answer</summary>
 #
-# Where `B = 1`: then all powers of `B` are the same. Every formula has such a blind spot, so test it where all numbers differ, which
-# is why the checks of this course do.
+# Where `B = 1`: then all powers of `B` are the same. Every formula has such a blind spot, so test it where all numbers
+# differ, which is why the checks of this course do.
 #
 # </details>
 #
@@ -858,8 +876,8 @@ _ = hunt("gaussians", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Where the episodes began. The log's first states are those that the plans were made for. `watch.py` plays others. (The same holds for any
-# method whose training begins in few states; most benchmarks draw them anew.)
+# Where the episodes began. The log's first states are those that the plans were made for. `watch.py` plays others. (The
+# same holds for any method whose training begins in few states; most benchmarks draw them anew.)
 #
 # </details>
 #
@@ -867,9 +885,9 @@ _ = hunt("gaussians", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Where steps are dear: models or replay (guided policy search, NAF). Where they are cheap: batches with a barrier (TRPO, Batch PPO), for the
-# same bits on any number of ranks, which is the only kind of run that can be debugged. "The newest" is no answer: all
-# of them are points on one map.
+# Where steps are dear: models or replay (guided policy search, NAF). Where they are cheap: batches with a barrier
+# (TRPO, Batch PPO), for the same bits on any number of ranks, which is the only kind of run that can be debugged. "The
+# newest" is no answer: all of them are points on one map.
 #
 # </details>
 
@@ -880,8 +898,8 @@ _ = hunt("gaussians", suspect)
 # bits on any number of ranks. What they do not say is which one matters: by the shares above it is the last, and the
 # gain that first states in parallel bring is not speed but where the policy works.
 #
-# Their table of the family asks "online or batch?" and "synchronous or asynchronous?". The map above has two questions more,
-# what travels and who learns, because lectures 07 and 10 found that they decide what is exact.
+# Their table of the family asks "online or batch?" and "synchronous or asynchronous?". The map above has two questions
+# more, what travels and who learns, because lectures 07 and 10 found that they decide what is exact.
 #
-# **This was the last lecture.** What is left is yours: `make own-algorithm NAME=mine` gives you a file of 50 lines, and a free place on
-# the map.
+# **This was the last lecture.** What is left is yours: `make own-algorithm NAME=mine` gives you a file of 50 lines, and
+# a free place on the map.
