@@ -894,12 +894,12 @@ _ = hunt("gaussians", suspect)
 # %% [markdown]
 # ## Appendix: what was claimed
 #
-# *The Berkeley slides* on "Model-based algorithms: parallel GPS" mark all four steps as parallel. All four are, and ours gives the same
-# bits on any number of ranks. What they do not say is which one matters: by the shares above it is the last, and the
-# gain that first states in parallel bring is not speed but where the policy works.
+# The Berkeley slides on "Model-based algorithms: parallel GPS" mark all four steps as parallel. All four are, and ours
+# gives the same bits on any number of ranks. What they do not say is which one matters: by the shares above it is the
+# last, and the gain that first states in parallel bring is not speed but where the policy works.
 #
-# Their table of the family asks "online or batch?" and "synchronous or asynchronous?". The map above has two questions
-# more, what travels and who learns, because lectures 07 and 10 found that they decide what is exact.
+# Their "high-level decisions" are two: "Online or batch-mode?" and "Synchronous or asynchronous?" The map above has
+# more: what travels and who learns, because lectures 07 and 10 found that they decide what is exact.
 #
 # **This was the last lecture.** What is left is yours: `make own-algorithm NAME=mine` gives you a file of 50 lines, and
 # a free place on the map.
