@@ -886,7 +886,7 @@ _ = hunt("gaussians", suspect)
 # <details><summary>Answer</summary>
 #
 # Where steps are dear: models or replay (guided policy search, NAF). Where they are cheap: batches with a barrier
-# (TRPO, Batch PPO), for the same bits on any number of ranks, which is the only kind of run that can be debugged. "The
+# (TRPO, Batch PPO), for the same bits on any number of ranks, so that what went wrong can be done again. "The
 # newest" is no answer: all of them are points on one map.
 #
 # </details>
