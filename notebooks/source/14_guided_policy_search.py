@@ -431,8 +431,9 @@ reveal((guess_promise, guess_truth), show_promises)
 #
 # A cost below 0 is impossible on Reacher, and the free plan promises it all the same: it leads where the quadratic,
 # fitted elsewhere, happens to be negative. Carried out, it costs more than the policy that it was to improve. **An
-# optimiser finds the errors of its model.** A limit keeps the plan where the model was made. The package also moves the
-# limit, as lecture 09 would: up after an update that kept its promise, down after one that did not (`new_factor`).
+# optimiser finds the errors of its model.** A limit keeps the plan where the model was made: too small a one gains
+# little, too large a one loses. The package begins with 1 nat per step and moves the limit as lecture 09 would: up
+# after an update that kept its promise, down after one that did not (`new_factor`).
 #
 # </details>
 #
@@ -886,8 +887,8 @@ _ = hunt("gaussians", suspect)
 # <details><summary>Answer</summary>
 #
 # Where steps are dear: models or replay (guided policy search, NAF). Where they are cheap: batches with a barrier
-# (TRPO, Batch PPO), for the same bits on any number of ranks, so that what went wrong can be done again. "The
-# newest" is no answer: all of them are points on one map.
+# (TRPO, Batch PPO), for the same bits on any number of ranks, so that what went wrong can be done again. "The newest"
+# is no answer: all of them are points on one map.
 #
 # </details>
 
