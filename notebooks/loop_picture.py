@@ -53,6 +53,7 @@ TODAY = {
     "10": ("collect", "gradient", "speedup"),
     "12": ("collect", "gradient", "search"),
     "13": ("collect", "critic"),
+    "14": ("collect", "direction", "search"),
 }
 
 

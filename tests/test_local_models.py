@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.local_models import (
@@ -40,6 +40,8 @@ def test_enough_samples_without_noise_give_the_matrices_back(shape):
     T, n, m, seed = shape
     F, f = world(T, n, m, seed)
     X, U = samples(F, f, 4 * (n + m) + 1, seed)
+    together = [np.corrcoef(np.concatenate([X[:, t], U[:, t]], axis=1).T) for t in range(T)]
+    assume(max(np.linalg.cond(correlation) for correlation in together) < 500)  # else the ridge shows
     found = fit_dynamics(X, U, np.ones(U.shape[:2], bool), 1e-9)
     np.testing.assert_allclose(found.F, F, atol=2e-3)
     np.testing.assert_allclose(found.f, f, atol=5e-3)

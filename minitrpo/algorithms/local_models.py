@@ -30,10 +30,14 @@ def gaussians(Y: Array, alive: Array, strength: float) -> tuple[Array, Array]:
     """Return mean (T, p) and covariance (T, p, p) of every step, with a prior that counts as `strength` samples.
 
     The prior is an inverse Wishart distribution around the pooled covariance: how samples scatter around the mean of
-    their step, over all steps. The mean is the samples' own.
+    their own step, over all steps; a covariance divides by how many there are, not by one less. The mean is the
+    samples' own. Y: (N, T, p); alive: (N, T), which of them count; every step has one at least. strength: 0 or more.
     """
+    # 1. how many samples every step has, their mean, and their summed squares around it
     count, mean, squares = scatter(Y, alive)
+    # 2. the covariance of all steps together: all their squares, by all their samples
     pooled = squares.sum(axis=0) / count.sum()
+    # 3. every step's own squares and `strength` samples that scatter like the pooled ones
     return mean, (squares + strength * pooled) / (count + strength)[:, None, None]
 
 

@@ -54,6 +54,26 @@ class Trajectory:
     Sigma: Array
 
 
+def step_back(C: Array, c: Array, F: Array, f: Array, V: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Return what is best at one step, and the cost to go with it: K (m, n), k (m,), inverse (m, m), V (n, n), v (n,).
+
+    The step costs 1/2 z'C z + c'z, and leads to x' = F z + f, from where 1/2 x'V x + v'x is still to be paid, constants
+    left out. C: (n + m, n + m); c: (n + m,); F: (n, n + m); f: (n,); V: (n, n); v: (n,); C and V are symmetric.
+    Best is u = K x + k; inverse is that of H_uu: how little the cost minds another u. The new V is exactly symmetric.
+    LinAlgError if H_uu is singular.
+    """
+    n = len(V)
+    # 1. what the step costs, and the state it leads to, as a quadratic in z: 1/2 z'H z + h'z
+    H = C + F.T @ V @ F
+    h = c + F.T @ (v + V @ f)
+    # 2. the u where the derivative vanishes is linear in x: H_ux x + H_uu u + h_u = 0
+    inverse = np.linalg.inv(H[n:, n:])
+    K, k = -inverse @ H[n:, :n], -inverse @ h[n:]
+    # 3. the cost to go: that quadratic with this u put in; V symmetric, whatever was rounded
+    V, v = H[:n, :n] + H[:n, n:] @ K, h[:n] + H[:n, n:] @ k
+    return K, k, inverse, (V + V.T) / 2, v
+
+
 def backward(dynamics: Dynamics, cost: Cost, pbar: Controller | None = None, eta: float = 0.0) -> Controller:
     """Return the controller p that minimises E_p[cost] + eta KL(p || pbar) over all steps.
 
@@ -70,26 +90,24 @@ def backward(dynamics: Dynamics, cost: Cost, pbar: Controller | None = None, eta
     T, n, width = dynamics.F.shape
     m = width - n
     K, k, S = np.empty((T, m, n)), np.empty((T, m)), np.empty((T, m, m))
-    H, h = (cost.C, cost.c) if pbar is None else _with_kl(cost, pbar, eta)
+    C, c = (cost.C, cost.c) if pbar is None else with_kl(cost, pbar, eta)
     V, v = np.zeros((n, n)), np.zeros(n)
     for t in reversed(range(T)):
-        # 1. what a step costs: its own cost, and that of the state it leads to
-        F = dynamics.F[t]
-        Ht = H[t] + F.T @ V @ F
-        ht = h[t] + F.T @ (v + V @ dynamics.f[t])
-        # 2. the u where the derivative vanishes is linear in x
-        inverse = np.linalg.inv(Ht[n:, n:])
-        K[t], k[t], S[t] = -inverse @ Ht[n:, :n], -inverse @ ht[n:], eta * inverse
-        # 3. the cost to go, with that u put in
-        V, v = Ht[:n, :n] + Ht[:n, n:] @ K[t], ht[:n] + Ht[:n, n:] @ k[t]
-        V = (V + V.T) / 2
+        K[t], k[t], inverse, V, v = step_back(C[t], c[t], dynamics.F[t], dynamics.f[t], V, v)
+        S[t] = eta * inverse
     return Controller(K, k, (S + S.swapaxes(1, 2)) / 2)
 
 
-def _with_kl(cost: Cost, pbar: Controller, eta: float) -> tuple[Array, Array]:
-    """Return C + eta G'P G and c - eta G'P kbar, for all steps."""
+def with_kl(cost: Cost, pbar: Controller, eta: float) -> tuple[Array, Array]:
+    """Return C (T, n + m, n + m) and c (T, n + m) of a cost to which eta KL(p || pbar) is added, for all steps.
+
+    What of that KL depends on u is eta/2 (u - Kbar x - kbar)' P (u - Kbar x - kbar), with P = Sbar^-1. In z = [x; u]
+    the difference is G z - kbar, with G = [-Kbar, I]; so C gains eta G'P G, and c loses eta G'P kbar.
+    """
     T, m, _ = pbar.K.shape
+    # 1. G for all steps: (T, m, n + m)
     G = np.concatenate([-pbar.K, np.broadcast_to(np.eye(m), (T, m, m))], axis=2)
+    # 2. what the square of G z - kbar, weighted with P, has of z z and of z
     GP = G.swapaxes(1, 2) @ np.linalg.inv(pbar.S)
     return cost.C + eta * GP @ G, cost.c - eta * (GP @ pbar.k[:, :, None])[:, :, 0]
 

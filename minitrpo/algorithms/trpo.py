@@ -81,6 +81,8 @@ class TRPO:
             self.context.comm.broadcast(samples | named(CRITIC, self.critic_state))
         max_kl = self.adaptive.max_kl
         self.theta, report = self._step_policy(self.theta, samples)
+        if report.reason == "not finite":
+            self.context.note("the step is not finite, and was not taken: see how large observations and rewards are")
         if self._fits_later and self._fits:
             self._to_fit = samples, rng
         elif not self._fits_later:

@@ -57,9 +57,13 @@ class Learner:
         """Move the policy; `complete` does what the next rollout does not need."""
         self.iteration += 1
         self.env_steps += gathered.steps
-        columns = self.algorithm.learn(gathered.batch, update_rng(self.settings.seed, self.iteration))
+        try:
+            columns = self.algorithm.learn(gathered.batch, update_rng(self.settings.seed, self.iteration))
+        except np.linalg.LinAlgError as error:
+            said = " ".join(str(error).split())
+            raise AlgorithmFailed(f"learn() failed in update {self.iteration} ({said}); {largest(gathered)}") from error
         check_columns(columns, self.algorithm.columns)
-        self._check_theta()
+        self._check_theta(gathered)
         own, ended = gathered.fragments, gathered.ended
         if self.settings.filter == "running":
             for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
@@ -97,13 +101,26 @@ class Learner:
         self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
         self.mean_length = float(arrays[OWN + "mean_length"][0])
 
-    def _check_theta(self) -> None:
+    def _check_theta(self, gathered: Gathered) -> None:
         theta = np.asarray(self.algorithm.state()["theta"])
-        what = "" if theta.dtype.kind not in "fc" or np.all(np.isfinite(theta)) else "is not finite"
+        what = end = ""
+        if theta.dtype.kind in "fc" and not np.all(np.isfinite(theta)):
+            what, end = "is not finite", f". {largest(gathered)}"
         if (theta.shape, theta.dtype) != (self._theta_shape, self._theta_dtype):
             what = f"is {theta.dtype} of shape {theta.shape}, not {self._theta_dtype} of shape {self._theta_shape},"
         if what:
-            raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it")
+            raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it{end}")
+
+
+def largest(gathered: Gathered) -> str:
+    """Return how large the numbers of an update are, for a message about those that became infinite in it."""
+    own = gathered.fragments
+    returns = float(np.max(np.abs(own["returns"]), initial=0.0))
+    observations = float(np.max(np.abs(own["mean"]), initial=0.0))
+    return (
+        f"Returns were up to {returns:.1g} and mean observations up to {observations:.1g}: if these are large, scale them "
+        "(gymnasium.wrappers), if not, the step size may be"
+    )
 
 
 def check_columns(columns: Any, wanted: tuple[str, ...]) -> None:

@@ -42,6 +42,7 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | N
     settings, checkpoint, notes = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
     common = choice.common
+    raise_on_all(comm, lambda: check_to_come(common.total_steps, checkpoint, arguments))
     about = {"env": common.env, "seed": common.seed, "first_states": common.first_states}
     watchdog.describe(**about, algorithm=common.algorithm)
     spec = raise_on_all(comm, lambda: _suited(choice, checkpoint, comm, watchdog.status))
@@ -54,6 +55,13 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | N
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
     path = comm.broadcast_object(str(folder.path) if folder else "")
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
+
+
+def check_to_come(total: int, checkpoint: dict[str, Array], arguments: Arguments) -> None:
+    """Raise BadInput if a resumed run is to end before the steps that it has taken."""
+    taken = checkpoint.get(OWN + "counters", np.zeros(0))[1:]
+    if "total_steps" in arguments.given and taken.size == 1 and total < taken[0]:
+        raise BadInput(f"--total-steps {total} is less than the {taken[0]} that the run to resume has taken")
 
 
 def check_alike(told: list[tuple[str, ...]]) -> None:
