@@ -27,7 +27,7 @@ def discounted_sums(x: Array, discount: float, last: Array) -> Array:
 def next_values(values: Array, final_values: Array, last: Array, terminated: Array) -> Array:
     """Return V(s_{t+1}) for every step, shape (N,): 0 where the task terminated, V(final observation) where it was cut.
 
-    values: V(s_t), (N,). final_values: V of the observation after each fragment, (fragments,), in order. N may be 0.
+    values: V(s_t), (N,). final_values: V of the observation after each fragment, (number of fragments,), in order.
     """
     # 1. inside a fragment the next value is the value of the next step
     after = np.empty(len(values), np.result_type(values, final_values))

@@ -115,7 +115,6 @@ def next_values_cases() -> Iterator[Case]:
         yield case("a final value of 0", values, np.where(np.arange(2) == place, 0.0, 70.0), last, none)
     yield case("equal values", np.full(5, 2.0), np.array([7.0, 9.0]), last, none)
     yield case("equal final values", values, np.array([7.0, 7.0]), last, np.arange(5) == 2)
-    yield case("no steps", np.zeros(0), np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
 
 
 GAE_SLIPS = {
@@ -162,9 +161,11 @@ def gae_cases() -> Iterator[Case]:
     whole = np.array([1, 2, 3]), np.array([4, 2, 1]), np.array([2, 1, 6]), mask(2, 1)
     yield case("integers", *whole, 0.5, 0.5)
     yield case("integers", *whole, 1.0, 1.0)
-    for place, kind in enumerate(("rewards", "values", "next values")):
-        some = [x / 4 + 0.1 if i != place else x for i, x in enumerate(whole[:3])]
-        yield case(f"{kind} that are integers beside others that are not", *some, whole[3], 0.9, 0.7)
+    yield case("whole rewards beside values that are not", whole[0], v / 4, after / 4, mask(3), 0.9, 0.7)
+    yield case("whole values beside others that are not", r / 4, whole[1], np.array([2.0, 1.0, 6.5]), mask(3), 0.9, 0.7)
+    yield case(
+        "whole next values beside others that are not", r / 4, np.array([4.5, 2.0, 1.0]), whole[2], mask(3), 0.9, 0.7
+    )
     settings = ((0.99, 0.97), (0.5, 0.5), (1.0, 0.9), (0.9, 1.0), (0.8, 0.0), (0.0, 0.7), (1.0, 1.0), (1, 0))
     for r, v, finals, last, terminated in fragments():
         after = right_values(v, finals, last, terminated)
@@ -178,7 +179,6 @@ def gae_cases() -> Iterator[Case]:
         yield case("a tiny fragment beside a huge one", numbers, 0 * numbers, 0 * numbers, border, 0.9, 0.9, each=True)
     yield case("a reward that is nan", np.array([1.0, 2.0, np.nan]), 0 * np.ones(3), np.ones(3), mask(3), 0.9, 0.9)
     yield case("equal rewards, values and next values", *np.ones((3, 5)), mask(2, 3), 0.9, 0.7)
-    yield case("no steps", *np.zeros((3, 0)), np.zeros(0, bool), 0.9, 0.7)
 
 
 EXPLAINED_VARIANCE_SLIPS = {
