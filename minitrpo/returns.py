@@ -13,7 +13,7 @@ from minitrpo.policies import Array
 
 
 def discounted_sums(x: Array, discount: float, last: Array) -> Array:
-    """Return y (N,) with y_t = x_t + discount * y_{t+1}, starting afresh after every `last` step."""
+    """Return y (N,) with y_t = x_t + discount * y_{t+1}, starting afresh after every `last` step; N may be 0."""
     backwards, total = [], 0.0
     # 1. walk from the last step to the first, as each sum needs the one after it
     for value, is_last in zip(x[::-1].tolist(), last[::-1].tolist(), strict=True):
@@ -76,7 +76,8 @@ def standardise(advantages: Array) -> Array:
 def explained_variance(predicted: Array, targets: Array) -> float:
     """Return 1 - Var(target - predicted) / Var(target): 1 perfect, 0 as good as a constant.
 
-    NaN if all targets are equal, or would be but for rounding (their last bits): there is nothing to explain then.
+    NaN if there is nothing to explain: all targets are equal, or would be but for rounding, which is to say that their
+    standard deviation is at most 1e-10 of their root mean square.
     """
     variance = float(np.var(targets))
     if variance <= 1e-20 * float(np.mean(targets**2)):

@@ -30,7 +30,7 @@ WINDOW = 100  # episodes in the moving average of returns
 
 
 def clipped_objective(ratio: Array, advantages: Array, clip: float) -> Array:
-    """Return min(ratio A, clip(ratio, 1 - e, 1 + e) A) of each step, (n,), with e = clip: no gain beyond it."""
+    """Return min(ratio A, clip(ratio, 1 - e, 1 + e) A) of each step, (n,), e = clip (inf: none): no gain beyond it."""
     return np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages)
 
 

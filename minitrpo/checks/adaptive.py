@@ -61,7 +61,12 @@ def improved_cases() -> Iterator[Case]:
     for before, margin, unit, times in product((34.7, -61.3), (0.05, 0.3, 2.0), (1.0, 1e-9, 1e9), (-1.5, 0.98, 1.02)):
         yield case("any unit", unit * (before + times * margin * abs(before)), unit * before, margin)
     yield from (case("numbers of numpy", np.float64(x), np.float64(-100.0), 0.05) for x in (-90.0, -95.0, -110.0))
+    for (recent, before, margin), unit in product(PLAIN, (1, 1.0)):
+        yield case("on the border, in plain numbers", unit * recent, unit * before, margin)
 
+
+# recent, before and a margin of which 1 + margin or 1 - margin may round, but neither the level nor the gain does
+PLAIN = ((110, 100, 0.1), (-90, -100, 0.1), (105, 100, 0.05), (-95, -100, 0.05), (55, 50, 0.1), (13, 10, 0.3))
 
 START = AdaptiveState(5000, 0.005)
 OTHER = AdaptiveConfig("both", 0.25, 3, steps_by=170, kl_by=0.002, steps_limits=(900, 6_000), kl_limits=(5e-4, 0.03))
@@ -128,6 +133,7 @@ def turn_cases() -> Iterator[Case]:
     yield from turned("small steps", product([5000], (1e-6, 1.1e-6, 3.5e-6, 0.0050003, 0.0099999)), FINE)
     yield from turned("steps wider than the limits", product((500, 4_000, 9_000), [0.005]), wide)
     yield from turned("an answer of numpy's", [(5000, 0.005)], *map(in_mode, MODES), answers=(np.True_, np.False_))
+    yield from turned("a mode put together", [(5000, 0.005)], *(in_mode("".join([*mode])) for mode in MODES))
 
 
 def in_mode(mode: str, config: AdaptiveConfig | None = None) -> AdaptiveConfig:

@@ -157,12 +157,14 @@ def steps_of_a_batch() -> Iterator[Case]:
     ratios, advantages = np.exp(0.5 * rng.standard_normal(9)), rng.standard_normal(9)
     yield case("a clip beyond 1", ratios * 2, advantages, 1.5, each=True)
     yield case("a clip that no ratio reaches", ratios, advantages, 1e6, each=True)
+    yield case("no clip, which is one of inf", ratios, np.where(np.arange(9) == 4, 0.0, advantages), np.inf, each=True)
+    yield case("whole ratios", np.array([1, 2, 0, 3]), np.array([0.5, 1.25, -0.5, -0.75]), 0.2, each=True)
     wide = np.array([1e-9, 1e-3, 1e3, 1e9, 1e-9, 1e-3, 1e3, 1e9])
     both = np.repeat([1.0, -1.0], 4)
     for size in (1e-9, 1.0, 1e9):
         yield case("ratios and advantages of every size", wide, size * both, 0.2, each=True)
-    ratios, advantages = np.exp(0.3 * rng.standard_normal(2048)), rng.standard_normal(2048)
-    yield case("2,048 steps", ratios, advantages, 0.2, each=True)
+    ratios, advantages = np.exp(0.3 * rng.standard_normal(20_000)), rng.standard_normal(20_000)
+    yield case("20,000 steps", ratios, advantages, 0.2, each=True)
     half = ratios.astype(np.float32), advantages.astype(np.float32)
     yield case("numbers of single precision", *(x[:64] for x in half), 0.5, rtol=1e-5)
 
@@ -254,6 +256,8 @@ def cuts_cases() -> Iterator[Case]:
     yield case("2,048 steps of one simulator", at_200)
     yield case("128 steps of 16 simulators", rng.random((128, 16)) < 0.03)
     yield case("8 steps of 256 simulators", rng.random((8, 256)) < 0.05)
+    for steps, simulators in ((0, 1), (0, 3), (3, 0), (0, 0)):
+        yield case("no steps, or no simulators", np.zeros((steps, simulators), bool))
 
 
 def read_as(other: str) -> Candidate:
@@ -350,6 +354,16 @@ def values_after_cases() -> Iterator[Case]:
         for size in (1e-9, 1e9):
             yield values_case("very small and very large values", rng, reading, (3, 4, 2), size)
         yield values_case("2,048 steps", rng, reading, (200,) * 10 + (48,))
+    none = np.zeros(4, bool)
+    for reading in READINGS:
+        put = "".join([*reading])
+        yield case("a reading that was put together", put, values, final, first, two, two & (values > 3))
+        whole = values.astype(int)
+        yield case("integer values and other ends", reading, whole, final + 0.5, first + 0.25, two, none)
+        yield case("values and whole ends", reading, values / 4, final.astype(int), first.astype(int), two, none)
+        yield case("ends of 0", reading, values, np.array([0.0, 40.0]), np.array([50.0, 0.0]), two, none)
+        yield case("equal values", reading, 2 * np.ones(4), final, first, two, none)
+        yield case("equal ends", reading, values, 7 * np.ones(2), 9 * np.ones(2), two, none)
 
 
 def values_case(kind: str, rng: np.random.Generator, reading: str, lengths: tuple[int, ...], size: float = 1.0) -> Case:

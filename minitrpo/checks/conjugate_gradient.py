@@ -153,9 +153,22 @@ def conjugate_gradient_cases() -> Iterator[Case]:
     for curvature in (-1.0, 0.0, -1e-9):
         yield solved("no positive curvature", Product(curvature * np.eye(3)), np.ones(3), 10)
     yield solved("negative curvature after a step", Product(np.diag([1.0, -0.5])), np.array([1.0, 0.5]), 10)
+    yield solved("a curvature that is nan", Product(np.full((3, 3), np.nan)), np.ones(3), 10)
+    yield solved("a curvature that is nan after a step", Strange(), np.array([1.0, 2.0]), 10)
     yield tried("rounding that asks for more iterations than equations", hard, shown="40 equations, condition 1e7")
     steep = np.geomspace(1.0, 40.0, 3000)
     yield solved("3,000 equations", Diagonal(steep), rng.standard_normal(3000), 12)
+
+
+class Strange:
+    """v -> diag(2, 1) v along b = (1, 2), and nan along anything else."""
+
+    def __call__(self, v: Array) -> Array:
+        along = abs(2 * v[0] - v[1]) < 1e-9 * abs(v[0])
+        return np.array([2.0, 1.0]) * v if along else np.full(2, np.nan)
+
+    def __repr__(self) -> str:
+        return "v -> diag(2, 1) v along b, nan off the line of b"
 
 
 class Diagonal(Product):

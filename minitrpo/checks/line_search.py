@@ -97,10 +97,13 @@ def surrogate_cases() -> Iterator[Case]:
         sure = np.tile(900.0 * (np.arange(3) == column), (3, 1))
         old = CategoricalPolicy(1, 3).log_prob(sure + 0.1 * np.arange(3), np.arange(3))
         yield case("a policy that is certain", CategoricalPolicy(1, 3), sure, old, np.arange(3), np.ones(3))
-    many = rng.standard_normal((3000, 4))
-    actions = rng.standard_normal((3000, 2))
+    many = rng.standard_normal((20_000, 4))
+    actions = rng.standard_normal((20_000, 2))
     old = POLICIES[0].log_prob(many, actions) + 0.1
-    yield case("3,000 steps", POLICIES[0], many, old, actions, rng.standard_normal(3000) + 1.0)
+    yield case("20,000 steps", POLICIES[0], many, old, actions, rng.standard_normal(20_000) + 1.0)
+    i = np.array([0, 1, 1, 1])
+    yield case("a step that comes three times", coin, even[0 * i], np.log([0.25, 0.3])[i], i, a[i])
+    yield case("whole log probabilities", coin, even, np.array([-1, -2]), np.array([0, 1]), a)
 
 
 def followed(policy: Policy, dist_params: Array, old_log_prob: Array, actions: Array, advantages: Array) -> Case:
@@ -178,6 +181,7 @@ class Ray:
             self.theta = rng.standard_normal(len(step))
         self.gain, self.kl, self.by_call = gain, kl, by_call
         self.asked: list[float] = []
+        self.kept: list[tuple[Array, Array]] = []  # each trial as it came, and a copy of it
 
     def __call__(self, theta: Array) -> tuple[float, float]:
         """Return (gain, KL) at a point of the ray."""
@@ -187,6 +191,7 @@ class Ray:
             off = float(np.max(np.abs(theta - self.theta - fraction * self.step)))
             need(off < 1e-9, "it tried a policy that is not on the ray theta + fraction * full_step")
         self.asked.append(fraction)
+        self.kept.append((theta, theta.copy()))
         at = float(len(self.asked) - 1) if self.by_call else fraction
         return float(self.gain(at)), float(self.kl(at))
 
@@ -197,8 +202,10 @@ def search(
     """Return a case that compares the whole answer, and which steps were tried."""
 
     def run(f: Candidate) -> Any:
-        ray.asked = []
+        ray.asked, ray.kept = [], []
         found = f(ray, ray.theta.copy(), ray.step.copy(), expected_gain, max_kl, *rest, **named)
+        same = all(np.array_equal(kept, copy, equal_nan=True) for kept, copy in ray.kept)
+        need(same, "a trial that `evaluate` had kept was changed later: each is an array of its own")
         tried_there = {"the fractions of the full step that it tried": np.array(ray.asked)}
         if not hasattr(found, "theta") or np.shape(found.theta) != ray.theta.shape or not np.isfinite(ray.step).all():
             return {"the answer": found, **tried_there}

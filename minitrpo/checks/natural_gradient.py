@@ -81,10 +81,11 @@ def gaussian_kl_cases() -> Iterator[Case]:
     yield distance("means far from 0", 1e6 + zero, zero, 1e6 + one, zero)
     rows = np.array([[1e-3], [1.0], [1e5]])
     yield distance("states that differ in level", 0 * rows, 0 * rows, rows, 0 * rows)
-    yield distance(
-        "a state that is nan", np.zeros((3, 1)), np.zeros((3, 1)), np.array([[1.0], [np.nan], [2.0]]), one * 0
-    )
-    yield distance("3,000 states", *rng.standard_normal((4, 3000, 3)))
+    yield distance("a state that is nan", 0 * rows, 0 * rows, np.array([[1.0], [np.nan], [2.0]]), 0 * rows)
+    yield distance("20,000 states", *rng.standard_normal((4, 20_000, 3)))
+    whole, other = rng.integers(-2, 3, (2, 3, 2)), rng.standard_normal((2, 3, 2))
+    yield distance("whole numbers for the old policy", *whole, *other)
+    yield distance("whole numbers for the new policy", *other, *whole)
 
 
 CATEGORICAL_KL_SLIPS = {
@@ -142,7 +143,10 @@ def categorical_kl_cases() -> Iterator[Case]:
     high = np.array([[1e4, 1e4 + 1], [0.0, 1.0], [-1e4, 2 - 1e4]])
     yield case("states whose logits differ in level", high, np.sqrt(2) * high[::-1] + 0.3 * np.arange(2), atol=1e-9)
     yield distance("a state that is nan", np.array([[0.0, 1.0], [np.nan, 0.0]]), np.zeros((2, 2)))
-    yield distance("3,000 states", *rng.standard_normal((2, 3000, 4)))
+    yield distance("20,000 states", *rng.standard_normal((2, 20_000, 4)))
+    whole, other = rng.integers(-3, 4, (4, 3)), rng.standard_normal((4, 3))
+    yield distance("whole logits of the old policy", whole, other)
+    yield distance("whole logits of the new policy", other, whole)
 
 
 FISHER_VECTOR_PRODUCT_SLIPS = {
@@ -216,6 +220,7 @@ def fisher_vector_product_cases() -> Iterator[Case]:
     )
     for n in (500, 4097):
         yield products(f"{n:,} states", line, at, np.linspace(0.0, 4.0, n)[:, None], 0.3, axes[0] - 2 * axes[1])
+    yield products("a state that comes three times", line, at, np.array([[1.0], [3.0], [3.0], [3.0]]), 0.1, *axes)
     yield tried("many parameters", memory, shown="what one product takes in memory")
 
 

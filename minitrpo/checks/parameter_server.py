@@ -1,6 +1,7 @@
 """Checks of lecture 10: gradients added up, gradients that come late, and who has to wait for whom."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -10,8 +11,9 @@ from minitrpo.algorithms.gradient_pooling import gradient_sums, moments
 from minitrpo.algorithms.gradient_pooling import pooled_gradient as right_gradient
 from minitrpo.algorithms.parallel_sgd import delayed_descent as right_descent
 from minitrpo.algorithms.parallel_sgd import stability_bound as right_bound
-from minitrpo.checks.differential import Candidate, Case, case
+from minitrpo.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.checks.register import exercise
+from minitrpo.checks.words import value_words
 from minitrpo.parallel.parameter_server import LEFT, NO_LIMIT
 from minitrpo.parallel.parameter_server import may_go_on as right_rule
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
@@ -90,6 +92,9 @@ def pooled_gradient_cases() -> Iterator[Case]:
     yield by_hand("a worker without steps", [*two, [0.0, 0.0]], [3, 1, 0], [3.0, 1.0, 0.0])
     yield by_hand("sums that are integers", [[7, 2], [4, -1]], [3, 2], [4, 5])
     yield by_hand("weights whose sum is 0", two, [3, 1], [3.0, -3.0])
+    yield by_hand("workers with equal rows", [two[0], two[1], two[0]], [3, 1, 3], [3.0, 1.0, 3.0])
+    yield by_hand("workers with equal sums", [two[0], two[0]], [3, 1], [3.0, 1.0])
+    yield by_hand("workers with equal moments", two, [3, 3], [2.0, 2.0])
     yield by_hand("scores whose sum is 0", [[6.0, 1.0], [4.0, -1.0]], [3, 1], [3.0, 1.0])
     rng = np.random.default_rng(0)
     for policy, workers, steps in (
@@ -213,6 +218,17 @@ def delayed_descent_cases() -> Iterator[Case]:
     yield case("an x of 1e100, which is not beyond it", -1e100, 0, 5)
     yield case("an x of -1e100, which is not beyond it", 1e100, 0, 5)
     yield case("a first update beyond 1e100", 1e200, 2, 5)
+    for given in ((1, 1, 12), (2, 0, 7), (0, 2, 3), (1, 3, 0), (np.int64(1), 2, 9)):
+        shown = "rate = {}, delay = {}, updates = {}".format(*given)
+        yield tried("a whole rate", partial(floats, given=given), shown=shown)
+
+
+def floats(f: Candidate, given: tuple[Any, ...]) -> Any:
+    """Return a path, if it is one of floats."""
+    path = f(*given)
+    whole = isinstance(path, np.ndarray) and path.dtype.kind != "f"
+    need(not whole, f"it returned {value_words(path)}, and no floats")
+    return path
 
 
 @exercise(
@@ -297,3 +313,6 @@ def may_go_on_cases() -> Iterator[Case]:
         still = np.flatnonzero(some < LEFT)
         if len(still):
             yield case("up to eight workers", some, int(rng.choice(still)), int(rng.integers(0, 5)))
+    for place, lead in product((0, 150, 299), (2, 3)):
+        late = np.where(np.arange(300) == place, 997, 1000)
+        yield case("300 workers, of which one is late", late, 77, lead)

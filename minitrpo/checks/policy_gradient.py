@@ -67,7 +67,9 @@ def gaussian_log_prob_cases() -> Iterator[Case]:
         yield near("extreme spreads", np.zeros((3, 1)), np.full((3, 1), log_std), off)
     yield near("large means", *(1e6 + rng.standard_normal((4, 2)), np.zeros((4, 2)), np.full((4, 2), 1e6)))
     yield near("tiny numbers", *1e-9 * rng.standard_normal((3, 4, 2)))
-    yield near("3,000 actions", *rng.standard_normal((3, 3000, 3)))
+    yield near("20,000 actions", *rng.standard_normal((3, 20_000, 3)))
+    yield near("whole means", np.array([[1, -2], [0, 3]]), np.full((2, 2), 0.3), np.array([[0.5, 1.25], [-0.75, 3.5]]))
+    yield near("whole actions", np.array([[0.5], [1.25]]), np.full((2, 1), -0.4), np.array([[1], [-2]]))
     yield near("an action that is nan", np.zeros((2, 1)), np.zeros((2, 1)), np.array([[np.nan], [1.0]]))
 
 
@@ -225,6 +227,7 @@ def discounted_sums_cases() -> Iterator[Case]:
     yield case("a tiny episode before a huge one", uneven, 0.9, mask(20, 20), each=True)
     yield case("a tiny episode after a huge one", uneven[::-1].copy(), 0.9, mask(20, 20), each=True)
     yield case("a reward that is nan", np.array([1.0, 2.0, np.nan]), 0.5, mask(3))
+    yield case("no steps", np.zeros(0), 0.9, np.zeros(0, bool))
 
 
 def mask(*lengths: int) -> Array:
@@ -302,4 +305,6 @@ def policy_gradient_cases() -> Iterator[Case]:
     line_at = np.array([0.3, 0.1, -2.0])
     yield slope("actions far out", line, line_at, states[:2, :1], np.array([[40.0], [-9.0]]), np.array([1.0, 2.0]))
     policy = POLICIES[3]
-    yield slope("1,300 steps", policy, *steps(policy, 8, 1300), rng.standard_normal(1300) + 1.0)
+    yield slope("4,200 steps", policy, *steps(policy, 8, 4200), rng.standard_normal(4200) + 1.0)
+    twice = np.array([0, 1, 1, 1])
+    yield slope("a step that comes three times", line, line_at, states[twice], actions[twice], np.array([2.0, 1, 1, 1]))

@@ -152,6 +152,8 @@ def order(kind: str, numbers: Any, starts: Any) -> Case:
             return positions
         got, count = np.asarray(positions), len(given[0])
         need(got.ndim == 1, f"it returned {value_words(positions)}, not one position per fragment")
+        usable = count or not isinstance(positions, np.ndarray) or got.dtype.kind in "iu"
+        need(usable, f"it returned an empty array of {got.dtype}, which is of no use as positions: integers are")
         return got if count or got.size else np.zeros(0, int)
 
     return tried(kind, run, shown=f"numbers = {short(given[0])}, starts = {short(given[1])}")

@@ -118,6 +118,11 @@ def karp_flatt_cases() -> Iterator[Case]:
     for place in range(4):
         yield case("a single rank among others", measured, np.where(np.arange(4) == place, 1, several))
     yield case("single ranks only", np.ones(2), np.ones(2, int))
+    yield case("one speed-up and many ranks", 1.7, several, atol=1e-12)
+    yield case("many speed-ups on equally many ranks", measured, 4, atol=1e-12)
+    yield case("one speed-up and many ranks", np.float64(1.7), several.reshape(2, 2), atol=1e-12)
+    yield case("many speed-ups on equally many ranks", square, np.int64(4), atol=1e-12)
+    yield case("many speed-ups on a single rank", measured, 1)
 
 
 LEVELS, SIZE, ENDS = "[(1 - confidence) / 2, (1 + confidence) / 2]", "measured.size))", "return float(low), float(high)"
@@ -168,6 +173,15 @@ def interval_cases() -> Iterator[Case]:
     yield from (among("small, large, negative measurements", scale * skewed[:24] + shift) for scale, shift in scales)
     yield among("300 measurements", rng.gamma(2.0, 1.0, 300))
     yield from (among("other seeds", skewed[:24], seed=seed) for seed in (1, 12345))
+    for shown, samples, options in (
+        ("samples = [1, 2], confidence = 0.2", [1, 2], {"confidence": 0.2}),
+        ("samples = array of 3, 4, confidence = 0.2", np.array([3, 4]), {"confidence": 0.2}),
+        ("samples = [9, 1, 2], confidence = 1", [9, 1, 2], {"confidence": 1.0}),
+        ("samples = [9, 1, 2], confidence = 1", [9, 1, 2], {"confidence": 1}),
+        ("samples = [9, 1, 2], confidence = 0", [9, 1, 2], {"confidence": 0.0}),
+    ):
+        kind = "whole numbers with a median between" if len(samples) == 2 else "a confidence of 0, and of 1"
+        yield tried(kind, partial(ends, samples=samples, **options), shown=shown)
     for n in (20, 50):
         yield tried("what is left out, what must repeat", partial(repeats, samples=skewed[:n]), shown=f"{n} numbers")
     yield tried("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], resamples=1)), shown="12 numbers: low = high")

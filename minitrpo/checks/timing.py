@@ -193,6 +193,7 @@ def seconds_per_phase_cases() -> Iterator[Case]:
             "very short, very long, very late spans", spans_on(rng, origin + scale * rng.random(14).cumsum(), 4)
         )
     yield totals("spans from an iterator", rounds, iter)
+    yield totals("names that were put together", put_together(rounds))
     yield totals("a tuple of spans", rounds, tuple)
     yield totals("1,500 spans", spans_on(rng, rng.random(5000).cumsum(), 3)[-1500:])
 
@@ -297,3 +298,25 @@ def busy_fraction_cases() -> Iterator[Case]:
         yield share("very short, very long, very late spans", spans, set("abcd"), *window, atol=1e-12 + 1e-15 * origin)
     shown = f"spans = iter({short(mixed)}), names = {{'collect'}}, begin = 0, end = 10"
     yield tried("spans from an iterator", lambda f: f(iter(mixed), {"collect"}, 0.0, 10.0), atol=1e-12, shown=shown)
+    yield from rare_spans(mixed)
+
+
+def rare_spans(mixed: Spans) -> Iterator[Case]:
+    """Yield spans that start together, gaps that are short, windows that end at 0, names put together, iterators."""
+    share = partial(case, atol=1e-12)
+    for lasts in ((1.0, 4.0, 2.0), (4.0, 1.0, 2.0), (2.0, 1.0, 4.0)):
+        yield share("spans that start together", [("a", 1.0, s) for s in lasts], {"a"}, 0.0, 10.0)
+    for gap in (1e-3, 1e-6, 1e-9):
+        yield share("spans with a short gap", [("a", 0.0, gap), ("a", 2 * gap, gap)], {"a"}, 0.0, 3 * gap)
+    yield share("a window that ends at 0", [("a", -7.0, 2.0), ("a", -1.0, 4.0)], {"a"}, -8.0, 0.0)
+    several: tuple[Any, ...] = ({"collect"}, ["wait", "collect"], ("collect", "wait"))
+    for names in several:
+        yield share("names that were put together", put_together(mixed), names, 0.0, 10.0)
+        shown = f"spans = iter({short(mixed)}), names = {names}, begin = 0, end = 10"
+        run = partial(lambda f, names: f(iter(mixed), names, 0.0, 10.0), names=names)
+        yield tried("names of spans from an iterator", run, atol=1e-12, shown=shown)
+
+
+def put_together(spans: Spans) -> Spans:
+    """Return spans whose names are equal to those given, and other objects."""
+    return [("".join([*name]), start, lasts) for name, start, lasts in spans]

@@ -110,6 +110,11 @@ def next_values_cases() -> Iterator[Case]:
         yield case("final values that mean nothing", values, np.where(over, 1e6, finals), last, terminated, rtol=0.0)
     for scale in (1e-9, 1e9):
         yield case("values of any size", scale * values, scale * finals, last, terminated, rtol=0.0)
+    values, last = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), mask(3, 2)
+    for place in (0, 1):
+        yield case("a final value of 0", values, np.where(np.arange(2) == place, 0.0, 70.0), last, none)
+    yield case("equal values", np.full(5, 2.0), np.array([7.0, 9.0]), last, none)
+    yield case("equal final values", values, np.array([7.0, 7.0]), last, np.arange(5) == 2)
 
 
 GAE_SLIPS = {
@@ -156,6 +161,11 @@ def gae_cases() -> Iterator[Case]:
     whole = np.array([1, 2, 3]), np.array([4, 2, 1]), np.array([2, 1, 6]), mask(2, 1)
     yield case("integers", *whole, 0.5, 0.5)
     yield case("integers", *whole, 1.0, 1.0)
+    yield case("whole rewards beside values that are not", whole[0], v / 4, after / 4, mask(3), 0.9, 0.7)
+    yield case("whole values beside others that are not", r / 4, whole[1], np.array([2.0, 1.0, 6.5]), mask(3), 0.9, 0.7)
+    yield case(
+        "whole next values beside others that are not", r / 4, np.array([4.5, 2.0, 1.0]), whole[2], mask(3), 0.9, 0.7
+    )
     settings = ((0.99, 0.97), (0.5, 0.5), (1.0, 0.9), (0.9, 1.0), (0.8, 0.0), (0.0, 0.7), (1.0, 1.0), (1, 0))
     for r, v, finals, last, terminated in fragments():
         after = right_values(v, finals, last, terminated)
@@ -168,6 +178,7 @@ def gae_cases() -> Iterator[Case]:
     for numbers, border in ((beside, mask(4, 8)), (beside[::-1].copy(), mask(8, 4))):
         yield case("a tiny fragment beside a huge one", numbers, 0 * numbers, 0 * numbers, border, 0.9, 0.9, each=True)
     yield case("a reward that is nan", np.array([1.0, 2.0, np.nan]), 0 * np.ones(3), np.ones(3), mask(3), 0.9, 0.9)
+    yield case("equal rewards, values and next values", *np.ones((3, 5)), mask(2, 3), 0.9, 0.7)
 
 
 EXPLAINED_VARIANCE_SLIPS = {
@@ -224,10 +235,21 @@ def explained_variance_cases() -> Iterator[Case]:
             (0.01, 3.0),
             (1e-6, 1e-3),
             (1.0, 1e5),
+            (1.0, 1e7),
+            (1e-7, 1.0),
+            (1e-4, 1e5),
         ):
             t = offset + scale * rng.standard_normal(n)
             predicted = offset + 0.5 * (t - offset) + scale * rng.standard_normal(n)
             yield case("targets of any size", predicted, t, rtol=1e-5, atol=1e-5)
+    yield from nothing_to_explain()
+    p = np.array([1.0, 2.0, 4.0])
+    yield case("targets that come several times", np.array([1.0, 3.0, 3.0, 3.0]), np.array([2.0, 5.0, 5.0, 5.0]))
+    yield case("a prediction that is nan", np.array([1.0, np.nan, 2.0]), p)
+
+
+def nothing_to_explain() -> Iterator[Case]:
+    """Yield targets that are equal, or would be but for rounding."""
     p = np.array([1.0, 2.0, 4.0])
     for value in (0.0, 1.0, 0.1, -1e9, 1e-9, 1 / 3):
         yield case("equal targets", p, np.full(3, value))
@@ -236,7 +258,6 @@ def explained_variance_cases() -> Iterator[Case]:
     yield case("targets that are equal but for rounding", p, np.array([0.3, 0.1 + 0.2, 0.3]))
     yield case("targets that are equal but for rounding", p, 1e9 * np.array([0.3, 0.1 + 0.2, 0.3]))
     yield case("a single target", np.ones(1), 2 * np.ones(1))
-    yield case("a prediction that is nan", np.array([1.0, np.nan, 2.0]), p)
 
 
 # --- trpo_step
@@ -303,12 +324,13 @@ def trpo_step_cases() -> Iterator[Case]:
             (2, 40, 1e-5, (1, 1.0)),
             (3, 64, 1e-6, (3, 0.1, 0.25)),
             (4, 1, 1e-5, (2,)),
-            (5, 1300, 1e-5, (3, 0.1)),
+            (5, 2600, 1e-5, (3, 0.1)),
             (6, 50, 1e-5, (3, 0.1, 1e-6)),
             (7, 50, 1e-5, (0,)),
         ):
             yield small("small steps with every setting", policy, *sampled(policy, seed, n), max_kl, *settings)
         yield tried("the default settings", partial(defaults, policy=policy), shown=short(policy))
+        yield small("a damping of 0", policy, *sampled(policy, 8, 60), 1e-6, 2, 0.0)
         theta, batch = sampled(policy, 9, 50)
         for scale in (1e-9, 1e3, 1e9):
             scaled = replace(batch, advantages=scale * batch.advantages)
@@ -436,6 +458,7 @@ def stays(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float, 
     def run(f: Candidate) -> Any:
         new, report = update(f, policy, theta, batch, max_kl, *rest)
         need(np.array_equal(new, theta), f"theta moved by {np.linalg.norm(new - theta):.3g}; it should stay as it was")
-        return {"its accepted": bool(report.accepted), "its gain": float(report.gain), "its kl": float(report.kl)}
+        told = {"its accepted": bool(report.accepted), "its gain": float(report.gain), "its kl": float(report.kl)}
+        return told if batch.advantages.any() else told | {"its reason": report.reason, "its trials": report.trials}
 
     return tried(kind, run, shown=described(policy, batch, max_kl, rest))

@@ -88,7 +88,7 @@ class Episodes:
 def in_order(numbers: Array, starts: Array) -> Array:
     """Return the positions (E,) at which to find the fragments sorted by episode number, those of one by their start.
 
-    `numbers[in_order(numbers, starts)]` ascends; no fragments give no positions.
+    `numbers[in_order(numbers, starts)]` ascends; no fragments give no positions, and still integers.
     """
     return np.lexsort((starts, numbers))
 

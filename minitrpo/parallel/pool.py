@@ -76,6 +76,7 @@ def slots_of(rank: int, ranks: int, num_envs: int) -> range:
 def requests_for(steps: int, mean_length: float) -> int:
     """Return how many episodes to request for about `steps` steps: the nearest whole number, and at least 1.
 
+    Of two that are equally near, either.
     Source: Frans & Hafner 2016, section 5: the desired steps divided by the mean length under the previous policy.
     """
     return max(1, round(steps / mean_length))

@@ -52,8 +52,8 @@ def karp_flatt(speedup: Number, ranks: Number) -> Number:
     """Return the serial fraction with which Amdahl's law would give exactly the measured speed-up.
 
     Constant in `ranks`: a serial part is the limit. Growing: something gets worse with ranks. Negative: faster than
-    ideal. speedup, ranks: numbers, or arrays of them. Raises ValueError if any number of ranks is below 2: one rank
-    says nothing about it.
+    ideal. speedup, ranks: numbers, or arrays of them, or one of each. Raises ValueError unless every number of ranks
+    is above 1: one rank says nothing about it.
     """
     # 1. every number of ranks must be above 1
     if np.any(np.asarray(ranks) <= 1):
@@ -67,7 +67,8 @@ def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000
 
     What might have been measured instead is imitated by drawing from what was measured; of the medians of such draws
     the middle fraction `confidence` lies between low and high. The same seed gives the same interval, others other
-    draws. samples: (n,), an array or a list, n at least 2; ValueError for fewer. resamples: how many draws.
+    draws. samples: (n,), an array or a list, n at least 2; ValueError for fewer. confidence: from 0, the median
+    of the medians twice, to 1, the least and the largest of them. resamples: how many draws.
     scipy.stats.bootstrap(method="percentile") does the same.
     """
     # 1. one measurement has no spread

@@ -144,7 +144,7 @@ def by_recurrence(product, b, iterations=10, tolerance=1e-10):
     while len(xs) <= iterations and np.dot(rs[-1], rs[-1]) > tolerance * np.dot(b, b):
         ad = product(ds[-1])
         curvature = np.dot(ds[-1], ad)
-        if curvature <= 0:
+        if not curvature > 0:
             break
         a = np.dot(rs[-1], rs[-1]) / curvature
         xs.append(xs[-1] + a * ds[-1])
@@ -177,7 +177,7 @@ def from_the_residual_and_direction(product, b, iterations=10, tolerance=1e-10):
         if np.linalg.norm(r) ** 2 <= tolerance * np.linalg.norm(b) ** 2:
             break
         ad = product(d)
-        if np.dot(d, ad) <= 0:
+        if not np.dot(d, ad) > 0:
             break
         alpha = np.dot(r, d) / np.dot(d, ad)
         x = x + alpha * d
@@ -227,6 +227,7 @@ EDITS = {
         "single_precision": ("float(0.5", "np.float32(0.5"),
     },
     "conjugate_gradient": {
+        "nan_is_followed": ("not curvature > 0.0", "curvature <= 0.0"),
         "at_most_as_many_as_equations": ("range(iterations)", "range(min(iterations, len(b)))"),
         "at_most_ten": ("range(iterations)", "range(min(iterations, 10))"),
         "at_least_one": ("range(iterations)", "range(max(iterations, 1))"),

@@ -141,10 +141,10 @@ def cuts_by_simulator(ended):
     rows = []
     for n, column in enumerate(ended.T):
         stops = [*(np.flatnonzero(column) + 1).tolist()]
-        if not stops or stops[-1] != len(column):
+        if len(column) > (stops[-1] if stops else 0):
             stops.append(len(column))
         rows += [(n, a, b) for a, b in pairwise([0, *stops])]
-    return np.array(rows)
+    return np.array(rows, dtype=int).reshape(-1, 3)
 
 
 def cuts_step_by_step(ended):
@@ -156,7 +156,7 @@ def cuts_step_by_step(ended):
             if ended[t, n] or t == steps - 1:
                 rows.append([n, first, t + 1])
                 first = t + 1
-    return np.asarray(rows, dtype=np.int64)
+    return np.asarray(rows, dtype=np.int64).reshape(len(rows), 3)
 
 
 def cuts_by_splitting(ended):
@@ -164,8 +164,8 @@ def cuts_by_splitting(ended):
     rows = []
     for n in range(simulators):
         for part in np.split(np.arange(steps), np.flatnonzero(ended[:-1, n]) + 1):
-            rows.append((n, part[0], part[-1] + 1))
-    return np.stack(rows)
+            rows += [(n, part[0], part[-1] + 1)] if len(part) else []
+    return np.array(rows, dtype=int).reshape(-1, 3)
 
 
 CUTS = {
