@@ -73,7 +73,7 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
     """Return what must be equal in equal runs: metrics without timings, as text, and the checkpoint's bytes."""
     opened = RunFolder(folder)
     rows = [{k: v for k, v in row.items() if k not in TIMINGS} for row in opened.rows()]
-    kept = {k: v for k, v in opened.load_checkpoint().items() if k not in ("run_time_s", "run_seal")}
+    kept = {k: v for k, v in opened.load_checkpoint().items() if k not in ("run_time_s", "run_seal", "run_log")}
     arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in kept.items()}
     return rows, arrays
 

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import pickle
+import re
 import shutil
 import sys
 import zipfile
@@ -539,6 +540,13 @@ LOG = {
     "words": rows(lambda r: [r[0], *(",".join(["1", "x", *x.split(",")[2:]]) for x in r[1:])]),
     "quotes": rows(lambda r: [r[0], '"' + r[1], *r[2:]]),
     "html": with_file(CSV, lambda old: b"<html></html>"),
+    "quoted": rows(lambda r: [r[0], *('"' + x.replace(",", '",', 1) for x in r[1:])]),
+    "quoted-all": rows(lambda r: ['"' + x.replace(",", '","') + '"' for x in r]),
+    "quoted-header": rows(lambda r: ['"' + r[0].replace(",", '","') + '"', *r[1:]]),
+    "floats": rows(lambda r: [r[0], *(re.sub(r"^(\d+),(\d+)", r"\1,\2.0", x) for x in r[1:])]),
+    "infinite": rows(lambda r: [r[0], *(re.sub(r"^(\d+),(\d+)", r"\1,1e400", x) for x in r[1:])]),
+    "comment": rows(lambda r: [*r[:2], "# good so far", *r[2:]]),
+    "return": rows(lambda r: [r[0], re.sub(r",\d", ",7", r[1]), *r[2:]]),
     "other": from_run("env", CSV),
 }
 DAMAGES = {
@@ -639,6 +647,7 @@ FINE = {
     "newest": lambda f: (f / NPZ).write_bytes(b""),
     "before": lambda f: (f / CHECKPOINTS[1]).write_bytes(b"x"),
     "no-newest": no_file(NPZ),
+    "lines": with_file(CSV, lambda old: old.replace(b"\n", b"\r\n")),
     "more-rows": rows(lambda r: [*r, r[-1]]),
     "half-a-row-more": with_file(CSV, lambda old: old + b"4,16"),
     "picture": lambda f: (f / "learning_curve.png").write_text(""),
@@ -669,6 +678,7 @@ CHANGED = {
     "algorithm": ("--algorithm", "x"),
     "steps": ("--steps-per-update", 50),
     "total": ("--total-steps", 0),
+    "fewer": ("--total-steps", 20),
     "flag": ("--steps", 5),
     "requests": ("--requests", "segments"),
     "learner": ("--learner", "x"),

@@ -115,11 +115,10 @@ class Learner:
 def largest(gathered: Gathered) -> str:
     """Return how large the numbers of an update are, for a message about those that became infinite in it."""
     own = gathered.fragments
-    returns = float(np.max(np.abs(own["returns"]), initial=0.0))
-    observations = float(np.max(np.abs(own["mean"]), initial=0.0))
+    returns, observations = (f"{np.max(np.abs(own[name]), initial=0.0):.1g}" for name in ("returns", "mean"))
     return (
-        f"Returns were up to {returns:.1g} and mean observations up to {observations:.1g}: if these are large, scale them "
-        "(gymnasium.wrappers), if not, the step size may be"
+        f"Returns were up to {returns} and mean observations up to {observations}: if that is large, scale them "
+        "(gymnasium.wrappers), if not, the step size is"
     )
 
 
