@@ -15,7 +15,17 @@ HERE = Path(__file__).parent
 FAMILY = HERE.parent.parent / "benchmarks" / "results" / "family"
 GOALS = {"CartPole-v1": 475, "Pendulum-v1": -250}  # those of benchmarks/family.py
 MEMBERS = ("actor-critic", "a2c", "a3c", "one-step-q", "sarsa", "n-step-q", "async-n-step-q", "naf")
-COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "seconds_to_goal", "seconds", "last_return")
+COLUMNS = (
+    "algorithm",
+    "env",
+    "seed",
+    "env_steps",
+    "goal",
+    "steps_to_goal",
+    "seconds_to_goal",
+    "seconds",
+    "last_return",
+)
 
 
 def row_of(run: dict[str, Any]) -> dict[str, Any]:

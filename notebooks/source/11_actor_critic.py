@@ -309,7 +309,9 @@ followed = discounted_sums(e.rewards, 0.99, e.last)
 memory = initial_state("adam", len(critic))
 for _ in range(budget(300, 100)):
     value = Linearisation(critic, model.value_sizes, e.observations)
-    memory, step = adam(memory, value.transposed_product((value.outputs[:, 0] - followed)[:, None] / len(followed)), 0.01)
+    memory, step = adam(
+        memory, value.transposed_product((value.outputs[:, 0] - followed)[:, None] / len(followed)), 0.01
+    )
     critic -= step
 when_fitted = worth()
 
@@ -719,7 +721,9 @@ _ = hunt("bootstrapped_returns", suspect)
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 for name in ("a2c", "a3c", "naf"):
     steps, seconds = np.array(family["Pendulum-v1", name]).T
-    print(f"{name:4s} {np.isfinite(steps).sum()} of 5 seeds; median {np.median(steps):9,.0f} steps, {np.median(seconds):.0f} s")
+    print(
+        f"{name:4s} {np.isfinite(steps).sum()} of 5 seeds; median {np.median(steps):9,.0f} steps, {np.median(seconds):.0f} s"
+    )
 
 # %% [markdown]
 # - *"No replay buffer, instead rely on diversity of samples from different workers to decorrelate"*. Measured above: steps in a row
