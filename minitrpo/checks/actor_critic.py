@@ -334,15 +334,16 @@ def rebinding(shared: Any, gradient: Array, optimiser: Any, step_size: float, pr
     shared["theta"] = shared["theta"] - step
 
 
-def stepping(keep: bool = True, sign: float = -1.0, only: str = "", first: Any = None) -> Candidate:
-    """Return a descent that keeps, or forgets, the optimiser's arrays, and adds sign * step."""
+def stepping(keep: bool = True, sign: float = -1.0, first: Any = None, forget_theta: bool = False) -> Candidate:
+    """Return a descent that keeps, or forgets, the optimiser's arrays and theta, and adds sign * step."""
 
     def descend(shared: Any, gradient: Array, optimiser: Any, step_size: float, prefix: str = "") -> None:
         own = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}
         after, step = optimiser(own, first(gradient) if first else gradient, step_size)
         for name, array in after.items():
-            if keep and name != only:
+            if keep:
                 shared[prefix + name][:] = array
+        shared["theta"] *= 0.0 if forget_theta else 1.0
         shared["theta"] += sign * step
 
     return descend
@@ -390,10 +391,7 @@ def theta_rebinding(shared: Any, gradient: Array, optimiser: Any, step_size: flo
         "The step is taken twice.": stepping(sign=-2.0),
         "theta does not move.": stepping(sign=0.0),
         "The new arrays are added to the old ones: they replace them.": adding,
-        "theta is replaced by the step.": lambda shared, g, optimiser, a, prefix="": (
-            np.copyto(shared["theta"], 0.0),
-            right_descent(shared, g, optimiser, a, prefix),
-        ),
+        "theta is replaced by the step.": stepping(forget_theta=True),
         "The gradient is subtracted as it is: the optimiser says what the step is.": (
             lambda shared, g, optimiser, a, prefix="": np.subtract(shared["theta"], a * g, out=shared["theta"])
         ),
@@ -406,7 +404,6 @@ def descend_cases() -> Iterator[Case]:
     for name, steps in product(("momentum", "rmsprop", "adam"), (2, 5)):
         yield shared_case("several steps", OPTIMISERS[name], initial_state(name, 3), 3, steps)
     for name in ("sgd", "momentum", "rmsprop", "adam"):
-        yield shared_case("no prefix", OPTIMISERS[name], initial_state(name, 4), 4, 3, prefix="")
         yield shared_case("another prefix", OPTIMISERS[name], initial_state(name, 4), 4, 3, prefix="of_all/")
         yield shared_case("a step size of 0", OPTIMISERS[name], initial_state(name, 4), 4, 2, step_size=0.0)
         yield shared_case("huge gradients", OPTIMISERS[name], initial_state(name, 4), 4, 2, scale=1e9)
@@ -417,6 +414,9 @@ def descend_cases() -> Iterator[Case]:
         own = {tag: np.zeros(3)}
         kind = f"an optimiser that calls its array `{tag}`"
         yield shared_case(kind, remembering(tag), own, 3, 3)
+    for tag in ("total", "clocks"):
+        kind = f"another array that is called `{tag}`"
+        yield shared_case(kind, remembering(tag), {tag: np.zeros(3)}, 3, 3, others={tag: np.full(3, 7.0)})
     yield shared_case("whole numbers among the optimiser's arrays", counting, {"k": np.zeros(1, np.int64)}, 3, 4)
 
 
@@ -445,6 +445,7 @@ def shared_case(
     prefix: str = "optimiser_",
     step_size: float = 0.1,
     scale: float = 1.0,
+    others: dict[str, Array] | None = None,
 ) -> Case:
     """Return a case that looks at the arrays as other ranks do: at those that were there from the beginning."""
     rng = np.random.default_rng(size + steps)
@@ -453,6 +454,7 @@ def shared_case(
     def run(f: Candidate) -> Any:
         seen = {"theta": theta.copy(), "target": np.ones(size), "clocks": np.arange(2)}
         seen |= {prefix + name: array.copy() for name, array in own.items()}
+        seen |= {name: array.copy() for name, array in (others or {}).items()}
         shared: Any = UserDict(seen)  # a dictionary, but one that may be changed
         for gradient in gradients:
             f(shared, gradient.copy(), optimiser, step_size, prefix)
@@ -544,9 +546,9 @@ def sarsa_targets_cases() -> Iterator[Case]:
         "huge Q behind a terminated task", np.ones(1), np.ones(1, bool), np.full((1, 2), 1e300), np.array([1]), 0.9
     )
     rng = np.random.default_rng(0)
-    for n, actions, scale in product((2, 5, 60, 2000), (2, 3, 18), (1.0, 1e-9, 1e9)):
+    for n, columns, scale in product((2, 5, 60, 2000), (2, 3, 18), (1.0, 1e-9, 1e9)):
         kind = {1.0: "random transitions", 1e-9: "tiny numbers", 1e9: "huge numbers"}[scale]
-        next_q, then = scale * rng.standard_normal((n, actions)), rng.integers(0, actions, n)
+        some, then = scale * rng.standard_normal((n, columns)), rng.integers(0, columns, n)
         over = rng.random(n) < 0.2
-        yield case(kind, scale * rng.standard_normal(n), over, next_q, then, float(rng.uniform(0.8, 1)))
+        yield case(kind, scale * rng.standard_normal(n), over, some, then, float(rng.uniform(0.8, 1)))
     yield case("no transitions at all", np.zeros(0), np.zeros(0, bool), np.zeros((0, 3)), np.zeros(0, np.int64), 0.9)
