@@ -15,6 +15,7 @@ from minitrpo.algorithms.asynchronous import descend as right_descent
 from minitrpo.algorithms.q_learning import sarsa_targets as right_targets
 from minitrpo.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.checks.register import exercise
+from minitrpo.checks.words import value_words
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.perceptron import Linearisation
@@ -309,15 +310,20 @@ def step_case(
     name = "discrete" if isinstance(policy, CategoricalPolicy) else "continuous"
     s = settings
     shown = (
-        f"{n} steps of {name} actions, entropy_weight {s.entropy_weight:g}, value_weight {s.value_weight:g}, "
-        f"max_gradient_norm {s.max_gradient_norm:g}, returns from {np.min(R):.3g} to {np.max(R):.3g}"
+        f"{n} step{'s' * (n > 1)} of {name} actions, returns from {np.min(R):.3g} to {np.max(R):.3g}, "
+        f"entropy_weight {s.entropy_weight:g}, value_weight {s.value_weight:g}, "
+        f"max_gradient_norm {s.max_gradient_norm:g}"
     )
 
     def run(f: Candidate) -> Any:
         at, value = LogProbability(policy, actor, states, actions), Linearisation(critic, model.value_sizes, states)
         gradient = f(at, value, R.copy(), s)
         need(np.array_equal(value.outputs[:, 0], V), "it changed value.outputs: work on a copy")
-        return gradient
+        if gradient is None:
+            return None
+        whole = isinstance(gradient, np.ndarray) and gradient.shape == theta.shape
+        need(whole, f"expected one array of {len(theta)} numbers, both parts in a row, got {value_words(gradient)}")
+        return {"the policy's part": gradient[: len(actor)], "the value's part": gradient[len(actor) :]}
 
     return tried(kind, run, atol=1e-15, shown=shown)
 

@@ -475,8 +475,9 @@ reveal((guess_late, guess_together), show_late)
 # %%
 for algorithm in ("a2c", "a3c"):
     run = train(2, "--algorithm", algorithm, *TASK)
-    rows = run.rows()
-    print(algorithm, rows[-1])
+    last = {name: values[-1] for name, values in run.columns().items()}
+    late = f", gradients {last['staleness_mean']:.2f} updates old" if "staleness_mean" in last else ""
+    print(f"{algorithm}: {last['env_steps'] / last['time_s']:7,.0f} environment steps/s{late}")
 
 # %% [markdown]
 # Then seconds and steps to the goal: a mean return of 475 on CartPole, as typed, five seeds, two ranks (the project's benchmarks; not with the same
