@@ -1,8 +1,8 @@
 """Copy what lecture 11 shows of its members: python notebooks/recorded/11_family.py [benchmarks/results/family].
 
 Nothing is run: `python -m benchmarks.family` did that, every member as typed, five seeds, on a rank per core. Writes
-11_family.csv (a row per run: environment steps to the goal, mean of the last 100 returns) and 11_family.json (where they
-are from). Seconds are left out: other programs were at work during these runs.
+11_family.csv (a row per run: environment steps to the goal, mean of the last 100 returns) and 11_family.json (where
+they are from). Seconds are left out: other programs were at work during these runs.
 """
 
 import csv
@@ -15,17 +15,7 @@ HERE = Path(__file__).parent
 FAMILY = HERE.parent.parent / "benchmarks" / "results" / "family"
 GOALS = {"CartPole-v1": 475, "Pendulum-v1": -250}  # those of benchmarks/family.py
 MEMBERS = ("actor-critic", "a2c", "a3c", "one-step-q", "sarsa", "n-step-q", "async-n-step-q", "naf")
-COLUMNS = (
-    "algorithm",
-    "env",
-    "seed",
-    "env_steps",
-    "goal",
-    "steps_to_goal",
-    "seconds_to_goal",
-    "seconds",
-    "last_return",
-)
+COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "last_return")
 
 
 def row_of(run: dict[str, Any]) -> dict[str, Any]:
