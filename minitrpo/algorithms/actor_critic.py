@@ -123,7 +123,8 @@ class Steps:
 def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, settings: ActorCriticSettings) -> Array:
     """Return the gradient of the loss, (P,): the policy's part, then the value's, each shortened to the largest norm.
 
-    at, value: what policy and value function, its outputs (N, 1), say of N steps; returns: R, (N,), constants.
+    at, value: what policy and value function, its outputs (N, 1), say of N steps; returns: R, (N,), constants;
+    settings: its entropy_weight, value_weight and max_gradient_norm are needed.
     """
     s, n = settings, len(returns)
     # 1. advantages: constants from here on

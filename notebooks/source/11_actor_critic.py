@@ -168,7 +168,8 @@ _ = ipywidgets.interact(
 # the actor would be pushed through the critic; and $R$, although $V$ stands at its end: the critic shall move to the target, not the
 # target to the critic. So each gradient is a chain of two links that you know. `at.weighted_gradient(w, c)` is $\sum w_t \nabla
 # \log \pi(a_t|s_t) + c \sum \nabla \text{entropy}$; `value.transposed_product(u)` is $\sum u_t \nabla V(s_t)$; and `clipped_norm`
-# shortens a vector that is too long.
+# shortens a vector that is too long. The three numbers are `settings.entropy_weight`, `settings.value_weight` and
+# `settings.max_gradient_norm`.
 #
 # ### Exercise 2: `loss_gradient`
 
@@ -391,9 +392,9 @@ for ranks in (1, 2):
 #
 # Now a late gradient is late in *two* ways: it was computed at old parameters, and from experience of an **old policy**.
 #
-# All workers share one optimiser: Adam's memory lies beside $\theta$, in memory that all ranks look at. That is where the trap is. `x =
-# x - step` makes a new array under the old name; the others go on looking at the old one. `x -= step` and `x[:] = ...` write into
-# it.
+# All workers share one optimiser, too: `shared` has `theta`, and Adam's arrays under names such as `optimiser_moment`, all in memory that
+# every rank looks at. That is where the trap is. `x = x - step` makes a new array under the old name; the others go on looking at
+# the old one. `x -= step` and `x[:] = ...` write into it.
 #
 # ### Exercise 3: `descend`
 
@@ -713,14 +714,14 @@ _ = hunt("bootstrapped_returns", suspect)
 #
 # ## Quiz
 #
-# **1.** In the loss, somebody forgets that $R$ is a constant, and lets the critic's gradient run through $V(s_{t+n})$, too. The error
-# $(R - V)^2$ falls faster. Good?
+# **1.** Somebody forgets that $R$ is a constant, and lets the critic's gradient run through $V(s_{t+n})$, too. That is the true gradient
+# of the printed loss. Is it better?
 #
 # <details><summary>Answer</summary>
 #
-# No. It falls by moving the *target*: the value of the later state is dragged towards what the earlier one believed, back in time.
-# Where moves are random that has the wrong fixed point. It is tempting because it is the true gradient of what is printed as
-# the loss. Only the semi-gradient aims at the value.
+# No. The loss then also falls by moving the *target*: the value of the later state is dragged towards what the earlier one
+# believed, back in time. In the corridor with $n = 1$, the two neighbours of a place would be pulled towards it. "True gradient" sounds
+# right, but small $(R - V)^2$ was never the aim; the right value is.
 #
 # </details>
 #
