@@ -83,7 +83,8 @@ from minitrpo.runs.folder import sha256
 # $$R_t = r_t + \gamma r_{t+1} + \dots + \gamma^{n-1} r_{t+n-1} + \gamma^n V(s_{t+n}).$$
 #
 # A3C plays a fragment of $n$ steps and gives *every* step of it the return to the fragment's end: the first looks $n$
-# steps ahead, the last a single one. That is one walk backwards, from $R = V$ behind the cut: $R_t = r_t + \gamma R_{t+1}$.
+# steps ahead, the last a single one. That is one walk backwards, $R_t = r_t + \gamma R_{t+1}$, from $R = V$ behind the cut, or
+# from $R = 0$ where the task terminated.
 #
 # ### Exercise 1: `bootstrapped_returns`
 
@@ -278,16 +279,22 @@ reveal((guess_online, guess_batch, guess_times), show_online)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# TODO
+# It is looking *one* step ahead that ruins runs, with one simulator and with sixteen. Both networks then live on what the critic
+# believes, and the critic learns from itself; a single surprise pushes all weights as hard as a lesson does, since Adam makes
+# the steps of noise as long as those of signal. With $n = 5$ hardly a run is ruined.
+#
+# Per environment *step* one simulator with $n = 5$ is even the best of the four: it makes sixteen times as many updates. What are many
+# simulators for, then? For *seconds*: an update takes far longer than a step, and sixteen simulators share it. So not at every
+# step, for two reasons: a lesson from one step is a poor one, and it costs more than the step itself. (None of these runs is calm:
+# what was learned is lost again. The package's presets let the step size fall to 0.)
 #
 # </details>
 #
 # ## Sixteen steps are not sixteen samples
 #
-# Why does it help to play in many places? All simulators obey the same $\theta$. But sixteen steps *in a row* are nearly the same
-# situation. If 16 gradients were independent, the variance of their mean would be a 16th of one's; correlated, it is larger, as if
-# there were fewer of them. We take 4,000 steps of a fresh policy, with one-step errors $e_t$, and ask how many *independent* steps 16 in
-# a row are worth.
+# An update from sixteen steps *in a row*, or from one step in each of sixteen places: does it matter? If 16 gradients were independent,
+# the variance of their mean would be a 16th of one's; correlated, it is larger, as if there were fewer of them. We take 4,000 steps
+# of a fresh policy, with one-step errors $e_t$, and ask how many *independent* steps 16 in a row are worth.
 #
 # First for the critic's gradient, as long as the critic is fresh, too ($V$ about 0 everywhere). Then for the critic's again, and for the
 # actor's, once the critic has been fitted to what really followed.
@@ -355,7 +362,8 @@ reveal((guess_fresh, guess_critic, guess_actor), show_worth)
 # <details><summary>After your guess: what it means</summary>
 #
 # While $V$ is wrong, neighbours are wrong in the same way, and push the same weights in the same direction sixteen times. Once $V$
-# is right, $e_t$ is pure surprise, which is unrelated to the surprise before (lecture 05a): sixteen are sixteen. Then it is the
+# is right, $e_t$ is pure surprise, which is unrelated to the surprise before: sixteen are sixteen. (A little more means that
+# neighbours rather cancel.) Then it is the
 # actor's turn: a pole that leans right teaches "push right" as long as it leans. So steps in a row are worth few **as long as there
 # is something to learn**. DQN shuffles an old store of experience against this. Actors in different places need no store.
 #
@@ -383,8 +391,8 @@ for ranks in (1, 2):
 # %% [markdown]
 # ## Nobody waits
 #
-# A2C meets at a barrier every five steps. A step of CartPole takes microseconds, so the meeting takes longer than the game. **A3C**
-# (asynchronous advantage actor-critic) leaves the barrier out, as lecture 10's server did. A worker's life:
+# A2C meets at a barrier every five steps. **A3C** (asynchronous advantage actor-critic) leaves the barrier out, as lecture 10's
+# server did. A worker's life:
 #
 #     pulled = store.pull()                                    # theta, as it is now
 #     fragments = play n steps with it                         # meanwhile others push
@@ -503,7 +511,10 @@ reveal((guess_late, guess_together), show_late)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# TODO
+# Late gradients cost steps, but nowhere near sixteen times as many. The barrier costs more: one update of Adam for 640 steps of 128
+# simulators. A gradient from sixteen times as many steps is better, but it is *one* step; sixteen late ones are sixteen. That holds as long as
+# late means a few small steps (lecture 10: the larger the lateness, the smaller the step size). And it holds for *these* step sizes and
+# this limit: a large batch wants a larger step, and more patience.
 #
 # </details>
 #
@@ -547,7 +558,10 @@ reveal((guess_a2c, guess_a3c, guess_steps), show_real)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# TODO3
+# With a barrier every 80 steps two ranks are no faster than one: what they save in playing they spend in meeting. Without one they
+# are. And in steps? The interval holds 1: with two workers gradients are about one small step late, which five seeds cannot tell from
+# none. So the price of asynchrony is elsewhere: no two runs give the same bits (lecture 07's fingerprint is lost), and nothing
+# can be repeated, unless in the event queue.
 #
 # </details>
 #
@@ -709,8 +723,8 @@ _ = hunt("bootstrapped_returns", suspect)
 # ## What you have built so far
 #
 # You can learn from any $n$ steps, with one loss for two networks, and know what $n$ trades. You know why sixteen places teach more
-# than sixteen steps in a row. And you have run actor-critics that wait and that do not, and can say what each pays, in steps
-# and in seconds.
+# in an update than sixteen steps in a row. And you have run actor-critics that wait and that do not, and can say what each
+# pays, in steps and in seconds.
 #
 # ## Quiz
 #
@@ -738,8 +752,8 @@ _ = hunt("bootstrapped_returns", suspect)
 # <details><summary>Answer</summary>
 #
 # It depends on which error is the larger one. The first has the less correlated gradient, and believes its critic most; the second sees
-# far and sees one place. A2C's 16 x 5 takes some of each. "The same batch, so the same" overlooks both of today's
-# lessons.
+# far and sees one place. In today's runs looking ahead mattered more; A2C's 16 x 5 takes some of each. "The same batch, so
+# the same" overlooks both.
 #
 # </details>
 #
@@ -771,7 +785,7 @@ for name in ("a2c", "a3c", "naf"):
 # - *"Only do this every n steps"* (the update). The slide shows it as the one difference from running online.
 #
 # *The project's report* says, after Mnih et al., that asynchrony reduces "training time in a near linear correlation to the number of
-# threads". TODO
+# threads". Threads play that many more steps per second; but they need more of them: see the drawn clock above.
 #
 # *Miranda's post* says "I am using an Asynchronous Advantage Actor-Critic (A3C) algorithm". The code of that summer says otherwise:
 # `A3CFFSoftmax` is the name of a *network* in ChainerRL, and the agent that it is given to is PPO, lecture 12.
