@@ -445,7 +445,7 @@ print(f"sixteen workers: mean staleness {staleness_of(ages)[0]:.1f} updates")
 
 # %% [markdown]
 # What do sixteen late workers cost? We measured *environment steps* until the score is 450: with 1, 4 and 16 workers of 8
-# simulators, each with the best of three step sizes, five seeds; and beside them A2C with 8, 32 and 128 simulators, that waits.
+# simulators, each with the best of three step sizes, five seeds; and beside them A2C, which waits, with 8, 32 and 128 simulators.
 # (A run that does not get there within 120,000 steps counts as 240,000.)
 #
 # **How many times as many steps do 16 late workers need as one? And how many times as many does A2C need with 128 simulators as
