@@ -360,8 +360,8 @@ reveal((guess_fresh, guess_critic, guess_actor), show_worth)
 # <details><summary>After your guess: what it means</summary>
 #
 # While $V$ is wrong, neighbours are wrong in the same way, and push the same weights in the same direction sixteen times. Once $V$
-# is right, $e_t$ is pure surprise, which is unrelated to the surprise before: sixteen are sixteen. (A little more means that
-# neighbours rather cancel.) Then it is the
+# is right, $e_t$ is pure surprise, which is unrelated to the surprise before: sixteen are sixteen. (More than
+# sixteen means that neighbours cancel.) Then it is the
 # actor's turn: a pole that leans right teaches "push right" as long as it leans. So steps in a row are worth few **as long as there
 # is something to learn**. DQN shuffles an old store of experience against this. Actors in different places need no store.
 #
@@ -548,6 +548,8 @@ def show_real():
     ratio, low, high = seconds["a3c_to_a2c"]
     print(f"on two ranks A3C takes {ratio:.2f} times as many steps/s as A2C (95 % interval {low:.2f} to {high:.2f}),")
     print(f"with gradients that are {seconds['staleness']:.2f} updates old on average")
+    if seconds["largest_load_average"] > seconds["cores"] + 1:
+        print("(recorded while other programs were at work, too: see the intervals)")
     ratio, interval = ratio_of(*(np.array(family["CartPole-v1", name]) for name in ("a2c", "a3c")))
     compare("steps to a mean return of 475, A2C / A3C", guess_steps, ratio)
     print(f"  {interval}")
