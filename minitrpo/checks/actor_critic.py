@@ -414,6 +414,7 @@ def descend_cases() -> Iterator[Case]:
         yield shared_case("a step size of 0", OPTIMISERS[name], initial_state(name, 4), 4, 2, step_size=0.0)
         yield shared_case("huge gradients", OPTIMISERS[name], initial_state(name, 4), 4, 2, scale=1e9)
         yield shared_case("tiny gradients", OPTIMISERS[name], initial_state(name, 4), 4, 2, scale=1e-9)
+        yield shared_case("gradients of 0", OPTIMISERS[name], initial_state(name, 4), 4, 2, scale=0.0)
         yield shared_case("ten thousand parameters", OPTIMISERS[name], initial_state(name, 10_000), 10_000, 2)
         yield shared_case("a single parameter", OPTIMISERS[name], initial_state(name, 1), 1, 2)
     for tag in ("last_optimiser_step", "remiser", "theta"):

@@ -258,6 +258,16 @@ def turns_the_gradient(shared, gradient, optimiser, step_size, prefix=""):
     shared["theta"] += step
 
 
+def skips_zeros(shared, gradient, optimiser, step_size, prefix=""):
+    """Nothing to learn, nothing to do: but Adam counts its steps, and momentum goes on."""
+    if not gradient.any():
+        return
+    after, step = optimiser(own_of(shared, prefix), gradient, step_size)
+    for name, array in after.items():
+        shared[prefix + name][:] = array
+    shared["theta"] -= step
+
+
 def changes_the_gradient(shared, gradient, optimiser, step_size, prefix=""):
     after, step = optimiser(own_of(shared, prefix), gradient, step_size)
     for name, array in after.items():
@@ -443,6 +453,7 @@ WRONG = {
         takes_the_theta_of_the_optimiser,
         starts_afresh,
         turns_the_gradient,
+        skips_zeros,
         changes_the_gradient,
     ],
     "sarsa_targets": [
