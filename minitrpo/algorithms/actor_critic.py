@@ -29,7 +29,8 @@ OPTIMISER = "optimiser_"  # how an optimiser's arrays are called beside theta
 def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, terminated: Array, discount: float) -> Array:
     """Return R_t = r_t + discount R_{t+1}, (N,), to the end of each fragment, and V(final observation) after a cut.
 
-    final_values: one per fragment; where the task terminated nothing comes after. Source: Mnih et al. 2016, alg. S3.
+    final_values: one per fragment, in order; last, terminated: masks (N,); where the task terminated nothing comes
+    after. Source: Mnih et al. 2016, algorithm S3.
     """
     # 1. a copy in floats: what follows changes it
     rewards = rewards.astype(float)
