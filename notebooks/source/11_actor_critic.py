@@ -279,7 +279,8 @@ reveal((guess_online, guess_batch, guess_times), show_online)
 #
 # It is looking *one* step ahead that ruins runs, with one simulator and with sixteen. Both networks then live on what the critic
 # believes, and the critic learns from itself; a single surprise pushes all weights as hard as a lesson does, since Adam makes
-# the steps of noise as long as those of signal. With $n = 5$ hardly a run is ruined.
+# the steps of noise as long as those of signal. With $n = 5$ hardly a run is ruined. (All ruined runs of the first panel have the
+# largest step size. One *can* learn at every step, with small steps.)
 #
 # Per environment *step* one simulator with $n = 5$ is even the best of the four: it makes sixteen times as many updates. What are many
 # simulators for, then? For *seconds*: an update takes far longer than a step, and sixteen simulators share it. So not at every
@@ -360,10 +361,9 @@ reveal((guess_fresh, guess_critic, guess_actor), show_worth)
 # <details><summary>After your guess: what it means</summary>
 #
 # While $V$ is wrong, neighbours are wrong in the same way, and push the same weights in the same direction sixteen times. Once $V$
-# is right, $e_t$ is pure surprise, which is unrelated to the surprise before: sixteen are sixteen. (More than
-# sixteen means that neighbours cancel.) Then it is the
-# actor's turn: a pole that leans right teaches "push right" as long as it leans. So steps in a row are worth few **as long as there
-# is something to learn**. DQN shuffles an old store of experience against this. Actors in different places need no store.
+# is right, $e_t$ is pure surprise, which is unrelated to the surprise before: sixteen are sixteen. (More than sixteen means that
+# neighbours cancel.) Then it is the actor's turn: a pole that leans right teaches "push right" as long as it leans. So steps in a
+# row are worth few **as long as there is something to learn**. DQN shuffles an old store of experience against this. Actors in different places need no store.
 #
 # </details>
 #
@@ -684,13 +684,18 @@ reveal((guess_q, guess_sarsa), show_cliff)
 # With networks, on CartPole, 16 simulators, and $\max Q$ taken from an older copy of $\theta$, so that the target does not run away from
 # who aims at it:
 
+
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
+def by_seed(env, name):
+    """Print after how many thousand steps each seed reached the goal."""
+    steps = np.sort(family[env, name])
+    told = ", ".join(f"{each / 1000:.0f}" if np.isfinite(each) else "never" for each in steps)
+    print(f"{name:15s} {told}")
+
+
+print("thousand steps to a mean return of 475, each of five seeds")
 for name in ("one-step-q", "sarsa", "n-step-q", "async-n-step-q", "a2c", "a3c"):
-    steps = np.array(family["CartPole-v1", name])
-    hit = np.isfinite(steps)
-    print(
-        f"{name:15s} {hit.sum()} of 5 seeds reach a mean return of 475, the median of these after {np.median(steps[hit]):9,.0f} steps"
-    )
+    by_seed("CartPole-v1", name)
 
 # %% [markdown]
 # News travels one place per update if one looks one step ahead, and $n$ if one looks $n$: the first lesson of today, again.
@@ -719,7 +724,7 @@ _ = hunt("bootstrapped_returns", suspect)
 # **The bug**: one `done` for two things. An episode that a time limit cuts *within* the rollout counts as terminated: nothing seems to come
 # after it. For a pole that has stood for 500 steps, that is as bad as a fall. Only the cut at the rollout's end is bootstrapped. The
 # repair needs nothing new: `final_values` has an entry for every fragment. pytorch-a3c (`train.py`) does the same by `done = done or
-# episode_length >= args.max_episode_length`. In both, the environment's own flag had already merged the two.
+# episode_length >= args.max_episode_length`. Gym's own `done` had merged the two already.
 
 # %% [markdown]
 # ## What you have built so far
@@ -774,19 +779,19 @@ _ = hunt("bootstrapped_returns", suspect)
 # *The Berkeley slides* say of A3C:
 #
 # - *"Pro: generally much faster in terms of wall clock. Con: generally much slower in terms of # of samples"*, with 20,000,000 steps of A3C
-#   beside 1,000,000 of DDPG. Ours, on Pendulum, environment steps to a mean return of -250:
+#   beside 1,000,000 of DDPG. Ours on Pendulum, with NAF (lecture 13) in DDPG's place:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
+print("thousand steps to a mean return of -250, each of five seeds")
 for name in ("a2c", "a3c", "naf"):
-    steps = np.array(family["Pendulum-v1", name])
-    print(f"{name:4s} {np.isfinite(steps).sum()} of 5 seeds reach it; median {np.median(steps):9,.0f} steps")
+    by_seed("Pendulum-v1", name)
 
 # %% [markdown]
 # - *"No replay buffer, instead rely on diversity of samples from different workers to decorrelate"*. Measured above: steps in a row
 #   are worth few as long as there is something to learn.
 # - *"Only do this every n steps"* (the update). The slide shows it as the one difference from running online.
 #
-# *The project's report* says, after Mnih et al., that asynchrony reduces "training time in a near linear correlation to the number of
+# *Frans & Hafner* say, after Mnih et al., that asynchrony reduces "training time in a near linear correlation to the number of
 # threads". Threads play that many more steps per second; but they need more of them: see the drawn clock above.
 #
 # *Miranda's post* says "I am using an Asynchronous Advantage Actor-Critic (A3C) algorithm". The code of that summer says otherwise:
