@@ -128,7 +128,7 @@ def draw_corridor(n=16, known=0.5, simulators=16):
     left.axvline(0.7, color=RED, linestyle="--", label="truth: 0.7")
     left.axvline(found[n].mean(), color="black", label=f"mean {found[n].mean():.2f}")
     left.set(xlabel=f"return that looks {n} steps ahead", ylabel="% of 1,000 walks", xlim=(-0.05, 1.05))
-    left.legend(fontsize=9, loc="upper center")
+    left.legend(fontsize=9, loc="upper left")
     bias = np.array([abs(found[look].mean() - 0.7) for look in LOOKS])
     spread = np.array([found[look].std() for look in LOOKS]) / np.sqrt(simulators)
     both = np.sqrt(bias**2 + spread**2)
