@@ -51,6 +51,7 @@ TODAY = {
     "08": ("speedup",),
     "09": ("adapt",),
     "10": ("collect", "gradient", "speedup"),
+    "11": ("advantages", "gradient", "critic"),
     "12": ("collect", "gradient", "search"),
     "13": ("collect", "critic"),
     "14": ("collect", "direction", "search"),

@@ -29,10 +29,14 @@ OPTIMISER = "optimiser_"  # how an optimiser's arrays are called beside theta
 def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, terminated: Array, discount: float) -> Array:
     """Return R_t = r_t + discount R_{t+1}, (N,), to the end of each fragment, and V(final observation) after a cut.
 
-    final_values: one per fragment; where the task terminated nothing comes after. Source: Mnih et al. 2016, alg. S3.
+    final_values: one per fragment, in order; last, terminated: masks (N,); where the task terminated nothing comes
+    after. Source: Mnih et al. 2016, algorithm S3.
     """
+    # 1. a copy in floats: what follows changes it
     rewards = rewards.astype(float)
+    # 2. what comes after a fragment's last step: nothing where the task terminated, V where it was cut
     rewards[last] += discount * np.where(terminated[last], 0.0, final_values)
+    # 3. backwards through every fragment
     return discounted_sums(rewards, discount, last)
 
 
@@ -117,27 +121,37 @@ class Steps:
     final_observations: Array  # (E, D)
 
 
+def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, settings: ActorCriticSettings) -> Array:
+    """Return the gradient of the loss, (P,): the policy's part, then the value's, each shortened to the largest norm.
+
+    at, value: what policy and value function, its outputs (N, 1), say of N steps; returns: R, (N,), constants;
+    settings: its entropy_weight, value_weight and max_gradient_norm are needed.
+    """
+    s, n = settings, len(returns)
+    # 1. advantages: constants from here on
+    advantages = returns - value.outputs[:, 0]
+    # 2. the policy's part: up the log probabilities by A / N, and up the entropy
+    ascent = at.weighted_gradient(advantages / n, s.entropy_weight / n)
+    # 3. the value's part: down the squared error; transposed_product wants slopes (N, 1)
+    descent = value.transposed_product((-s.value_weight / n * advantages)[:, None])
+    # 4. both go down the loss
+    return np.concatenate([clipped_norm(-ascent, s.max_gradient_norm), clipped_norm(descent, s.max_gradient_norm)])
+
+
 def actor_critic_gradient(
     model: ActorCritic, theta: Array, steps: Steps, settings: ActorCriticSettings
 ) -> tuple[Array, dict[str, float]]:
     """Return the gradient of the loss at theta, (P,), each network's shortened to the largest norm; and LOGGED."""
-    s, n = settings, len(steps.rewards)
     actor, critic = model.split(theta)
-    # 1. what both networks say of these steps
     at = LogProbability(model.policy, actor, steps.observations, steps.actions)
     value = Linearisation(critic, model.value_sizes, steps.observations)
     values = value.outputs[:, 0].copy()
-    # 2. returns and advantages: constants from here on
     final_values = model.values(theta, steps.final_observations)
-    returns = bootstrapped_returns(steps.rewards, final_values, steps.last, steps.terminated, s.discount)
-    advantages = returns - values
-    # 3. back through the networks
-    ascent = at.weighted_gradient(advantages / n, s.entropy_weight / n)
-    descent = value.transposed_product((-s.value_weight / n * advantages)[:, None])
-    gradient = np.concatenate([clipped_norm(-ascent, s.max_gradient_norm), clipped_norm(descent, s.max_gradient_norm)])
+    returns = bootstrapped_returns(steps.rewards, final_values, steps.last, steps.terminated, settings.discount)
+    gradient = loss_gradient(at, value, returns, settings)
     told = {
         "entropy": float(np.mean(at.entropy)),
-        "value_loss": float(np.mean(advantages**2)) / 2,
+        "value_loss": float(np.mean((returns - values) ** 2)) / 2,
         "value": float(np.mean(values)),
         "gradient_norm": float(np.sqrt(gradient @ gradient)),
     }

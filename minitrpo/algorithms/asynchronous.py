@@ -77,12 +77,16 @@ def is_asynchronous(algorithm: Any) -> bool:
 
 
 def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: float, prefix: str = "") -> None:
-    """Step shared["theta"] against a gradient in place, with the optimiser's own arrays among the shared ones.
+    """Step shared["theta"] down a gradient with the shared optimiser: every array stays where it is, and is changed.
 
-    prefix: how those are called, before the name that the optimiser gives them.
+    Others look at the same memory. The optimiser's arrays are those whose names begin with `prefix`; it knows them
+    without. optimiser: (its arrays, gradient, step_size) -> (its new arrays, step). gradient: (P,), left as it is.
     """
+    # 1. the optimiser's own arrays, by the names that it gave them
     own = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}
+    # 2. a step
     after, step = optimiser(own, gradient, step_size)
+    # 3. write the new arrays, and theta, into the memory of the old ones
     for name, array in after.items():
         shared[prefix + name][:] = array
     shared["theta"] -= step

@@ -27,9 +27,12 @@ def one_step_q_targets(rewards: Array, terminated: Array, next_q: Array, discoun
 def sarsa_targets(rewards: Array, terminated: Array, next_q: Array, next_actions: Array, discount: float) -> Array:
     """Return y = r + discount (1 - terminated) Q(s', a'), (N,), with the action a' (N,) that was really taken in s'.
 
-    Source: Rummery & Niranjan 1994.
+    next_q: Q(s', .), (N, actions). Source: Rummery & Niranjan 1994.
     """
-    return np.asarray(rewards + discount * (1.0 - terminated) * next_q[np.arange(len(next_q)), next_actions])
+    # 1. of each row the Q of the action that was taken
+    taken = next_q[np.arange(len(next_q)), next_actions]
+    # 2. it counts where the task goes on
+    return np.asarray(rewards + discount * (1.0 - terminated) * taken)
 
 
 def n_step_q_targets(rewards: Array, last: Array, terminated: Array, final_q: Array, discount: float) -> Array:

@@ -1,0 +1,46 @@
+"""Copy what lecture 11 shows of its members: python notebooks/recorded/11_family.py [benchmarks/results/family].
+
+Nothing is run: `python -m benchmarks.family` did that, every member as typed, five seeds, on a rank per core. Writes
+11_family.csv (a row per run: environment steps to the goal, mean of the last 100 returns) and 11_family.json (where
+they are from). Seconds are left out: other programs were at work during these runs.
+"""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+FAMILY = HERE.parent.parent / "benchmarks" / "results" / "family"
+GOALS = {"CartPole-v1": 475, "Pendulum-v1": -250}  # those of benchmarks/family.py
+MEMBERS = ("actor-critic", "a2c", "a3c", "one-step-q", "sarsa", "n-step-q", "async-n-step-q", "naf")
+COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "last_return")
+
+
+def row_of(run: dict[str, Any]) -> dict[str, Any]:
+    """Return what the lecture needs of a run; steps_to_goal is empty if the goal was not reached."""
+    goal, (steps, last) = GOALS[run["env"]], run["curve"][-1]
+    reached = next((at for at, mean in run["curve"] if mean >= goal), "")
+    values = (run["algorithm"], run["env"], run["seed"], steps, goal, reached, last)
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def main() -> None:
+    """Read the runs and write both files."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FAMILY
+    names = [f"{member}_{env}_*.json" for env in GOALS for member in MEMBERS]
+    runs = [json.loads(path.read_text()) for name in names for path in sorted(folder.glob(name))]
+    with (HERE / "11_family.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(row_of(run) for run in runs)
+    first = {key: value for key, value in runs[0]["provenance"].items() if key != "command"}
+    commands = [run["provenance"]["command"] for run in runs]
+    (HERE / "11_family.json").write_text(
+        json.dumps({**first, "ranks": runs[0]["ranks"], "runs": commands}, indent=2) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
