@@ -156,6 +156,6 @@ class OneStepSarsa(NStepQ):
             "an update every 16 steps of 16 environments; one step ahead, news travels slowly",
             {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"}
             | {"final_epsilons": "0.05"},
-            {"CartPole-v1": {"total_steps": 600_000}},
+            {"CartPole-v1": {"total_steps": 1_200_000}},
         ),
     }
