@@ -115,10 +115,11 @@ class Learner:
 def largest(gathered: Gathered) -> str:
     """Return how large the numbers of an update are, for a message about those that became infinite in it."""
     own = gathered.fragments
-    returns, observations = (f"{np.max(np.abs(own[name]), initial=0.0):.1g}" for name in ("returns", "mean"))
+    observations = f"{np.max(np.abs(own['mean']), initial=0.0):.1g}"
+    returns = f"{np.max(np.abs(own['returns'][gathered.ended]), initial=0.0):.1g}"
     return (
-        f"Returns were up to {returns} and mean observations up to {observations}: if that is large, scale them "
-        "(gymnasium.wrappers), if not, the step size is"
+        f"Mean observations were up to {observations}, returns of finished episodes up to {returns}: scale what is too "
+        "large, rewards included (gymnasium.wrappers); if nothing is, the step size is"
     )
 
 
