@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from minitrpo.errors import told
+from minitrpo.errors import Stopped, told
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
@@ -17,6 +17,7 @@ from minitrpo.runs.launch import launch
 from minitrpo.runs.plots import learning_curve
 from minitrpo.runs.provenance import command as typed_command
 from minitrpo.runs.start import prepare
+from minitrpo.runs.stopping import asked_to_stop, heed_terminations
 
 
 def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> None:
@@ -36,13 +37,24 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> No
     )
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
+    heed_terminations()
     loop = run_asynchronous if context.choice.asynchronous else run_barrier
     timeline = loop(context, comm, arguments.progress, watchdog.status, arguments.trace, arguments.oversubscribe)
     spans = comm.gather_objects(timeline.spans)
+    if comm.rank == 0 and arguments.trace:
+        write_chrome_trace(context.folder.path / "trace.json", spans)
+    left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
+    if left_at:
+        raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
-        if arguments.trace:
-            write_chrome_trace(context.folder.path / "trace.json", spans)
         finish(context)
+
+
+def unfinished(context: RunContext) -> int:
+    """Return the update at which a run ended before its last step, 0 if it took all of them."""
+    rows = context.folder.rows()
+    whole = not rows or int(rows[-1]["env_steps"]) >= context.settings.total_steps
+    return 0 if whole else int(rows[-1]["iteration"])
 
 
 def finish(context: RunContext) -> None:

@@ -107,6 +107,7 @@ class Watchdog:
         """Sleep until the rank ends; speak up if it did not say goodbye, or if it gets no further."""
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it goes when its rank goes
         os.dup2(pipe, 0)
         os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
         os.close(1)

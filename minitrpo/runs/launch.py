@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
+from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped
 from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import INTERRUPTED, is_command, launched_rank, was_interrupted
@@ -18,6 +18,7 @@ from minitrpo.parallel.voice import say
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.runs.ending import NoWayOut, depart
 from minitrpo.runs.entrance import FAILED, refuse
+from minitrpo.runs.stopping import STOPPED
 
 Result = TypeVar("Result")
 OK = 0
@@ -61,13 +62,17 @@ def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
 
 def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watchdog: Watchdog) -> int:
     """Return the exit code of `work`; a failure of one rank among several does not return."""
+    code = OK
     try:
         watchdog.heed_interrupts()
         signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
         with threadpool_limits(1), NoWayOut(comm, watchdog):
             if comm.rank == 0 and was_interrupted():
                 raise KeyboardInterrupt
-            work(comm, watchdog)
+            try:
+                work(comm, watchdog)
+            except Stopped as stop:  # on all ranks alike
+                code = stopped(stop, comm, watchdog)
         comm.close()
     except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
         return refuse(name, error)
@@ -82,7 +87,7 @@ def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watch
     finally:
         if is_command():  # what ends is not interrupted
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return OK
+    return code
 
 
 def repeat_sigint(number: int, frame: object) -> None:
@@ -110,6 +115,13 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
     print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
     if comm.size > 1:
         comm.abort(INTERRUPTED)
+
+
+def stopped(stop: Stopped, comm: Comm, watchdog: Watchdog) -> int:
+    """Say where a run ended that was asked to, and how it goes on; return its exit code."""
+    if comm.rank == 0:
+        print(f"{stop}; to go on: {watchdog.job().get('resume')}", flush=True)
+    return STOPPED
 
 
 def explain(error: BaseException) -> str:
