@@ -5,6 +5,7 @@ from pathlib import Path
 
 from minitrpo.errors import Stopped, told
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.pulse import Pulse
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.runs.asynchronous import run_asynchronous
@@ -38,8 +39,10 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> No
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
+    pulse = Pulse(comm, watchdog, arguments.stuck_after)
     loop = run_asynchronous if context.choice.asynchronous else run_barrier
     timeline = loop(context, comm, arguments.progress, watchdog.status, arguments.trace, arguments.oversubscribe)
+    pulse.close()
     spans = comm.gather_objects(timeline.spans)
     if comm.rank == 0 and arguments.trace:
         write_chrome_trace(context.folder.path / "trace.json", spans)

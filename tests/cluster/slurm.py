@@ -97,7 +97,9 @@ class Slurm:
         files = {"host": socket.gethostname().partition(".")[0], "place": self.place, "ports": free_ports(2)}
         (self.place / "slurm.conf").write_text(CONFIG.format(cores=os.cpu_count(), **files))
         (self.place / "cgroup.conf").write_text("CgroupAutomount=no\n")
-        own = [f"--{name}={self.place}/munge.{name.partition('-')[0]}" for name in ("pid-file", "seed-file", "log-file")]
+        own = [
+            f"--{name}={self.place}/munge.{name.partition('-')[0]}" for name in ("pid-file", "seed-file", "log-file")
+        ]
         self._start(
             "munged", "--foreground", "--force", f"--key-file={key}", f"--socket={self.place}/munge.socket", *own
         )
@@ -203,7 +205,9 @@ def main():
         table.add("srun -n 2 --mpi=pmi2", sha256(out) == short and "2 rank(s)" in out, told(out, short))
         job = slurm.submit("-n", 2, words=CHEAP)
         state, _ = slurm.wait(job)
-        table.add("sbatch -n 2", state == "COMPLETED" and sha256(slurm.said(job)) == short, told(slurm.said(job), short))
+        table.add(
+            "sbatch -n 2", state == "COMPLETED" and sha256(slurm.said(job)) == short, told(slurm.said(job), short)
+        )
         job = slurm.submit("-n", 2, words=CHEAP, LAUNCH="mpiexec -n 2")
         state, _ = slurm.wait(job)
         out = slurm.said(job)
