@@ -46,8 +46,7 @@ def train(hosts, places, *words, **options):
 
 def synchronous(hosts, table):
     """Compare every synchronous member over two and three hosts with one process on this machine."""
-    jobs = {name: words for name, words in SCHEMES.items()}
-    jobs |= {name: ("--algorithm", name, *words) for name, words in FAMILY.items() if name != "trpo"}
+    jobs = SCHEMES | {name: ("--algorithm", name, *words) for name, words in FAMILY.items() if name != "trpo"}
     for name, words in jobs.items():
         with tempfile.TemporaryDirectory() as folder:
             wanted = sha256(alone(*CHEAP, *words, "--out", f"{folder}/run"))
@@ -126,9 +125,11 @@ def killed(hosts, table):
     began = time.monotonic()
     subprocess.run(["kill", "-9", *pids[-1:]], check=False)
     code, said, err = finish(process, 90)
+    ended = round(time.monotonic() - began, 1)
     lines = [line for line in (said + err).splitlines() if line.startswith("minitrpo: ")]
-    table.add("a rank killed on the second host", code not in (0, 124) and len(lines) == 1, " | ".join(lines) or err[-500:],
-              job_ended_s=round(time.monotonic() - began, 1))  # fmt: skip
+    well = code not in (0, 124) and len(lines) == 1
+    table.add("a rank killed on the second host", well, " | ".join(lines) or err[-500:],
+              job_ended_s=ended)  # fmt: skip
     code, said, err = finish(train(hosts, "1:1,2:1,3:1", "--resume", hosts.here / "killed", "--progress", "none"))
     table.add("and resumed on three hosts", code == 0 and sha256(said) == wanted, "to the same bits")
 

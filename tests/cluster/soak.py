@@ -110,7 +110,8 @@ def soak(table, name, ranks, seconds):
     return {
         "job": name, "ranks": ranks, "watched_s": round(times[-1] - times[0], 1), "samples": len(samples),
         "updates": updates, "env_steps": steps, "run_folder_bytes": size, "exit_code": code,
-        "memory_MiB_first": (memory[0] / 1024).round(1).tolist(), "memory_MiB_last": (memory[-1] / 1024).round(1).tolist(),
+        "memory_MiB_first": (memory[0] / 1024).round(1).tolist(),
+        "memory_MiB_last": (memory[-1] / 1024).round(1).tolist(),
         "memory_slope_MiB_per_hour": np.round(slopes, 3).tolist(), "files_last": files[-1].tolist(),
         "files_slope_per_hour": np.round(leaks, 3).tolist(), "threads_last": threads[-1].tolist(),
     }  # fmt: skip
