@@ -6,6 +6,7 @@ from pathlib import Path
 from minitrpo.errors import Stopped, told
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.pulse import Pulse
+from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.runs.asynchronous import run_asynchronous
@@ -33,6 +34,7 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> No
         seed=settings.seed,
         first_states=settings.first_states,
         run=str(context.folder.path),
+        several_machines=not one_machine(comm),
         replay=typed_command("replay", path, here=start),
         resume=typed_command("train", "--resume", path, ranks=comm.size, here=start),
     )

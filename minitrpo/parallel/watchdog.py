@@ -148,6 +148,8 @@ class Watchdog:
             for key, number in episodes
         ]
         place = "outside the environments"
+        if job.get("several_machines") and "crashed" in what:
+            place += ", or because a rank on another machine was"
         if playing:
             place = f"while playing {job['env']}: {', '.join(playing)}"
         elif doing not in (Doing.NOTHING, Doing.JOINING):
@@ -171,6 +173,8 @@ def claim(job: dict[str, Any]) -> int | None:
         return os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     except FileExistsError:
         return None
+    except FileNotFoundError:  # the root's machine has the folder, this one has not
+        return -1 if _is_first() else None
     except OSError:  # a full disk, a folder that may not be written: say it on the screen at least
         return -1
 

@@ -7,11 +7,14 @@ process; the asynchronous ones must find out by themselves that there is no shar
 Needs Linux, root, and iproute2.
 """
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from namespaces import Hosts, missing
 from record import ASYNCHRONOUS, CHEAP, FAMILY, ROOT, TRAIN, Table, alone, environment, keep, sha256, unavailable
@@ -27,7 +30,7 @@ SCHEMES = {
     "trpo, sharded learner, overlapped critic": ("--learner", "sharded", "--overlap", "yes"),
     "trpo, sharded learner, episodes, no overlap": ("--preset", "episodes", "--learner", "sharded", "--overlap", "no"),
 }
-LONG = ("--env", "CartPole-v1", "--steps-per-update", "500", "--total-steps", "150000", "--progress", "none")
+LONG = ("--env", "CartPole-v1", "--steps-per-update", "500", "--total-steps", "60000", "--progress", "none")
 
 
 def finish(process, seconds=180.0):
@@ -119,11 +122,8 @@ def killed(hosts, table):
     process = train(hosts, "1:2,2:2", *LONG, "--out", hosts.here / "killed")
     log = hosts.folder("a") / "killed" / "metrics.csv"
     wait_for(lambda: log.exists() and log.read_text().count("\n") > 10, 60)
-    pids = subprocess.run(
-        ["pgrep", "-f", "minitrpo train.*killed", "--ns", str(newest(hosts, "b"))], capture_output=True, text=True
-    ).stdout.split()
     began = time.monotonic()
-    subprocess.run(["kill", "-9", *pids[-1:]], check=False)
+    os.kill(ranks_on(hosts, "b")[0], signal.SIGKILL)
     code, said, err = finish(process, 90)
     ended = round(time.monotonic() - began, 1)
     lines = [line for line in (said + err).splitlines() if line.startswith("minitrpo: ")]
@@ -134,11 +134,12 @@ def killed(hosts, table):
     table.add("and resumed on three hosts", code == 0 and sha256(said) == wanted, "to the same bits")
 
 
-def newest(hosts, letter):
-    """Return a process on a host."""
-    return int(subprocess.run(
-        ["ip", "netns", "pids", f"{hosts.prefix}-{letter}"], capture_output=True, text=True, check=True
-    ).stdout.split()[-1])  # fmt: skip
+def ranks_on(hosts, letter):
+    """Return the processes of the ranks on a host, without their watchdogs."""
+    ours = {pid for pid in hosts.processes(letter) if b"minitrpo" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    ours = {pid for pid in ours if b"hydra" not in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    parents = {pid: int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in ours}
+    return sorted(pid for pid, parent in parents.items() if parent not in ours)
 
 
 def wait_for(ask, seconds):

@@ -140,10 +140,10 @@ class Hosts:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
-    def processes(self):
-        """Return the ids of all processes on the hosts."""
+    def processes(self, letters=LETTERS):
+        """Return the ids of all processes on the hosts, or on some of them."""
         found = []
-        for letter in LETTERS[: self.count]:
+        for letter in letters[: self.count]:
             done = subprocess.run(
                 ["ip", "netns", "pids", f"{self.prefix}-{letter}"], capture_output=True, text=True, check=False
             )

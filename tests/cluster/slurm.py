@@ -28,7 +28,7 @@ SlurmdPort={ports[1]}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={place}/munge.socket,cred_expire=3
+AuthInfo=socket={place}/munge.socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={place}/state
 SlurmdSpoolDir={place}/spool
