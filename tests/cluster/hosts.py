@@ -7,8 +7,10 @@ process; the asynchronous ones must find out by themselves that there is no shar
 Needs Linux, root, and iproute2.
 """
 
+import csv
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from record import ASYNCHRONOUS, CHEAP, FAMILY, ROOT, TRAIN, Table, alone, envir
 sys.path[:0] = [str(ROOT / "tests")]
 from kills import miscounted  # noqa: E402
 
+UPDATES = ("--env", "HalfCheetah-v5", "--steps-per-update", "2048", "--total-steps", "40960", "--progress", "none")
 STUCK = 4  # seconds, in place of 30: a machine that is silent for twice as long is given up
 SCHEMES = {
     "trpo, whole episodes from the one-sided pool": ("--preset", "episodes"),
@@ -134,6 +137,41 @@ def killed(hosts, table):
     table.add("and resumed on three hosts", code == 0 and sha256(said) == wanted, "to the same bits")
 
 
+def traffic(hosts, table):
+    """Count what an update sends from host to host, and what a slower network costs it; two hosts, a rank on each."""
+    for name, words in {
+        "rank 0 learns": ("--learner", "root"),
+        "sharded learner": ("--learner", "sharded"),
+        "episodes, rank 0 learns": ("--preset", "episodes"),
+    }.items():
+        seconds = {}
+        for delay in (0, 1):
+            if delay and not hosts.slow(delay):
+                continue
+            folder = f"traffic-{name.replace(' ', '-').replace(',', '')}-{delay}"
+            before = hosts.sent("b")
+            job = (*UPDATES, *words, "--out", hosts.here / folder)
+            code, _, err = finish(train(hosts, "1:1,2:1", *job))
+            if delay:
+                hosts.slow(0)
+            if code:
+                table.add(f"traffic: {name}", False, err[-600:])
+                return
+            with (hosts.folder("a") / folder / "metrics.csv").open() as file:
+                rows = list(csv.DictReader(file))
+            seconds[delay] = statistics.median(float(row["iteration_s"]) for row in rows[3:])
+            bytes_, packets = (now - then for now, then in zip(hosts.sent("b"), before, strict=True))
+            if not delay:
+                per_update = round(bytes_ / len(rows) / 1024), round(packets / len(rows))
+        numbers = {"KiB_per_update": per_update[0], "packets_per_update": per_update[1]}
+        seen = "HalfCheetah-v5, 2048 steps per update, one rank on each of two hosts"
+        if len(seconds) > 1:
+            numbers |= {f"iteration_s_at_{2 * delay}_ms": round(each, 4) for delay, each in seconds.items()}
+        else:
+            seen += "; a slower network cannot be played here (tc has no netem)"
+        table.add(f"traffic: {name}", True, seen, **numbers)
+
+
 def ranks_on(hosts, letter):
     """Return the processes of the ranks on a host, without their watchdogs."""
     ours = {pid for pid in hosts.processes(letter) if b"minitrpo" in Path(f"/proc/{pid}/cmdline").read_bytes()}
@@ -161,7 +199,7 @@ def main():
     table = Table()
     with Hosts(3) as hosts:
         table.add("three hosts", True, "network, files, processes and shared memory of their own; TCP between them")
-        for part in (synchronous, asynchronous, cut, killed):
+        for part in (synchronous, asynchronous, traffic, cut, killed):
             part(hosts, table)
     keep("hosts", {"rows": table.rows})
     return 0 if table.well else 1

@@ -8,6 +8,7 @@ its own processes, its own name, and at the path `hosts.here` a folder that no o
 files on all, as on a cluster. Nothing outside these namespaces is touched; all addresses are inside them.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -121,6 +122,28 @@ class Hosts:
     def mend(self, letter):
         """Plug it in again."""
         self._in("switch", "link", "set", f"port-{letter}", "master", "bridge0")
+
+    def slow(self, milliseconds):
+        """Delay everything that leaves the switch for a host by so much; 0: by nothing. False if this cannot be had."""
+        codes = []
+        for letter in LETTERS[: self.count]:
+            words = ["tc", "-n", f"{self.prefix}-switch", "qdisc"]
+            there = ["dev", f"port-{letter}", "root"]
+            if milliseconds:
+                command = [*words, "replace", *there, "netem", "delay", f"{milliseconds}ms"]
+            else:
+                command = [*words, "del", *there]
+            codes.append(subprocess.run(command, capture_output=True, check=False).returncode)
+        return not any(codes)
+
+    def sent(self, letter):
+        """Return (bytes, packets) that a host has sent and received since it was made."""
+        done = subprocess.run(
+            ["ip", "-n", f"{self.prefix}-{letter}", "-s", "-j", "link", "show", "eth0"],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        both = json.loads(done.stdout)[0]["stats64"]
+        return tuple(both["rx"][kind] + both["tx"][kind] for kind in ("bytes", "packets"))
 
     def start(self, places, *words, launcher=(), env=None):
         """Start words on ranks; places: "1:2,2:2" is two ranks on host a and two on host b. Returns the process."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from benchmarks.record import origin, write_json  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "cluster"
 TRAIN = ("-m", "minitrpo", "train")
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was set up is taken down, as at Ctrl-C
 HASH = re.compile(r"^theta sha256: ([0-9a-f]{64})$", re.MULTILINE)
 CHEAP = ("--env", "CartPole-v1", "--steps-per-update", "500", "--total-steps", "4000", "--progress", "none")
 
