@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from pathlib import Path
 
@@ -25,7 +24,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # More ranks than cores, by Open MPI 4 and by 5; ranks that yield their core while they wait
 OPEN_MPI = {
     **AS_ROOT, "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_osc": "^ucx", "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }  # fmt: skip
 MPI_TESTS = (
     "test_comm.py", "test_pool.py", "test_transports.py", "test_invariance.py", "test_overlap.py", "test_failures.py",
@@ -49,8 +48,9 @@ def locked(*without):
 
 
 def build(folder, python, requirements):
-    """Make an environment; return its python, or why there is none."""
-    subprocess.run([python, "-m", "venv", folder], check=True, capture_output=True)
+    """Make an environment, or fill one that is there; return its python, or why there is none."""
+    if not (folder / "bin" / "python").exists():
+        subprocess.run([python, "-m", "venv", folder], check=True, capture_output=True)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input"]
     done = subprocess.run([*pip, *requirements], capture_output=True, text=True, check=False)
     errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
@@ -158,16 +158,22 @@ TRIALS = {
 def main():
     """Try all, or those named, and keep the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("trials", nargs="*", choices=[[], *TRIALS], help="all by default")
+    parser.add_argument("trials", nargs="*", help=f"of {', '.join(TRIALS)}; all by default")
     parser.add_argument("--tests", default="", help="files of tests/, with commas, in place of those that a trial has")
+    parser.add_argument("--keep", type=Path, help="a folder for the environments, which stay there for the next time")
     args = parser.parse_args()
+    if set(args.trials) - TRIALS.keys():
+        parser.error(f"unknown: {', '.join(set(args.trials) - TRIALS.keys())}")
     tests = tuple(filter(None, args.tests.split(",")))
-    table, began = Table(), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="versions-") as place:
+    well = True
+    with tempfile.TemporaryDirectory(prefix="versions-") as folder:
+        place = args.keep.absolute() if args.keep else Path(folder)
         for name in args.trials or TRIALS:
-            TRIALS[name](table, Path(place), tests)
-    keep("versions", {"rows": table.rows, "whole_s": round(time.monotonic() - began)})
-    return 0 if table.well else 1
+            table = Table()
+            TRIALS[name](table, place, tests)
+            keep(f"versions_{name.replace('-', '_')}", {"rows": table.rows})
+            well &= table.well
+    return 0 if well else 1
 
 
 if __name__ == "__main__":
