@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT)]
 
+import report  # noqa: E402
+
 from benchmarks.record import origin, write_json  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "cluster"
@@ -63,6 +65,7 @@ def sha256(text):
 def keep(name, content, packages=()):
     """Write a result with what made it to benchmarks/results/cluster/NAME.json."""
     write_json(RESULTS / f"{name}.json", {"provenance": origin(packages), **content})
+    report.main()
     print(f"kept in {(RESULTS / name).relative_to(ROOT)}.json")
 
 

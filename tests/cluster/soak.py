@@ -133,7 +133,7 @@ def main():
         done = kills.kill(args.kills, args.seed, family=True)
         seen = f"{done['kills']} kills of {len(done['kinds'])} kinds of runs; {done['outcomes']}"
         table.add(f"{done['runs']} runs killed at random", not done["wrong"], seen, slowest_end_s=done["slowest_end"])
-        keep("kills", {"kills": done})
+        keep("kills", {"kills": done, "rows": table.rows})
     if args.seconds:
         watched = soak(table, args.job, args.ranks, args.seconds)
         keep("soak", {"soak": watched, "rows": table.rows[-1:]})
