@@ -72,3 +72,14 @@ def test_all_ranks_of_a_job_end_alike(ranks, tmp_path):
     assert "Traceback" not in err
     assert "was killed" not in err
     assert run("train.py", "--resume", tmp_path / "run", "--progress", "none").sha256 == whole.sha256
+
+
+def test_what_mpi_raises_when_a_rank_has_gone_is_one_line():
+    program = (
+        "from mpi4py import MPI\nfrom minitrpo.runs.launch import explain\n"
+        "for number in (MPI.ERR_OTHER, MPI.ERR_RANK):\n    print(explain(MPI.Exception(number)))"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    lost, misused = said.split("\n", 1)
+    assert lost.startswith("lost its connection to another rank, which was killed or crashed; MPI says: ")
+    assert misused.startswith("stopped:\nmpi4py.MPI.Exception: ")

@@ -15,7 +15,7 @@ from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import INTERRUPTED, is_command, launched_rank, was_interrupted
 from minitrpo.parallel.voice import say
-from minitrpo.parallel.watchdog import Watchdog
+from minitrpo.parallel.watchdog import LINGER, Watchdog, let_others_speak
 from minitrpo.runs.ending import NoWayOut, depart
 from minitrpo.runs.entrance import FAILED, refuse
 from minitrpo.runs.stopping import STOPPED
@@ -80,6 +80,8 @@ def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watch
         interrupted(comm, watchdog)
         return INTERRUPTED
     except BaseException as error:
+        if lost_a_rank(error):  # who was killed has a watchdog that knows more
+            let_others_speak(watchdog.job(), LINGER)
         watchdog.report(explain(error), error.episode if isinstance(error, EpisodeFailed) else None)
         if comm.size > 1:
             comm.abort(FAILED)
@@ -134,7 +136,21 @@ def explain(error: BaseException) -> str:
         return "stopped: cannot print: stdout was closed, by the environment or by the program that read it"
     if isinstance(error, EpisodeFailed | AlgorithmFailed):
         return f"stopped: {error}"
+    if lost_a_rank(error):
+        return (
+            f"lost its connection to another rank, which was killed or crashed; MPI says: {str(error).splitlines()[-1]}"
+        )
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()
+
+
+def lost_a_rank(error: BaseException) -> bool:
+    """Return whether MPI raised this of a message that failed under way, not of one that made no sense."""
+    if type(error).__module__.partition(".")[0] != "mpi4py":
+        return False
+    from mpi4py import MPI
+
+    failed = {MPI.ERR_OTHER, MPI.ERR_INTERN, MPI.ERR_UNKNOWN}
+    return isinstance(error, MPI.Exception) and error.Get_error_class() in failed
 
 
 def raise_on_all(comm: Comm, work: Callable[[], Result]) -> Result:
