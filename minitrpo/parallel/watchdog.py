@@ -149,7 +149,7 @@ class Watchdog:
         ]
         place = "outside the environments"
         if job.get("several_machines") and "crashed" in what:
-            place += ", or because a rank on another machine was"
+            place += ", perhaps because a rank on another machine was killed"
         if playing:
             place = f"while playing {job['env']}: {', '.join(playing)}"
         elif doing not in (Doing.NOTHING, Doing.JOINING):

@@ -23,7 +23,6 @@ LETTERS = "abcdefgh"
 NETWORK = "10.77.0."
 # Only TCP between ranks of two hosts; ranks of one host share its own /dev/shm
 WIRES = {
-    "MPIEXEC_UUID": "",
     "UCX_TLS": "tcp,posix,self",
     "UCX_NET_DEVICES": "eth0",
     "FI_PROVIDER": "tcp",
