@@ -47,6 +47,17 @@ def locked(*without):
     return [line for line in lines if line.split("==")[0].lower() in names]
 
 
+def working(name):
+    """Return where a Python is, by way of itself, None if there is none that works."""
+    place = shutil.which(name)
+    if place is None:
+        return None
+    done = subprocess.run(
+        [place, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 def build(folder, python, requirements):
     """Make an environment, or fill one that is there; return its python, or why there is none."""
     if not (folder / "bin" / "python").exists():
@@ -138,9 +149,9 @@ def try_debian_openmpi(table, place, tests):
 
 def try_newest_python(table, place, tests):
     """The newest Python on the PATH with the newest versions of all."""
-    found = next(filter(None, map(shutil.which, PYTHONS)), None)
+    found = next(filter(None, map(working, PYTHONS)), None)
     if found is None:
-        table.add("a newer Python", True, f"not here: {', '.join(PYTHONS)} are not on the PATH")
+        table.add("a newer Python", True, f"not here: none of {', '.join(PYTHONS)} on the PATH works")
         return
     python, problem = build(place / "newest", found, [re.sub(r"==.*", "", word) for word in locked()])
     if problem:
