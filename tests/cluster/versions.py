@@ -10,10 +10,12 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 from record import ROOT, Table, keep
@@ -101,16 +103,21 @@ def check(table, name, python, tests, extra=(), without=()):
     extra = dict(extra)
     chosen = [ROOT / "tests" / test for test in tests] or [ROOT / "tests"]
     chosen += [f"--ignore={ROOT / 'tests' / test}" for test in without]
-    done = subprocess.run(
-        [python, "-m", "pytest", *QUICK, *chosen], cwd=ROOT, env=surroundings(python, extra), capture_output=True,
-        text=True, check=False, stdin=subprocess.DEVNULL,
+    pytest = subprocess.Popen(
+        [python, "-m", "pytest", *QUICK, *chosen], cwd=ROOT, env=surroundings(python, extra), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    last = (done.stdout.splitlines() or [done.stderr[-300:]])[-1].strip("= ")
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    try:
+        out, err = pytest.communicate()
+    finally:  # its workers, too, whatever ends this
+        with suppress(ProcessLookupError):
+            os.killpg(pytest.pid, signal.SIGKILL)
+    last = (out.splitlines() or [err[-300:]])[-1].strip("= ")
+    failed = [line for line in out.splitlines() if line.startswith(("FAILED", "ERROR"))]
     for line in failed[:20]:
         print(line[:300], flush=True)
     seen = f"{last}; {versions_of(python)}; {mpi_of(python, extra)}"
-    table.add(name, done.returncode == 0, seen, failed=len(failed))
+    table.add(name, pytest.returncode == 0, seen, failed=len(failed))
 
 
 def try_lowest(table, place, tests):
