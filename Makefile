@@ -8,7 +8,7 @@ ARGS ?=
 BIN := .venv/bin
 HIDDEN := __pycache__ *.py source solutions teaching
 
-.PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade site slides benchmark lint doctor lock clean
+.PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade site slides benchmark hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -52,6 +52,18 @@ slides: .venv/ready-site ## build slides from the same solutions, into slides/
 benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or peers, scaling, returns)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
+
+hosts: .venv/ready-core ## the family over several hosts (network namespaces), and a cable that is cut
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/hosts.py $(ARGS)
+
+slurm: .venv/ready-core ## jobs of a real Slurm on this machine: srun, sbatch, preemption
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/slurm.py $(ARGS)
+
+versions: .venv/ready-core ## the tests on the lowest versions of everything, newer Pythons, Open MPI
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/versions.py $(ARGS)
+
+soak: .venv/ready-core ## kill KILLS (300) runs of the whole family, then watch 8 ranks for SECONDS (3600)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
 
 lint: .venv/ready-dev ## check style and types
 	$(BIN)/ruff check .

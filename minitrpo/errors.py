@@ -13,6 +13,10 @@ class AlgorithmFailed(RuntimeError):
     """A user's algorithm returned what the loop cannot work with: one line that says what, and what is asked for."""
 
 
+class Stopped(Exception):
+    """A run was asked to end before its last step, and has done so on all ranks."""
+
+
 @dataclass
 class EpisodeFailed(RuntimeError):
     """An environment raised or returned something that is not finite, in a known episode of a known iteration."""

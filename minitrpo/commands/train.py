@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
-from minitrpo.errors import told
+from minitrpo.errors import Stopped, told
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.pulse import Pulse
+from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.parallel.watchdog import Watchdog
 from minitrpo.runs.asynchronous import run_asynchronous
@@ -17,6 +19,7 @@ from minitrpo.runs.launch import launch
 from minitrpo.runs.plots import learning_curve
 from minitrpo.runs.provenance import command as typed_command
 from minitrpo.runs.start import prepare
+from minitrpo.runs.stopping import asked_to_stop, heed_terminations
 
 
 def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> None:
@@ -32,22 +35,36 @@ def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> No
         first_states=settings.first_states,
         run=str(context.folder.path),
         replay=typed_command("replay", path, here=start) if can_be_played_again(context) else "",
+        several_machines=not one_machine(comm),
         resume=typed_command("train", "--resume", path, ranks=comm.size, here=start),
     )
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
+    heed_terminations()
+    pulse = Pulse(comm, watchdog, arguments.stuck_after)
     loop = run_asynchronous if context.choice.asynchronous else run_barrier
     timeline = loop(context, comm, arguments.progress, watchdog.status, arguments.trace, arguments.oversubscribe)
+    pulse.close()
     spans = comm.gather_objects(timeline.spans)
+    if comm.rank == 0 and arguments.trace:
+        write_chrome_trace(context.folder.path / "trace.json", spans)
+    left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
+    if left_at:
+        raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
-        if arguments.trace:
-            write_chrome_trace(context.folder.path / "trace.json", spans)
         finish(context)
 
 
 def can_be_played_again(context: RunContext) -> bool:
     """Return whether somebody keeps the parameters with which an episode was played."""
     return not context.choice.asynchronous or bool(context.choice.own.transport == "events")
+
+
+def unfinished(context: RunContext) -> int:
+    """Return the update at which a run ended before its last step, 0 if it took all of them."""
+    rows = context.folder.rows()
+    whole = not rows or int(rows[-1]["env_steps"]) >= context.settings.total_steps
+    return 0 if whole else int(rows[-1]["iteration"])
 
 
 def finish(context: RunContext) -> None:

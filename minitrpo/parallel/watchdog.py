@@ -107,6 +107,7 @@ class Watchdog:
         """Sleep until the rank ends; speak up if it did not say goodbye, or if it gets no further."""
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it goes when its rank goes
         os.dup2(pipe, 0)
         os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
         os.close(1)
@@ -147,6 +148,8 @@ class Watchdog:
             for key, number in episodes
         ]
         place = "outside the environments"
+        if job.get("several_machines") and "crashed" in what:
+            place += ", perhaps because a rank on another machine was killed"
         if playing:
             place = f"while playing {job['env']}: {', '.join(playing)}"
         elif doing not in (Doing.NOTHING, Doing.JOINING):
@@ -170,6 +173,8 @@ def claim(job: dict[str, Any]) -> int | None:
         return os.open(Path(job["run"]) / "failure.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     except FileExistsError:
         return None
+    except FileNotFoundError:  # the root's machine has the folder, this one has not
+        return -1 if _is_first() else None
     except OSError:  # a full disk, a folder that may not be written: say it on the screen at least
         return -1
 

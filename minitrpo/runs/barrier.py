@@ -27,6 +27,7 @@ from minitrpo.runs.context import RunContext, fresh_algorithm, make_algorithm
 from minitrpo.runs.guarded import Guarded
 from minitrpo.runs.learner import Learner, resumed_iteration, update_rng
 from minitrpo.runs.root import Root
+from minitrpo.runs.stopping import asked_to_stop
 
 OVER = 0  # an iteration that says: the run is over
 
@@ -126,9 +127,9 @@ def root_loop(worker: Worker, learner: Learner, root: Root, notes: list[str]) ->
 
     What the next rollout does not need is done while the others play already, by the root or by those who help it.
     """
-    timeline, pending = worker.timeline, Pending(worker, learner, root, notes)
+    timeline, pending, due = worker.timeline, Pending(worker, learner, root, notes), False
     try:
-        while not learner.finished:
+        while not (learner.finished or (due and asked_to_stop())):
             plan, request = learner.plan()
             root.mention_idle_ranks(request)
             worker.collector.refill()

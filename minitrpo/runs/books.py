@@ -13,6 +13,7 @@ from minitrpo.runs.checkpoints import SETTINGS
 from minitrpo.runs.context import RunContext
 from minitrpo.runs.progress import Progress
 from minitrpo.runs.settings import GRADIENTS, PHASES
+from minitrpo.runs.stopping import asked_to_stop
 from minitrpo.runs.workers import (
     EPISODES,
     HEAD,
@@ -79,8 +80,10 @@ class Books:
             self._record()
             updates = self.settings.checkpoint_updates
             by_clock = self._timeline.now() - self._saved >= self.settings.checkpoint_seconds
-            if by_clock or (updates > 0 and self.iteration % updates == 0):
+            if by_clock or (updates > 0 and self.iteration % updates == 0) or asked_to_stop():
                 self._save()
+            if asked_to_stop():
+                self.shared[OVER][0] = True
 
     def close(self) -> None:
         """Record the last row, when all gradients have come, and save it."""

@@ -10,14 +10,15 @@ from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
+from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped
 from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import INTERRUPTED, is_command, launched_rank, was_interrupted
 from minitrpo.parallel.voice import say
-from minitrpo.parallel.watchdog import Watchdog
+from minitrpo.parallel.watchdog import LINGER, Watchdog, let_others_speak
 from minitrpo.runs.ending import NoWayOut, depart
 from minitrpo.runs.entrance import FAILED, refuse
+from minitrpo.runs.stopping import STOPPED
 
 Result = TypeVar("Result")
 OK = 0
@@ -61,13 +62,17 @@ def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
 
 def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watchdog: Watchdog) -> int:
     """Return the exit code of `work`; a failure of one rank among several does not return."""
+    code = OK
     try:
         watchdog.heed_interrupts()
         signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
         with threadpool_limits(1), NoWayOut(comm, watchdog):
             if comm.rank == 0 and was_interrupted():
                 raise KeyboardInterrupt
-            work(comm, watchdog)
+            try:
+                work(comm, watchdog)
+            except Stopped as stop:  # on all ranks alike
+                code = stopped(stop, comm, watchdog)
         comm.close()
     except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
         return refuse(name, error)
@@ -75,6 +80,8 @@ def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watch
         interrupted(comm, watchdog)
         return INTERRUPTED
     except BaseException as error:
+        if lost_a_rank(error):  # who was killed has a watchdog that knows more
+            let_others_speak(watchdog.job(), LINGER)
         watchdog.report(explain(error), error.episode if isinstance(error, EpisodeFailed) else None)
         if comm.size > 1:
             comm.abort(FAILED)
@@ -82,7 +89,7 @@ def attempt(work: Callable[[Comm, Watchdog], None], name: str, comm: Comm, watch
     finally:
         if is_command():  # what ends is not interrupted
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return OK
+    return code
 
 
 def repeat_sigint(number: int, frame: object) -> None:
@@ -112,6 +119,13 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
         comm.abort(INTERRUPTED)
 
 
+def stopped(stop: Stopped, comm: Comm, watchdog: Watchdog) -> int:
+    """Say where a run ended that was asked to, and how it goes on; return its exit code."""
+    if comm.rank == 0:
+        print(f"{stop}; to go on: {watchdog.job().get('resume')}", flush=True)
+    return STOPPED
+
+
 def explain(error: BaseException) -> str:
     """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
     if isinstance(error, OSError) and error.errno in DISK:
@@ -122,7 +136,21 @@ def explain(error: BaseException) -> str:
         return "stopped: cannot print: stdout was closed, by the environment or by the program that read it"
     if isinstance(error, EpisodeFailed | AlgorithmFailed):
         return f"stopped: {error}"
+    if lost_a_rank(error):
+        return (
+            f"lost its connection to another rank, which was killed or crashed; MPI says: {str(error).splitlines()[-1]}"
+        )
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()
+
+
+def lost_a_rank(error: BaseException) -> bool:
+    """Return whether MPI raised this of a message that failed under way, not of one that made no sense."""
+    if type(error).__module__.partition(".")[0] != "mpi4py":
+        return False
+    from mpi4py import MPI
+
+    failed = {MPI.ERR_OTHER, MPI.ERR_INTERN, MPI.ERR_UNKNOWN}
+    return isinstance(error, MPI.Exception) and error.Get_error_class() in failed
 
 
 def raise_on_all(comm: Comm, work: Callable[[], Result]) -> Result:

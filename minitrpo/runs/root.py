@@ -10,6 +10,7 @@ from minitrpo.runs.context import RunContext
 from minitrpo.runs.learner import OWN, Learner
 from minitrpo.runs.progress import Progress
 from minitrpo.runs.settings import PHASES
+from minitrpo.runs.stopping import asked_to_stop
 
 
 class Root:
@@ -58,7 +59,7 @@ class Root:
         i, every = request.iteration, self.settings.record_every
         by_clock = now - self._saved >= self.settings.checkpoint_seconds
         by_count = updates > 0 and i // updates > (i - every) // updates
-        return last or (i % every == 0 and (by_clock or by_count))
+        return last or (i % every == 0 and (by_clock or by_count or asked_to_stop()))
 
     def mention_idle_ranks(self, request: Request) -> None:
         """Say so when there are fewer requests than ranks, and what can be done; once per change."""

@@ -48,7 +48,9 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Watchdog, here: Path | N
     spec = raise_on_all(comm, lambda: _suited(choice, checkpoint, comm, watchdog.status))
     if choice.asynchronous:
         shares_memory = one_machine(comm)
-        raise_on_all(comm, lambda: transport_of(choice, shares_memory))
+        transport = raise_on_all(comm, lambda: transport_of(choice, shares_memory))
+        if not shares_memory and transport != choice.own.transport:
+            notes.append(f"note: the ranks are on several machines, which share no memory: --transport {transport}")
     notes += without_effect(arguments.given, choice)
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)

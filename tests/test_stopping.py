@@ -1,0 +1,85 @@
+"""SIGTERM, sent before a cluster takes its machine back: a checkpoint, one line, exit 143, and on to the bit."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import SCRIPTS, run, train
+
+JOB = ("--env", "CartPole-v1", "--steps-per-update", 500, "--total-steps", 40_000)
+KINDS = {
+    "every update": (),
+    "seldom": ("--checkpoint-every", 1000),
+    "sharded": ("--learner", "sharded"),
+    "rows of ten": ("--algorithm", "a2c", "--record-every", 10, "--checkpoint-every", 1000),
+    "events": ("--algorithm", "a3c", "--transport", "events", "--checkpoint-every", 1000),
+}
+
+
+def stopped(folder, *words, ranks=1, after=5):
+    """Start a run, send SIGTERM when it has so many updates; return (exit code, stdout, stderr)."""
+    launcher = ["mpiexec", "-n", str(ranks)] if ranks > 1 else []
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = [*launcher, sys.executable, SCRIPTS / "train.py", "--out", folder, "--progress", "none", *words]
+    process = subprocess.Popen(
+        [str(word) for word in command], env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    log, deadline = Path(folder) / "metrics.csv", time.monotonic() + 60
+    while not (log.exists() and log.read_text().count("\n") > after) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_is_told_to_end_saves_and_goes_on_to_the_bit(kind, tmp_path):
+    whole = train(tmp_path / "whole", *JOB, *KINDS[kind])
+    code, out, err = stopped(tmp_path / "run", *JOB, *KINDS[kind])
+    assert (code, err) == (143, "")
+    last = out.splitlines()[-1]
+    assert last.startswith("stopped by SIGTERM after update ")
+    assert f"--resume {tmp_path}/run" in last
+    update = int(last.split("after update ")[1].split(",")[0])
+    rows = (tmp_path / "run" / "metrics.csv").read_text().splitlines()
+    assert int(rows[-1].split(",")[0]) == update
+    again = run("train.py", "--resume", tmp_path / "run", "--progress", "none")
+    assert "dropped" not in again.out
+    assert again.sha256 == whole.sha256
+
+
+@pytest.mark.parametrize("transport", ["server", "window"])
+def test_an_asynchronous_run_counts_on(transport, tmp_path):
+    words = (*JOB, "--algorithm", "a3c", "--transport", transport)
+    code, out, _ = stopped(tmp_path / "run", *words, ranks=2)
+    assert code == 143
+    assert "stopped by SIGTERM" in out
+    again = run("train.py", "--resume", tmp_path / "run", "--progress", "none", ranks=2)
+    assert again.code == 0, again.err
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_all_ranks_of_a_job_end_alike(ranks, tmp_path):
+    whole = train(tmp_path / "whole", *JOB)
+    code, out, err = stopped(tmp_path / "run", *JOB, "--oversubscribe", ranks=ranks)
+    assert code == 143
+    assert out.count("stopped by SIGTERM") == 1
+    assert "Traceback" not in err
+    assert "was killed" not in err
+    assert run("train.py", "--resume", tmp_path / "run", "--progress", "none").sha256 == whole.sha256
+
+
+def test_what_mpi_raises_when_a_rank_has_gone_is_one_line():
+    program = (
+        "from mpi4py import MPI\nfrom minitrpo.runs.launch import explain\n"
+        "for number in (MPI.ERR_OTHER, MPI.ERR_RANK):\n    print(explain(MPI.Exception(number)))"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    lost, misused = said.split("\n", 1)
+    assert lost.startswith("lost its connection to another rank, which was killed or crashed; MPI says: ")
+    assert misused.startswith("stopped:\nmpi4py.MPI.Exception: ")
