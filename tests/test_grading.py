@@ -277,8 +277,12 @@ def test_files_that_are_not_the_submissions_are_put_back(tmp_path, capsys):
     assert "b: 2 of 2" in printed
 
 
+TAKEN = ("text.txt", "x.ipynb", "empty", "/dev/null", "pipe")
+
+
 def test_bad_paths_are_one_line(tmp_path):
     (tmp_path / "text.txt").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "empty").mkdir()
     notebook(tmp_path / "x.ipynb", ENERGY)
     for words, said in (
@@ -286,6 +290,7 @@ def test_bad_paths_are_one_line(tmp_path):
         (["text.txt"], "text.txt is no notebook"),
         (["empty"], "there is no notebook in empty"),
         (["x.ipynb", "--out", "no/such/grades.csv"], "cannot write no/such/grades.csv"),
+        *((["x.ipynb", "--out", name], f"{name} exists, and is not overwritten") for name in TAKEN),
         (["x.ipynb", "--seconds", "0"], "--seconds must be more than 0"),
         (["x.ipynb", "--memory", "1"], "--memory must lie in"),
         ([], "the following arguments are required: path"),
@@ -359,3 +364,9 @@ def test_what_is_no_file_is_said_and_not_waited_for(tmp_path):
     assert [(s.student, s.problem.split(":")[0]) for s in submissions.submissions(tmp_path)] == [
         (name, "this is no file") for name in "abc"
     ]
+
+
+def test_a_name_that_is_no_text_is_written(tmp_path):
+    (tmp_path / os.fsdecode(b"zo\xeb.ipynb")).write_text("{}")
+    (found,) = submissions.submissions(tmp_path)
+    assert found.student == "zo\\xeb"
