@@ -54,6 +54,7 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "whole": (tables.whole, pictures.whole),
     "peers": (tables.peers, pictures.peers),
     **{f"peers_{name}": (tables.peers, pictures.peers) for name in ("ppo", "a2c", "dqn")},
+    "peer_returns": (tables.peer_returns, pictures.peer_returns),
     "seconds": (tables.seconds, pictures.seconds),
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),

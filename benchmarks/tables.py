@@ -126,6 +126,19 @@ def peers(result: dict[str, Any]) -> str:
     return formatted(result, columns)
 
 
+def peer_returns(result: dict[str, Any]) -> str:
+    """Return the table of returns beside stable-baselines3's."""
+    columns = {
+        "algorithm": "{family}",
+        "environment": "{env}",
+        "steps": "{steps:,}",
+        "system": "{system}",
+        "interquartile mean return": "{iqm:,.1f}",
+        "95 % interval": "{interval[0]:,.1f} to {interval[1]:,.1f}",
+    }
+    return formatted(result, columns)
+
+
 def scaling(result: dict[str, Any]) -> str:
     """Return the table of speed-up against ranks."""
     header = (

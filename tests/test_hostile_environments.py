@@ -44,7 +44,7 @@ def test_one_message_and_an_end(name, tmp_path):
     check(name, forked("train", *arguments(name), cwd=tmp_path), tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["crash", "hang", "slow", "mute", "late"])
+@pytest.mark.parametrize("kind", ["crash", "hang", "slow", "mute", "late", "stop"])
 def test_what_the_process_itself_cannot_tell(kind, tmp_path):
     """All of one kind at once: they spend their time waiting."""
     jobs = {}
@@ -55,6 +55,8 @@ def test_what_the_process_itself_cannot_tell(kind, tmp_path):
         done, case = job.end(60), CASES[name]
         if kind == "late":
             assert (done.code, case.words in done.err, "Traceback" in done.err) == (0, True, False), done
+        elif kind == "stop":
+            assert (done.code, case.words in done.out, done.err) == (143, True, ""), done
         elif kind == "mute":
             assert (done.code, "Traceback" in done.err) == (case.code, False), done
         elif kind == "slow":

@@ -10,14 +10,14 @@ from torch import nn
 from benchmarks.workload import RECORD_EVERY, ShortWorkload, Spans, Times, taken, timed
 
 
-def train(workload: ShortWorkload) -> Times:
-    """Train with observations normalised and Adam, as ours; `train` of the library is an update."""
-    vector = make_vec_env(workload.env, n_envs=workload.num_envs, seed=0)
-    model = A2C(
+def model_of(workload: ShortWorkload, seed: int = 0) -> A2C:
+    """Return the learner, with observations normalised and Adam, as ours."""
+    vector = make_vec_env(workload.env, n_envs=workload.num_envs, seed=seed)
+    return A2C(
         "MlpPolicy",
         VecNormalize(vector, norm_reward=False, gamma=workload.discount),
         device="cpu",
-        seed=0,
+        seed=seed,
         n_steps=workload.steps_per_update // workload.num_envs,
         learning_rate=workload.step_size,
         gamma=workload.discount,
@@ -27,6 +27,11 @@ def train(workload: ShortWorkload) -> Times:
         use_rms_prop=False,
         policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}, "activation_fn": nn.Tanh},
     )
+
+
+def train(workload: ShortWorkload) -> Times:
+    """Train; `train` of the library is an update."""
+    model = model_of(workload)
     updates: Spans = []
     model.train = timed(model.train, updates)
     begin = time.perf_counter()

@@ -9,14 +9,14 @@ from torch import nn
 from benchmarks.workload import RECORD_EVERY, ReplayWorkload, Spans, Times, taken, timed
 
 
-def train(workload: ReplayWorkload) -> Times:
-    """Train; `train` of the library is the updates of a round, and the rounds of the warm-up have none."""
+def model_of(workload: ReplayWorkload, seed: int = 0) -> DQN:
+    """Return the learner."""
     steps = workload.steps_per_update
-    model = DQN(
+    return DQN(
         "MlpPolicy",
-        make_vec_env(workload.env, n_envs=workload.num_envs, seed=0),
+        make_vec_env(workload.env, n_envs=workload.num_envs, seed=seed),
         device="cpu",
-        seed=0,
+        seed=seed,
         learning_rate=workload.step_size,
         buffer_size=workload.replay_size,
         learning_starts=workload.warm_up,
@@ -28,6 +28,11 @@ def train(workload: ReplayWorkload) -> Times:
         max_grad_norm=10.0,
         policy_kwargs={"net_arch": [64, 64], "activation_fn": nn.Tanh},
     )
+
+
+def train(workload: ReplayWorkload) -> Times:
+    """Train; `train` of the library is the updates of a round, and the rounds of the warm-up have none."""
+    model = model_of(workload)
     updates: Spans = []
     model.train = timed(model.train, updates)
     begin = time.perf_counter()

@@ -11,16 +11,16 @@ from benchmarks.workload import BatchWorkload, Spans, Times, taken, timed
 from minitrpo.experience.environments import without_mujoco_warnings
 
 
-def train(workload: BatchWorkload, processes: bool) -> Times:
-    """Train with observations normalised, as ours; `train` of the library is an update."""
+def model_of(workload: BatchWorkload, processes: bool = False, seed: int = 0) -> PPO:
+    """Return the learner, with observations normalised, as ours."""
     with without_mujoco_warnings():
         kind = SubprocVecEnv if processes else DummyVecEnv
-        vector = make_vec_env(workload.env, n_envs=workload.num_envs, seed=0, vec_env_cls=kind)
-    model = PPO(
+        vector = make_vec_env(workload.env, n_envs=workload.num_envs, seed=seed, vec_env_cls=kind)
+    return PPO(
         "MlpPolicy",
         VecNormalize(vector, norm_reward=False, gamma=workload.discount),
         device="cpu",
-        seed=0,
+        seed=seed,
         n_steps=workload.steps // workload.num_envs,
         batch_size=workload.minibatch,
         n_epochs=workload.epochs,
@@ -31,6 +31,11 @@ def train(workload: BatchWorkload, processes: bool) -> Times:
         max_grad_norm=workload.max_gradient_norm,
         policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}, "activation_fn": nn.Tanh},
     )
+
+
+def train(workload: BatchWorkload, processes: bool) -> Times:
+    """Train; `train` of the library is an update."""
+    model = model_of(workload, processes)
     updates: Spans = []
     model.train = timed(model.train, updates)
     begin = time.perf_counter()

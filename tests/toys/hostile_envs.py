@@ -496,10 +496,11 @@ CRASHES = {
     "abort": os.abort,
     "leaves": lambda: os._exit(7),
     "leaves-with-0": lambda: os._exit(0),
-    "terminates-itself": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "killed-with-a-child": lambda: (os.fork() == 0 and (os.closerange(0, 3), time.sleep(8), os._exit(0)),
                                     time.sleep(0.1), os.kill(os.getpid(), signal.SIGKILL)),
 }  # fmt: skip
+hostile("step-asks-for-the-end", 143, "stopped by SIGTERM after update", "stop",
+        step=doing(lambda: os.kill(os.getpid(), signal.SIGTERM)))  # fmt: skip
 for name, action in CRASHES.items():
     words = f"was left by os._exit({int(name == 'leaves') * 7})" if "leaves" in name else "crashed"
     hostile(f"step-{name}", -1, f"{words} while playing", "crash", step=doing(action))
