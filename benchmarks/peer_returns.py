@@ -81,7 +81,8 @@ def main() -> None:
         scores = dict(zip(runs, pool.map(lambda run: apart(*run), runs), strict=True))
     lines = [line(f, s, [scores[f, s, seed] for seed in range(args.seeds)]) for f in UPDATES for s in (OURS, THEIRS)]
     provenance = origin(("torch", "stable-baselines3"))
-    write_json(RESULTS / "peer_returns.json", {"provenance": provenance, "lines": lines})
+    result = {"provenance": provenance, "settings": {"seeds": args.seeds}, "lines": lines}
+    write_json(RESULTS / "peer_returns.json", result)
 
 
 if __name__ == "__main__":
