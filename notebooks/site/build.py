@@ -39,7 +39,10 @@ def main() -> int:
         shutil.copytree(HERE / "static", source / "static")
         shutil.copy(HERE / "conf.py", source / "conf.py")
         builder = "revealjs" if args.slides else "html"
-        return sphinx(["-q", "-W", "--keep-going", "-b", builder, str(source), str(out)])
+        built = Path(folder) / "built" / builder  # the notebooks' tool leaves a folder of its own beside it
+        code = sphinx(["-q", "-W", "--keep-going", "-b", builder, str(source), str(built)])
+        shutil.copytree(built, out, dirs_exist_ok=True)
+        return code
 
 
 def write_sources(source: Path, change: Callable[[nbformat.NotebookNode], nbformat.NotebookNode]) -> None:
