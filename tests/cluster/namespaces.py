@@ -19,6 +19,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from record import Built
+
 LETTERS = "abcdefgh"
 NETWORK = "10.77.0."
 # Only TCP between ranks of two hosts; ranks of one host share its own /dev/shm
@@ -68,7 +70,7 @@ def missing():
     return f"{command[0]} {command[1]} is not allowed here: {' '.join(done.stderr.split())}" if done.returncode else ""
 
 
-class Hosts:
+class Hosts(Built):
     """`count` hosts, 10.77.0.1 and on, called host-a and on; gone again, with all that runs on them, at the end."""
 
     def __init__(self, count):
@@ -76,17 +78,6 @@ class Hosts:
         self.scratch = Path(tempfile.mkdtemp(prefix="hosts-"))
         self.here = self.scratch / "here"  # on every host a folder of its own
         self.enter = self.scratch / "enter"
-
-    def __enter__(self):
-        try:
-            self._build()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def _build(self):
         self.here.mkdir()

@@ -95,3 +95,18 @@ class Table:
     def well(self):
         """Return whether all lines are."""
         return all(row["well"] for row in self.rows)
+
+
+class Built:
+    """What `_build` sets up for the length of a `with`, and `close` takes away again, also when building it failed."""
+
+    def __enter__(self):
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()

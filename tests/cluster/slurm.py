@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from record import CHEAP, ROOT, Table, alone, environment, keep, sha256, unavailable
+from record import CHEAP, ROOT, Built, Table, alone, environment, keep, sha256, unavailable
 
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue")
 CONFIG = """
@@ -66,7 +66,7 @@ def missing():
     return "" if os.geteuid() == 0 else "the daemons of Slurm are started by root"
 
 
-class Slurm:
+class Slurm(Built):
     """A cluster of one node, for as long as the `with` lasts."""
 
     def __init__(self):
@@ -76,17 +76,6 @@ class Slurm:
             **environment(), "SLURM_CONF": str(self.place / "slurm.conf"), "PYTHON": sys.executable,
         }  # fmt: skip
         self.env["PATH"] += os.pathsep + "/usr/sbin"
-
-    def __enter__(self):
-        try:
-            self._build()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def _build(self):
         for name in ("state", "spool", "jobs"):
