@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+TOO_LARGE = "Scale what is too large, rewards included (gymnasium.wrappers)"
+
 
 class BadInput(ValueError):
     """A request that cannot be met: one line that says what was wrong, what is allowed and what to do. Exit code 2."""
@@ -11,6 +13,13 @@ class BadInput(ValueError):
 
 class AlgorithmFailed(RuntimeError):
     """A user's algorithm returned what the loop cannot work with: one line that says what, and what is asked for."""
+
+
+def infinite_theta(when: str, sizes: str = "") -> AlgorithmFailed:
+    """Return the failure of an algorithm whose parameters overflowed; sizes: of the numbers that it was given."""
+    return AlgorithmFailed(
+        f"theta is not finite {when}; no checkpoint has it. {sizes}{TOO_LARGE}; if nothing is, the step size is"
+    )
 
 
 class Stopped(Exception):

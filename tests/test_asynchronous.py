@@ -130,6 +130,7 @@ def test_a_failing_environment_ends_the_job_with_one_message(mode, cause, ranks,
     assert len(seeds) == 1
     assert seeds[0] % 7 == 3, "the episode named is the one that failed"
     assert f"--resume {tmp_path / 'run'}" in outcome.err
+    assert ("to play that episode in one process: " in outcome.err) == (transport == "events")
     if mode == "raise":
         episode, iteration = re.search(r"episode (\d+) of iteration (\d+)", said[0][1]).groups()
         again = run("replay.py", tmp_path / "run", episode, "--iteration", iteration)
@@ -271,6 +272,7 @@ SPOILT = {  # an edit of the algorithm above, and what is said
         'said = {"seen": "many"}',
         "column seen = 'many'",
     ),
+    "steps too far": ('shared["theta"] += 1e-6 *', 'shared["theta"] += 1e308 *', "theta is not finite in update"),
     "takes theta away": (
         'shared["calls"] += 1\n',
         'shared["calls"] += 1\n        del shared["theta"]; return\n',

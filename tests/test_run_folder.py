@@ -6,17 +6,22 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import run, train
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from minitrpo.algorithms.trpo import TRPO
 from minitrpo.errors import BadInput
 from minitrpo.runs import plots
 from minitrpo.runs.folder import RunFolder, sha256
+from minitrpo.runs.log import LOG, Checksum
 from minitrpo.runs.settings import FIRST, LAST, PHASES, SECONDS, chosen
 from minitrpo.runs.video import Player, _draw
 
@@ -210,6 +215,19 @@ def test_a_row_is_written_in_the_order_of_the_header_whoever_opened_the_folder(t
     ]
     with pytest.raises(ValueError, match="nonsense"):
         again.append({"iteration": 3, "nonsense": 1})
+
+
+@given(words=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=4), cut=st.integers(0, 4))
+def test_a_checkpoint_has_the_checksum_of_the_log_as_it_stands(words, cut):
+    with tempfile.TemporaryDirectory() as place:
+        folder = new_folder(Path(place) / "run")
+        for half in (words[:cut], words[cut:]):  # the rows of two processes
+            for word in half:
+                folder.append({"iteration": len(folder.rows()) + 1, "reason": word})
+            folder.save_checkpoint({"theta": np.zeros(1)})
+            lines = (folder.path / "metrics.csv").read_text("utf-8").splitlines()
+            assert np.array_equal(folder.load_checkpoint()[LOG], Checksum(*lines).value())
+            folder = RunFolder(folder.path)
 
 
 def test_columns_are_the_numbers_one_entry_per_update(tmp_path):

@@ -17,6 +17,7 @@ from minitrpo.runs.entrance import command
 from minitrpo.runs.folder import sha256
 from minitrpo.runs.launch import launch
 from minitrpo.runs.plots import learning_curve
+from minitrpo.runs.progress import short
 from minitrpo.runs.provenance import command as typed_command
 from minitrpo.runs.start import prepare
 from minitrpo.runs.stopping import asked_to_stop, heed_terminations
@@ -73,7 +74,7 @@ def finish(context: RunContext) -> None:
     theta = folder.load_checkpoint()["theta"]
     rows = folder.rows()
     returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
-    result = f"last mean return {returns[-1]:.2f}" if returns else "no episode ended"
+    result = f"last mean return {short(returns[-1])}" if returns else "no episode ended"
     try:
         algorithm = context.choice.algorithm
         chart = getattr(algorithm, "chart", algorithm.columns[:1])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minitrpo.errors import TOO_LARGE, AlgorithmFailed
 from minitrpo.experience.episodes import Episodes
 from minitrpo.policies import Array
 from minitrpo.returns import n_step_returns
@@ -111,12 +112,22 @@ class Replay:
         return np.minimum(self.added, self.capacity)
 
     def add(self, shard: int, rows: Arrays) -> None:
-        """Write rows behind those that a shard has, over its oldest when it is full."""
+        """Write rows behind those that a shard has, over its oldest when it is full.
+
+        AlgorithmFailed if one is finite, but beyond float32: it would come back from every draw as infinity.
+        """
         count = len(rows["rewards"])
         kept = min(count, self.capacity)
         positions = (self.added[shard] + np.arange(count - kept, count)) % self.capacity
         for name, array in self._arrays.items():
-            array[shard, positions] = rows[name][count - kept :]
+            new = rows[name][count - kept :]
+            with np.errstate(over="ignore"):
+                array[shard, positions] = new
+            if not np.isfinite(array[shard, positions]).all():
+                raise AlgorithmFailed(
+                    f"replay memory keeps float32, and one of the {name.replace('_', ' ')} is "
+                    f"{new.flat[np.abs(new).argmax()]:.1g}. {TOO_LARGE}"
+                )
         self.added[shard] += count
 
     def take(self, drawn: Draw, own: slice = slice(None)) -> Arrays:
@@ -135,7 +146,9 @@ class Replay:
         used = int(np.minimum(added, self.capacity).max()) if added.shape == self.added.shape else -1
         for name, array in self._arrays.items():
             wanted = (len(self.added), used, *array.shape[2:])
-            if arrays[name].shape != wanted or not np.all(np.isfinite(arrays[name])) or np.any(added < 0):
+            if arrays[name].shape != wanted or np.any(added < 0):
                 raise ValueError(f"the memory's {name} of shape {arrays[name].shape}, where {wanted} is needed")
+            if not np.all(np.isfinite(arrays[name])):
+                raise ValueError(f"the memory's {name} is not finite")
             array[:, :used] = arrays[name]
         self.added[:] = added

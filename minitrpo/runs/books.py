@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.asynchronous import Arrays
-from minitrpo.errors import AlgorithmFailed
+from minitrpo.errors import infinite_theta
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
 from minitrpo.parallel.timing import Timeline
 from minitrpo.runs.checkpoints import SETTINGS
@@ -105,11 +105,10 @@ class Books:
         }
 
     def _record(self) -> None:
-        theta = self.shared["theta"]
-        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
-            raise AlgorithmFailed(f"theta is not finite in update {self.iteration + 1}; no checkpoint has it")
-        totals = self._totals()
+        theta, totals = self.shared["theta"], self._totals()
         since = {name: totals[name] - self._before[name] for name in totals}
+        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
+            raise infinite_theta(f"in update {self.iteration + 1}")
         self._before, self.iteration = totals, self.iteration + 1
         self.shared[ITERATION][0] = self.iteration + 1
         row = self._row(since, int(totals["report"][STEPS])) | self._seconds()

@@ -25,7 +25,7 @@ from minitrpo.runs.files import (
     unborn,
     write_atomically,
 )
-from minitrpo.runs.log import LOG, check_log, checksum, known_lines
+from minitrpo.runs.log import LOG, Checksum, check_log, known_lines
 from minitrpo.runs.settings import Choice
 
 CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
@@ -126,9 +126,12 @@ class RunFolder:
 
     def append(self, row: dict[str, Any]) -> None:
         """Add one update to metrics.csv."""
+        written, text = self._written, io.StringIO(newline="")
+        csv.DictWriter(text, self.header, lineterminator="\n").writerow(row)
         with (self.path / "metrics.csv").open("r+", encoding="utf-8", newline="") as file:  # "a" would make a new one
             file.seek(0, os.SEEK_END)
-            csv.DictWriter(file, self.header, lineterminator="\n").writerow(row)
+            file.write(text.getvalue())
+        written.add(*text.getvalue().splitlines())
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text."""
@@ -153,13 +156,19 @@ class RunFolder:
         """Drop the rows of updates that the checkpoint of `iteration` does not know."""
         known = known_lines(self._log(), iteration)
         write_atomically(self.path / "metrics.csv", ("\n".join(known) + "\n").encode())
+        self._written = Checksum(*known)
+
+    @cached_property
+    def _written(self) -> Checksum:
+        """Of metrics.csv as this run has written it."""
+        return Checksum(*self._log())
 
     def _log(self) -> list[str]:
         return (self.path / "metrics.csv").read_text("utf-8").splitlines()
 
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
         """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""
-        content, arrays = io.BytesIO(), {**arrays, LOG: checksum(self._log())}
+        content, arrays = io.BytesIO(), {**arrays, LOG: self._written.value()}
         np.savez(content, **arrays, **{SEAL: seal(arrays)})  # type: ignore[arg-type]
         sync(self.path / "metrics.csv")
         newest, before = (self.path / name for name in CHECKPOINTS)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.interface import Plan
-from minitrpo.errors import AlgorithmFailed, shown
+from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta, shown
 from minitrpo.experience.collectors import UNFINISHED, Collector, Request
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.filters import ObservationFilter
@@ -61,7 +61,9 @@ class Learner:
             columns = self.algorithm.learn(gathered.batch, update_rng(self.settings.seed, self.iteration))
         except np.linalg.LinAlgError as error:
             said = " ".join(str(error).split())
-            raise AlgorithmFailed(f"learn() failed in update {self.iteration} ({said}); {largest(gathered)}") from error
+            raise AlgorithmFailed(
+                f"learn() failed in update {self.iteration} ({said}). {sizes(gathered)}{TOO_LARGE}"
+            ) from error
         check_columns(columns, self.algorithm.columns)
         self._check_theta(gathered)
         own, ended = gathered.fragments, gathered.ended
@@ -102,25 +104,22 @@ class Learner:
         self.mean_length = float(arrays[OWN + "mean_length"][0])
 
     def _check_theta(self, gathered: Gathered) -> None:
-        theta = np.asarray(self.algorithm.state()["theta"])
-        what = end = ""
-        if theta.dtype.kind in "fc" and not np.all(np.isfinite(theta)):
-            what, end = "is not finite", f". {largest(gathered)}"
+        theta, when = np.asarray(self.algorithm.state()["theta"]), f"after learn() in update {self.iteration}"
         if (theta.shape, theta.dtype) != (self._theta_shape, self._theta_dtype):
-            what = f"is {theta.dtype} of shape {theta.shape}, not {self._theta_dtype} of shape {self._theta_shape},"
-        if what:
-            raise AlgorithmFailed(f"theta {what} after learn() in update {self.iteration}; no checkpoint has it{end}")
+            wanted = f"{self._theta_dtype} of shape {self._theta_shape}"
+            raise AlgorithmFailed(
+                f"theta is {theta.dtype} of shape {theta.shape}, not {wanted}, {when}; no checkpoint has it"
+            )
+        if theta.dtype.kind in "fc" and not np.all(np.isfinite(theta)):
+            raise infinite_theta(when, sizes(gathered))
 
 
-def largest(gathered: Gathered) -> str:
+def sizes(gathered: Gathered) -> str:
     """Return how large the numbers of an update are, for a message about those that became infinite in it."""
     own = gathered.fragments
     observations = f"{np.max(np.abs(own['mean']), initial=0.0):.1g}"
     returns = f"{np.max(np.abs(own['returns'][gathered.ended]), initial=0.0):.1g}"
-    return (
-        f"Mean observations were up to {observations}, returns of finished episodes up to {returns}: scale what is too "
-        "large, rewards included (gymnasium.wrappers); if nothing is, the step size is"
-    )
+    return f"Mean observations were up to {observations}, returns of finished episodes up to {returns}. "
 
 
 def check_columns(columns: Any, wanted: tuple[str, ...]) -> None:

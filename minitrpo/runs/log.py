@@ -13,9 +13,22 @@ from minitrpo.runs.settings import FIRST
 LOG = "run_log"  # the checksum of metrics.csv as it was, among a checkpoint's arrays
 
 
-def checksum(lines: list[str]) -> Array:
-    """Return a checksum, (16,) bytes, of the lines of a log, however they end."""
-    return np.frombuffer(hashlib.blake2b("\n".join(lines).encode(), digest_size=16).digest(), np.uint8)
+class Checksum:
+    """The checksum of a log's lines, however they end; it goes on row by row: a long log is not read again."""
+
+    def __init__(self, *lines: str) -> None:
+        self._hash, self._between = hashlib.blake2b(digest_size=16), b""
+        self.add(*lines)
+
+    def add(self, *lines: str) -> None:
+        """Go on with these lines."""
+        for line in lines:
+            self._hash.update(self._between + line.encode())
+            self._between = b"\n"
+
+    def value(self) -> Array:
+        """Return the checksum, (16,) bytes, of all lines so far."""
+        return np.frombuffer(self._hash.digest(), np.uint8)
 
 
 def known_lines(lines: list[str], iteration: int) -> list[str]:
@@ -44,7 +57,7 @@ def check_log(place: Path, iteration: int, columns: tuple[str, ...], every: int,
             f"{place} does not have the updates 1 to {iteration} that the checkpoint has: "
             "it was changed; put back the file that belongs to this run"
         )
-    if written is not None and not np.array_equal(checksum(known), written):
+    if written is not None and not np.array_equal(Checksum(*known).value(), written):
         raise BadInput(
             f"{place} is not as the run wrote it up to update {iteration}: it was changed, or is another run's; "
             "put back the file that belongs to this run"

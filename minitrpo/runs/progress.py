@@ -23,7 +23,7 @@ class Progress:
         self._start, self._start_steps, self._last = time.perf_counter(), done_steps, -EVERY
         self._row: dict[str, Any] = {}
         self._columns = shown  # of the algorithm's
-        self._shown = True
+        self._shown, self._said = True, set[str]()
         self._bar = _bar(total_steps, done_steps) if mode == "bar" else None
 
     def update(self, row: dict[str, Any]) -> None:
@@ -36,7 +36,10 @@ class Progress:
             self._line()
 
     def note(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line that stays; the same is said once."""
+        if text in self._said:
+            return
+        self._said.add(text)
         if self._bar is not None:
             self._bar.write(text)
             sys.stdout.flush()
@@ -57,7 +60,7 @@ class Progress:
         left = max(0, self._total - row["env_steps"]) / rate
         own = "".join(f"| {name.replace('_', ' ')} {row[name]:.4g} " for name in self._columns)
         print(
-            f"update {row['iteration']:>4} | {row['env_steps']:>9,} steps | return {row['mean_return']:>9.2f} "
+            f"update {row['iteration']:>4} | {row['env_steps']:>9,} steps | return {short(row['mean_return']):>9} "
             f"{own}| {rate:>7,.0f} steps/s | {clock(left)} left | {percentages(row)}",
             flush=True,
         )
@@ -67,6 +70,11 @@ def percentages(row: dict[str, Any]) -> str:
     """Return where the time of an iteration went, in per cent."""
     total = row["iteration_s"]
     return " ".join(f"{name} {100 * row[name + '_s'] / total:.0f}%" for name in PHASES)
+
+
+def short(number: float) -> str:
+    """Return a number with two decimals, or with three digits where it is very long."""
+    return f"{number:.3g}" if abs(number) >= 1e9 else f"{number:.2f}"
 
 
 def clock(seconds: float) -> str:

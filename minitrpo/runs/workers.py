@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.asynchronous import Arrays, AsynchronousSettings, Moment
-from minitrpo.errors import AlgorithmFailed, shown
+from minitrpo.errors import AlgorithmFailed, infinite_theta, shown
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.episodes import Episodes
 from minitrpo.experience.filters import ObservationFilter
@@ -101,6 +101,8 @@ class Worker:
         theta = acting(shared, now) if acting else shared["theta"]
         if not isinstance(theta, np.ndarray) or theta.ndim != 1 or theta.dtype.kind != "f":
             raise AlgorithmFailed(f"acting() returned {shown(theta)}; it must return the parameters that act, (P,)")
+        if not np.isfinite(theta).all():
+            raise infinite_theta(f"in update {iteration}")
         with self._timeline.span("collect"):
             self._arrive()
             episodes = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
