@@ -121,6 +121,7 @@ def main():
     """Do both parts, or the one that is asked for, and keep the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=300, help="runs to be killed; 0: none")
+    parser.add_argument("--at-once", type=int, default=1, help="of those that are killed")
     parser.add_argument("--seconds", type=float, default=3600.0, help="how long 8 ranks are watched; 0: not at all")
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--job", choices=JOBS, default="trpo")
@@ -130,7 +131,7 @@ def main():
         unavailable("there is no /proc/PID/smaps_rollup, from which memory and files are read (Linux has it)")
     table = Table()
     if args.kills:
-        done = kills.kill(args.kills, args.seed, family=True)
+        done = kills.kill(args.kills, args.seed, args.at_once, family=True)
         seen = f"{done['kills']} kills of {len(done['kinds'])} kinds of runs; {done['outcomes']}"
         table.add(f"{done['runs']} runs killed at random", not done["wrong"], seen, slowest_end_s=done["slowest_end"])
         keep("kills", {"kills": done, "rows": table.rows})
