@@ -6,6 +6,7 @@ import inspect
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minitrpo.checks import check, hint, hunt, mine, names, target
@@ -86,6 +87,32 @@ def test_nothing_useful_is_refused(name):
     for useless in (lambda *a, **k: None, lambda *a, **k: 0.0, lambda *a, **k: a[0] if a else None):
         with pytest.raises(AssertionError):
             check(name, useless)
+
+
+@pytest.mark.parametrize("name", names())
+def test_one_buffer_for_all_results_is_refused(name):
+    """Every result in the memory of the one before of its shape: right, as long as nobody calls twice."""
+    memory, again = {}, []
+
+    def saving(*arguments, **named):
+        result = target(name)(*arguments, **named)
+        if not isinstance(result, np.ndarray) or not result.ndim:
+            return result
+        again.append((result.shape, result.dtype) in memory and bool(result.size))
+        memory.setdefault((result.shape, result.dtype), np.empty_like(result))[...] = result
+        return memory[result.shape, result.dtype]
+
+    if refused(name, saving):
+        return
+    assert not any(again)
+
+
+def refused(name, function):
+    try:
+        check(name, function)
+    except AssertionError:
+        return True
+    return False
 
 
 @pytest.mark.parametrize(("name", "wrong"), WRONG, ids=[f"{name}-{f.__name__}" for name, f in WRONG])

@@ -139,6 +139,8 @@ def bootstrapped_returns_cases() -> Iterator[Case]:
         yield case(
             "a fragment of 3,000 steps", rng.standard_normal(3000), np.array([50.0]), *masks("." * 2999 + end), 1.0
         )
+    long, far = rng.standard_normal(200), np.array([1e12])
+    yield case("a huge value behind 200 steps", long, far, *masks("." * 199 + "c"), 0.9, each=True)
     yield case("no steps at all", np.zeros(0), np.zeros(0), *masks(""), 0.9)
 
 
@@ -275,6 +277,10 @@ def loss_gradient_cases() -> Iterator[Case]:
             yield step_case(
                 "long gradients", policy, 9, replace(free, max_gradient_norm=longest), lambda V, rng: V + 50
             )
+        for longest in (0.3, 3.0):  # lengths between it and its root, on both sides of 1
+            for off in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0):
+                some = replace(plain, max_gradient_norm=longest, value_weight=1.0)
+                yield step_case("lengths around the largest", policy, 9, some, shifted(off))
         long_value = replace(free, max_gradient_norm=0.5, value_weight=100.0, entropy_weight=0.0)
         yield step_case("one long part, one short one", policy, 9, long_value, lambda V, rng: V + 0.01)
         long_policy = replace(free, max_gradient_norm=0.5, value_weight=1e-4, entropy_weight=0.0)
@@ -283,6 +289,11 @@ def loss_gradient_cases() -> Iterator[Case]:
     yield step_case("returns that are V", larger[0], 9, free, lambda V, rng: V.copy())
     nothing = replace(free, entropy_weight=0.0, max_gradient_norm=0.5)
     yield step_case("a gradient of length 0", larger[0], 9, nothing, lambda V, rng: V.copy())
+
+
+def shifted(off: float) -> Callable[[Array, np.random.Generator], Array]:
+    """Return returns that are V and so much more."""
+    return lambda V, rng: V + off
 
 
 def value_size(value: Linearisation) -> int:
@@ -417,6 +428,11 @@ def descend_cases() -> Iterator[Case]:
         yield shared_case("gradients of 0", OPTIMISERS[name], initial_state(name, 4), 4, 2, scale=0.0)
         yield shared_case("ten thousand parameters", OPTIMISERS[name], initial_state(name, 10_000), 10_000, 2)
         yield shared_case("a single parameter", OPTIMISERS[name], initial_state(name, 1), 1, 2)
+    for name in ("momentum", "rmsprop", "adam"):
+        yield shared_case("no prefix", OPTIMISERS[name], initial_state(name, 3), 3, 2, prefix="")
+    yield shared_case("an optimiser whose step is the gradient", lambda own, g, a: (own, g), {}, 3, 2)
+    both = {"slow": np.zeros(3), "quick": np.ones(3)}
+    yield shared_case("an optimiser that returns its arrays in another order", two_speeds, both, 3, 2)
     for tag in ("last_optimiser_step", "remiser", "theta"):
         own = {tag: np.zeros(3)}
         kind = f"an optimiser that calls its array `{tag}`"
@@ -435,6 +451,12 @@ def remembering(name: str) -> Any:
         return {name: total}, step_size * total
 
     return optimiser
+
+
+def two_speeds(state: dict[str, Array], gradient: Array, step_size: float) -> tuple[dict[str, Array], Array]:
+    """Remember the gradients for a short and for a long time."""
+    quick, slow = 0.5 * state["quick"] + gradient, 0.9 * state["slow"] + gradient
+    return {"quick": quick, "slow": slow}, step_size * (quick + slow)
 
 
 def counting(state: dict[str, Array], gradient: Array, step_size: float) -> tuple[dict[str, Array], Array]:
@@ -464,7 +486,9 @@ def shared_case(
         seen |= {name: array.copy() for name, array in (others or {}).items()}
         shared: Any = UserDict(seen)  # a dictionary, but one that may be changed
         for gradient in gradients:
-            f(shared, gradient.copy(), optimiser, step_size, prefix)
+            given = gradient.copy()
+            f(shared, given, optimiser, step_size, prefix)
+            need(np.array_equal(given, gradient), "it changed its argument `gradient`: work on a copy")
         need(set(shared) == set(seen), f"shared has other names in it now: {', '.join(sorted(map(str, shared)))}")
         named = {f"{name}, as the other ranks see it": array for name, array in seen.items()}
         return named | {f"shared[{name!r}]": shared[name] for name in seen}
@@ -558,4 +582,6 @@ def sarsa_targets_cases() -> Iterator[Case]:
         some, then = scale * rng.standard_normal((n, columns)), rng.integers(0, columns, n)
         over = rng.random(n) < 0.2
         yield case(kind, scale * rng.standard_normal(n), over, some, then, float(rng.uniform(0.8, 1)))
+    many = rng.standard_normal((3, 100))
+    yield case("a hundred actions", np.ones(3), np.zeros(3, bool), many, np.array([0, 70, 99]), 0.9)
     yield case("no transitions at all", np.zeros(0), np.zeros(0, bool), np.zeros((0, 3)), np.zeros(0, np.int64), 0.9)

@@ -190,25 +190,44 @@ def judge(
     target: Candidate, cases: Callable[[], Iterator[Case]], mistakes: dict[str, Candidate], candidate: Candidate
 ) -> str:
     """Return what was checked, in words; raise Wrong at the first case where candidate and target differ."""
-    count, kinds = 0, dict[str, None]()
+    count, kinds, kept = 0, dict[str, None](), []
     for each in cases():
         count, kinds[each.kind] = count + 1, None
-        careful = unspoilt(candidate, target)
-        want = each.outcome(target)
-        got = each.outcome(careful)
+        own, lent = set[str](), set[str]()
+        want = each.outcome(unspoilt(target, target, own))
+        got = each.outcome(unspoilt(candidate, target, lent))
         found = difference(want, got, each)
+        if not found and lent - own:
+            found = f"it returned its argument `{min(lent - own)}` itself, or a part of it: return a copy"
         if found:
             error = got.error if isinstance(got, Raised) else None
             symptom = known(each, want, got, cases, mistakes, candidate) or general(want, got)
             raise Wrong(f"For {each.words(target)}: {found}.", symptom) from error
+        kept += [(each.kind, array, array.copy()) for array in arrays_in(got)]
+    for kind, array, before in kept:
+        if not unchanged(before, array):
+            raise Wrong(f"For {kind}: what it returned changed when it was called again: return new arrays each time.")
     shown = "; ".join(list(kinds)[: 9 if len(kinds) > 10 else 10]) + (
         f"; and {len(kinds) - 9} other kinds" if len(kinds) > 10 else ""
     )
     return f"{count} cases: {shown}"
 
 
-def unspoilt(candidate: Candidate, target: Candidate) -> Candidate:
-    """Return the candidate wrapped so that it fails when it changes what it was given."""
+def arrays_in(outcome: Any) -> list[Any]:
+    """Return the arrays of an outcome, whatever they are packed in."""
+    if isinstance(outcome, np.ndarray):
+        return [outcome]
+    if is_dataclass(outcome) and not isinstance(outcome, type | Raised):
+        outcome = vars(outcome)
+    several = outcome.values() if isinstance(outcome, dict) else outcome
+    return [array for part in several for array in arrays_in(part)] if isinstance(outcome, dict | list | tuple) else []
+
+
+def unspoilt(candidate: Candidate, target: Candidate, lent: set[str]) -> Candidate:
+    """Return the candidate wrapped so that it fails when it changes what it was given.
+
+    lent: takes the names of arguments whose memory it returned.
+    """
     names = list(inspect.signature(target).parameters)
 
     def wrapped(*arguments: Any, **named: Any) -> Any:
@@ -217,6 +236,9 @@ def unspoilt(candidate: Candidate, target: Candidate) -> Candidate:
         result = candidate(*arguments, **named)
         for name, value in before.items():
             need(unchanged(value, given[name]), f"it changed its argument `{name}`: work on a copy")
+            memory = arrays_in(given[name])
+            if any(np.may_share_memory(array, part) for array in arrays_in(result) for part in memory):
+                lent.add(name)
         return result
 
     return wrapped

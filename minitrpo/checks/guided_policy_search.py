@@ -12,7 +12,7 @@ from minitrpo.algorithms.local_models import scatter
 from minitrpo.algorithms.lqr import Controller, Cost
 from minitrpo.algorithms.lqr import step_back as right_step
 from minitrpo.algorithms.lqr import with_kl as right_with_kl
-from minitrpo.checks.differential import Candidate, Case, case
+from minitrpo.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.checks.edits import edits
 from minitrpo.checks.register import exercise
 from minitrpo.policies import Array
@@ -112,6 +112,8 @@ def step_back_cases() -> Iterator[Case]:
         yield case(kind, 2.0 * np.eye(2), np.zeros(2), one, none, np.array([[paid]]), none, atol=1e-12)
     yield case("whole numbers", 2 * np.eye(2, dtype=int), np.array([1, 0]), np.array([[1, 2]]), np.array([3]),
                np.array([[4]]), np.array([5]))  # fmt: skip
+    whole = 2 * np.eye(2, dtype=int), np.array([1, 0])
+    yield case("a cost of whole numbers", *whole, 0.5 * one, none, np.array([[0.3]]), np.array([0.7]))
     yield case("a world that drifts", 2.0 * np.eye(2), np.zeros(2), one, np.ones(1), np.array([[2.0]]), none)
     yield case("a linear cost", np.diag([2.0, 4.0]), np.array([1.0, -3.0]), one, none, np.array([[2.0]]), none)
     yield case("a linear cost to go", np.diag([2.0, 4.0]), np.zeros(2), one, none, np.array([[2.0]]), np.array([5.0]))
@@ -125,12 +127,17 @@ def step_back_cases() -> Iterator[Case]:
             F, f = rng.standard_normal((n, n + m)), rng.standard_normal(n)
             V, v = definite(rng, n), rng.standard_normal(n)
             yield case("worlds at random", C, c, F, f, V, v)
+            yield tried("a cost to go that is symmetric to the last bit", symmetric(C, c, F, f, V, v))
         yield case("nothing to be paid afterwards", C, c, F, f, np.zeros((n, n)), np.zeros(n))
         yield case("without constants", C, np.zeros(n + m), F, np.zeros(n), V, np.zeros(n), atol=1e-14)
         yield case("an action that does nothing", C, c, np.hstack([F[:, :n], np.zeros((n, m))]), f, V, v)
     small = np.diag([1.0, 1e-9])
     yield case("a push that is almost free", small, np.zeros(2), one, none, np.array([[1.0]]), none)
     yield case("a push that is very dear", np.diag([1.0, 1e9]), np.ones(2), one, none, np.array([[1.0]]), np.ones(1))
+    push = np.array([[1.0, 1.0, 0.0]])
+    for dear in (1e8, 1e-8):
+        two = np.diag([1.0, 1.0, dear])
+        yield case("one push that costs, one that hardly does", two, np.ones(3), push, none, np.eye(1), np.ones(1))
     weak = np.array([[1.0, 1e-3]])
     yield case("a weak motor", np.diag([1.0, 1e-8]), np.zeros(2), weak, none, np.array([[1.0]]), np.ones(1))
     for size in (1e-9, 1e9):
@@ -139,6 +146,18 @@ def step_back_cases() -> Iterator[Case]:
     yield case("a state that pays", indefinite, np.zeros(2), one, none, np.array([[0.5]]), none)
     flat = np.zeros((2, 2)), np.zeros(2), np.zeros((1, 2)), none, np.zeros((1, 1)), none
     yield case("nothing costs or moves anything", *flat)
+
+
+def symmetric(*arguments: Array) -> Callable[[Candidate], Any]:
+    """Return what insists on a cost to go that equals its transpose."""
+
+    def run(f: Candidate) -> Any:
+        results = f(*(array.copy() for array in arguments))
+        if isinstance(results, tuple) and len(results) == 5 and isinstance(results[3], np.ndarray):
+            need(np.array_equal(results[3], results[3].T), "the new V is not exactly symmetric")
+        return results
+
+    return run
 
 
 def some_samples(rng: np.random.Generator, N: int, T: int, p: int) -> Array:
@@ -247,6 +266,8 @@ def gaussians_cases() -> Iterator[Case]:
     Y = some_samples(rng, 6, 4, 3)
     for size in (1e-6, 1e6):
         yield case("numbers of every size", size * Y, np.ones((6, 4), bool), 1.0)
+    far = 1e6 + 1e-3 * Y
+    yield case("little scatter far from 0", far, np.ones((6, 4), bool), 1.0, rtol=1e-4)
     Y[:, :, 1] = 5.0
     yield case("a number that never changes", Y, np.ones((6, 4), bool), 1.0, atol=1e-12)
     gaps = np.ones((6, 4), bool)
@@ -379,6 +400,12 @@ def with_kl_cases() -> Iterator[Case]:
     for size in (1e-6, 1e6):
         noisy = Controller(pbar.K, pbar.k, size * pbar.S)
         yield case("noise of every size", cost, noisy, 1.0, shown=f"covariances of about {size:.0e}, eta = 1")
+    one_exact = Controller(pbar.K, pbar.k, np.tile(np.diag([1.0, 1e-8]), (3, 1, 1)))
+    yield case(
+        "one action with hardly any noise", cost, one_exact, 1.0, each=True, shown="Sbar = diag(1, 1e-8), eta = 1"
+    )
+    yield case("a low price of exact actions", cost, Controller(pbar.K, pbar.k, 1e-10 * pbar.S), 1e-9,
+               shown="covariances of about 1e-10, eta = 1e-9")  # fmt: skip
     diagonal = Controller(pbar.K, pbar.k, pbar.S * np.eye(2))
     yield case("actions with noise of their own", cost, diagonal, 1.0, shown="Sbar diagonal, eta = 1")
 
@@ -455,8 +482,9 @@ def imitated_std_cases() -> Iterator[Case]:
     yield case("two actions", np.array([np.diag([1.0, 4.0]), np.diag([9.0, 16.0])]))
     yield case("actions that go together", np.array([[[2.0, 1.0], [1.0, 3.0]]]))
     yield case("whole numbers", np.array([[[2, 1], [1, 3]], [[5, 0], [0, 4]]]))
+    yield case("equal rows", np.array([[[4.0]], [[4.0]], [[25.0]]]))
     rng = np.random.default_rng(0)
-    for R, m in product((1, 2, 7, 400), (1, 2, 3, 6)):
+    for R, m in product((1, 2, 7, 400, 3200), (1, 2, 3, 6)):
         yield case("precisions at random", definite(rng, R, m), each=True)
     spread = np.exp(3 * rng.standard_normal(50))[:, None, None] * definite(rng, 50, 2)
     yield case("rows that differ a lot", spread, each=True)

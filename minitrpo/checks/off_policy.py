@@ -68,6 +68,8 @@ def updates_due_cases() -> Iterator[Case]:
         yield case("step by step", steps, 100, 0.25, (steps - 100) // 8)
     for ratio, done in product((0.0625, 0.3, 0.7, 1.5, 2.3, 64.0), (0, 1, 5)):
         yield case("ratios of all sizes", 1017, 1000, ratio, done)
+    for steps, ratio in ((9_999, 0.0005), (10_000, 0.0625), (9_996, 0.001), (2**24 + 1, 1.0), (2**27, 32.0)):
+        yield case("products just below a whole number, and large ones", steps, 0, ratio, 1)
     for done in (24_700, 24_750, 24_751, 30_000):
         yield case("long runs", 100_000, 1000, 0.25, done)
     yield case("ten million steps", 10_000_003, 1000, 0.5, 4_999_000)
@@ -220,6 +222,8 @@ def judged_cases() -> Iterator[Case]:
         yield judge(f"a loss just {where} the limit", [200.0, 2.0, 4.0], loss, 3.0, shown=shown)
     yield judge("a loss far below the mean", [200.0, 20.0, 4.0], 0.5, 3.0)
     yield judge("a loss of 0", [300.0, 2.0, 4.0], 0.0, 3.0)
+    yield judge("a loss below 0", [300.0, -2.0, 4.0], -3.0, 1.0)
+    yield judge("a loss below 0", [3.0, -2.0, 4.0], -30.0, 1.0)
     yield judge("no deviation is allowed", [200.0, 2.0, 4.0], 2.5, 0.0)
     yield judge("equal losses so far", [200.0, 2.0, 0.0], 2.0, 5.0)
     yield judge("equal losses so far", [200.0, 2.0, 0.0], 2.001, 5.0)
@@ -234,7 +238,7 @@ def judged_cases() -> Iterator[Case]:
     yield judge("whole numbers", [200, 2, 4], 3, 5)
     yield judge("whole numbers", [200, 2, 4], 50, 2)
     rng = np.random.default_rng(0)
-    for count in (0, 1, 2, 10, 98, 99, 100, 101, 150, 5000, 10**7):
+    for count in (0, 1, 2, 10, 98, 99, 100, 101, 150, 5000, 2**24):
         for _ in range(6):
             mean, variance = float(rng.uniform(1, 3)), float(rng.uniform(0.1, 2))
             loss = float(mean * np.exp(1.2 * rng.standard_normal()))
@@ -246,7 +250,7 @@ def judged_cases() -> Iterator[Case]:
 
 def judge(kind: str, statistics: Any, *rest: Any, **named: Any) -> Case:
     """Return a case: each of the three numbers counts."""
-    return case(kind, np.array(statistics), *rest, each=True, rtol=1e-7, **named)
+    return case(kind, np.array(statistics), *rest, each=True, rtol=1e-9, **named)
 
 
 def parabola(z: Any = None, of: Any = lambda value, squares: value - 0.5 * squares) -> Candidate:
@@ -320,6 +324,11 @@ def naf_q_cases() -> Iterator[Case]:
         for size in (1e-6, 1e6):
             yield random_parabola("flat and steep parabolas", rng, (6,), actions, size)
     yield random_parabola("a minibatch of 500", rng, (4, 125), 2)
+    value, mu, lower, u = random_parabola("", rng, (8,), 2).arguments
+    u[[0, 3]] = mu[[0, 3]]
+    yield case("some actions that are the best", value, mu, lower, u)
+    yield case("actions far beyond the best", value, mu, lower, 10 * u)
+    yield case("actions very close to the best", value, mu, 1e7 * lower, mu + 1e-7 * u)
     value, mu, lower, u = (x.astype(np.float32) for x in random_parabola("", rng, (20,), 3).arguments)
     yield case("numbers of single precision", value, mu, lower, u, rtol=1e-5)
     spread = np.stack(np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 9)), axis=-1)
@@ -385,6 +394,7 @@ def naf_targets_cases() -> Iterator[Case]:
     whole = rewards.astype(int), np.ones(4, int), mask, values.astype(int)
     yield case("whole numbers", *whole, 1)
     yield case("whole numbers", *whole, 0.5)
+    yield case("rewards of 0", rewards * (rewards > 2), several, mask, values, 0.5)
     yield case("no discount at all", rewards, np.zeros(4), mask, values, 2.0)
     yield case("no steps", *(np.zeros(0) for _ in range(4)), 0.1)
     rng = np.random.default_rng(0)

@@ -134,7 +134,7 @@ def judged_by_two_means(statistics, loss, deviations, memory=0.99, trial=100):
 
 def judged_with_branches(statistics, loss, deviations, memory=0.99, trial=100):
     if not math.isfinite(loss):
-        return np.bool_(False), statistics
+        return np.bool_(False), np.array(statistics)
     count, mean, variance = statistics
     usual = True
     x = loss
@@ -277,6 +277,107 @@ def targets_by_multiply(rewards, discounts, terminated, next_value, reward_scale
     return np.multiply(rewards, reward_scale) + np.multiply(np.multiply(goes_on, discounts), next_value)
 
 
+# ---- as an examiner wrote them, who knew the lecture and no check
+
+
+def a_tolerance(steps, warm_up, ratio, done):
+    return max(0, int(ratio * max(0, steps - warm_up) + 0.001) - done)
+
+
+def two_digits(steps, warm_up, ratio, done):
+    return max(0, int(round(ratio * max(0, steps - warm_up), 2)) - done)
+
+
+def ratio_of_two_digits(steps, warm_up, ratio, done):
+    return max(0, int(round(ratio, 2) * max(0, steps - warm_up)) - done)
+
+
+def due_in_single_precision(steps, warm_up, ratio, done):
+    return max(0, int(np.float32(ratio) * np.float32(max(0, steps - warm_up))) - done)
+
+
+def due_in_32_bits(steps, warm_up, ratio, done):
+    return max(0, int(np.array(np.floor(ratio * max(0, steps - warm_up))).astype(np.int64).astype(np.int32)) - done)
+
+
+def the_same_array_for_nan(statistics, loss, deviations, memory=0.99, trial=100):
+    if not np.isfinite(loss):
+        return (False, statistics)
+    count, mean, variance = statistics.tolist()
+    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
+    taken = min(loss, largest)
+    rate = max(1.0 / (count + 1.0), 1.0 - memory)
+    apart = taken - mean
+    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
+    return (bool(loss <= largest), np.array(new))
+
+
+def statistics_in_single_precision(statistics, loss, deviations, memory=0.99, trial=100):
+    if not np.isfinite(loss):
+        return (False, statistics.copy())
+    count, mean, variance = statistics.tolist()
+    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
+    taken = min(loss, largest)
+    rate = max(1.0 / (count + 1.0), 1.0 - memory)
+    apart = taken - mean
+    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
+    return (bool(loss <= largest), np.array(new, np.float32))
+
+
+def absolute_loss(statistics, loss, deviations, memory=0.99, trial=100):
+    if not np.isfinite(loss):
+        return (False, statistics.copy())
+    loss = abs(loss)
+    count, mean, variance = statistics.tolist()
+    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
+    taken = min(loss, largest)
+    rate = max(1.0 / (count + 1.0), 1.0 - memory)
+    apart = taken - mean
+    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
+    return (bool(loss <= largest), np.array(new))
+
+
+buffer = np.zeros(3)
+
+
+def one_buffer_of_statistics(statistics, loss, deviations, memory=0.99, trial=100):
+    if not np.isfinite(loss):
+        return (False, statistics.copy())
+    count, mean, variance = statistics.tolist()
+    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
+    rate = max(1.0 / (count + 1.0), 1.0 - memory)
+    apart = min(loss, largest) - mean
+    buffer[:] = (count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart))
+    return (bool(loss <= largest), buffer)
+
+
+def actions_cut_to_1(value, mu, lower, u):
+    u = np.clip(u, -1, 1)
+    z = np.einsum("...ij,...i->...j", lower, u - mu)
+    return value - 0.5 * (z * z).sum(-1)
+
+
+def early_end(value, mu, lower, u):
+    q = np.array(value, dtype=float)
+    for place in np.ndindex(*q.shape):
+        d = u[place] - mu[place]
+        if not d.any():
+            break
+        z = lower[place].T @ d
+        q[place] -= 0.5 * z @ z
+    return q
+
+
+def close_is_equal(value, mu, lower, u):
+    d = np.where(np.isclose(u, mu), 0.0, u - mu)
+    z = np.einsum("...ij,...i->...j", lower, d)
+    return value - 0.5 * (z * z).sum(-1)
+
+
+def no_reward_no_target(rewards, discounts, terminated, next_value, reward_scale):
+    return np.where(rewards != 0, reward_scale * rewards + discounts * (1.0 - terminated) * next_value, 0.0)
+
+
 WRONG = {
     "updates_due": [every_so_many_steps],
     "judged": [welford_for_ever],
@@ -286,6 +387,14 @@ WRONG = {
 
 # the right source with something changed: {exercise: {what: (old text, new text)}}
 EDITS = {"updates_due": DUE, "judged": JUDGED, "naf_q": PARABOLA, "naf_targets": TARGETS}
+
+for name, some in {
+    "updates_due": [a_tolerance, two_digits, ratio_of_two_digits, due_in_single_precision, due_in_32_bits],
+    "judged": [the_same_array_for_nan, statistics_in_single_precision, absolute_loss, one_buffer_of_statistics],
+    "naf_q": [actions_cut_to_1, early_end, close_is_equal],
+    "naf_targets": [no_reward_no_target],
+}.items():
+    WRONG[name] = [*WRONG[name], *some]
 
 RIGHT = {
     "updates_due": [due_by_floor, due_by_numpy, due_by_counting_down],
