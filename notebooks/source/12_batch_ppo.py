@@ -178,7 +178,7 @@ reveal((guess_return, guess_kl), show_free)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The promise was kept for the *steps of the batch*, and for no others: on new steps of the *old* policy the gain is 0 within
+# The promise was kept for the *steps of the batch* alone: on new steps of the *old* policy the gain is 0 within
 # its noise. Rewards-to-go are mostly luck (the first batch, five episodes of 500 steps, says nothing about any action), and
 # ten epochs have learned the luck. And where the new policy goes, the old one never was (lecture 04). Something has to end
 # the climb.

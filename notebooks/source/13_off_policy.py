@@ -166,7 +166,7 @@ _ = ipywidgets.interact(
 #
 # Real programs use $n$ steps from memory all the same: our DQN ("deep Q-network", Mnih et al. 2015: $Q$ is a network,
 # learned from a memory as below) and Gorila look 8 ahead. Good news then travels back eight steps at once, and what is in
-# memory is not of a coin, but of themselves, a while ago. It is a bargain, not a theorem.
+# memory is not of a coin, but of themselves, a while ago.
 #
 # ## The memory
 #
@@ -794,8 +794,8 @@ _ = hunt("naf_targets", suspect)
 # <details><summary>Answer</summary>
 #
 # Not for long. By Chebyshev's inequality at most one in $5^2$ of any numbers, whatever they are, lies more than 5 standard
-# deviations from their mean: broken ones that are more frequent widen the spread until they are usual. "Five sigma never
-# happens" holds for a bell curve, and broken programs send none. Refuse by *worker*, not by loss.
+# deviations from their mean: broken ones that are more frequent widen the spread until they are usual. Refuse by
+# *worker*, not by loss.
 #
 # </details>
 
@@ -803,8 +803,7 @@ _ = hunt("naf_targets", suspect)
 # ## Appendix: what was claimed
 #
 # - *Frans & Hafner 2016*: with TRPO "we cannot use methods such as experience replay which reuse past information". Right, and
-#   the corridor says why. They go on: "We also suffer no loss from stale data". Right as well: what is never old need not be
-#   refused.
+#   the corridor says why.
 # - *Nair et al. 2015*, in the abstract: better than DQN in 41 of 49 Atari games, with a wall time that is shorter "by an order
 #   of magnitude on most games", on many machines. We have two cores: see the last line of the comparison.
 # - *The Berkeley slides* call sample parallelism with off-policy algorithms the "simplest example". It is: transitions are sent
