@@ -4,8 +4,8 @@
 
 - "zero": 0 after any end. A time limit then looks like death.
 - "final": 0 where the task terminated, V(final observation) where it was merely cut. The contract of this house.
-- "next": as "final", but asked about the first observation of the next episode: what follows from resetting the
-  environment before looking at it, as ChainerRL's Batch PPO first did.
+- "next": as "final", but asked about the first observation of the next episode where one begins: what follows from
+  resetting the environment before looking at it, as ChainerRL's Batch PPO first did.
 - "literal": V(final observation) at every end, the true ones, too. Death then costs nothing.
 
 States are integers. A chain is a matrix P (S, S) of transitions, from which `1 - sum` of a row is missing where the
@@ -24,8 +24,9 @@ def values_after(
 ) -> Array:
     """Return what each of N steps is bootstrapped with, (N,).
 
-    values: V(s_t), (N,). For each fragment, (E,): final_values, V of the observation after its last step, and
-    first_values, V of the first observation of the episode after it. `final` is returns.next_values.
+    values: V(s_t), (N,). last, terminated: masks (N,) as in `returns`; what terminated is last, too. For each fragment,
+    (E,): final_values, V of the observation after its last step, and first_values, V of what is seen there by a loop
+    that resets before it looks (where nobody resets: final_values). `final` is returns.next_values.
     """
     # 1. inside a fragment all readings agree: the value of the next step
     after = np.append(values[1:], 0.0)

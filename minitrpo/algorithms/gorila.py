@@ -40,6 +40,7 @@ def judged(
     statistics: (count, mean, variance) of the losses before. Usual: at most mean + deviations * standard deviation; and
     any finite loss while count < trial. Of a loss that is too large the statistics take in only the largest that would
     have been usual: should losses rise for good, they get used to it. NaN and infinity are refused and not taken in.
+    memory: the fraction of the old mean that a new loss leaves, in the long run.
     """
     # 1. NaN, infinity: not usual, and a copy of the statistics as they were
     if not np.isfinite(loss):

@@ -71,7 +71,7 @@ def cuts(ended: Array) -> Array:
 
     ended (T, N): whether the simulator's episode ended with this step; the next step then belongs to the next episode.
     A fragment is an unbroken run of steps of one episode. Simulator by simulator, each in the order of its steps;
-    together they hold every step once. Integers, (number of fragments, 3), also if T, N and it are 0.
+    together they hold every step once. Integers, (number of fragments, 3); without any step (0, 3).
     """
     # 1. a fragment stops behind every end, and behind the last step that there is
     stops = ended.copy()

@@ -75,9 +75,9 @@ def draw(rng: np.random.Generator, batch: int, sizes: Array) -> Draw:
 
 
 def updates_due(steps: int, warm_up: int, ratio: float, done: int) -> int:
-    """Return how many updates are due after `steps` steps, `done` of them made: `ratio` a step, after the warm-up.
+    """Return how many updates are due after `steps` steps: `ratio` for each step after the warm-up, less `done`.
 
-    A whole number, never below 0: what all steps so far are worth, rounded down, less what was made.
+    A whole number, never below 0: what all steps so far are worth, rounded down, less the `done` updates already made.
     """
     # 1. the updates that the steps behind the warm-up are worth, rounded down
     owed = int(ratio * max(0, steps - warm_up))

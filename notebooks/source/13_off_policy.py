@@ -17,9 +17,9 @@
 #
 # <!-- loop -->
 #
-# TRPO plays twenty thousand steps, learns from them once, and throws them away. Today they are kept. You will find out what
-# in a step grows old and what does not, count how often a step may be learned from, let a server refuse what it should
-# not trust, and give a motor a best action that can be read off.
+# Frans & Hafner's TRPO plays twenty thousand steps, learns from them once, and throws them away. Today they are kept. You
+# will find out what in a step grows old and what does not, count how often a step may be learned from, let a server refuse
+# what it should not trust, and give a motor a best action that can be read off.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
@@ -28,8 +28,7 @@
 # | `naf_q`, `naf_targets` | `minitrpo/algorithms/naf.py` | Gu et al. 2016: NAF |
 # | all of it | `minitrpo/algorithms/off_policy.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
 #
-# *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: lectures 05a, 07 and 10;
-# 11 helps.*
+# *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: lectures 05a, 07, 10 and 11.*
 
 # %%
 import csv
@@ -65,13 +64,14 @@ from minitrpo.runs.folder import sha256
 #
 # | target for "walk on" | what it takes from memory |
 # |---|---|
-# | **return**: all rewards that followed | all steps to the end |
+# | **return**: all rewards that followed, discounted | all steps to the end |
 # | **one step**: $r + \gamma \max_{a'} Q(s', a')$ | $s, a, r, s'$ |
-# | **$n$ steps**: $n$ rewards that followed, then $\gamma^n \max_{a'} Q$ of the state there | $n$ steps |
+# | **$n$ steps**: $n$ rewards that followed, discounted, then $\gamma^n \max_{a'} Q$ of the state there | $n$ steps |
 #
 # Whoever always does the action of the largest $Q$ acts **greedily**.
 #
-# What do returns say that walking on from place 1 is worth? What does the one-step target? What do $n = 2$ steps?
+# What do returns say that walking on from place 1 is worth? What does the one-step target? What do $n = 2$ steps (begin at
+# place 6)?
 
 # %% prediction="yes"
 guess_return = 4  # truth: 5.9
@@ -147,19 +147,26 @@ reveal((guess_return, guess_one, guess_two), show_corridor)
 #
 # </details>
 #
-# How bad it is depends on how *old* the old policy is. Drag (it needs a running kernel): how much better must it be than a
-# coin before $n = 3$ does no harm?
+# How bad it is depends on how *old* the old policy is. Drag (it needs a running kernel): how often must it walk on before $n
+# = 3$ sends nobody home any more? And before $Q$ is right?
 
 # %%
 _ = ipywidgets.interact(
     draw_corridor,
     n=ipywidgets.IntSlider(min=1, max=6, value=2),
-    walks_on=ipywidgets.FloatSlider(min=0, max=1, step=0.05, value=1.0, continuous_update=False),
+    walks_on=ipywidgets.FloatSlider(min=0, max=1, step=0.05, value=0.5, continuous_update=False),
 )
 
 # %% [markdown]
-# Real programs use $n$ steps from memory all the same: our DQN and Gorila look 8 ahead. Good news then travels back eight steps
-# at once, and what is in memory is not of a coin, but of themselves, a while ago. It is a bargain, not a theorem.
+# <details><summary>After you have dragged: what it means</summary>
+#
+# From about 0.65 on nobody is sent home; place 1 is then believed to be worth 3.0, not 5.9. $Q$ is right only at 1.
+#
+# </details>
+#
+# Real programs use $n$ steps from memory all the same: our DQN ("deep Q-network", Mnih et al. 2015: $Q$ is a network,
+# learned from a memory as below) and Gorila look 8 ahead. Good news then travels back eight steps at once, and what is in
+# memory is not of a coin, but of themselves, a while ago.
 #
 # ## The memory
 #
@@ -228,10 +235,11 @@ reveal((guess_small, guess_large), show_lives)
 #
 # </details>
 #
-# So what if four times as many actors fill the memory? If there are as many updates *per round* as before, the ratio falls to
-# a quarter. Does that matter, or is it the actors who matter? DQN on CartPole, five seeds (recorded), played 60,000 steps.
-# With 4 environments and a ratio of 1/4 the last 100 returns were some 480 at the end. **What were they** with 16
-# environments, at the same ratio, and at a quarter of it?
+# So what if four times as many actors fill the memory? If there are as many updates *per round* as before, the ratio falls
+# to a quarter. Does that matter, or is it the actors who matter? DQN on CartPole, five seeds (recorded), played 60,000
+# steps. With 4 environments and a ratio of 1/4 the last 100 returns were some 480 on average (they hold four fifths of all
+# steps, so it counts how early one learned, too). **What were they** with 16 environments, at the same ratio, and at a
+# quarter of it?
 
 # %% prediction="yes"
 guess_same = 450  # return, 16 environments, ratio 1/4
@@ -261,6 +269,7 @@ def show_ratios():
     print("16 environments less 4, both at 1/4: ", less(ratios[16, 0.25], usual))
     print("16 environments less 4, both at 1/16:", less(ratios[16, 0.0625], ratios[4, 0.0625]))
     print("ratio 1/16 less 1/4, 4 environments: ", less(ratios[4, 0.0625], usual))
+    print("ratio 1/16 less 1/4, 16 environments:", less(ratios[16, 0.0625], ratios[16, 0.25]))
 
 
 reveal((guess_same, guess_quarter), show_ratios)
@@ -268,15 +277,15 @@ reveal((guess_same, guess_quarter), show_ratios)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# At the same ratio the actors make no difference, in either pair: both intervals hold 0. At a quarter of the ratio 180 are
-# lost, whoever acts. That is what "more actors" may cost unnoticed: they bring four times the steps per second, and if the
-# learner keeps its pace each of them is used a quarter as often. (How large a ratio is good is another question: it costs time,
-# and a network can be fitted to its memory too well.)
+# At the same ratio five seeds show no difference between the actors: both intervals hold 0 (at 1/16 one of 70 might hide in
+# it). At a quarter of the ratio some 180 are lost, whoever acts. That is what "more actors" may cost unnoticed, per step:
+# they bring four times the steps per second, and if the learner keeps its pace each is used a quarter as often.
 #
 # </details>
 #
-# The memory may be **shared** (all transitions travel to the root) or **sharded**: each rank keeps its own, and gradients are
-# pooled as in lecture 10. The draw must not show which: it takes from each shard as many as an even draw from the union would.
+# The memory may be **shared** (all transitions travel to the root) or **sharded**: each rank keeps its own, and gradients
+# are pooled as in lecture 10. The draw must not show which: how many it takes from each shard is drawn, as an even draw from
+# the union would have it.
 #
 # ## Gorila: what a server refuses
 #
@@ -321,16 +330,16 @@ reveal(guess_refused, show_refused)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# About half, not all: a refused gradient is no update, so it makes nobody else's older. Of $W$ equal workers a limit of
-# $k$ lets about $k + 1$ through per round. It buys a larger step, by lecture 10's bound, for work that is thrown away: four
-# bundles would have done as well. A limit is for the *odd one out*, as in the last line: the straggler's gradients, and
-# nothing else, are refused.
+# About half, not all: a refused gradient is no update, so it makes nobody else's older. Of $W$ equal workers a limit of $k$
+# lets about $k + 1$ through per round (at 7 the scatter of the seconds costs a tenth). It buys a larger step, by lecture
+# 10's bound, for work that is thrown away: four bundles would have done as well. A limit is for the *odd one out*, as in the
+# last line: of 57 gradients one is the straggler's, and 1.7 % are refused. (All its work is lost.)
 #
 # </details>
 #
-# And what is fresh but mad? A bundle in a corner of the world that nobody has seen sends a gradient with a loss a hundred times
-# the usual. The server keeps running statistics of the losses, and refuses what lies so many standard deviations above their
-# mean. The devil is in what the statistics do with a loss that was refused.
+# And what is fresh but mad? A bundle in a corner of the world that nobody has seen sends a gradient with a loss a hundred
+# times the usual. The server keeps running statistics of the losses, and refuses what lies so many standard deviations above
+# their mean.
 #
 # ### Exercise 2: `judged`
 
@@ -396,7 +405,7 @@ def show_rules():
         axis.plot(k[usual], losses[usual], ".", color=BLUE, markersize=3, label="taken")
         axis.plot(k[~usual], losses[~usual], "x", color=RED, markersize=6, label="refused")
         axis.plot(k, limits, color="black", linewidth=1, label="limit")
-        axis.set(yscale="log", xlabel="gradient", title=name)
+        axis.set(yscale="log", xlabel="number of the gradient", title=name)
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("loss")
     figure.legend(*axes[2].get_legend_handles_labels(), fontsize=9, loc="outside lower center", ncols=3)
@@ -414,7 +423,8 @@ reveal((guess_whole, guess_nothing, guess_judged), show_rules)
 #
 # </details>
 #
-# Gorila itself, eight bundles played by the event queue in one process (so the same bits each time), with both rules:
+# Gorila itself, eight bundles played by the event queue in one process (so the same bits each time), with both rules (at a
+# limit of 20 neither refuses any):
 
 # %%
 JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--transport", "events", "--workers", 8, "--warm-up", 200)
@@ -481,8 +491,8 @@ axes[0].set_ylabel("second torque")
 plt.show()
 
 # %% [markdown]
-# Contours of $Q$ over two torques, with $\mu$ in red. On a ridge the best action is anywhere along a line; on a saddle there
-# is none, and what the code takes for $\max_a Q$ is a lie.
+# Contours of $Q$ over two torques, with $\mu$ in red. On a ridge the best action is anywhere along a line; on a saddle $\mu$
+# is not the best: in the upper left corner $Q$ is above 7, and the code takes 5 for $\max_a Q$.
 #
 # The target is lecture 11's, with $V$ in place of the maximum: $y = \text{scale} \cdot r + \gamma \, V(s'; \theta^-)$, and
 # nothing after $r$ where the task terminated. (The scale keeps large rewards from making large outputs. `discounts` holds
@@ -494,8 +504,10 @@ plt.show()
 
 # %% [markdown]
 # Is a parabola good enough? In one world it is *exact*: where the next state is linear in state and action, and costs are
-# quadratic. The puck of `LinearQuadratic-v0` is such a world. With $V$, $\mu$, $M$ from Riccati's equation (lecture 14
-# derives it), $Q - y$ should be 0 for *any* action in *any* state:
+# quadratic. The puck of `LinearQuadratic-v0` is such a world, if it goes on for ever: a point on a table, its state place
+# and speed, pushed by two forces without a limit, $s' = A s + B u$, cost $s^\top Q s + u^\top R u$ (letters of control
+# theory). Then $V = -s^\top S s$, with $S$ from Riccati's equation (lecture 14), and $Q - y$ should be 0 for *any* action in
+# *any* state:
 
 # %%
 A, B, gamma = puck.A, puck.B, 0.95  # s' = A s + B u
@@ -508,7 +520,7 @@ V, V_after = (-np.einsum("ni,ij,nj->n", x, S, x) for x in (s, s @ A.T + u @ B.T)
 r = -np.einsum("ni,ij,nj->n", s, puck.Q, s) - np.einsum("ni,ij,nj->n", u, puck.R, u)
 targets = mine.naf_targets(r, np.full(500, gamma), np.zeros(500), V_after, 1.0)
 errors = mine.naf_q(V, mu, everywhere(np.linalg.cholesky(M), 500), u) - targets
-print(f"Q from {V.min():.0f} to {V.max():.1f}; largest |Q - y|: {np.abs(errors).max():.1e}")
+print(f"V from {V.min():.0f} to {V.max():.1f}; largest |Q - y|: {np.abs(errors).max():.1e}")
 
 # %% [markdown]
 # And where it is not exact? A pendulum that hangs may swing up to the left or to the right: *two* good torques, and a bad one
@@ -588,8 +600,9 @@ _ = ipywidgets.interact(
 # %% [markdown]
 # <details><summary>After you have dragged: what it means</summary>
 #
-# Narrow, around either top: that top, exactly, and no other. Wide: a compromise between both. So Q-learning with a parabola
-# would take anybody's *targets*, but wants *actions* tried near today's $\mu$, with a little noise; and a memory that forgets.
+# Narrow, on one side of the valley: the top of that side, and no other (exactly, since this $Q$ is made of two parabolas).
+# Wide: a compromise between both. So Q-learning with a parabola would take anybody's *targets*, but wants *actions* tried
+# near today's $\mu$, with a little noise; and a memory that forgets.
 #
 # </details>
 #
@@ -619,13 +632,13 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# The slides say of A3C, beside methods with a memory, that it is "generally much faster in terms of wall clock", and slower
-# "in terms of # of samples"; they show 20 million steps of it beside 1 million of DDPG. So, on Pendulum, to a mean of -250
-# over the last 100 episodes, five seeds each, on 2 cores (the project's benchmarks): **how many times as many steps as NAF
-# does A2C take? And how many times as many seconds as TRPO does NAF take?**
+# It does, in this one run. The slides say of A3C, beside methods with a memory, that it is "generally much faster in terms
+# of wall clock", and slower "in terms of # of samples". So, on Pendulum, to a mean of -250 over the last 100 episodes, five
+# seeds each, on 2 cores (the project's benchmarks): **how many times as many steps as NAF does A3C take? And how many times
+# as many seconds as TRPO does NAF take?**
 
 # %% prediction="yes"
-guess_steps = 20  # A2C's steps / NAF's
+guess_steps = 20  # A3C's steps / NAF's
 guess_seconds = 0.5  # NAF's seconds / TRPO's
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -671,14 +684,18 @@ def show_family():
     rows = {key: np.array(values).T for key, values in family.items()}
     pendulum = {name: rows["Pendulum-v1", name] for name in ("naf", "trpo", "batch-ppo", "a2c", "a3c")}
     for what, guess, column, one, other in (
-        ("A2C's steps / NAF's", guess_steps, 0, "a2c", "naf"),
+        ("A3C's steps / NAF's", guess_steps, 0, "a3c", "naf"),
         ("NAF's seconds / TRPO's", guess_seconds, 1, "naf", "trpo"),
     ):
         ratio, words = times(pendulum[one][column], pendulum[other][column])
         compare(what, guess, ratio)
         print(f"  ({words})")
-    ratio, words = times(pendulum["a3c"][1], pendulum["naf"][1])
-    print(f"A3C's seconds / NAF's: {ratio:.2f}; {words}")
+    for what, one, other in (
+        ("A3C's seconds / NAF's", "a3c", "naf"),
+        ("NAF's seconds / Batch PPO's", "naf", "batch-ppo"),
+    ):
+        ratio, words = times(pendulum[one][1], pendulum[other][1])
+        print(f"{what}: {ratio:.2f}; {words}")
     draw_family(pendulum)
     for name in ("gorila", "dqn"):
         steps, seconds = np.median(rows["CartPole-v1", name], axis=1)
@@ -692,11 +709,13 @@ reveal((guess_steps, guess_seconds), show_family)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The claim on samples holds, and more: of NAF's 22,000 steps 20,000 are the hundred episodes over which the mean is taken. On
-# seconds it does not: A3C's lie on both sides of NAF's. And TRPO, which throws all experience away, is done first. A step of
-# Pendulum costs next to nothing, and NAF makes an update for each: that is where its time goes. Old experience is worth its
-# updates where *new* experience is dear: a robot arm, a slow simulator. Nor is Gorila faster than DQN by more than luck: its
-# interval holds 1, on two cores. (All are settings as typed, on one small task each.)
+# The claim on samples holds, and more: of NAF's 22,000 steps 20,000 are the hundred episodes over which the mean is taken.
+# The one on seconds our runs do not show: A3C's lie on both sides of NAF's. And TRPO and Batch PPO, which throw all
+# experience away, are done long before, though the same hundred episodes are most of NAF's seconds, too. A step of Pendulum
+# costs next to nothing, and NAF makes an update for each. Old experience is worth its updates where *new* experience is
+# dear: a robot arm, a slow simulator. Nor is Gorila shown to be faster than DQN: the interval holds 1. (Other programs were
+# at work during these runs, and equal runs took up to nearly three times as long: a factor of eight stands roughly, 1.3 and
+# 1.5 say nothing. All have default settings, on one small task each.)
 #
 # </details>
 #
@@ -734,8 +753,7 @@ _ = hunt("naf_targets", suspect)
 # <details><summary>Answer</summary>
 #
 # A row of the small shard is drawn nine times as often as one of the large: lecture 10's mean of means again. Draw as many
-# from each shard as an even draw from all would: a multinomial draw, as `draw` makes it. "Equal shares are fair" is true for
-# ranks, not for rows.
+# from each shard as an even draw from all would: a multinomial draw, as `draw` makes it.
 #
 # </details>
 #
@@ -754,8 +772,8 @@ _ = hunt("naf_targets", suspect)
 # <details><summary>Answer</summary>
 #
 # Its advantages are sums over what the old policy did afterwards, and its ratios speak of one old policy, which would differ
-# from batch to batch. The clip would leave most steps alone. "The ratio corrects it" holds for one action in a state, not for
-# the states that were visited (lecture 12).
+# from batch to batch. The clip would leave more and more steps alone. "The ratio corrects it" holds for one action in a
+# state, not for the states that were visited (lecture 12).
 #
 # </details>
 #
@@ -776,8 +794,8 @@ _ = hunt("naf_targets", suspect)
 # <details><summary>Answer</summary>
 #
 # Not for long. By Chebyshev's inequality at most one in $5^2$ of any numbers, whatever they are, lies more than 5 standard
-# deviations from their mean: broken ones that are more frequent widen the spread until they are usual. "Five sigma never
-# happens" holds for a bell curve, and broken programs send none. Refuse by *worker*, not by loss.
+# deviations from their mean: broken ones that are more frequent widen the spread until they are usual. Refuse by
+# *worker*, not by loss.
 #
 # </details>
 
@@ -785,8 +803,7 @@ _ = hunt("naf_targets", suspect)
 # ## Appendix: what was claimed
 #
 # - *Frans & Hafner 2016*: with TRPO "we cannot use methods such as experience replay which reuse past information". Right, and
-#   the corridor says why. They go on: "We also suffer no loss from stale data". Right as well: what is never old need not be
-#   refused.
+#   the corridor says why.
 # - *Nair et al. 2015*, in the abstract: better than DQN in 41 of 49 Atari games, with a wall time that is shorter "by an order
 #   of magnitude on most games", on many machines. We have two cores: see the last line of the comparison.
 # - *The Berkeley slides* call sample parallelism with off-policy algorithms the "simplest example". It is: transitions are sent
