@@ -147,8 +147,8 @@ reveal((guess_return, guess_one, guess_two), show_corridor)
 #
 # </details>
 #
-# How bad it is depends on how *old* the old policy is. Drag (it needs a running kernel): how often must it walk on before $n
-# = 3$ sends nobody home any more? And before $Q$ is right?
+# How bad it is depends on how *old* the old policy is. Drag (it needs a running kernel): how often must it walk on before
+# $n = 3$ sends nobody home any more? And before $Q$ is right?
 
 # %%
 _ = ipywidgets.interact(
