@@ -32,11 +32,11 @@ def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, termi
     final_values: one per fragment, in order; last, terminated: masks (N,); where the task terminated nothing comes
     after. Source: Mnih et al. 2016, algorithm S3.
     """
-    # 1. a copy in floats: what follows changes it
+    # 1. a copy of the rewards, in floats: what follows changes it
     rewards = rewards.astype(float)
     # 2. what comes after a fragment's last step: nothing where the task terminated, V where it was cut
     rewards[last] += discount * np.where(terminated[last], 0.0, final_values)
-    # 3. backwards through every fragment
+    # 3. lecture 01's discounted_sums walks back through every fragment
     return discounted_sums(rewards, discount, last)
 
 
@@ -124,8 +124,8 @@ class Steps:
 def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, settings: ActorCriticSettings) -> Array:
     """Return the gradient of the loss, (P,): the policy's part, then the value's, each shortened to the largest norm.
 
-    at, value: what policy and value function, its outputs (N, 1), say of N steps; returns: R, (N,), constants;
-    settings: its entropy_weight, value_weight and max_gradient_norm are needed.
+    at, value: policy and value function at N steps; V(s) is value.outputs, (N, 1). returns: R, (N,), constants.
+    settings: entropy_weight, value_weight, max_gradient_norm.
     """
     s, n = settings, len(returns)
     # 1. advantages: constants from here on
@@ -134,7 +134,7 @@ def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, sett
     ascent = at.weighted_gradient(advantages / n, s.entropy_weight / n)
     # 3. the value's part: down the squared error; transposed_product wants slopes (N, 1)
     descent = value.transposed_product((-s.value_weight / n * advantages)[:, None])
-    # 4. both go down the loss
+    # 4. the gradient of the *loss*: mind the signs; shorten each part, the policy's first
     return np.concatenate([clipped_norm(-ascent, s.max_gradient_norm), clipped_norm(descent, s.max_gradient_norm)])
 
 

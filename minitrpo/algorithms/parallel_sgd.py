@@ -41,8 +41,8 @@ def stability_bound(delay: int) -> float:
 def delayed_descent(rate: float, delay: int, updates: int) -> Array:
     """Return x_0, x_1, ... of x_(k+1) = x_k - rate * x_(k - delay), where x_0 and all before it are 1.
 
-    rate: step * curvature. (updates + 1,) floats, of a whole rate, too; fewer if one is beyond 1e100 in
-    size, which is then the last.
+    rate: step * curvature. Returns (updates + 1,) floats, also if rate is an integer. After an x beyond 1e100 in size
+    it ends, with that x as the last.
     """
     # 1. Begin with `delay` ones from before the start, and x_0 = 1.
     # 2. Make `updates` updates; break off after an x beyond 1e100 in size.

@@ -86,7 +86,7 @@ def pooled_gradient_cases() -> Iterator[Case]:
     """Yield sums by hand, and of real policies whose steps are dealt out in many ways."""
     two = [[6.0, 2.0], [4.0, -1.0]]
     yield by_hand("one worker", two[:1], [2], [3.0])
-    yield by_hand("two workers of one step", two, [1, 1], [3.0, 1.0])
+    yield by_hand("two workers of one step", [[6.0, 2.0], [-1.0, -1.0]], [1, 1], [3.0, 1.0])  # u = w v: one step each
     yield by_hand("unequal shares", two, [3, 1], [3.0, 1.0])
     yield by_hand("unequal shares", [[6.0, 9.0, 2.0, 0.5], [4.0, -2.0, 1.0, 3.0]], [9, 1], [18.0, 7.0])
     yield by_hand("a worker without steps", [*two, [0.0, 0.0]], [3, 1, 0], [3.0, 1.0, 0.0])

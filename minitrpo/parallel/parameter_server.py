@@ -187,7 +187,8 @@ class ParameterServer:
 def may_go_on(clocks: Array, worker: int, max_lead: int) -> bool:
     """Return whether a worker may begin its next gradient: it is at most `max_lead` gradients ahead of the slowest.
 
-    clocks: (W,) ints, how many gradients each worker has pushed; the clock of a worker that has left is 2^62.
+    clocks: (W,) ints, how many gradients each worker has pushed; its own may be the smallest. Nobody waits for a worker
+    that has left: its clock is 2^62, larger than all others.
     """
     return int(clocks[worker]) <= int(clocks.min()) + max_lead
 
