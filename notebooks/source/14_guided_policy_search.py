@@ -232,21 +232,24 @@ def first_episodes(whole, number):
     return Samples(*(array[:number] for array in (whole.X, whole.U, whole.rewards, whole.alive)))
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_missed():
     """Answer the predictions; draw what is missed against the number of episodes."""
     many = [play_all(new_crew("Reacher-v5", 100 + seed, 1, 40))[0] for seed in plays]
     numbers = (2, 4, 8, 16, 32)
     others = [Samples(e.X[32:], e.U[32:], e.rewards[32:], e.alive[32:]) for e in many]
     ways = {1e-9: ("without the prior", guess_without, ORANGE), 1.0: ("with it", guess_with, BLUE)}
-    _, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    missed_by, (_, axis) = [], plt.subplots(figsize=(7, 3.2), layout="constrained")
     for strength, (name, guess, color) in ways.items():
         off = np.array(
             [[100 * missed(first_episodes(e, N), o, strength) for N in numbers] for e, o in zip(many, others)]
         )
         compare_mean(f"eight episodes, {name}: missed", guess, off[:, 2], "%")
-        print("  mean of the seeds:", *(f"{N} episodes {mean:.0f} %," for N, mean in zip(numbers, off.mean(axis=0))))
+        missed_by.append(off)
         axis.plot(numbers, off.T, ".", color=color, alpha=0.5)
         axis.plot(numbers, off.mean(axis=0), color=color, label=name)
+    apart = missed_by[1][:, 1] - missed_by[0][:, 3]
+    print(f"four episodes with it less sixteen without: {apart.mean():.2g} %; {between(apart)}")
     axis.set(
         xlabel="episodes that the model is fitted to", ylabel="missed (%); some above", ylim=(0, 110), xscale="log"
     )
@@ -706,8 +709,8 @@ def middle(name, env, grid):
 
 def over_first(name):
     """Return a member's median steps over those of the first, with its 95 % bootstrap interval, in words."""
-    if not np.isfinite(np.median(steps_to[name])):
-        return "-"
+    if name == order[0] or not np.isfinite(np.median(steps_to[name])):
+        return ""
     a, b = (np.median(default_rng(i).choice(steps_to[n], (4000, 5)), axis=1) for i, n in enumerate((name, order[0])))
     low, high = np.quantile(a / b, (0.025, 0.975))
     return f"{np.median(steps_to[name]) / np.median(steps_to[order[0]]):.2f} ({low:.2f} to {high:.2f})"
@@ -729,8 +732,7 @@ def show_cartpole():
         steps = f"{np.median(steps_to[name]):,.0f}" if reached.sum() > 2 else "-"
         low, high = np.quantile(default_rng(0).choice(last, (4000, 5)).mean(axis=1), (0.025, 0.975))
         place = f"{name:16s} {designs[name].when:14s} {designs[name].sync:13s} {reached.sum()} of 5"
-        ratio = "" if name == order[0] else over_first(name)
-        print(f"{place:54s} {steps:>14s}   {ratio:22s} {last.mean():.0f} ({low:.0f} to {high:.0f})")
+        print(f"{place:54s} {steps:>14s}   {over_first(name):22s} {last.mean():.0f} ({low:.0f} to {high:.0f})")
     swing = {name: np.median(np.array(results[name, "Pendulum-v1"])[:, 0]) for name in ("naf", "trpo", "batch-ppo")}
     text = ", ".join(f"{name} {steps:,.0f}" for name, steps in swing.items())
     print(f"cannot play it: guided-policy-search (see below), naf (on Pendulum, median steps to -250: {text})")
