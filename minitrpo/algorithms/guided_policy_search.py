@@ -11,7 +11,7 @@ It takes few episodes and asks for more than the other algorithms: the environme
 when it is told so (what it draws later from that seed, its noise, is then the same, too, and the fits cannot tell it
 from its dynamics), its state must be what it shows, and its reward must say everywhere what is better; where it does
 not, as with a pole that stands or has fallen, `--state-cost` names a cost. Local models see no way around a hill: an
-arm that points away from its target stays so. What the environment clips, they do not know of. Returns are those of
+arm that points away from its target may stay so. What the environment clips, they do not know of. Returns are those of
 the policy and the reward, from the same few first states; how it does from others, watch.py shows.
 
 Source: "Parallelism in RL" (slides), "parallel GPS"; Montgomery & Levine 2016 (MDGPS).

@@ -95,9 +95,9 @@ def imitate(
 def imitated_std(P: Array) -> Array:
     """Return the standard deviations (m,) of the diagonal Gaussian that is nearest to noise of precisions P (R, m, m).
 
-    The nearest: with the least mean of KL(policy || noise i), of which tr(P_i Sigma) - ln |Sigma| depends on Sigma. Its
-    minimum is at (mean of P_i)^-1; of a diagonal Sigma, entry by entry, at one over the mean of the precisions on the
-    diagonal. Source: Montgomery & Levine 2016.
+    The nearest: with the least mean of KL(policy || noise i), of which 1/2 (tr(P_i Sigma) - ln |Sigma|) depends on
+    Sigma. Its minimum is at (mean of P_i)^-1; of a diagonal Sigma, entry by entry, at one over the mean of the
+    precisions on the diagonal. Source: Montgomery & Levine 2016.
     """
     # 1. the mean precision of every action, then the standard deviation that has it
     return 1 / np.sqrt(np.einsum("rii->i", P) / len(P))

@@ -29,9 +29,9 @@ def scatter(Y: Array, alive: Array) -> tuple[Array, Array, Array]:
 def gaussians(Y: Array, alive: Array, strength: float) -> tuple[Array, Array]:
     """Return mean (T, p) and covariance (T, p, p) of every step, with a prior that counts as `strength` samples.
 
-    The prior is an inverse Wishart distribution around the pooled covariance: how samples scatter around the mean of
-    their own step, over all steps; a covariance divides by how many there are, not by one less. The mean is the
-    samples' own. Y: (N, T, p); alive: (N, T), which of them count; every step has one at least. strength: 0 or more.
+    The prior is the pooled covariance: how samples scatter around the mean of their own step, over all steps; a
+    covariance divides by how many there are, not by one less. The mean is the samples' own.
+    Y: (N, T, p); alive: (N, T), which of them count; every step has one at least. strength: 0 or more.
     """
     # 1. how many samples every step has, their mean, and their summed squares around it
     count, mean, squares = scatter(Y, alive)

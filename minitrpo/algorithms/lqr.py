@@ -102,7 +102,8 @@ def with_kl(cost: Cost, pbar: Controller, eta: float) -> tuple[Array, Array]:
     """Return C (T, n + m, n + m) and c (T, n + m) of a cost to which eta KL(p || pbar) is added, for all steps.
 
     What of that KL depends on u is eta/2 (u - Kbar x - kbar)' P (u - Kbar x - kbar), with P = Sbar^-1. In z = [x; u]
-    the difference is G z - kbar, with G = [-Kbar, I]; so C gains eta G'P G, and c loses eta G'P kbar.
+    the difference is G z - kbar, with G = [-Kbar, I]; so C gains eta G'P G, and c loses eta G'P kbar. cost.C and cost.c
+    have the shapes of what is returned; pbar.K is (T, m, n), pbar.k (T, m), pbar.S = Sbar (T, m, m).
     """
     T, m, _ = pbar.K.shape
     # 1. G for all steps: (T, m, n + m)
