@@ -121,6 +121,7 @@ def bootstrapped_returns_cases() -> Iterator[Case]:
         ("a discount of 0", [1.0, 2.0, 3.0, 4.0], [8.0, 16.0], ".c.t", 0.0),
         ("a discount of 1", [1.0, 2.0, 3.0, 4.0], [8.0, 16.0], ".c.t", 1.0),
         ("a discount of 1, as an integer", [1.0, 2.0, 3.0, 4.0], [8.0, 16.0], ".c.t", 1),
+        ("a last reward of 0", [1.0, 2.0, 0.0, 1.0, 0.0], [8.0, 16.0], "..t.c", 0.5),
         ("rewards of 0", np.zeros(5), [8.0, 16.0], "..c.c", 0.9),
         ("negative rewards and values", [-1.0, -2.0, -3.0, -4.0], [-8.0, -16.0], ".c.t", 0.9),
         ("a value of 0 behind a cut", [1.0, 2.0, 3.0], [0.0], "..c", 0.9),
@@ -139,6 +140,7 @@ def bootstrapped_returns_cases() -> Iterator[Case]:
         yield case(
             "a fragment of 3,000 steps", rng.standard_normal(3000), np.array([50.0]), *masks("." * 2999 + end), 1.0
         )
+    yield case("300 fragments of one step", rng.standard_normal(300), rng.standard_normal(300), *masks("c" * 300), 0.9)
     long, far = rng.standard_normal(200), np.array([1e12])
     yield case("a huge value behind 200 steps", long, far, *masks("." * 199 + "c"), 0.9, each=True)
     yield case("no steps at all", np.zeros(0), np.zeros(0), *masks(""), 0.9)
@@ -286,6 +288,7 @@ def loss_gradient_cases() -> Iterator[Case]:
         long_policy = replace(free, max_gradient_norm=0.5, value_weight=1e-4, entropy_weight=0.0)
         yield step_case("one long part, one short one", policy, 9, long_policy, lambda V, rng: V + 50)
         yield step_case("thousands of steps", policy, 2000, free)
+    yield step_case("no largest norm", larger[0], 9, replace(free, max_gradient_norm=np.inf))
     yield step_case("returns that are V", larger[0], 9, free, lambda V, rng: V.copy())
     nothing = replace(free, entropy_weight=0.0, max_gradient_norm=0.5)
     yield step_case("a gradient of length 0", larger[0], 9, nothing, lambda V, rng: V.copy())
@@ -440,6 +443,9 @@ def descend_cases() -> Iterator[Case]:
     for tag in ("total", "clocks"):
         kind = f"another array that is called `{tag}`"
         yield shared_case(kind, remembering(tag), {tag: np.zeros(3)}, 3, 3, others={tag: np.full(3, 7.0)})
+    twin = {"old_optimiser_velocity": np.full(3, 7.0)}
+    yield shared_case("another array whose name has the prefix in it", OPTIMISERS["momentum"],
+                      initial_state("momentum", 3), 3, 3, others=twin)  # fmt: skip
     yield shared_case("whole numbers among the optimiser's arrays", counting, {"k": np.zeros(1, np.int64)}, 3, 4)
 
 

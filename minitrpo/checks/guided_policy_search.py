@@ -389,7 +389,7 @@ def with_kl_cases() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     for T, n, m in ((1, 2, 1), (2, 1, 2), (3, 2, 2), (5, 3, 1), (4, 4, 3), (2, 2, 3), (50, 10, 2), (6, 1, 1)):
         cost, pbar = random_cost(rng, T, n, m), random_controller(rng, T, n, m)
-        for eta in (0.5, 3.0, 1e-6, 1e6):
+        for eta in (0.5, 3.0, 1e-6, 1e9):
             yield case(
                 "costs and controllers at random", cost, pbar, eta, shown=f"T = {T}, n = {n}, m = {m}, eta = {eta}"
             )
@@ -400,9 +400,9 @@ def with_kl_cases() -> Iterator[Case]:
     for size in (1e-6, 1e6):
         noisy = Controller(pbar.K, pbar.k, size * pbar.S)
         yield case("noise of every size", cost, noisy, 1.0, shown=f"covariances of about {size:.0e}, eta = 1")
-    one_exact = Controller(pbar.K, pbar.k, np.tile(np.diag([1.0, 1e-8]), (3, 1, 1)))
+    one_exact = Controller(pbar.K, pbar.k, np.tile(np.diag([1.0, 1e-18]), (3, 1, 1)))
     yield case(
-        "one action with hardly any noise", cost, one_exact, 1.0, each=True, shown="Sbar = diag(1, 1e-8), eta = 1"
+        "one action with hardly any noise", cost, one_exact, 1.0, each=True, shown="Sbar = diag(1, 1e-18), eta = 1"
     )
     yield case("a low price of exact actions", cost, Controller(pbar.K, pbar.k, 1e-10 * pbar.S), 1e-9,
                shown="covariances of about 1e-10, eta = 1e-9")  # fmt: skip

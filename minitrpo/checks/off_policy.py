@@ -56,6 +56,7 @@ def updates_due_cases() -> Iterator[Case]:
     yield case("the first step behind the warm-up", 11, 10, 1.0, 0)
     yield case("a ratio below 1", 30, 10, 0.25, 0)
     yield case("a ratio below 1", 33, 10, 0.25, 3)
+    yield case("a ratio below 1", 20, 10, 0.3, 0)
     yield case("a ratio above 1", 30, 10, 4.0, 60)
     yield case("no update is due yet", 13, 10, 0.25, 0)
     yield case("all are made", 30, 10, 0.5, 10)
@@ -223,6 +224,9 @@ def judged_cases() -> Iterator[Case]:
     yield judge("a loss far below the mean", [200.0, 20.0, 4.0], 0.5, 3.0)
     yield judge("a loss of 0", [300.0, 2.0, 4.0], 0.0, 3.0)
     yield judge("a loss below 0", [300.0, -2.0, 4.0], -3.0, 1.0)
+    yield judge("a loss below 0", [300.0, -10.0, 4.0], -3.0, 1.0)
+    yield judge("a huge loss on trial", [3.0, 2.0, 4.0], 1e60, 1.0)
+    yield judge("a memory of 0", [300.0, 2.0, 4.0], 3.0, 5.0, 0.0)
     yield judge("a loss below 0", [3.0, -2.0, 4.0], -30.0, 1.0)
     yield judge("no deviation is allowed", [200.0, 2.0, 4.0], 2.5, 0.0)
     yield judge("equal losses so far", [200.0, 2.0, 0.0], 2.0, 5.0)
@@ -326,6 +330,9 @@ def naf_q_cases() -> Iterator[Case]:
     yield random_parabola("a minibatch of 500", rng, (4, 125), 2)
     value, mu, lower, u = random_parabola("", rng, (8,), 2).arguments
     u[[0, 3]] = mu[[0, 3]]
+    flat = lower.copy()
+    flat[..., 1, 1] = 0.0
+    yield case("a ridge: a direction without curvature", value, mu, flat, u)
     yield case("some actions that are the best", value, mu, lower, u)
     yield case("actions far beyond the best", value, mu, lower, 10 * u)
     yield case("actions very close to the best", value, mu, 1e7 * lower, mu + 1e-7 * u)
