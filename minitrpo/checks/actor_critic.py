@@ -279,10 +279,7 @@ def loss_gradient_cases() -> Iterator[Case]:
             yield step_case(
                 "long gradients", policy, 9, replace(free, max_gradient_norm=longest), lambda V, rng: V + 50
             )
-        for longest in (0.3, 3.0):  # lengths between it and its root, on both sides of 1
-            for off in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0):
-                some = replace(plain, max_gradient_norm=longest, value_weight=1.0)
-                yield step_case("lengths around the largest", policy, 9, some, shifted(off))
+        yield from lengths_around_the_largest(policy, plain)
         long_value = replace(free, max_gradient_norm=0.5, value_weight=100.0, entropy_weight=0.0)
         yield step_case("one long part, one short one", policy, 9, long_value, lambda V, rng: V + 0.01)
         long_policy = replace(free, max_gradient_norm=0.5, value_weight=1e-4, entropy_weight=0.0)
@@ -292,6 +289,13 @@ def loss_gradient_cases() -> Iterator[Case]:
     yield step_case("returns that are V", larger[0], 9, free, lambda V, rng: V.copy())
     nothing = replace(free, entropy_weight=0.0, max_gradient_norm=0.5)
     yield step_case("a gradient of length 0", larger[0], 9, nothing, lambda V, rng: V.copy())
+
+
+def lengths_around_the_largest(policy: Any, settings: ActorCriticSettings) -> Iterator[Case]:
+    """Yield gradients whose length lies between the largest norm and its root, too, on both sides of 1."""
+    for longest, off in product((0.3, 3.0), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)):
+        some = replace(settings, max_gradient_norm=longest, value_weight=1.0)
+        yield step_case("lengths around the largest", policy, 9, some, shifted(off))
 
 
 def shifted(off: float) -> Callable[[Array, np.random.Generator], Array]:

@@ -131,6 +131,17 @@ def step_back_cases() -> Iterator[Case]:
         yield case("nothing to be paid afterwards", C, c, F, f, np.zeros((n, n)), np.zeros(n))
         yield case("without constants", C, np.zeros(n + m), F, np.zeros(n), V, np.zeros(n), atol=1e-14)
         yield case("an action that does nothing", C, c, np.hstack([F[:, :n], np.zeros((n, m))]), f, V, v)
+    yield from dear_and_cheap_pushes(one, none)
+    for size in (1e-9, 1e9):
+        yield case("costs of every size", size * C, size * c, F, f, size * V, size * v, each=True, rtol=1e-6)
+    indefinite = np.diag([-1.0, 2.0])
+    yield case("a state that pays", indefinite, np.zeros(2), one, none, np.array([[0.5]]), none)
+    flat = np.zeros((2, 2)), np.zeros(2), np.zeros((1, 2)), none, np.zeros((1, 1)), none
+    yield case("nothing costs or moves anything", *flat)
+
+
+def dear_and_cheap_pushes(one: Array, none: Array) -> Iterator[Case]:
+    """Yield costs of a push that are very far from those of the state, or of another push."""
     small = np.diag([1.0, 1e-9])
     yield case("a push that is almost free", small, np.zeros(2), one, none, np.array([[1.0]]), none)
     yield case("a push that is very dear", np.diag([1.0, 1e9]), np.ones(2), one, none, np.array([[1.0]]), np.ones(1))
@@ -140,12 +151,6 @@ def step_back_cases() -> Iterator[Case]:
         yield case("one push that costs, one that hardly does", two, np.ones(3), push, none, np.eye(1), np.ones(1))
     weak = np.array([[1.0, 1e-3]])
     yield case("a weak motor", np.diag([1.0, 1e-8]), np.zeros(2), weak, none, np.array([[1.0]]), np.ones(1))
-    for size in (1e-9, 1e9):
-        yield case("costs of every size", size * C, size * c, F, f, size * V, size * v, each=True, rtol=1e-6)
-    indefinite = np.diag([-1.0, 2.0])
-    yield case("a state that pays", indefinite, np.zeros(2), one, none, np.array([[0.5]]), none)
-    flat = np.zeros((2, 2)), np.zeros(2), np.zeros((1, 2)), none, np.zeros((1, 1)), none
-    yield case("nothing costs or moves anything", *flat)
 
 
 def symmetric(*arguments: Array) -> Callable[[Candidate], Any]:

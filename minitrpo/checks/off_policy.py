@@ -223,24 +223,22 @@ def judged_cases() -> Iterator[Case]:
         yield judge(f"a loss just {where} the limit", [200.0, 2.0, 4.0], loss, 3.0, shown=shown)
     yield judge("a loss far below the mean", [200.0, 20.0, 4.0], 0.5, 3.0)
     yield judge("a loss of 0", [300.0, 2.0, 4.0], 0.0, 3.0)
-    yield judge("a loss below 0", [300.0, -2.0, 4.0], -3.0, 1.0)
-    yield judge("a loss below 0", [300.0, -10.0, 4.0], -3.0, 1.0)
+    for count, mean, loss in ((300.0, -2.0, -3.0), (300.0, -10.0, -3.0), (3.0, -2.0, -30.0)):
+        yield judge("a loss below 0", [count, mean, 4.0], loss, 1.0)
     yield judge("a huge loss on trial", [3.0, 2.0, 4.0], 1e60, 1.0)
     yield judge("a memory of 0", [300.0, 2.0, 4.0], 3.0, 5.0, 0.0)
-    yield judge("a loss below 0", [3.0, -2.0, 4.0], -30.0, 1.0)
     yield judge("no deviation is allowed", [200.0, 2.0, 4.0], 2.5, 0.0)
     yield judge("equal losses so far", [200.0, 2.0, 0.0], 2.0, 5.0)
     yield judge("equal losses so far", [200.0, 2.0, 0.0], 2.001, 5.0)
-    for loss in (np.nan, np.inf, -np.inf):
-        for count in (0.0, 5.0, 500.0):
-            yield judge("a loss that is no number, or infinite", [count, 2.0, 4.0], loss, 5.0)
+    for loss, count in product((np.nan, np.inf, -np.inf), (0.0, 5.0, 500.0)):
+        yield judge("a loss that is no number, or infinite", [count, 2.0, 4.0], loss, 5.0)
     for memory, trial, count in ((0.9, 100, 50.0), (0.9, 10, 10.0), (0.9, 10, 9.0), (0.5, 3, 7.0), (0.999, 100, 400.0)):
         for loss in (1.5, 90.0):
             yield judge("other memories and trials", [count, 2.0, 4.0], loss, 3.0, memory, trial)
     yield judge("a trial of none", [0.0, 0.0, 0.0], 3.0, 5.0, 0.99, 0)
     yield judge("by name", [20.0, 2.0, 4.0], 30.0, 3.0, memory=0.8, trial=20)
-    yield judge("whole numbers", [200, 2, 4], 3, 5)
-    yield judge("whole numbers", [200, 2, 4], 50, 2)
+    for loss, deviations in ((3, 5), (50, 2)):
+        yield judge("whole numbers", [200, 2, 4], loss, deviations)
     rng = np.random.default_rng(0)
     for count in (0, 1, 2, 10, 98, 99, 100, 101, 150, 5000, 2**24):
         for _ in range(6):
