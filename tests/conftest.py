@@ -1,5 +1,6 @@
 """What tests of whole runs share: run a script, alone or under mpiexec, and read the folder it leaves."""
 
+import functools
 import os
 import re
 import subprocess
@@ -29,6 +30,15 @@ class Outcome:
         found = re.fullmatch(r"theta sha256: ([0-9a-f]{64})", self.out.splitlines()[-1])
         assert found, f"the last line is no hash:\n{self.out}\n{self.err}"
         return found.group(1)
+
+
+@functools.cache
+def open_mpi() -> bool:
+    """Return whether mpiexec is Open MPI's, which does with Ctrl-C what it likes: see docs/cluster.md."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run(["mpiexec", "--version"], env=environment, capture_output=True, text=True, check=False)
+    return "Open MPI" in done.stdout or "OpenRTE" in done.stdout
 
 
 def run(script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None, timeout: float = 120) -> Outcome:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import SCRIPTS, TOYS, fails, run, train
+from conftest import SCRIPTS, TOYS, fails, open_mpi, run, train
 
 from minitrpo.experience.randomness import reset_seed
 from minitrpo.runs.folder import RunFolder
@@ -290,6 +290,11 @@ def test_an_interrupted_run_says_how_to_go_on(ranks, tmp_path):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=30)
+    assert "Traceback" not in said
+    if ranks and open_mpi():
+        assert process.returncode == 1
+        assert RunFolder(out).load_checkpoint()["theta"].size
+        return
     assert process.returncode == 130
     assert f"to go on from the last checkpoint: {'mpiexec -n 3 ' if ranks else ''}python" in said
     assert f"--resume {out}" in said
