@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,13 @@ class Outcome:
         found = re.fullmatch(r"theta sha256: ([0-9a-f]{64})", self.out.splitlines()[-1])
         assert found, f"the last line is no hash:\n{self.out}\n{self.err}"
         return found.group(1)
+
+
+def pytest_configure():
+    """Heed the signals that a shell's background job, or nohup, ignores: programs that tests start inherit that."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @functools.cache
