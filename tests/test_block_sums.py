@@ -208,9 +208,10 @@ if comm.rank == 0:
 def test_real_ranks_have_the_bits_of_one_process(ranks, per_node, tmp_path):
     (tmp_path / "tests_block_sums.py").write_text(Path(__file__).read_text())
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    own = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         ["mpiexec", "-n", str(ranks), sys.executable, "-c", PROGRAM, str(per_node)],
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path,
+        env={**os.environ, "PATH": path, "PYTHONPATH": own}, cwd=tmp_path,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
