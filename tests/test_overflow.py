@@ -5,6 +5,7 @@ import pytest
 from conftest import run
 from toys.generous_envs import LENGTH
 
+from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.replay import Replay
 from minitrpo.runs.folder import RunFolder
 
@@ -65,5 +66,5 @@ def test_a_memory_refuses_what_its_kind_of_numbers_cannot_hold():
     rows = {"observations": np.ones((3, 2)), "next_observations": np.ones((3, 2)), "actions": np.zeros(3, int)}
     rows |= {name: np.ones(3) for name in ("rewards", "terminated", "discounts")}
     memory.add(0, rows | {"rewards": np.array([0.0, 3.4e38, -3.4e38])})
-    with pytest.raises(Exception, match=r"one of the next observations is -4e\+38. Scale what is too large"):
+    with pytest.raises(AlgorithmFailed, match=r"one of the next observations is -4e\+38. Scale what is too large"):
         memory.add(0, rows | {"next_observations": np.array([[0.0, 1.0], [1.0, -4e38], [2.0, 2.0]])})

@@ -197,6 +197,11 @@ def test_bad_requests_are_refused_before_any_work(options, expected, folder):
 
 # What shows only when work has begun: exit code 1, and the reason in one line
 LATE = {
+    "an equation without a solution": (
+        "/ (norm + 1e-8)\n",
+        "/ (norm + 1e-8)\n        np.linalg.inv(np.zeros((2, 2)))\n",
+        "learn() failed in update 1 (Singular matrix). Mean observations were up to ",
+    ),
     "a theta that is not finite": ("self.theta = self.theta +", "self.theta = np.nan * self.theta +", "is not finite"),
     "a theta of another shape": (
         "/ (norm + 1e-8)\n",

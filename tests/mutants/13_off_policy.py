@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from minitrpo.algorithms.gorila import judged
+
 # ---- updates_due
 
 OWED, MADE = "int(ratio * max(0, steps - warm_up))", "max(0, owed - done)"
@@ -300,55 +302,26 @@ def due_in_32_bits(steps, warm_up, ratio, done):
     return max(0, int(np.array(np.floor(ratio * max(0, steps - warm_up))).astype(np.int64).astype(np.int32)) - done)
 
 
-def the_same_array_for_nan(statistics, loss, deviations, memory=0.99, trial=100):
-    if not np.isfinite(loss):
-        return (False, statistics)
-    count, mean, variance = statistics.tolist()
-    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
-    taken = min(loss, largest)
-    rate = max(1.0 / (count + 1.0), 1.0 - memory)
-    apart = taken - mean
-    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
-    return (bool(loss <= largest), np.array(new))
+def the_same_array_for_nan(statistics, loss, *rest, **named):
+    usual, new = judged(statistics, loss, *rest, **named)
+    return usual, new if np.isfinite(loss) else statistics
 
 
-def statistics_in_single_precision(statistics, loss, deviations, memory=0.99, trial=100):
-    if not np.isfinite(loss):
-        return (False, statistics.copy())
-    count, mean, variance = statistics.tolist()
-    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
-    taken = min(loss, largest)
-    rate = max(1.0 / (count + 1.0), 1.0 - memory)
-    apart = taken - mean
-    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
-    return (bool(loss <= largest), np.array(new, np.float32))
+def statistics_in_single_precision(statistics, *rest, **named):
+    usual, new = judged(statistics, *rest, **named)
+    return usual, new.astype(np.float32)
 
 
-def absolute_loss(statistics, loss, deviations, memory=0.99, trial=100):
-    if not np.isfinite(loss):
-        return (False, statistics.copy())
-    loss = abs(loss)
-    count, mean, variance = statistics.tolist()
-    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
-    taken = min(loss, largest)
-    rate = max(1.0 / (count + 1.0), 1.0 - memory)
-    apart = taken - mean
-    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
-    return (bool(loss <= largest), np.array(new))
+def absolute_loss(statistics, loss, *rest, **named):
+    return judged(statistics, abs(loss), *rest, **named)
+
+
+def one_buffer_of_statistics(statistics, *rest, **named):
+    usual, buffer[:] = judged(statistics, *rest, **named)
+    return usual, buffer
 
 
 buffer = np.zeros(3)
-
-
-def one_buffer_of_statistics(statistics, loss, deviations, memory=0.99, trial=100):
-    if not np.isfinite(loss):
-        return (False, statistics.copy())
-    count, mean, variance = statistics.tolist()
-    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
-    rate = max(1.0 / (count + 1.0), 1.0 - memory)
-    apart = min(loss, largest) - mean
-    buffer[:] = (count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart))
-    return (bool(loss <= largest), buffer)
 
 
 def actions_cut_to_1(value, mu, lower, u):

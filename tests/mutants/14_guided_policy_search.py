@@ -3,6 +3,8 @@
 import numpy as np
 import scipy.linalg
 
+from minitrpo.algorithms.lqr import with_kl
+
 # ---- step_back
 
 H_LINE, V_PART, LAST = "C + F.T @ V @ F", "H[:n, :n] + H[:n, n:] @ K", "return K, k, inverse, (V + V.T) / 2, v"
@@ -389,29 +391,11 @@ def squares_less_square(Y, alive, strength):
 
 
 def a_low_price_is_none(cost, pbar, eta):
-    if eta < 1e-08:
-        return (cost.C.copy(), cost.c.copy())
-    T, m, n = pbar.K.shape
-    G = np.zeros((T, m, n + m))
-    G[:, :, :n] = -pbar.K
-    G[:, :, n:] = np.eye(m)
-    P = np.linalg.inv(pbar.S)
-    C = cost.C + eta * np.einsum("tai,tab,tbj->tij", G, P, G)
-    c = cost.c - eta * np.einsum("tai,tab,tb->ti", G, P, pbar.k)
-    return (C, c)
+    return with_kl(cost, pbar, eta if eta >= 1e-8 else 0.0)
 
 
 def the_cost_itself(cost, pbar, eta):
-    if eta == 0:
-        return (cost.C, cost.c)
-    T, m, n = pbar.K.shape
-    G = np.zeros((T, m, n + m))
-    G[:, :, :n] = -pbar.K
-    G[:, :, n:] = np.eye(m)
-    P = np.linalg.inv(pbar.S)
-    C = cost.C + eta * np.einsum("tai,tab,tbj->tij", G, P, G)
-    c = cost.c - eta * np.einsum("tai,tab,tb->ti", G, P, pbar.k)
-    return (C, c)
+    return with_kl(cost, pbar, eta) if eta else (cost.C, cost.c)
 
 
 def roughly_inverted(cost, pbar, eta):
