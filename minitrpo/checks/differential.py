@@ -198,7 +198,8 @@ def judge(
         got = each.outcome(unspoilt(candidate, target, lent))
         found = difference(want, got, each)
         if not found and lent - own:
-            found = f"it returned its argument `{min(lent - own)}` itself, or a part of it: return a copy"
+            name = min(lent - own)
+            raise Wrong(f"For {each.words(target)}: it returned its argument `{name}`, or a part of it: return a copy.")
         if found:
             error = got.error if isinstance(got, Raised) else None
             symptom = known(each, want, got, cases, mistakes, candidate) or general(want, got)
