@@ -24,10 +24,10 @@ from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.returns import OURS, THEIRS, curve_of
 from benchmarks.seconds import crossing
 from benchmarks.summaries import interval, median
-from minitrpo.parallel.speedup import cores
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import flags, launcher
-from minitrpo.runs.scaling import by_turns
+from minitrpo.course.speedup.experiment import by_turns
+from minitrpo.parallel.cores import cores
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.jobs import flags, launcher
 
 
 def run(system: str, env: str, steps: int, seed: int) -> dict[str, Any]:

@@ -1,25 +1,23 @@
-"""The family's table, for the README, and its picture: all members on one task."""
+"""The family's tables: a short one for README, and all that was measured for its page."""
 
 from typing import Any
 
 import numpy as np
-from matplotlib import pyplot as plt
 
-from benchmarks.family import CARTPOLE, GOALS, RESULTS, by_ranks
-from benchmarks.record import read_json
-from benchmarks.summaries import iqm
+from benchmarks.published import COUNTERPARTS, TUNED
 from benchmarks.tables import table
-from minitrpo.algorithms.registry import ALGORITHMS, load
-from minitrpo.parallel.speedup import cores
+from minitrpo.algorithms.registry import ALGORITHMS
+from minitrpo.reports.statistics import half_interval
+from minitrpo.training.settings import algorithm_of
 
 
 def family_table(found: list[dict[str, Any]]) -> str:
     """Return the table of the family, a row for each member and task: where it stands, and what was measured."""
     header = ("--algorithm", "when", "in step by", "what travels", "who learns", "from", "source", "task")
-    header += ("goal", "reached it", "median steps", "median seconds", "last 100 episodes")
+    header += ("goal", "reached it", "median steps", "median seconds", "in the end")
     rows = []
     for name in ALGORITHMS:
-        design = load(name, set()).design
+        design = algorithm_of(name).design
         place = (f"`{name}`", design.when, design.sync, design.travels, design.learns, design.data, design.source)
         own = [x for x in found if x["algorithm"] == name]
         rows += [(*place, *measured_cells(x)) for x in own] or [(*place, "-", "-", "-", "-", "-", "not measured")]
@@ -28,45 +26,46 @@ def family_table(found: list[dict[str, Any]]) -> str:
 
 def measured_cells(x: dict[str, Any]) -> tuple[str, ...]:
     """Return what the table of the family says of a member on a task."""
-    form = ",.1f" if abs(x["final"][0]) < 20 else ",.0f"
-    ends = f"{float(iqm(np.array(x['final']))):{form}} ({min(x['final']):{form}} to {max(x['final']):{form}})"
+    form = form_of(x)
+    ends = f"{float(np.mean(x['final'])):{form}} ({min(x['final']):{form}} to {max(x['final']):{form}})"
     reached = "-" if x["reached"] is None else f"{x['reached']} of {x['seeds']}"
     steps = f"{x['steps']:,.0f}" if x["steps"] else "-"
+    ends += "" if x["fresh"] else " *"
     seconds = f"{x['clock']:.0f} of {x['seconds']:.0f}" if x["clock"] else f"- of {x['seconds']:.0f}"
     goal = "-" if x["goal"] is None else f"{x['goal']:g}"
-    return (x["env"].rpartition(":")[2], goal, reached, steps, seconds, ends)
+    return (x["env"], goal, reached, steps, seconds, ends)
 
 
-def family_picture(found: list[dict[str, Any]]) -> Any:
-    """Return a picture of all members on CartPole: return against steps and seconds, seconds to the goal by ranks."""
-    seconds = by_ranks()
-    panels = 3 if seconds else 2  # the third once it has been measured
-    figure, axes = plt.subplots(1, panels, figsize=(1 + 5.5 * panels, 5), constrained_layout=True)
-    members = [x["algorithm"] for x in found if x["env"] == CARTPOLE]
-    colors, styles = plt.get_cmap("tab10").colors, ("-", "--")
-    for i, name in enumerate(members):
-        look = {"linestyle": styles[i // len(colors)], "color": colors[i % len(colors)], "label": name}
-        times = {ranks: [s for s in each if s] for ranks, each in sorted(seconds.get(name, {}).items())}
-        reached = {ranks: float(np.median(each)) for ranks, each in times.items() if each}
-        if seconds:
-            axes[2].plot(list(reached), list(reached.values()), "o", **look)
-        runs = [read_json(path) for path in sorted((RESULTS / "family").glob(f"{name}_{CARTPOLE}_*.json"))]
-        for axis, key, unit in ((axes[0], "curve", 1e3), (axes[1], "clock", 1.0)):
-            points = [np.array(run[key]).T for run in runs]
-            grid = np.linspace(max(x[0] for x, _ in points), min(x[-1] for x, _ in points), 200)
-            middle = iqm(np.array([np.interp(grid, x, mean) for x, mean in points]), axis=0)
-            axis.plot(grid / unit, middle, **look)
-    axes[0].set(xlabel="thousand environment steps", ylabel=f"return on {CARTPOLE}, last 100 episodes", xscale="log")
-    axes[1].set(xlabel="seconds", xscale="log")
-    for axis in axes[:2]:
-        axis.axhline(GOALS["a2c"][CARTPOLE] or 0, color="grey", linestyle=":")
-    if seconds:
-        axes[2].set(
-            xlabel=f"ranks, on {cores()} cores", ylabel="seconds to the goal (median of the seeds that reach it)"
-        )
-        axes[2].set(xticks=sorted({n for each in seconds.values() for n in each}), yscale="log")
-    for axis in axes:
-        axis.grid(alpha=0.3)
-    if members:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=9)
-    return figure
+def short_table(found: list[dict[str, Any]]) -> str:
+    """Return a row for each member: what travels and when, on which tasks, with what return in the end."""
+    rows = []
+    for name in ALGORITHMS:
+        design = algorithm_of(name).design
+        step = "waiting for all" if design.sync == "barrier" else "as it comes"
+        own = [x for x in found if x["algorithm"] == name]
+        tasks = "; ".join(x["env"].rpartition(":")[2].partition("-")[0] for x in own) or "-"
+        results = "; ".join(f"{float(np.mean(x['final'])):{form_of(x)}}" for x in own) or "not measured"
+        rows.append((f"`{name}`", f"{design.travels}, {design.when}, {step}", tasks, results))
+    return table(("--algorithm", "what travels, and when", "task", "mean return in the end"), rows)
+
+
+def form_of(x: dict[str, Any]) -> str:
+    """Return how the returns of a task are written."""
+    return ",.1f" if abs(x["final"][0]) < 20 else ",.0f"
+
+
+def tuned_table(found: list[dict[str, Any]]) -> str:
+    """Return the table of members beside stable-baselines3's tuned counterparts, and by how much they fall short."""
+    header = ("member", "task", "steps", "mean return", "95 % interval (Student, 5 seeds)")
+    header += ("counterpart", "its steps", "its return", "falls short by")
+    rows = []
+    for x in found:
+        other = COUNTERPARTS.get(x["algorithm"], "")
+        if (other, x["env"]) not in TUNED:
+            continue
+        (theirs, steps), scores = TUNED[other, x["env"]], np.array(x["final"])
+        ours, half = float(np.mean(scores)), float(half_interval(scores[:, None])[0])
+        short = "-" if ours >= theirs else f"{theirs - ours:,.0f}{', within' * (ours + half >= theirs)}"
+        cells = (x["algorithm"], x["env"], f"{x['total_steps']:,}", f"{ours:,.0f}{' *' * (not x['fresh'])}")
+        rows.append((*cells, f"{ours - half:,.0f} to {ours + half:,.0f}", other, f"{steps:,}", f"{theirs:,.0f}", short))
+    return table(header, rows)

@@ -27,16 +27,16 @@ from benchmarks import whole
 from benchmarks.options import make_parser, names, positive_numbers
 from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median
+from minitrpo.course.speedup.experiment import by_turns
 from minitrpo.experience.environments import EnvironmentSpec, describe
-from minitrpo.experience.filters import ObservationFilter
 from minitrpo.experience.mujoco.tasks import TASKS
 from minitrpo.experience.mujoco.vector_env import MujocoVectorEnv
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.parallel.speedup import cores
+from minitrpo.parallel.cores import cores
 from minitrpo.policies import Array, Policy
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import flags, mpiexec
-from minitrpo.runs.scaling import by_turns
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.jobs import flags, mpiexec
 
 ALL = slice(None)
 
@@ -74,7 +74,7 @@ class RecordingVectorEnv(MujocoVectorEnv):
     def step(self, slots: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
         """Step slots, and note the controls."""
         result = super().step(slots, actions)
-        all_slots = len(slots) == self.width
+        all_slots = len(slots) == self.num_envs
         self.calls.append(Step(slots, all_slots, self._ctrl[ALL if all_slots else slots].copy()))
         return result
 
@@ -135,7 +135,8 @@ class Case:
 
     def _play(self, rollouts: Rollouts) -> int:
         numbers = iter(range(self.episodes))
-        return rollouts.play(self.theta, self.filter, 1, lambda: next(numbers, None), self.envs).steps
+        played = rollouts.play(self.theta, self.filter, 1, lambda: next(numbers, None), self.envs)
+        return sum(fragment.steps for fragment in played)
 
     def _rate(self, work: Callable[[], object]) -> float:
         start = time.perf_counter()

@@ -23,9 +23,9 @@ from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.returns import curve_of
 from benchmarks.summaries import iqm, iqm_interval
 from benchmarks.systems import FAMILIES, PLAIN, ours_ppo, ours_short
-from minitrpo.parallel.speedup import cores
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import flags, mpiexec
+from minitrpo.parallel.cores import cores
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.jobs import flags, mpiexec
 
 OURS, THEIRS = "minitrpo", "stable-baselines3"
 UPDATES = {"ppo": 49, "a2c": 25, "dqn": 20}  # rows of `peers`: 100,000 steps, and 64,000 of DQN

@@ -23,8 +23,8 @@ from benchmarks.options import make_parser
 from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median
 from benchmarks.systems import FAMILIES
-from minitrpo.runs.jobs import flags
-from minitrpo.runs.scaling import by_turns
+from minitrpo.course.speedup.experiment import by_turns
+from minitrpo.supervision.jobs import flags
 
 
 def run(family: str, system: str, workload: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from benchmarks.returns import OURS, STEPS, THEIRS
 from benchmarks.summaries import iqm
 from benchmarks.tables import Recorded
-from minitrpo.runs.plots import BLUE, GREEN, GREY, ORANGE, RED
+from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 
 COLORS = (BLUE, GREEN, ORANGE, RED)
 

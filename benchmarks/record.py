@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from minitrpo.parallel.speedup import cores
-from minitrpo.runs.files import write_atomically
-from minitrpo.runs.provenance import provenance
+from minitrpo.parallel.cores import cores
+from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"
 

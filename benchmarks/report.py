@@ -11,14 +11,16 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks import pictures, tables
+from benchmarks import parts, pictures, tables
 from benchmarks.family import lines
-from benchmarks.family_report import family_picture, family_table
+from benchmarks.family_picture import family_picture
+from benchmarks.family_report import family_table, short_table, tuned_table
 from benchmarks.record import RESULTS, machine_of, read_json
 from benchmarks.tables import Recorded
 
 README = Path(__file__).parent / "README.md"
-READMES = (README, README.parent.parent / "README.md")
+ROOT = README.parent.parent
+PAGES = (README, ROOT / "README.md", ROOT / "docs" / "family.md")
 
 
 def results() -> dict[str, Any]:
@@ -51,6 +53,7 @@ def scaling(result: dict[str, Any]) -> str:
 
 REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "limit": (tables.limit, pictures.limit),
+    "parts": (parts.table, parts.picture),
     "whole": (tables.whole, pictures.whole),
     "peers": (tables.peers, pictures.peers),
     **{f"peers_{name}": (tables.peers, pictures.peers) for name in ("ppo", "a2c", "dqn")},
@@ -65,8 +68,10 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
 
 def filled(text: str) -> str:
     """Return the README with every table that there are results for between its markers."""
-    for name, result in results().items():
-        content = REPORTS[name][0](result)
+    found = results()
+    contents = {name: REPORTS[name][0](result) for name, result in found.items()}
+    contents |= {"family_short": short_table(found["family"]), "tuned": tuned_table(found["family"])}
+    for name, content in contents.items():
         between = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
     return text
@@ -84,7 +89,7 @@ def draw() -> None:
 def main() -> None:
     """Draw, and fill the README."""
     draw()
-    for path in READMES:
+    for path in PAGES:
         path.write_text(filled(path.read_text()))
         print(path)
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, thinned, write_json
-from minitrpo.parallel.speedup import cores
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import flags, mpiexec
-from minitrpo.runs.provenance import command
+from minitrpo.parallel.cores import cores
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import command
+from minitrpo.supervision.jobs import flags, mpiexec
 
 OURS, THEIRS = "minitrpo", "sb3-contrib"
 LAST = 100  # episodes that a score is the mean of

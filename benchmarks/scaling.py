@@ -20,11 +20,12 @@ import numpy as np
 from benchmarks.options import make_parser, names, positive_numbers
 from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median, rounded
-from minitrpo.parallel.speedup import cores, speedup
+from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
+from minitrpo.course.speedup.statistics import speedup
+from minitrpo.parallel.cores import cores
 from minitrpo.policies import Array
-from minitrpo.runs.jobs import flags
-from minitrpo.runs.scaling import by_turns, compared, timed_run
-from minitrpo.runs.settings import SECONDS
+from minitrpo.run_folder.columns import SECONDS
+from minitrpo.supervision.jobs import flags
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, read_json, write_json
 from benchmarks.returns import OURS, STEPS, THEIRS
 from benchmarks.summaries import iqm, median
-from minitrpo.parallel.speedup import cores
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import flags, mpiexec
-from minitrpo.runs.scaling import by_turns
+from minitrpo.course.speedup.experiment import by_turns
+from minitrpo.parallel.cores import cores
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.jobs import flags, mpiexec
 
 SLOW = ("Ant-v5", "Humanoid-v5", "Walker2d-v5")  # physics
 SYSTEMS = (OURS, THEIRS)

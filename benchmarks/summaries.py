@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from minitrpo.parallel import speedup
+from minitrpo.course.speedup import statistics as speedup
 from minitrpo.policies import Array
 
 

@@ -10,9 +10,9 @@ from benchmarks.record import machine_of
 from benchmarks.returns import OURS, STEPS, THEIRS
 from benchmarks.scaling import collecting, measured
 from benchmarks.summaries import iqm, iqm_interval
-from minitrpo.parallel.speedup import speedup, speedup_interval
+from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
-from minitrpo.runs.settings import SECONDS
+from minitrpo.run_folder.columns import SECONDS
 
 Recorded = dict[tuple[str, str], list[dict[str, Any]]]  # (environment, system) -> its runs, by seed
 Times = dict[tuple[str, str], list[tuple[Array, Array]]]  # (environment, learner) -> (alone, together), by measurement

@@ -6,9 +6,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.summaries import interval, median
-from minitrpo.parallel.speedup import cores
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import flags, mpiexec
+from minitrpo.parallel.cores import cores
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.jobs import flags, mpiexec
 
 
 def run_seconds(env_id: str, steps: int) -> float:

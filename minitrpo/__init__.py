@@ -1,7 +1,48 @@
-"""minitrpo: Parallel Trust Region Policy Optimization, taught and run by the same small package.
+"""minitrpo: parallel trust region policy optimization, taught and run by the same small package.
 
-The modules beside this file are the mathematics of TRPO and nothing else; `experience`, `parallel` and `runs`
-serve them, and `algorithms` holds the family that runs on all of it.
+    from minitrpo import evaluate, load, train
+
+    run = train("CartPole-v1", total_steps=50_000)   # algorithm=..., seed=..., any setting
+    print(evaluate(run))                             # fresh episodes of the mean action
+    policy = load(run)                               # network, observation filter, action bounds
+    action = policy(observation)
+
+`help(minitrpo.train)` says more; the page docs/python.md has examples. The modules beside this file are the mathematics
+and nothing else. The rooms around them serve them; the page docs/house.md says which is which.
 """
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
+    from minitrpo.library import Run, evaluate, load, train
+    from minitrpo.reports.trained import Evaluation, TrainedPolicy
+
 __version__ = "0.2.0"
+__all__ = [
+    "AlgorithmFailed",
+    "BadInput",
+    "EpisodeFailed",
+    "Evaluation",
+    "Run",
+    "TrainedPolicy",
+    "evaluate",
+    "load",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what is imported when it is first asked for: `import minitrpo` alone loads nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    failures, found = ("AlgorithmFailed", "BadInput", "EpisodeFailed"), ("Evaluation", "TrainedPolicy")
+    place = "errors" if name in failures else "reports.trained" if name in found else "library"
+    return getattr(import_module(f"{__name__}.{place}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the names that help() shows, too."""
+    return sorted({*globals(), *__all__})

@@ -3,16 +3,24 @@
 import importlib
 import sys
 
-from minitrpo import commands  # first: it answers Ctrl-C
+from minitrpo import commands  # noqa: F401 - first: it answers Ctrl-C
+from minitrpo.commands.cli import command
 from minitrpo.errors import BadInput
-from minitrpo.runs.entrance import command
 
-COMMANDS = {name: f"{commands.__name__}.{name}" for name in ("train", "speedup", "watch", "replay", "grade")}
-COMMANDS |= {"parallel-sgd": f"{commands.__name__}.parallel_sgd", "doctor": "minitrpo.doctor"}
+COMMANDS = {
+    name: f"minitrpo.commands.{name}"
+    for name in ("train", "evaluate", "plot", "new", "check", "watch", "replay", "doctor")
+}
+COMMANDS |= {name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd")}
+COMMANDS["grade"] = "minitrpo.course.grading.command"
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
     mpiexec -n 8 python -m minitrpo train --env HalfCheetah-v5    train on 8 ranks
     python -m minitrpo train --help                               every setting, explained
+    python -m minitrpo evaluate RUN                               how good is a run's policy, in fresh episodes?
+    python -m minitrpo plot RUN RUN ...                           runs over each other, seeds as a band
+    python -m minitrpo new mine                                   start an algorithm of your own, from an example
+    python -m minitrpo check mine:Class --env ID                  does your algorithm keep its promises?
     python -m minitrpo speedup --ranks 1,2,4                      measure how much faster more ranks are
     python -m minitrpo watch RUN                                  a video of a run's policy
     python -m minitrpo replay RUN EPISODE                         play an episode that failed again
@@ -21,16 +29,22 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo doctor                                     can this machine run everything?"""
 
 
-@command("minitrpo")
-def main(title: str, words: list[str]) -> int:
+def main(words: list[str] | None = None) -> int:
     """Run the command that was named."""
-    name, rest = (words[0] if words else ""), words[1:]
-    if name in ("", "-h", "--help"):
-        print(USAGE)
-        return 0 if name else 2
-    if name not in COMMANDS:
+    words = sys.argv[1:] if words is None else words
+    if words and words[0] in COMMANDS:
+        return int(importlib.import_module(COMMANDS[words[0]]).main(words[1:]))
+    return usage(words)
+
+
+@command("minitrpo")
+def usage(title: str, words: list[str]) -> int:
+    """Say what there is."""
+    name = words[0] if words else ""
+    if name not in ("", "-h", "--help"):
         raise BadInput(f"there is no command {name!r}; there are {', '.join(COMMANDS)}")
-    return int(importlib.import_module(COMMANDS[name]).main(rest))
+    print(USAGE)
+    return 0 if name else 2
 
 
 if __name__ == "__main__":

@@ -43,6 +43,16 @@ class EpisodeFailed(RuntimeError):
         )
 
 
+class EvaluationFailed(EpisodeFailed):
+    """The same in an episode that nothing was to be learned from; `iteration` is the update before it."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.env} failed in episode {self.episode} of the evaluation"
+            f"{f' after update {self.iteration}' * (self.iteration > 0)} (reset seed {self.seed}): {self.cause}"
+        )
+
+
 def told(error: BaseException) -> str:
     """Return what an error is and says, on one line."""
     return f"{type(error).__name__}: {one_line(error)}"

@@ -8,7 +8,7 @@ update. The chain rule has two links: from the head, d log pi / d dist_params, a
 import numpy as np
 
 from minitrpo.perceptron import Array, Linearisation
-from minitrpo.policies import GaussianPolicy, Policy
+from minitrpo.policies import Policy
 
 
 class LogProbability:
@@ -18,7 +18,7 @@ class LogProbability:
     """
 
     def __init__(self, policy: Policy, theta: Array, observations: Array, actions: Array) -> None:
-        gaussian = isinstance(policy, GaussianPolicy)
+        gaussian = not policy.discrete
         split = len(theta) - policy.action_size if gaussian else len(theta)
         self.network = Linearisation(theta[:split], policy.sizes, observations)
         self.head: GaussianHead | CategoricalHead = (

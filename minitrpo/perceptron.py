@@ -30,12 +30,13 @@ def count_parameters(sizes: Sizes) -> int:
 
 
 def unflatten(theta: Array, sizes: Sizes) -> Layers:
-    """Cut the flat vector `theta` into the weights (inputs, outputs) and biases (outputs,) of each layer."""
+    """Cut `theta` (..., P) into the weights (..., inputs, outputs) and biases (..., outputs) of each layer."""
     layers, start = [], 0
     for rows, columns in sizes:
         middle = start + rows * columns
         stop = middle + columns
-        layers.append((theta[start:middle].reshape(rows, columns), theta[middle:stop]))
+        weights = theta[..., start:middle].reshape(*theta.shape[:-1], rows, columns)
+        layers.append((weights, theta[..., middle:stop]))
         start = stop
     return layers
 
@@ -105,6 +106,12 @@ class Linearisation:
                 u *= self.slopes[i - 1]
             stop = start
         return result
+
+    def input_product(self, u: Array) -> Array:
+        """Return the derivative of sum(u * outputs) in the inputs, (..., N, D), for u (..., N, K)."""
+        for (weights, _), slopes in zip(self.layers[:0:-1], self.slopes[::-1], strict=True):
+            u = (u @ weights.T) * slopes
+        return u @ self.layers[0][0].T
 
     def product(self, v: Array) -> Array:
         """Return J v, (N, K), for v (P,): how the outputs move with theta, layer by layer."""

@@ -8,11 +8,11 @@ a row of distribution parameters, an array `dist_params` (N, K), of which every 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import autograd.numpy as np
 import numpy
 
+from minitrpo.acting import Acting
 from minitrpo.perceptron import Array as Array  # what every module calls its arrays
 from minitrpo.perceptron import Sizes, activations, cut, initialise_mlp, layer_sizes, perceptron, unflatten
 
@@ -45,7 +45,7 @@ def categorical_kl(old_logits: Array, logits: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Perceptron:
+class Perceptron(Acting):
     """The shape of the network behind a policy."""
 
     observation_size: int
@@ -68,7 +68,7 @@ class GaussianPolicy(Perceptron):
     initial_log_std: float = 0.0
 
     @property
-    def noise_size(self) -> int:
+    def noise_size(self) -> int:  # type: ignore[override]
         """Return how many random numbers an action takes."""
         return self.action_size
 
@@ -123,7 +123,7 @@ class GaussianPolicy(Perceptron):
 class CategoricalPolicy(Perceptron):
     """pi(a|s) = softmax(logits(s))[a]. dist_params: logits, K = A; actions: integers (N,); noise: uniform, (N, 1)."""
 
-    noise_size: ClassVar[int] = 1
+    noise_size, discrete = 1, True
 
     def initialise(self, rng: numpy.random.Generator) -> Array:
         """Return a fresh theta (P,): orthogonal layers, the last one small, so that all actions are likely at first."""

@@ -1,5 +1,5 @@
 """Descend on many workers: python mpi_scripts/parallel_sgd.py, or mpiexec -n 3 python mpi_scripts/parallel_sgd.py."""
 
-from minitrpo.commands.parallel_sgd import main
+from minitrpo.course.parallel_sgd.command import main
 
 raise SystemExit(main())

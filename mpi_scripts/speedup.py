@@ -1,5 +1,5 @@
 """Measure how much faster more ranks are: python mpi_scripts/speedup.py --ranks 1,2,4."""
 
-from minitrpo.commands.speedup import main
+from minitrpo.course.speedup.command import main
 
 raise SystemExit(main())

@@ -37,8 +37,8 @@ from nbclient import NotebookClient
 
 import minitrpo
 from minitrpo.checks import names, target
-from minitrpo.checks.register import find
-from minitrpo.runs.machine import BUSY, busy_share, load_share
+from minitrpo.course.checks.register import find
+from minitrpo.course.machine import BUSY, busy_share, load_share
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))

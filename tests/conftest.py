@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick import leave_out
 
 from minitrpo.experience.randomness import reset_seed
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.settings import TIMINGS
+from minitrpo.run_folder.columns import TIMINGS
+from minitrpo.run_folder.folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = ROOT / "mpi_scripts"
@@ -23,8 +24,8 @@ TOYS = Path(__file__).parent / "toys"  # environments that misbehave, importable
 class Outcome:
     """A finished process: exit code and what it printed."""
 
-    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
 
     @property
     def sha256(self) -> str:
@@ -40,6 +41,12 @@ def pytest_configure():
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what `make test` leaves to the others: see quick.py."""
+    leave_out(items, pytest.mark.slow)
+
+
 @functools.cache
 def open_mpi() -> bool:
     """Return whether mpiexec is Open MPI's, which does with Ctrl-C what it likes: see docs/cluster.md."""
@@ -49,11 +56,19 @@ def open_mpi() -> bool:
     return "Open MPI" in done.stdout or "OpenRTE" in done.stdout
 
 
-def run(script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None, timeout: float = 120) -> Outcome:
-    """Run mpi_scripts/SCRIPT with `mpiexec -n ranks`, or without a launcher if ranks is 0.
+def run(
+    script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None, timeout: float = 120, new: bool = False
+) -> Outcome:
+    """Run mpi_scripts/SCRIPT with `mpiexec -n ranks`, or in a fork of this process if ranks is 0, as that is quicker.
 
-    A script without .py is the command of that name: python -m minitrpo SCRIPT.
+    A script without .py is the command of that name: python -m minitrpo SCRIPT. new: a new process instead of a fork.
     """
+    from forked import MAINS, forked
+
+    name = script.removesuffix(".py")
+    if not ranks and not new and name != script and name in MAINS:
+        done = forked(name, *arguments, cwd=cwd or Path.cwd(), timeout=timeout)
+        return Outcome(done.code, done.out, done.err)
     launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     own = os.pathsep.join([str(TOYS), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -70,7 +85,7 @@ def run(script: str, *arguments: object, ranks: int = 0, cwd: Path | None = None
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    return Outcome(done)
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def train(out: Path, *arguments: object, ranks: int = 0, **options: object) -> Outcome:
@@ -91,7 +106,7 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
     """Return what must be equal in equal runs: metrics without timings, as text, and the checkpoint's bytes."""
     opened = RunFolder(folder)
     rows = [{k: v for k, v in row.items() if k not in TIMINGS} for row in opened.rows()]
-    kept = {k: v for k, v in opened.load_checkpoint().items() if k not in ("run_time_s", "run_seal", "run_log")}
+    kept = {k: v for k, v in opened.load_checkpoint().items() if k not in ("run_time_s", "run_checksum", "run_log")}
     arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in kept.items()}
     return rows, arrays
 

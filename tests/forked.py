@@ -4,18 +4,24 @@ import faulthandler
 import gc
 import os
 import select
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
+import warnings
 
-from conftest import TOYS
+from conftest import SCRIPTS, TOYS, lasting
 
-import minitrpo.parallel.watchdog
-from minitrpo.commands import replay, speedup, train, watch
+import minitrpo.supervision.watchdog
+from minitrpo.commands import replay, train, watch
+from minitrpo.course.claims import command as figures
+from minitrpo.course.grading import command as grade
+from minitrpo.course.speedup import command as speedup
 
-MAINS = {"train": train.main, "speedup": speedup.main, "watch": watch.main, "replay": replay.main}
+MAINS = {"train": train.main, "speedup": speedup.main, "watch": watch.main, "replay": replay.main, "grade": grade.main}
+MAINS |= {"figures": figures.main}
 
 
 class Forked:
@@ -48,10 +54,12 @@ class Forked:
             sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace")
             os.chdir(cwd)
             sys.path.insert(0, str(TOYS))
-            sys.argv = [f"{self.command}.py", *self.words]
+            os.environ["PYTHONPATH"] = os.pathsep.join([str(TOYS), *filter(None, [os.environ.get("PYTHONPATH")])])
+            sys.argv = [str(SCRIPTS / f"{self.command}.py"), *self.words]
+            warnings.resetwarnings()  # those that pytest makes errors of
             sys.modules["__main__"].__spec__ = None  # a script, not python -m pytest
             train.learning_curve = lambda folder, chart, label: "no picture"  # takes a second
-            minitrpo.parallel.watchdog.LAUNCHER = os.getpid()  # claims of other tests are not ours
+            minitrpo.supervision.watchdog.LAUNCHER = os.getpid()  # claims of other tests are not ours
             code = MAINS[self.command](self.words)
             sys.stdout.flush()
         except SystemExit as error:
@@ -89,3 +97,20 @@ class Forked:
 def forked(command, *words, cwd, timeout=30):
     """Return the finished command, with code, out and err."""
     return Forked(command, words, cwd).end(timeout)
+
+
+def goes_on_to_the_bit(words, folder):
+    """Train into a new folder, and again from the checkpoint before the last: the same end, to the bit."""
+    whole = forked("train", *words, "--progress", "none", "--out", "whole", cwd=folder, timeout=60)
+    assert whole.code == 0, whole
+    shutil.copytree(folder / "whole", folder / "again")
+    (folder / "again" / "checkpoint_before.npz").replace(folder / "again" / "checkpoint.npz")
+    last_env = max((i for i, word in enumerate(words) if word == "--env"), default=0)
+    named = (
+        (*words[:2], *words[last_env : last_env + 2]) if words[:1] == ("--algorithm",) else ()
+    )  # their modules may lie here
+    again = forked("train", "--resume", "again", *named, "--progress", "none", cwd=folder, timeout=60)
+    assert again.code == 0, again
+    assert "row(s) after update" in again.out, "an update was lost, and is made again"
+    assert lasting(folder / "again") == lasting(folder / "whole")
+    assert again.out.splitlines()[-1] == whole.out.splitlines()[-1]

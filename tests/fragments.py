@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from minitrpo.experience.episodes import Episodes, concatenate
+from minitrpo.experience.fragments import Fragments, concatenate
 
 STATES, GAMMA = 5, 0.9
 
 
 def fragment(observations, actions, rewards, final, number=0, start=0, terminated=False, truncated=False):
     """Return one fragment from arrays."""
-    return Episodes(
+    return Fragments(
         observations=np.asarray(observations, float),
         actions=np.asarray(actions),
         rewards=np.asarray(rewards, float),
@@ -58,3 +58,21 @@ def chain_q():
             after, reward, terminated = chain_step(state, action)
             q[state, action] = reward + GAMMA * (not terminated) * q[after].max()
     return q
+
+
+def empty(observation_size, action_size, discrete):
+    """Return Fragments without a step, with the dtypes of full ones."""
+    integers, none = np.zeros(0, np.int64), np.zeros(0)
+    return Fragments(
+        observations=np.zeros((0, observation_size)),
+        actions=integers if discrete else np.zeros((0, action_size)),
+        rewards=none,
+        final_observations=np.zeros((0, observation_size)),
+        numbers=integers,
+        lengths=integers,
+        starts=integers,
+        terminated=np.zeros(0, bool),
+        truncated=np.zeros(0, bool),
+        returns=none,
+        policy_states=np.zeros((0, 0)),
+    )

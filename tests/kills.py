@@ -34,7 +34,8 @@ FAMILY = {
     "actor-critic": (), "a2c": (), "n-step-q": (), "one-step-q": (), "sarsa": (), "dqn": SLOW,
     "naf": ("--env", "Pendulum-v1", *SLOW),
 }  # fmt: skip
-LAWLESS = {"async-n-step-q": (), "async-one-step-q": (), "async-sarsa": (), "gorila": SLOW, "a3c": ()}
+LAWLESS = {"async-n-step-q": (), "async-one-step-q": (), "async-sarsa": (), "gorila": SLOW, "a3c": (),
+           "async-naf": ("--env", "Pendulum-v1", *SLOW)}  # fmt: skip
 FAMILY = {name: ("--algorithm", name, *words) for name, words in FAMILY.items()}
 FAMILY |= {f"{name}, events": ("--algorithm", name, "--transport", "events", *words) for name, words in LAWLESS.items()}
 REAL = {f"{name}, {transport}": ("--algorithm", name, "--transport", transport, *words)

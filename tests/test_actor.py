@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.interface import Plan
+from minitrpo.algorithms.algorithm import Plan
 from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.experience.collectors import EpisodeCollector, Request, SegmentCollector
 from minitrpo.experience.environments import describe
-from minitrpo.experience.episodes import Episodes, concatenate, empty
-from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.fragments import Fragments, concatenate
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.comm import SerialComm
-from minitrpo.runs.actor import PER_FRAGMENT, check_ranks, digested, gather, in_episode_order, make_collector
-from minitrpo.runs.settings import Settings
+from minitrpo.training.context import check_ranks, make_collector
+from minitrpo.training.gather import PER_FRAGMENT, digested, gather, in_episode_order
+from minitrpo.training.settings import Settings
 
 QUICK = settings(max_examples=50, deadline=None)
 FILTER = ObservationFilter.identity(3).merged(np.random.default_rng(0).standard_normal((30, 3)))
@@ -40,7 +41,7 @@ class Toy:
 def fragment(number, start, length, ends=False):
     """Return one fragment whose numbers are random, keyed by where it stands."""
     rng = np.random.default_rng([number, start])
-    return Episodes(
+    return Fragments(
         observations=rng.standard_normal((length, 3)),
         actions=rng.integers(0, 5, length),
         rewards=rng.standard_normal(length),
@@ -70,7 +71,7 @@ def some_fragments(draw, lengths=ONE_TO_FOUR):
 
 
 def digest_of(fragments):
-    return digested(Toy(), PLAN, REQUEST, concatenate([empty(3, 5, discrete=True), *fragments]))
+    return digested(Toy(), PLAN, REQUEST, list(fragments))
 
 
 def same_bits(a, b):
@@ -112,18 +113,18 @@ def test_the_algorithm_sees_filtered_observations_and_the_filter_raw_ones():
 def test_what_cannot_travel_is_named(array, words):
     algorithm = SimpleNamespace(digest=lambda plan, episodes: {"good": episodes.rewards, "bad": array})
     with pytest.raises(AlgorithmFailed, match="with one row for each step, or one row in all") as failure:
-        digested(algorithm, PLAN, REQUEST, fragment(1, 0, 3))
+        digested(algorithm, PLAN, REQUEST, [fragment(1, 0, 3)])
     assert words in str(failure.value)
 
 
 def test_a_digest_is_a_dict():
     with pytest.raises(AlgorithmFailed, match="must return a dict of arrays, not list"):
-        digested(SimpleNamespace(digest=lambda plan, episodes: []), PLAN, REQUEST, fragment(1, 0, 3))
+        digested(SimpleNamespace(digest=lambda plan, episodes: []), PLAN, REQUEST, [fragment(1, 0, 3)])
 
 
 def test_lists_and_numbers_of_any_kind_travel_as_arrays():
     algorithm = SimpleNamespace(digest=lambda plan, episodes: {"a": [1, 2, 3], "b": (True, False, True)})
-    part = digested(algorithm, PLAN, REQUEST, fragment(1, 0, 3))
+    part = digested(algorithm, PLAN, REQUEST, [fragment(1, 0, 3)])
     assert (part["a"].tolist(), part["b"].dtype) == ([1, 2, 3], np.dtype(bool))
 
 
@@ -232,11 +233,11 @@ def collector_of(rank, ranks, **changes):
 def test_the_settings_choose_the_collector():
     episodes = collector_of(1, 3, envs_per_rank=7, pool="static")
     assert isinstance(episodes, EpisodeCollector)
-    assert episodes.rollouts.width == 7  # of this rank
+    assert episodes.rollouts.num_envs == 7  # of this rank
     segments = [collector_of(rank, 3, requests="segments", num_envs=7, envs_per_rank=2) for rank in range(3)]
     assert all(isinstance(collector, SegmentCollector) for collector in segments)
     assert [slot for collector in segments for slot in collector.slots] == list(range(7))  # of the whole job
-    assert {collector.num_envs for collector in segments} == {7}
+    assert {collector.total_envs for collector in segments} == {7}
 
 
 def test_a_rank_without_a_slot_is_refused():

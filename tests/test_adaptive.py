@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision, adapt, clip, improved, turn
-from minitrpo.algorithms.trpo_settings import TRPOSettings
+from minitrpo.algorithms.trpo import TRPOSettings
 
 QUICK = settings(max_examples=100, deadline=None)
 RETURNS = st.floats(-1e6, 1e6)

@@ -1,19 +1,24 @@
 """What an algorithm is: each way to be none has its own words, and a good one is found by name or as module:Class."""
 
+import inspect
 import json
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
+from minitrpo import contract
 from minitrpo.algorithms import registry
-from minitrpo.algorithms.interface import MAY_HAVE, METHODS, Context, defect
+from minitrpo.algorithms.algorithm import Algorithm, Context
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.trpo import TRPO
+from minitrpo.contract import OPTIONAL, REQUIRED, defect
 from minitrpo.errors import BadInput
+from minitrpo.experience.modules import trust
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.policies import GaussianPolicy
-from minitrpo.runs.settings import FIRST, LAST, TAKEN, Settings, algorithm_of, chosen
+from minitrpo.run_folder.columns import FIRST, LAST
+from minitrpo.training.settings import TAKEN, Settings, algorithm_of, chosen
 
 TAKEN_HERE = {"seed", "mean_return"}
 
@@ -148,10 +153,27 @@ def test_what_is_no_algorithm_has_words_of_its_own(case):
     assert "\n" not in said
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", REQUIRED[Algorithm])
 def test_every_method_is_asked_for(name):
-    assert defect(but(**{name: None}), TAKEN_HERE) == f"has no method {name}({', '.join(METHODS[name])})"
-    assert not METHODS.keys() & MAY_HAVE.keys()
+    wanted = ", ".join(inspect.signature(getattr(Algorithm, name)).parameters)
+    assert defect(but(**{name: None}), TAKEN_HERE) == f"has no method {name}({wanted})"
+
+
+@pytest.mark.parametrize("base", REQUIRED)
+def test_every_method_of_a_base_class_is_required_or_optional(base):
+    methods = {name for name, value in inspect.getmembers(base, callable) if name in dir(base) and name[0] != "_"}
+    methods -= {"Settings", "can_share"}
+    assert {"__init__", *methods} == {*REQUIRED[base], *OPTIONAL[base]}
+    assert not set(REQUIRED[base]) & set(OPTIONAL[base])
+    for name in REQUIRED[base]:
+        assert "raise NotImplementedError" in inspect.getsource(getattr(base, name))
+
+
+def test_who_need_not_inherit_gets_the_defaults_of_the_base_class():
+    found = contract.accepted("mine:Good", Good, TAKEN_HERE)
+    assert issubclass(found, (Good, Algorithm))
+    assert (found.__name__, found.__module__, found.chart) == ("Good", Good.__module__, ("loss",))
+    assert (found.presets, found.can_share(), found.make_policy(None, 3)) == ({}, False, 3)
 
 
 def test_what_every_run_has_is_taken():
@@ -172,8 +194,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def refused(name):
+    trust(name)  # as what was typed is
     with pytest.raises(BadInput) as failure:
-        registry.load(name, TAKEN)
+        algorithm_of(name)
     assert "\n" not in str(failure.value)
     return str(failure.value)
 
@@ -205,7 +228,8 @@ class Mine:
 
 def test_a_users_own_is_found_beside_the_command(folder):
     (folder / "own_found.py").write_text(GOOD)
-    assert registry.load("own_found:Mine", TAKEN).__name__ == "Mine"
+    trust("own_found:Mine")
+    assert algorithm_of("own_found:Mine").__name__ == "Mine"
     assert chosen({"algorithm": "own_found:Mine", "step_size": 0.5}).own.step_size == 0.5
 
 
@@ -219,7 +243,7 @@ def test_a_users_own_is_found_beside_the_command(folder):
         ("nosuch:Mine", "cannot import nosuch: ModuleNotFoundError: No module named 'nosuch'; python looks in "),
         ("json:Mine", "the module json ("),
         ("sys:Mine", "the module sys (built in) has no Mine"),
-        ("json:dumps", "dumps is a function, not a class; see minitrpo/algorithms/interface.py"),
+        ("json:dumps", "dumps is a function, not a class; see minitrpo/algorithms/algorithm.py"),
         ("json:JSONDecoder", "JSONDecoder has"),
     ],
 )

@@ -18,11 +18,11 @@ from forked import forked
 
 from minitrpo.__main__ import main
 from minitrpo.algorithms.options import flag
-from minitrpo.algorithms.trpo_settings import TRPOSettings
+from minitrpo.algorithms.trpo import TRPOSettings
 from minitrpo.commands import train
-from minitrpo.runs.folder import CHECKPOINTS
-from minitrpo.runs.jobs import mpiexec_code
-from minitrpo.runs.settings import Settings
+from minitrpo.run_folder.checkpoint import CHECKPOINTS
+from minitrpo.supervision.jobs import mpiexec_code
+from minitrpo.training.settings import Settings
 
 SMALL = ("--preset", "episodes",
          "--env", "CartPole-v1", "--hidden", "4", "--critic", "linear", "--cg-iterations", "2", "--progress", "none",
@@ -144,8 +144,7 @@ LINES = {
     "short flag": (("-x",), "-x"),
     "no value": (("--env",), "--env"),
     "flag as value": (("--env", "--seed"), "--env"),
-    "old name": (("--lanes", "4"), "--envs-per-rank"),
-    "older name": (("--kl-ceiling=1",), "--adapt-max-kl"),
+    "no such name": (("--lanes", "4"), "--lanes"),
     "value for a switch": (("--trace=yes",), "--trace"),
     "preset": (("--preset", "best"), "default"),
     "preset without text": (("--preset", ""), "default"),
@@ -514,8 +513,8 @@ CHECKPOINT = {
     "theta-moved": with_arrays(theta=lambda old: old + 1e-9),
     "critic-moved": with_arrays(critic_coefficients=lambda old: old * 1.001),
     "time-other": with_arrays(run_time_s=np.ones(1)),
-    "seal-none": with_arrays(run_seal=None),
-    "seal-text": with_arrays(run_seal=np.array(["a"])),
+    "checksum-none": with_arrays(run_checksum=None),
+    "checksum-text": with_arrays(run_checksum=np.array(["a"])),
     "unfinished": with_arrays(unfinished_numbers=np.zeros(1, int)),
     "other-seed": from_run("seed", *CHECKPOINTS),
     "other-env": from_run("env", *CHECKPOINTS),
@@ -598,6 +597,7 @@ def test_a_run_of_segments_with_a_perceptron_that_was_damaged(name, runs, tmp_pa
     whole, folder = runs / "segments", tmp_path / "damaged"
     if not whole.exists():
         words = (*SMALL, "--critic", "mlp", "--requests", "segments", "--num-envs", 2, "--out", whole)
+        words += ("--checkpoint-every", 1)  # the one before has unfinished episodes, too
         assert forked("train", *words, cwd=runs).code == 0
     shutil.copytree(whole, folder)
     MLP[name](folder)
@@ -704,9 +704,9 @@ import json, sys
 sys.path.append(sys.argv[2])
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import connect
-from minitrpo.parallel.watchdog import Watchdog
-from minitrpo.runs.command_line import parse
-from minitrpo.runs.start import prepare
+from minitrpo.supervision.watchdog import Watchdog
+from minitrpo.commands.command_line import parse
+from minitrpo.commands.prepare import prepare
 watchdog = Watchdog(60.0)
 comm = connect()
 for words in json.loads(sys.argv[1]):

@@ -1,5 +1,6 @@
 """The benchmarks: what they compare is the same work, what they say is what was recorded."""
 
+import itertools
 import json
 import re
 import shutil
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import as_typed, pictures, record, report, returns, scaling, seconds, tables, whole  # noqa: E402
+from benchmarks import as_typed, family_picture, pictures, record, report, returns, scaling, seconds, tables, whole  # noqa: E402
 from benchmarks.limit import Case, OpenLoop, RecordingVectorEnv, Step, summary  # noqa: E402
 from benchmarks.published import PUBLISHED  # noqa: E402
 from benchmarks.record import RESULTS, machine_of, origin, read_json, thinned, write_json  # noqa: E402
@@ -26,11 +29,13 @@ from benchmarks.seconds import crossing  # noqa: E402
 from benchmarks.summaries import interval, iqm, iqm_interval, median  # noqa: E402
 from benchmarks.systems import FAMILIES  # noqa: E402
 from benchmarks.workload import timed  # noqa: E402
+from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
+from minitrpo.commands.command_line import parse  # noqa: E402
 from minitrpo.experience.environments import describe  # noqa: E402
-from minitrpo.experience.filters import ObservationFilter  # noqa: E402
+from minitrpo.experience.observation_filter import ObservationFilter  # noqa: E402
 from minitrpo.experience.rollouts import Rollouts  # noqa: E402
-from minitrpo.runs.command_line import parse  # noqa: E402
-from minitrpo.runs.settings import MAY_CHANGE, SECONDS  # noqa: E402
+from minitrpo.run_folder.columns import SECONDS  # noqa: E402
+from minitrpo.training.settings import MAY_CHANGE  # noqa: E402
 
 RUNS = sorted((RESULTS / "returns").glob("*.json"))
 OURS = [path for path in RUNS if path.stem.startswith("minitrpo")]
@@ -52,7 +57,7 @@ def test_open_loop_physics_ends_where_the_rollouts_did(env):
     rollouts = Rollouts(spec, policy, envs, run_seed=1)
     theta = policy.initialise(np.random.default_rng(0))
     frozen = ObservationFilter.identity(spec.observation_size)
-    steps = rollouts.play(theta, frozen, 1, lambda: next(numbers, None), 4).steps
+    steps = sum(fragment.steps for fragment in rollouts.play(theta, frozen, 1, lambda: next(numbers, None), 4))
     assert steps == sum(len(call.slots) for call in envs.calls if isinstance(call, Step))
     bare = OpenLoop(envs.model, 4, envs.task.frame_skip, envs.calls)
     bare.run()
@@ -171,6 +176,30 @@ def test_a_picture_is_drawn_for_every_benchmark(monkeypatch, tmp_path):
     shutil.copytree(RESULTS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.png"))
     report.draw()
     assert {path.name for path in tmp_path.glob("*.png")} == {f"{name}.png" for name in report.results()}
+
+
+def test_a_member_has_one_colour_in_the_familys_picture_and_every_record_is_in_it():
+    colors = family_picture.COLORS
+    assert set(colors) == set(ALGORITHMS)
+    assert len(set(colors.values())) == len(colors)
+    figure = family_picture.family_picture(None)
+    texts = [text for part in figure.subfigs for axis in part.axes for text in axis.texts]
+    named = {text.get_text(): text.get_color() for text in texts if text.get_text() in colors}
+    recorded = {path.name.rpartition("_")[0].rpartition("_")[0] for path in (RESULTS / "family").glob("*.json")}
+    shown = {name: color for name, color in colors.items() if name in recorded}
+    assert named == shown, "each stands beside its curve, in its colour"
+    ordered = [label.get_text() for label in figure.subfigs[1].axes[0].get_yticklabels()]
+    assert sorted(ordered) == sorted(name for group in family_picture.GROUPS.values() for name in group)
+    family_picture.plt.close(figure)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_names_beside_curves_are_apart_and_in_their_order(places):
+    found = list(family_picture.apart(places, [f"{place}" for place in places], 0.1))
+    above = [place for place, _ in found]
+    assert all(high - low >= 0.1 - 1e-9 for high, low in itertools.pairwise(above))
+    assert [float(name) for _, name in found] == sorted(places, reverse=True)
+    assert all(place <= float(name) for place, name in found)
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)

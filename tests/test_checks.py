@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitrpo.checks import check, hint, hunt, mine, names, target
-from minitrpo.checks.differential import Wrong
-from minitrpo.checks.register import examine, find
+from minitrpo.course.checks import check, hint, hunt, mine, names, target
+from minitrpo.course.checks.differential import Wrong
+from minitrpo.course.checks.register import examine, find
 
 MUTANTS = Path(__file__).parent / "mutants"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import betainc
 
-from minitrpo.checks import speedup
-from minitrpo.checks.register import examine
+from minitrpo.course.checks import speedup
+from minitrpo.course.checks.register import examine
 
 
 @pytest.fixture

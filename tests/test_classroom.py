@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from minitrpo.checks import check, mine, names, target
-from minitrpo.classroom import JobFailed, budget, compare, mpiexec, mpiexec_code, play, recorded, reveal, train
+from minitrpo.course.checks import check, mine, names, target
+from minitrpo.course.classroom import JobFailed, budget, compare, mpiexec, mpiexec_code, play, recorded, reveal, train
 
 HELLO = "from mpi4py import MPI; c = MPI.COMM_WORLD; t = c.allreduce(1); c.rank or print('ranks', t, c.size)"
 
@@ -54,7 +54,7 @@ def test_ranks_of_a_foreign_launcher_are_noticed(monkeypatch, tmp_path):
     fake = tmp_path / "mpiexec"
     fake.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     fake.chmod(0o755)
-    monkeypatch.setattr("minitrpo.runs.jobs.launcher", lambda: str(fake))
+    monkeypatch.setattr("minitrpo.supervision.jobs.launcher", lambda: str(fake))
     with pytest.raises(JobFailed, match="2 ranks were started and this one sees 1"):
         mpiexec(2, "train", "--env", "CartPole-v1", "--out", tmp_path / "run")
 
@@ -114,7 +114,7 @@ def test_in_jupyter_a_failed_check_is_shown_and_run_all_goes_on(monkeypatch):
 def in_front_of_jupyter(monkeypatch):
     """Pretend that a person looks on; return the list of what is displayed."""
     shown = []
-    monkeypatch.setattr("minitrpo.classroom.in_jupyter", lambda: True)
+    monkeypatch.setattr("minitrpo.course.classroom.in_jupyter", lambda: True)
     monkeypatch.setattr("IPython.display.display", shown.append)
     return shown
 

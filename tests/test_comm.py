@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from minitrpo.parallel.comm import SerialComm, connect
-from minitrpo.parallel.pool import StaticPool, concurrency, requests_for, slots_of
+from minitrpo.parallel.episode_pool import StaticPool, concurrency, requests_for, slots_of
 
 PROGRAM = """
 import sys, numpy as np
 from minitrpo.errors import BadInput
-from minitrpo.parallel.pool import DynamicPool
+from minitrpo.parallel.episode_pool import DynamicPool
 from minitrpo.parallel.comm import connect, launched_rank, launched_size
-from minitrpo.runs.launch import raise_on_all
+from minitrpo.supervision.launch import raise_on_all
 
 def same(a, b):
     assert list(a) == list(b), (list(a), list(b))

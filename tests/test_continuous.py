@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.experience.continuous import Accumulator, Agent, MovingAverage, Simulators, train_continuously
+from minitrpo.algorithms.batch_ppo import MovingAverage
+from minitrpo.course.continuous import Accumulator, Agent, Simulators, train_continuously
 from minitrpo.experience.environments import describe
-from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.lockstep import ActionNoise
-from minitrpo.experience.physics import make_vector_env
+from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.policies import CategoricalPolicy
@@ -30,7 +31,7 @@ class Recorder:
     """A vector of environments that remembers what it was asked for; observations count resets and steps."""
 
     def __init__(self, width):
-        self.width, self.calls, self.counts = width, [], np.zeros((width, 2))
+        self.num_envs, self.calls, self.counts = width, [], np.zeros((width, 2))
 
     def reset(self, slot, seed):
         self.calls.append((slot, seed))
@@ -181,7 +182,7 @@ def test_an_agent_sees_the_steps_that_rollouts_play(env):
     expected, now = [], theta
     for iteration in range(4):
         identity = ObservationFilter.identity(spec.observation_size, clip=1e6)
-        expected.append(rollouts.advance(now, identity, iteration + 1, range(N), N, steps).sorted())
+        expected.append(concatenate(rollouts.advance(now, identity, iteration + 1, range(N), N, steps)).sorted())
         now = moved(now, expected[-1])
     seen, noise = [], Noise(policy, seed)
 
@@ -194,7 +195,7 @@ def test_an_agent_sees_the_steps_that_rollouts_play(env):
     train_continuously(agent, simulators, noise.seed_of, 4 * steps)
     assert len(seen) == 4
     for ours, theirs in zip(seen, expected, strict=True):
-        for f in fields(Episodes):
+        for f in fields(Fragments):
             np.testing.assert_array_equal(getattr(ours, f.name), getattr(theirs, f.name), err_msg=f.name)
     assert np.array_equal(agent.theta, now)
     returns = np.concatenate([fragments.returns[fragments.ended] for fragments in expected])

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, SCRIPTS, TOYS
 
-from minitrpo.parallel.voice import keep_stderr, say
-from minitrpo.runs.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.stderr import keep_stderr, say
 
 COMMANDS = {"train": ("--env", "Größe-v0"), "watch": ("gibt-es-nicht-Ä",), "replay": ("gibt-es-nicht-Ä", "0"),
             "speedup": ("--env", "Größe-v0")}  # fmt: skip
@@ -143,7 +143,7 @@ gymnasium.register("Leaving-v0", entry_point=Leaving)
 
 
 def test_a_rank_that_is_stopped_is_named_and_given_up(tmp_path):
-    patch = "from minitrpo.parallel import stillness; stillness.PATIENCE = 4"
+    patch = "from minitrpo.supervision import hang_detector; hang_detector.PATIENCE = 4"
     words = ["train.py", *SHORT, "--total-steps", "100000000", "--out", "run", "--stuck-after", "1", "--oversubscribe"]
     program = f"import sys; {patch}; sys.argv = {words}; from minitrpo.commands.train import main; main()"
     process = subprocess.Popen(["mpiexec", "-n", "2", sys.executable, "-c", program], cwd=tmp_path, env=HOME,

@@ -4,11 +4,12 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from fragments import empty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.experience.episodes import PER_STEP, Episodes, concatenate, empty, in_order, rows_of
-from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.fragments import PER_STEP, Fragments, concatenate, in_order, rows_of
+from minitrpo.experience.observation_filter import ObservationFilter
 
 QUICK = settings(max_examples=50, deadline=None)
 
@@ -16,7 +17,7 @@ QUICK = settings(max_examples=50, deadline=None)
 def fragment(number, start, length, terminated=False, truncated=False, discrete=False, seed=0):
     """Return one fragment whose numbers are random, keyed by where it stands."""
     rng = np.random.default_rng([seed, number, start])
-    return Episodes(
+    return Fragments(
         observations=rng.standard_normal((length, 3)),
         actions=rng.integers(0, 5, length) if discrete else rng.standard_normal((length, 2)),
         rewards=rng.standard_normal(length),
@@ -32,7 +33,7 @@ def fragment(number, start, length, terminated=False, truncated=False, discrete=
 
 def same_bits(a, b):
     """Return whether all arrays agree in dtype, shape and bits."""
-    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(Episodes)]
+    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(Fragments)]
     return all(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in pairs)
 
 
@@ -108,7 +109,7 @@ def test_fragments_are_what_was_put_together(fragments):
 
 def test_a_fragment_by_itself_has_one_entry_per_fragment_and_a_row_per_step():
     for fragment_, length in zip(concatenate(BY_HAND).fragments(), (2, 3, 1), strict=True):
-        for f in fields(Episodes):
+        for f in fields(Fragments):
             assert len(getattr(fragment_, f.name)) == (length if f.name in PER_STEP else 1), f.name
 
 
@@ -134,7 +135,7 @@ def test_filtered_shows_what_the_policy_saw_and_nothing_else_changes():
     assert np.array_equal(seen.observations, frozen(episodes.observations))
     assert np.array_equal(seen.final_observations, frozen(episodes.final_observations))
     assert not np.array_equal(seen.observations, episodes.observations)
-    others = [f.name for f in fields(Episodes) if f.name not in ("observations", "final_observations")]
+    others = [f.name for f in fields(Fragments) if f.name not in ("observations", "final_observations")]
     assert all(np.array_equal(getattr(seen, name), getattr(episodes, name)) for name in others)
 
 
@@ -142,7 +143,7 @@ def test_filtered_shows_what_the_policy_saw_and_nothing_else_changes():
 def test_empty_has_the_dtypes_and_columns_of_full_ones(discrete):
     full = fragment(1, 0, 4, discrete=discrete)
     nothing = empty(3, 2, discrete)
-    for f in fields(Episodes):
+    for f in fields(Fragments):
         a, b = getattr(nothing, f.name), getattr(full, f.name)
         assert a.dtype == b.dtype, f.name
         assert a.shape == (0, *b.shape[1:]), f.name

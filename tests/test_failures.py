@@ -14,8 +14,8 @@ import pytest
 from conftest import SCRIPTS, TOYS, fails, open_mpi, run, train
 
 from minitrpo.experience.randomness import reset_seed
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.learner import OWN
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.training.learner import OWN
 
 PYTHONPATH = os.pathsep.join([str(TOYS), *filter(None, [os.environ.get("PYTHONPATH")])])
 JOB = ("--total-steps", 100_000, "--steps-per-update", 2000, "--stuck-after", 2)
@@ -191,7 +191,7 @@ def messages(stderr):
 def test_a_bug_of_ours_ends_all_ranks_too(tmp_path):
     """Any exception on one rank: here the disk refuses the root's log."""
     raises = "(_ for _ in ()).throw(OSError('disk full'))"
-    patch = f"from minitrpo.runs import folder; folder.RunFolder.append = lambda self, row: {raises}"
+    patch = f"from minitrpo.run_folder import folder; folder.RunFolder.append = lambda self, row: {raises}"
     done = train_with(patch, "--preset", "episodes", "--env", "CartPole-v1", "--out", tmp_path / "run", ranks=3)
     assert done.returncode != 0
     assert done.stderr.count("OSError: disk full") == 1
@@ -202,7 +202,9 @@ def test_a_bug_of_ours_ends_all_ranks_too(tmp_path):
 @pytest.mark.parametrize("ranks", [0, 3])
 def test_a_rank_that_is_killed_while_it_learns_is_reported(ranks, tmp_path):
     """As when memory runs out: no episode is to blame, and none is named."""
-    patch = "import os; from minitrpo.runs import learner; learner.Learner.learn = lambda *_: os.kill(os.getpid(), 9)"
+    patch = (
+        "import os; from minitrpo.training import learner; learner.Learner.learn = lambda *_: os.kill(os.getpid(), 9)"
+    )
     done = train_with(patch, "--preset", "episodes", "--env", "CartPole-v1", "--out", tmp_path / "run", ranks=ranks)
     assert done.returncode != 0
     (message,) = messages(done.stderr)
@@ -215,7 +217,7 @@ def test_a_rank_that_was_waiting_does_not_speak_for_the_one_that_died(tmp_path):
     """The launcher kills it, too, and its watchdog may wake up before that of the rank which began."""
     seeds = (seed for seed in itertools.count() if [fails(seed, 0, n) for n in range(2)] == [True, False])
     patch = (
-        "import time; from minitrpo.parallel import watchdog; job = watchdog.Watchdog.job; "
+        "import time; from minitrpo.supervision import watchdog; job = watchdog.Watchdog.job; "
         "pause = 0.3 * (watchdog.launched_rank() == 0); "
         "watchdog.Watchdog.job = lambda self: (time.sleep(pause), job(self))[1]"
     )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.experience.filters import ObservationFilter, moments
+from minitrpo.experience.observation_filter import ObservationFilter, moments
 
 QUICK = settings(max_examples=50, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)

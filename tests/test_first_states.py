@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from conftest import lasting, run, train
 
-from minitrpo.algorithms.interface import Plan
+from minitrpo.algorithms.algorithm import Plan
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.environments import describe, make
-from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.fragments import concatenate
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import first_state_seed, reset_seed
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.learner import check_plan
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.training.learner import check_plan
 
 JOB = ("--env", "Pendulum-v1", "--critic", "linear", "--total-steps", 2400, "--steps-per-update", 1200)
 
@@ -25,6 +26,13 @@ def test_the_seed_of_a_first_state_depends_on_the_turn_alone():
     assert first_state_seed(5, 2, 7) == reset_seed(5, 2, 7)
 
 
+def test_first_states_are_renewed_after_so_many_updates():
+    sets = [tuple(first_state_seed(5, k, n, 2, renewed=3) for n in range(4)) for k in range(1, 10)]
+    assert [sets.index(each) for each in sets] == [0, 0, 0, 3, 3, 3, 6, 6, 6]
+    assert sets[0] == tuple(first_state_seed(5, 1, n, 2) for n in range(4))
+    assert len({seed for each in sets for seed in each}) == 6
+
+
 @pytest.mark.parametrize("width", [1, 4])
 def test_episodes_begin_in_turn_and_go_on_differently(width):
     spec = describe("Pendulum-v1")
@@ -32,8 +40,8 @@ def test_episodes_begin_in_turn_and_go_on_differently(width):
     theta = policy.initialise(np.random.default_rng(0))
     rollouts = Rollouts(spec, policy, GymnasiumVectorEnv(spec, width), 9, first_states=2)
     numbers = iter(range(5))
-    episodes = rollouts.play(theta, ObservationFilter.identity(3), 4, lambda: next(numbers, None), width).sorted()
-    fragments, env = episodes.fragments(), make("Pendulum-v1")
+    played = rollouts.play(theta, ObservationFilter.identity(3), 4, lambda: next(numbers, None), width)
+    fragments, env = concatenate(played).sorted().fragments(), make("Pendulum-v1")
     for number, fragment in enumerate(fragments):
         first, _ = env.reset(seed=reset_seed(9, 0, number % 2))
         np.testing.assert_array_equal(fragment.observations[0], first.astype(float))

@@ -5,13 +5,13 @@ import pytest
 from conftest import lasting, run, train
 from fragments import random_fragments
 
+from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.asynchronous import Moment
-from minitrpo.algorithms.dqn import DQN
-from minitrpo.algorithms.gorila import GorilaDQN, judged, usual
-from minitrpo.algorithms.interface import Context
+from minitrpo.algorithms.off_policy.dqn import DQN
+from minitrpo.algorithms.off_policy.gorila import GorilaDQN, judged, usual
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.policies import CategoricalPolicy
-from minitrpo.runs.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder
 
 POLICY = CategoricalPolicy(3, 4, (8,))
 
@@ -21,7 +21,7 @@ def made(algorithm, **settings):
     return algorithm(own, Context(algorithm.make_policy(own, POLICY), 0, 1))
 
 
-def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_memory():
+def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_replay_buffer():
     common = {"batch": 8, "warm_up": 10, "target_every": 7, "exploration_steps": 30, "replay_size": 40}
     plain, bundle = made(DQN, replay_ratio=1.0, **common), made(GorilaDQN, **common)
     shared, rng, applied = bundle.state(), np.random.default_rng(0), 0
@@ -34,9 +34,9 @@ def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_memory()
             assert bundle.apply(shared, gradient, Moment(applied, step + 1)) is True
             applied += 1
             np.testing.assert_array_equal(shared["theta"], plain.theta.astype(np.float32))
-        np.testing.assert_array_equal(shared["theta"][:-1], plain.core.theta)
-        np.testing.assert_array_equal(shared["target"][:-1], plain.core.target)
-    assert applied == plain.core.updates == 90
+        np.testing.assert_array_equal(shared["theta"][:-1], plain.network)
+        np.testing.assert_array_equal(shared["target"][:-1], plain.target)
+    assert applied == plain.updates == 90
 
 
 def test_a_loss_far_above_the_usual_ones_is_refused():
@@ -113,7 +113,7 @@ def test_what_is_refused_is_counted(tmp_path):
     assert RunFolder(tmp_path / "fresh").columns()["staleness_max"].max() <= 1
 
 
-def test_the_same_bits_on_any_ranks_and_across_a_resume_with_everybodys_memory(tmp_path):
+def test_the_same_bits_on_any_ranks_and_across_a_resume_with_everybodys_buffer(tmp_path):
     job = (*JOB, "--workers", 3)
     alone = train(tmp_path / "alone", *job)
     assert train(tmp_path / "on2", *job, ranks=2).sha256 == alone.sha256

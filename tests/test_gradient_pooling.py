@@ -7,7 +7,8 @@ from forked import forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.gradient_pooling import (
+from minitrpo.algorithms.algorithm import Context
+from minitrpo.algorithms.policy_gradient import (
     PolicyGradient,
     PolicyGradientSettings,
     explained,
@@ -15,16 +16,15 @@ from minitrpo.algorithms.gradient_pooling import (
     moments,
     pooled_gradient,
 )
-from minitrpo.algorithms.interface import Context
-from minitrpo.algorithms.samples import fragments_of, judged, samples_of
+from minitrpo.algorithms.samples import advantages_of, fragments_of, samples_of
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
-from minitrpo.experience.episodes import Episodes, concatenate
+from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import explained_variance
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.settings import chosen
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.training.settings import chosen
 
 QUICK = settings(max_examples=20, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -37,7 +37,7 @@ def played(policy, seed, lengths, segments=False):
     rng, n, e = np.random.default_rng(seed), sum(lengths), len(lengths)
     observations, theta = rng.standard_normal((n, 3)), policy.initialise(rng)
     terminated = rng.random(e) < 0.5
-    return Episodes(
+    return Fragments(
         observations=observations,
         actions=policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n)),
         rewards=rng.standard_normal(n),
@@ -155,7 +155,7 @@ def test_lambda_1_is_monte_carlo_less_v_and_lambda_0_the_one_step_error(seed, le
             total = reward + discount * total
             to_go.insert(0, total)
         one_step = fragment.rewards + discount * np.append(v[1:], after) - v
-        monte_carlo, online = (judged(Quadratic(), {}, samples, discount, lam) for lam in (1.0, 0.0))
+        monte_carlo, online = (advantages_of(Quadratic(), {}, samples, discount, lam) for lam in (1.0, 0.0))
         np.testing.assert_allclose(monte_carlo["advantages"], np.array(to_go) - v, atol=1e-9)
         np.testing.assert_allclose(monte_carlo["targets"], to_go, atol=1e-9)
         np.testing.assert_allclose(online["advantages"], one_step, atol=1e-9)
@@ -210,7 +210,7 @@ def test_the_first_update_is_the_textbooks(critic):
     algorithm, episodes = made(policy, critic, "gradients", optimiser="sgd", step_size=0.5), played(policy, 4, [9, 20])
     theta, samples = algorithm.theta, samples_of(episodes)
     gae_lambda = 1.0 if critic == "none" else algorithm.settings.gae_lambda
-    weights = judged(algorithm.critic, algorithm.critic_state, samples, 0.99, gae_lambda)["advantages"]
+    weights = advantages_of(algorithm.critic, algorithm.critic_state, samples, 0.99, gae_lambda)["advantages"]
     g = policy_gradient(policy, theta, episodes.observations, episodes.actions, weights - weights.mean())
     updated(algorithm, [episodes])
     np.testing.assert_allclose(algorithm.theta, theta + 0.5 * g, atol=1e-10)
@@ -224,7 +224,7 @@ def test_the_critic_predicts_with_its_last_fit_and_is_fitted_afterwards(critic):
     for _ in range(3):
         before = algorithm.critic_state
         row = updated(algorithm, [episodes])[0]
-        samples = judged(algorithm.critic, before, samples_of(episodes), 0.99, algorithm.settings.gae_lambda)
+        samples = advantages_of(algorithm.critic, before, samples_of(episodes), 0.99, algorithm.settings.gae_lambda)
         assert row["explained_variance"] == pytest.approx(explained_variance(samples["values"], samples["targets"]))
         assert any(not np.array_equal(before[name], algorithm.critic_state[name]) for name in before)
 
@@ -239,15 +239,6 @@ def test_what_is_saved_is_enough_to_go_on(critic):
     rows = [updated(algorithm, batches[2:]) for algorithm in (old, new)]
     np.testing.assert_array_equal(*[[list(row.values()) for row in each] for each in rows])
     assert all(np.array_equal(old.state()[name], new.state()[name]) for name in old.state())
-
-
-@pytest.mark.parametrize("name", ["optimiser_moment", "critic_phi"])
-def test_a_checkpoint_that_was_changed_is_refused(name):
-    algorithm = made(GaussianPolicy(3, 2, (5,)), "mlp", "samples")
-    for wrong in (lambda a: a[1:], lambda a: a * np.float32(np.nan), lambda a: a.astype(int)):
-        arrays = algorithm.state()
-        with pytest.raises(ValueError, match=name):
-            algorithm.restore(arrays | {name: wrong(arrays[name])})
 
 
 @pytest.mark.parametrize(
@@ -292,11 +283,7 @@ SLOW = {
 def test_the_same_bits_on_any_ranks_whatever_travels_and_across_a_resume(case, tmp_path):
     job = (*NAME, "--critic", case.partition(",")[0], *(QUICK_ONES | SLOW)[case], *STEPS)
     alone = train(tmp_path / "alone", *job)
-    for ranks, travels, learner in (
-        (1, "gradients", "root"),
-        (2, "samples", "sharded"),
-        (3, "gradients", "root"),
-    ):
+    for ranks, travels, learner in ((1, "gradients", "root"), (2, "samples", "sharded"), (3, "gradients", "root")):
         name = tmp_path / f"{travels}-{learner}-{ranks}"
         assert train(name, *job, "--travels", travels, "--learner", learner, ranks=ranks).sha256 == alone.sha256
         assert lasting(name)[0] == lasting(tmp_path / "alone")[0]
@@ -317,13 +304,13 @@ def test_it_learns(critic, tmp_path):
 
 
 def test_a_critic_makes_advantages_smaller():
-    """What a critic is for: the same steps, judged by a fitted critic, leave less to be explained by luck."""
+    """What a critic is for: the same steps, advantages_of by a fitted critic, leave less to be explained by luck."""
     policy, rng = GaussianPolicy(3, 2, ()), np.random.default_rng(0)
     episodes = played(policy, 5, [40] * 20)
     episodes.rewards[:] = episodes.observations[:, 0] + 0.1 * rng.standard_normal(episodes.steps)
     critic, samples = MLPCritic(3, (16,), epochs=30), samples_of(concatenate([episodes]))
     fresh = critic.initialise(rng)
-    before = judged(critic, fresh, samples, 0.5, 1.0)
+    before = advantages_of(critic, fresh, samples, 0.5, 1.0)
     state = critic.fit(fresh, samples["observations"], samples["timesteps"], before["targets"], rng)
-    after = judged(critic, state, samples, 0.5, 1.0)
+    after = advantages_of(critic, state, samples, 0.5, 1.0)
     assert after["advantages"].std() < 0.8 * before["advantages"].std()

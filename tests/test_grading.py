@@ -10,15 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
+from forked import forked
 from test_checks import FILES
 
-from minitrpo.checks import names, target
-from minitrpo.commands.grade import main
-from minitrpo.grading import submissions
-from minitrpo.grading.evidence import Watch, borrowed, code_of, codes_in
-from minitrpo.grading.inside import _refused
-from minitrpo.grading.sandbox import Limits
-from minitrpo.grading.table import graded
+from minitrpo.course.checks import names, target
+from minitrpo.course.grading import sandbox, submissions
+from minitrpo.course.grading.command import main
+from minitrpo.course.grading.evidence import Watch, borrowed, code_of, codes_in
+from minitrpo.course.grading.inside import _refused
+from minitrpo.course.grading.sandbox import Limits
+from minitrpo.course.grading.table import graded
 
 ROOT = Path(__file__).parent.parent
 HEADER = """import numpy as np
@@ -179,12 +180,12 @@ def test_an_answer_that_is_not_the_students_has_no_point(way, tmp_path):
 
 
 TAMPERING = {
-    "the check": "import minitrpo.checks.register as r\nr.find = lambda *a: None",
-    "the register": "import minitrpo.checks.register as r\nr._exercises['energy'] = r._exercises['conjugate_gradient']",
-    "examine": "import minitrpo.checks.register as r\nr.examine = lambda *a: None",
+    "the check": "import minitrpo.course.checks.register as r\nr.find = lambda *a: None",
+    "the register": "from minitrpo.course.checks.register import _exercises as e\ne['energy'] = e['score']",
+    "examine": "import minitrpo.course.checks.register as r\nr.examine = lambda *a: None",
     "the solution": "import minitrpo.conjugate_gradient as m\nm.energy = lambda *a: 0.0",
     "numpy": "np.max = lambda *a, **k: 0.0",
-    "its code": "import minitrpo.checks.register as r\nr.find.__code__ = (lambda name: None).__code__",
+    "its code": "import minitrpo.course.checks.register as r\nr.find.__code__ = (lambda name: None).__code__",
 }
 
 
@@ -198,10 +199,10 @@ def test_a_cell_that_changes_the_checks_is_named_and_left_out(way, tmp_path):
 
 
 def test_a_function_that_changes_the_checks_while_it_is_checked(tmp_path):
-    cell = "import minitrpo.checks.register as r\ndef energy(*a):\n    r.find = lambda *a: None\n    return 0.0"
+    cell = "import minitrpo.course.checks.register as r\ndef energy(*a):\n    r.find = lambda *a: None\n    return 0.0"
     found = grade(of_energy(tmp_path / "x.ipynb", cell))
     assert found["energy"][0] == 0
-    assert "it changes minitrpo.checks.register.find" in found["energy"][1]
+    assert "it changes minitrpo.course.checks.register.find" in found["energy"][1]
     assert found["conjugate_gradient"] == (1, "right")
 
 
@@ -264,7 +265,8 @@ def test_a_function_that_hangs_is_ended(tmp_path):
     assert found["conjugate_gradient"] == (1, "right")
 
 
-def test_files_that_are_not_the_submissions_are_put_back(tmp_path, capsys):
+def test_files_that_are_not_the_submissions_are_put_back(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sandbox, "able", lambda: False)  # within walls they cannot be changed
     folder = tmp_path / "class"
     folder.mkdir()
     other = of_energy(folder / "b.ipynb", ENERGY)
@@ -295,12 +297,9 @@ def test_bad_paths_are_one_line(tmp_path):
         (["x.ipynb", "--memory", "1"], "--memory must lie in"),
         ([], "the following arguments are required: path"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "minitrpo", "grade", *words],
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, ""), done.stderr
-        assert said in done.stderr
+        done = forked("grade", *words, cwd=tmp_path)
+        assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), done
+        assert said in done.err
 
 
 @pytest.mark.parametrize("name", names())

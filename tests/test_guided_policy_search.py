@@ -8,23 +8,26 @@ from conftest import lasting, run, train
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.guided_policy_search import GuidedPolicySearch
-from minitrpo.algorithms.guided_policy_search_settings import GuidedPolicySearchSettings
-from minitrpo.algorithms.imitation import Targets, imitate, imitated_std, loss
-from minitrpo.algorithms.interface import Context, Plan
-from minitrpo.algorithms.local_policies import FACTORS, Samples, improved, new_factor
+from minitrpo.algorithms.algorithm import Context, Plan
+from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
+from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch
+from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std, loss
+from minitrpo.algorithms.guided_policy_search.local_policies import FACTORS, Samples, improved, new_factor
+from minitrpo.algorithms.guided_policy_search.settings import GuidedPolicySearchSettings
 from minitrpo.block_sums import BLOCK
+from minitrpo.course import linear_quadratic as puck
+from minitrpo.course.linear_quadratic import STEPS, LinearQuadratic, best_return
 from minitrpo.errors import BadInput
-from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.linear_quadratic import STEPS, LinearQuadratic, best_return
+from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import first_state_seed
 from minitrpo.perceptron import count_parameters, initialise_mlp, layer_sizes, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.runs.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder
 
 GPS = ("--algorithm", "guided-policy-search")
-PUCK = "minitrpo.experience.linear_quadratic:LinearQuadratic-v0"
+PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
 SMALL = (*GPS, "--env", PUCK, "--first-states", 3, "--samples", 5, "--total-steps", 2250, "--hidden", "8")
+NETWORK = (*SMALL, "--cost-network", 2)
 POLE = (*GPS, "--env", "InvertedPendulum-v5", "--total-steps", 2000, "--hidden", "8", "--samples", 4)
 
 
@@ -108,6 +111,60 @@ def test_a_promise_of_nothing_shortens_the_way():
     assert new_factor(5.0, -0.1, 0.5) == pytest.approx(0.5)
 
 
+# --- the cost as a network
+
+
+def bowl(Z):
+    """A distance: no one quadratic is near it everywhere."""
+    return np.sqrt(0.01 + np.sum(Z**2, axis=1))
+
+
+def fitted_bowl(rounds=40):
+    Z = np.random.default_rng(0).uniform(-1, 1, (600, 2)) * [1.0, 10.0]  # of two units
+    return CostNetwork.fresh(2, np.random.default_rng(1)).fitted(Z, bowl(Z / [1.0, 10.0]), rounds)
+
+
+def test_a_network_that_saw_nothing_says_the_same_of_everything():
+    network = fitted_bowl(rounds=0)
+    assert len(set(network.value(np.random.default_rng(2).standard_normal((9, 2))))) == 1
+
+
+def test_the_network_learns_the_cost_where_episodes_were():
+    network, Z = fitted_bowl(), np.random.default_rng(3).uniform(-0.9, 0.9, (200, 2))
+    assert np.sqrt(np.mean((network.value(Z * [1, 10]) - bowl(Z)) ** 2)) < 0.1 * np.std(bowl(Z))
+
+
+def test_an_expansion_has_the_networks_value_gradient_and_where_it_is_convex_its_second_derivatives():
+    network, h = fitted_bowl(), 1e-4
+    Z = np.array([[0.05, 0.3], [0.5, -4.0], [-0.8, 6.0], [0.0, 0.0]])
+    at = network.expansion(Z)
+
+    def quadratic(j, z):
+        return 0.5 * z @ at.C[j] @ z + at.c[j] @ z + at.e[j]
+
+    steps = np.array([[h, 0.0], [0.0, 10 * h]])
+    convex = 0
+    for j, z in enumerate(Z):
+        assert quadratic(j, z) == pytest.approx(network.value(z[None])[0], rel=1e-10)
+        H = np.empty((2, 2))
+        for a, one in enumerate(steps):
+            slope = [f(z + one) - f(z - one) for f in (lambda z: network.value(z[None])[0], lambda z: quadratic(j, z))]  # noqa: B023
+            assert slope[1] == pytest.approx(slope[0], rel=1e-4, abs=1e-9)
+            for b, other in enumerate(steps):
+                corners = [network.value((z + one * p + other * q)[None])[0] * p * q for p in (1, -1) for q in (1, -1)]
+                H[a, b] = sum(corners) / (4 * steps[a, a] * steps[b, b])
+        assert np.linalg.eigvalsh(at.C[j])[0] >= -1e-12
+        if np.linalg.eigvalsh(H)[0] > 0:
+            convex += 1
+            np.testing.assert_allclose(at.C[j], H, rtol=0.02, atol=0.02 * np.abs(H).max())
+    assert convex >= 1
+
+
+def test_near_its_target_the_cost_bends_more_than_far_from_it():
+    near, far = fitted_bowl().expansion(np.array([[0.0, 0.0], [0.7, 0.0]])).C[:, 0, 0]
+    assert near > 3 * far  # of the bowl itself: 10 and 0.03
+
+
 # --- one condition
 
 LINEAR = GaussianPolicy(4, 2, ())
@@ -168,7 +225,7 @@ def test_a_digest_is_one_row_whatever_an_episodes_length(horizon, steps):
     rng = np.random.default_rng(0)
     flags = {name: np.zeros(1, bool) for name in ("terminated", "truncated")}
     whole = {name: np.zeros(1, int) for name in ("numbers", "starts")}
-    fragment = Episodes(
+    fragment = Fragments(
         observations=rng.standard_normal((6, 4)),
         actions=rng.standard_normal((6, 2)),
         rewards=rng.standard_normal(6),
@@ -188,6 +245,15 @@ def test_a_digest_is_one_row_whatever_an_episodes_length(horizon, steps):
     np.testing.assert_array_equal(row["rewards"][0, :steps], fragment.rewards[:steps])
 
 
+def test_a_new_first_state_owes_nothing_and_an_old_one_does():
+    algorithm = make(first_states=2)
+    algorithm._meet(np.array([[1.0] * 4, [2.0] * 4]))
+    algorithm.conditions_state |= {"promised": np.ones(2), "cost": np.ones(2)}
+    algorithm._meet(np.array([[1.0] * 4, [3.0] * 4]))
+    for name in ("promised", "cost"):
+        np.testing.assert_array_equal(algorithm.conditions_state[name], [1.0, np.nan])
+
+
 @pytest.mark.parametrize(
     ("words", "options"),
     [("--first-states 0", {"first_states": 0}), ("--state-cost 1,2: an observation has 4", {"state_cost": "1,2"})],
@@ -203,7 +269,7 @@ def test_discrete_actions_are_refused():
 
 
 BAD = {
-    "discrete": (("--env", "CartPole-v1"), "continuous actions"),
+    "discrete": (("--env", "CartPole-v1"), "takes Box actions"),
     "segments": (("--requests", "segments"), "whole episodes"),
     "no first states": (("--first-states", 0), "--first-states"),
     "one sample": (("--samples", 1), "--samples"),
@@ -212,6 +278,7 @@ BAD = {
     "all zero": (("--state-cost", "0,0,0,0"), "--state-cost"),
     "infinite": (("--state-cost", "1,inf,1,1"), "--state-cost"),
     "too few": (("--state-cost", "1,2"), "4 numbers"),
+    "two costs": (("--state-cost", "1,1,1,1", "--cost-network", 2), "--cost-network"),
     "free control": (("--control-cost", 0), "--control-cost"),
     "horizon": (("--horizon", 0), "--horizon"),
     "limit": (("--local-kl", 0), "--local-kl"),
@@ -232,7 +299,9 @@ def test_bad_input_is_refused_in_one_line(case, tmp_path):
 
 
 def test_within_2_percent_of_riccati(tmp_path):
-    train(tmp_path / "run", *GPS, "--env", PUCK, "--total-steps", 9600, ranks=2)
+    """From first states that are the same in every update, so that what is best is one number."""
+    same = ("--renew-first-states", 0)
+    train(tmp_path / "run", *GPS, "--env", PUCK, "--total-steps", 9600, *same, ranks=2)
     env = gymnasium.make(PUCK)
     best = np.mean([best_return(env.reset(seed=first_state_seed(0, 6, j, 4))[0]) for j in range(4)])
     returns = RunFolder(tmp_path / "run").columns()["mean_return"]
@@ -240,7 +309,30 @@ def test_within_2_percent_of_riccati(tmp_path):
     assert best * 1.02 < returns[-1] <= best * 0.999  # noise costs something
 
 
-@pytest.mark.parametrize("job", [SMALL, pytest.param(POLE, marks=pytest.mark.slow)], ids=["puck", "pole"])
+def over_best(run):
+    """Return the cost of a run's mean actions from 200 first states that it has not seen, in parts of the least."""
+    algorithm_policy, theta = GaussianPolicy(4, 2, (64, 64)), RunFolder(run).load_checkpoint()["theta"]
+    x = np.random.default_rng(99).uniform(-1, 1, (200, 4))  # drawn as the environment draws them
+    least, paid = np.array([-best_return(each) for each in x]), np.zeros(len(x))
+    for _ in range(STEPS):
+        u = algorithm_policy.mode(algorithm_policy.distribution(theta, x))
+        paid += np.sum((x @ puck.Q) * x, axis=1) + np.sum((u @ puck.R) * u, axis=1)
+        x = x @ puck.A.T + u @ puck.B.T
+    return paid / least
+
+
+def test_it_works_from_first_states_that_it_has_not_trained_on(tmp_path):
+    """As the presets have it; from two first states that stay, the same steps teach nothing of others."""
+    job = (*GPS, "--env", PUCK, "--total-steps", 9600, "--first-states", 2, "--samples", 16)
+    train(tmp_path / "new", *job)
+    train(tmp_path / "same", *job, "--renew-first-states", 0)
+    assert np.mean(over_best(tmp_path / "new") < 1.1) > 0.9
+    assert np.mean(over_best(tmp_path / "same") < 1.1) < 0.75
+
+
+@pytest.mark.parametrize(
+    "job", [SMALL, NETWORK, pytest.param(POLE, marks=pytest.mark.slow)], ids=["puck", "network", "pole"]
+)
 def test_the_same_bits_on_any_number_of_ranks_whoever_owns_a_condition(job, tmp_path):
     alone = train(tmp_path / "alone", *job)
     for ranks, learner in ((2, "root"), (1, "sharded"), (2, "sharded"), (3, "sharded")):
@@ -249,9 +341,12 @@ def test_the_same_bits_on_any_number_of_ranks_whoever_owns_a_condition(job, tmp_
         assert lasting(out) == lasting(tmp_path / "alone")
 
 
-def test_a_run_resumed_on_other_ranks_equals_the_whole(tmp_path):
-    whole = train(tmp_path / "whole", *SMALL)
-    train(tmp_path / "half", *SMALL, "--total-steps", 1500, ranks=3)
+def test_a_run_stops_before_it_goes_beyond_its_steps_and_equals_the_whole_when_resumed_on_other_ranks(tmp_path):
+    whole = train(tmp_path / "whole", *NETWORK)
+    half = train(tmp_path / "half", *NETWORK, "--total-steps", 2200, ranks=3)
+    assert RunFolder(tmp_path / "half").columns()["env_steps"][-1] == 1500  # an update has 750
+    same = run("train.py", "--resume", tmp_path / "half", "--progress", "none")
+    assert same.sha256 == half.sha256 != whole.sha256
     resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 2250, "--progress", "none", ranks=2)
     assert resumed.sha256 == whole.sha256
     assert lasting(tmp_path / "half") == lasting(tmp_path / "whole")

@@ -10,8 +10,8 @@ import time
 import pytest
 from conftest import SCRIPTS, fails, lasting, run, train
 
-from minitrpo.parallel.timing import read_chrome_trace
-from minitrpo.runs.folder import RunFolder
+from minitrpo.course.trace import read_chrome_trace
+from minitrpo.run_folder.folder import RunFolder
 
 # A continuous task of equal episodes, a discrete one of unequal ones, and one that ends early; adapting or not.
 JOBS = {
@@ -58,8 +58,7 @@ def test_the_sharded_learner_has_the_bits_of_the_root(job, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("critic", "phases"),
-    [("mlp", [{"policy"}, {"policy"}, {"critic"}]), ("linear", [{"policy", "critic"}] * 3)],
+    ("critic", "phases"), [("mlp", [{"policy"}, {"policy"}, {"critic"}]), ("linear", [{"policy", "critic"}] * 3)]
 )
 def test_who_learns_what_with_the_sharded_learner(critic, phases, tmp_path):
     job = (

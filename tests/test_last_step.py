@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.last_step import READINGS, exact_values, learned_values, temporal_difference, values_after
+from minitrpo.course.last_step import READINGS, exact_values, learned_values, temporal_difference, values_after
 from minitrpo.returns import next_values
 
 QUICK = settings(max_examples=20, deadline=None)

@@ -3,7 +3,7 @@
 import pytest
 from conftest import train
 
-from minitrpo.runs.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder
 
 TASKS = {
     # environment: (steps, options, what an untrained policy gets at best, what the last updates must reach)

@@ -159,11 +159,7 @@ def test_expected_gain_of_0_is_no_division_by_0():
 
 
 @given(
-    outcomes=st.lists(
-        st.tuples(st.floats(allow_nan=True), st.floats(allow_nan=True)),
-        min_size=1,
-        max_size=6,
-    ),
+    outcomes=st.lists(st.tuples(st.floats(allow_nan=True), st.floats(allow_nan=True)), min_size=1, max_size=6),
     max_kl=st.floats(1e-4, 1.0),
 )
 @QUICK

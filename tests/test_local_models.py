@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.local_models import (
+from minitrpo.algorithms.guided_policy_search.local_models import (
     conditioned,
     fit_cost,
     fit_dynamics,

@@ -7,7 +7,7 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.lqr import (
+from minitrpo.algorithms.guided_policy_search.lqr import (
     CLOSE,
     Controller,
     Cost,
@@ -18,7 +18,7 @@ from minitrpo.algorithms.lqr import (
     kl,
     kl_limited,
 )
-from minitrpo.experience.linear_quadratic import A, B, LinearQuadratic, Q, R, best_return, riccati
+from minitrpo.course.linear_quadratic import A, B, LinearQuadratic, Q, R, best_return, riccati
 
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 3), st.integers(1, 4), st.integers(0, 10**6))  # T, n, m, seed
 

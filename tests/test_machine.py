@@ -1,7 +1,7 @@
 """A busy machine says so before it measures anything."""
 
-from minitrpo.classroom import busy, say_if_busy
-from minitrpo.runs import machine
+from minitrpo.course import machine
+from minitrpo.course.classroom import busy, say_if_busy
 
 SAID = "This machine is busy: other programs use 1.2 of its 2 cores right now."
 
@@ -28,3 +28,20 @@ def test_where_the_system_does_not_say_how_busy_it_is_the_load_average_does(monk
     assert machine.busy_share() == 0.5
     monkeypatch.delattr("os.getloadavg")
     assert machine.busy_share() == 0.0
+
+
+def test_what_others_use_is_what_is_used_less_our_own(monkeypatch, tmp_path):
+    """Of 200 ticks of two cores 150 were used, 50 of them by us and our children: others used half of all."""
+    monkeypatch.setattr(machine, "STAT", tmp_path / "stat")
+    monkeypatch.setattr("os.sysconf", lambda name: 100)
+    times = [(0.0,) * 5, (0.1, 0.1, 0.2, 0.1, 9.0)]
+    monkeypatch.setattr("os.times", lambda: times.pop(0))
+    machine.STAT.write_text("cpu 100 0 100 700 100 0 0 0 0 0\n")
+    others = machine.Others()
+    machine.STAT.write_text("cpu 200 0 150 740 110 0 0 0 0 0\n")
+    assert others.share() == 0.5
+
+
+def test_what_others_use_is_unknown_where_the_system_does_not_say(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "STAT", tmp_path / "none")
+    assert machine.Others().share() != machine.Others().share(), "NaN"

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_discrete_are
 
-from minitrpo.algorithms.interface import Context
-from minitrpo.algorithms.naf import LARGEST, NAF, NAFPolicy, heads, naf_gradient_sums, naf_q, naf_slopes
+from minitrpo.algorithms.algorithm import Context
+from minitrpo.algorithms.off_policy.naf import LARGEST, NAF, NAFPolicy, heads, naf_gradient_sums, naf_q, naf_slopes
 from minitrpo.errors import BadInput
 from minitrpo.perceptron import layer_sizes, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.runs.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder
 
 SEEDS = st.integers(0, 10_000)
 
@@ -134,19 +134,19 @@ def test_a_linear_quadratic_problem_is_learned_from_data():
     gain = np.linalg.solve(r + g * b.T @ s @ b, g * b.T @ s @ a)
     own = NAF.Settings(discount=g, batch=100, step_size=1e-3, target_every=1, target_rate=0.02)
     policy = NAF.make_policy(own, GaussianPolicy(2, 1, (32, 32)))
-    core = NAF(own, Context(policy, 0, 100)).core
+    naf = NAF(own, Context(policy, 0, 100))
     x, u = rng.uniform(-1, 1, (5000, 2)), rng.uniform(-1, 1, (5000, 1))
     reward = -np.sum((x @ q) * x, axis=1) - np.sum((u @ r) * u, axis=1)
     after, never = x @ a.T + u @ b.T, np.zeros(5000, bool)
     names = ("observations", "actions", "rewards", "next_observations", "terminated", "discounts")
-    core.memory.add(0, dict(zip(names, (x, u, reward, after, never, np.full(5000, g)), strict=True)))
+    naf.buffer.add(0, dict(zip(names, (x, u, reward, after, never, np.full(5000, g)), strict=True)))
     for k in range(3000):
-        core._update(core.memory.sizes, np.random.default_rng(k))
+        naf._update(naf.buffer.sizes, np.random.default_rng(k))
     x = rng.uniform(-1, 1, (500, 2))  # the system stays in there
     best = -x @ gain.T
     assert np.abs(best).max() < 0.95
-    assert np.abs(policy.distribution(np.append(core.theta, 0.0), x) - best).mean() < 0.06  # of 0.3 on average
-    value = mlp(core.theta.astype(float), policy.sizes, x)[:, 0]
+    assert np.abs(policy.distribution(np.append(naf.network, 0.0), x) - best).mean() < 0.06  # of 0.3 on average
+    value = mlp(naf.network.astype(float), policy.sizes, x)[:, 0]
     assert np.corrcoef(value, -np.einsum("ni,ij,nj->n", x, s, x))[0, 1] > 0.99
 
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from test_checks import WRONG
 
-from minitrpo.checks import names, target
+from minitrpo.course.checks import names, target
 
 ROOT = Path(__file__).parent.parent
 spec = importlib.util.spec_from_file_location("build", ROOT / "notebooks" / "build.py")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fragments import empty
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -10,8 +11,8 @@ from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt, clip, improv
 from minitrpo.block_sums import blocks
 from minitrpo.conjugate_gradient import conjugate_gradient, energy
 from minitrpo.critics import LinearCritic, MLPCritic
-from minitrpo.experience.episodes import concatenate, empty, in_order, rows_of
-from minitrpo.experience.filters import ObservationFilter, moments
+from minitrpo.experience.fragments import concatenate, in_order, rows_of
+from minitrpo.experience.observation_filter import ObservationFilter, moments
 from minitrpo.line_search import backtracking, step_scale
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy, categorical_kl, gaussian_kl, log_softmax
 from minitrpo.returns import discounted_sums, explained_variance, gae, n_step_returns, next_values, standardise

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.optimisers import OPTIMISERS, adam, clipped_norm, initial_state
+from minitrpo.algorithms.asynchronous import descend
+from minitrpo.optimisers import OPTIMISERS, adam, clipped_norm, in_place, initial_state
 
 QUICK = settings(max_examples=30, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -22,9 +23,15 @@ def reference(name, theta, gradients, step_size):
             elif name == "momentum":
                 v[i] = 0.9 * v[i] + g
                 step = step_size * v[i]
+            elif name == "adagrad":
+                v[i] = v[i] + g**2
+                step = step_size * g / (v[i] ** 0.5 + 1e-8)
             elif name == "rmsprop":
                 v[i] = 0.99 * v[i] + 0.01 * g**2
                 step = step_size * g / (v[i] + 0.1) ** 0.5
+            elif name == "rmsprop-centred":
+                m[i], v[i] = 0.95 * m[i] + 0.05 * g, 0.95 * v[i] + 0.05 * g**2
+                step = step_size * g / (v[i] - m[i] ** 2 + 0.01) ** 0.5
             else:  # Adam, in the order of Kingma & Ba's algorithm 1, whose epsilon counts after the correction
                 m[i], v[i] = 0.9 * m[i] + 0.1 * g, 0.999 * v[i] + 0.001 * g**2
                 corrected = (v[i] / (1 - 0.999**k)) ** 0.5
@@ -64,6 +71,41 @@ def test_arguments_stay_and_the_step_has_the_gradients_dtype(name, seed, dtype):
     assert {key: (a.shape, a.dtype) for key, a in new.items()} == {key: (a.shape, a.dtype) for key, a in state.items()}
 
 
+@given(NAMES, SEEDS, st.sampled_from([np.float32, np.float64]))
+@QUICK
+def test_in_place_has_the_same_bits_and_changes_the_arrays_where_they_lie(name, seed, dtype):
+    rng = np.random.default_rng(seed)
+    state = initial_state(name, 5, dtype)
+    shared = {key: array.copy() for key, array in state.items()}
+    for gradient in rng.standard_normal((4, 5)).astype(dtype):
+        state, step = OPTIMISERS[name](state, gradient, 0.1)
+        before = gradient.copy()
+        after, other = in_place(name)(shared, gradient, 0.1)
+        assert after is shared
+        assert np.array_equal(gradient, before)
+        assert step.tobytes() == other.tobytes()
+        assert {key: array.tobytes() for key, array in state.items()} == {k: a.tobytes() for k, a in shared.items()}
+
+
+def test_a_shared_step_in_place_writes_no_array_a_second_time():
+    """What others wrote meanwhile stays: an array that the optimiser has changed already is not written back."""
+
+    class Guarded(np.ndarray):
+        writes = 0
+
+        def __setitem__(self, key, value):
+            Guarded.writes += 1
+            super().__setitem__(key, value)
+
+    shared = {"theta": np.zeros(3)} | {f"o_{k}": a.view(Guarded) for k, a in initial_state("adam", 3).items()}
+    other = {name: np.array(array) for name, array in shared.items()}
+    for gradient in np.random.default_rng(0).standard_normal((3, 3)):
+        descend(shared, gradient, in_place("adam"), 0.1, "o_")
+        descend(other, gradient, adam, 0.1, "o_")
+    assert Guarded.writes == 0
+    assert {name: np.asarray(a).tobytes() for name, a in shared.items()} == {n: a.tobytes() for n, a in other.items()}
+
+
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_a_state_survives_a_file(name, tmp_path):
     gradients = np.random.default_rng(0).standard_normal((6, 3))
@@ -82,11 +124,25 @@ def test_adams_first_step_is_the_step_size_whatever_the_gradients_scale():
     np.testing.assert_allclose(step, [0.01, -0.01, 0.01], rtol=1e-4)
 
 
+def test_a_variance_that_rounding_makes_negative_counts_as_none():
+    """Equal gradients have none: in float32 their mean square less their squared mean is below 0 now and then."""
+    state, gradient, least = (
+        initial_state("rmsprop-centred", 50, np.float32),
+        np.float32([1e3 + i for i in range(50)]),
+        0,
+    )
+    for _ in range(300):
+        state, step = OPTIMISERS["rmsprop-centred"](state, gradient, 0.1)
+        least = min(least, float(np.min(state["square"] - state["mean"] ** 2)))
+        assert np.all(np.isfinite(step))
+    assert least < -0.01  # where without a bound the root would be of a negative number
+
+
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_each_finds_the_bottom_of_a_bowl(name):
     theta, state, curvature = np.array([3.0, -2.0]), initial_state(name, 2), np.array([1.0, 4.0])
     for _ in range(3000):
-        state, step = OPTIMISERS[name](state, curvature * theta, 0.01)
+        state, step = OPTIMISERS[name](state, curvature * theta, 0.5 if name == "adagrad" else 0.01)
         theta = theta - step
     assert np.max(np.abs(theta)) < 0.01
 

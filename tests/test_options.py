@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.options import a_kind, check_options, flag, option
-from minitrpo.algorithms.trpo_settings import TRPOSettings
+from minitrpo.algorithms.trpo import TRPOSettings
 from minitrpo.errors import BadInput
-from minitrpo.runs.settings import Settings
+from minitrpo.training.settings import Settings
 
 QUICK = settings(max_examples=100, deadline=None)
 NAN, INF = float("nan"), float("inf")

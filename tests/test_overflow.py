@@ -6,16 +6,16 @@ from conftest import run
 from toys.generous_envs import LENGTH
 
 from minitrpo.errors import AlgorithmFailed
-from minitrpo.experience.replay import Replay
-from minitrpo.runs.folder import RunFolder
+from minitrpo.experience.replay_buffer import ReplayBuffer
+from minitrpo.run_folder.folder import RunFolder
 
 THETA = "theta is not finite after learn() in update 1; no checkpoint has it. Mean observations were up to "
-MEMORY = "replay memory keeps float32, and one of the {} is "
+BUFFER = "the replay buffer keeps float32, and one of the {} is "
 ENDS = {  # algorithm: what its environment is generous with, what is said
     "batch-ppo": ("continuous-rewards", THETA),
-    "naf": ("continuous-rewards", MEMORY.format("rewards")),
-    "dqn": ("discrete-rewards", MEMORY.format("rewards")),
-    "gorila": ("discrete-rewards", MEMORY.format("rewards")),
+    "naf": ("continuous-rewards", BUFFER.format("rewards")),
+    "dqn": ("discrete-rewards", BUFFER.format("rewards")),
+    "gorila": ("discrete-rewards", BUFFER.format("rewards")),
 }
 JOB = ("--total-steps", 2000, "--steps-per-update", 200, "--hidden", 4, "--progress", "none", "--out", "run")
 
@@ -62,7 +62,7 @@ def test_a_very_long_number_is_written_short(tmp_path):
 
 
 def test_a_memory_refuses_what_its_kind_of_numbers_cannot_hold():
-    memory = Replay(1, 4, 2, 0)
+    memory = ReplayBuffer(1, 4, 2, 0)
     rows = {"observations": np.ones((3, 2)), "next_observations": np.ones((3, 2)), "actions": np.zeros(3, int)}
     rows |= {name: np.ones(3) for name in ("rewards", "terminated", "discounts")}
     memory.add(0, rows | {"rewards": np.array([0.0, 3.4e38, -3.4e38])})

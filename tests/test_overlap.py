@@ -3,8 +3,8 @@
 import pytest
 from conftest import lasting, run, train
 
-from minitrpo.parallel.timing import read_chrome_trace
-from minitrpo.runs.folder import RunFolder
+from minitrpo.course.trace import read_chrome_trace
+from minitrpo.run_folder.folder import RunFolder
 
 JOBS = {
     "episodes": ("--preset", "episodes", "--env", "Reacher-v5", "--total-steps", 4000, "--steps-per-update", 1000),

@@ -10,7 +10,8 @@ from conftest import SCRIPTS, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.parallel_sgd import (
+from minitrpo.course.parallel_sgd.descent import play
+from minitrpo.course.parallel_sgd.problem import (
     MODES,
     SGDSettings,
     delayed_descent,
@@ -20,7 +21,6 @@ from minitrpo.algorithms.parallel_sgd import (
     slice_of,
     stability_bound,
 )
-from minitrpo.runs.sgd import play
 
 SMALL = SGDSettings(rows=60, features=3, workers=3, batch=0, epochs=20, records=10)
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.experience.episodes import in_order
+from minitrpo.experience.fragments import in_order
 from minitrpo.parallel.comm import SerialComm
-from minitrpo.parallel.pool import DynamicPool, RankRequests, StaticPool, concurrency, requests_for, slots_of
+from minitrpo.parallel.episode_pool import DynamicPool, RankRequests, StaticPool, concurrency, requests_for, slots_of
 
 QUICK = settings(max_examples=200, deadline=None)
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 from conftest import SCRIPTS
 
-from minitrpo.runs import progress
-from minitrpo.runs.progress import Progress, clock, percentages
+from minitrpo.reports import progress
+from minitrpo.reports.progress import Progress, clock, percentages
 
 
 def row(iteration, steps):
@@ -84,3 +84,27 @@ def test_a_bar_on_a_terminal_alone_and_under_mpiexec(launcher, columns, tmp_path
     assert text.count("\r") > 5, "a bar redraws its line"
     bars = [line for part in text.split("\n") for line in part.split("\r") if "steps/s" in line]
     assert not columns or max(map(len, bars)) <= columns
+
+
+def test_a_row_without_an_episode_shows_the_last_return_that_was(capsys):
+    display, unknown = Progress("lines", 1000, 0, ("kl",)), float("nan")
+    for number, returned in enumerate((unknown, 7.5, unknown), start=1):
+        display._last = -progress.EVERY  # every row is a line
+        display.update(row(number, 100 * number) | {"mean_return": returned, "kl": unknown})
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert "| return         - | kl - |" in first
+    assert "| return      7.50 | kl - |" in second
+    assert "| return      7.50 | kl - |" in third
+
+
+def test_the_time_left_follows_the_last_updates_not_a_slow_first_one(capsys, monkeypatch):
+    clock_now = [0.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: clock_now[0])
+    display = Progress("lines", 100_000, 0)
+    clock_now[0] = 600.0
+    display.update(row(1, 10))  # ten minutes for ten steps
+    for number in range(1, 61):
+        clock_now[0] += 3.0
+        display.update(row(1 + number, 10 + 1000 * number))
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "|     333 steps/s | 2:00 left |" in last

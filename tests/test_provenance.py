@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from minitrpo.runs.provenance import command, installed, program, provenance
+from minitrpo.run_folder.provenance import command, installed, program, provenance
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from fragments import GAMMA, chain_q, chain_transitions, fragment, random_fragme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
-from minitrpo.algorithms.interface import Context, Plan
-from minitrpo.algorithms.online_q_learning import NStepQ, OneStepQ, OneStepSarsa
-from minitrpo.algorithms.q_learning import (
+from minitrpo.algorithms.algorithm import Context, Plan
+from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
+from minitrpo.algorithms.q_learning.n_step_q import NStepQ, OneStepQ, OneStepSarsa
+from minitrpo.algorithms.q_learning.targets import (
     n_step_q_targets,
     one_step_q,
     one_step_q_targets,
@@ -22,7 +22,7 @@ from minitrpo.algorithms.q_learning import (
     td_loss,
 )
 from minitrpo.errors import BadInput
-from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.experience.randomness import EpisodeKey
 from minitrpo.perceptron import layer_sizes, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
@@ -183,14 +183,15 @@ def test_an_episode_keeps_its_epsilon_and_episodes_differ():
     theta = policy.initialise(np.random.default_rng(0))
     counts = {0.1: 0, 0.01: 0, 0.5: 0}
     for number in range(600):
-        rng = generator(1, 0, number, Purpose.ACTIONS)
+        key = EpisodeKey(1, 0, number)
+        rng, state = key.actions(), policy.initial_state(theta, key)
         noise = np.concatenate([policy.draw_noise(rng, 3), policy.draw_noise(rng, 2)])
-        assert np.all(noise[:, 2] == noise[0, 2])
-        assert len(np.unique(noise[:, :2])) == 10
+        assert np.array_equal(state, policy.initial_state(theta, EpisodeKey(1, 0, number)))
+        assert len(np.unique(noise)) == 10
         theta[-1] = 0.0
-        counts[float(policy.epsilons(theta, noise[:1, 2])[0])] += 1
+        counts[float(policy.epsilons(theta, state)[0])] += 1
         theta[-1] = 1.0
-        assert policy.epsilons(theta, noise[:, 2]) == pytest.approx(1.0)
+        assert policy.epsilons(theta, state) == pytest.approx(1.0)
     np.testing.assert_allclose(np.array([*counts.values()]) / 600, [0.4, 0.3, 0.3], atol=0.07)
 
 
@@ -208,7 +209,8 @@ def test_continuous_actions_are_refused():
 # --- whole runs
 
 JOB = ("--env", "CartPole-v1", "--hidden", "16", "--num-envs", 6, "--steps-per-update", 48, "--target-every", 200,
-       "--final-epsilons", "0.1:0.4,0.01:0.3,0.5:0.3", "--exploration-steps", 1000, "--record-every", 1)  # fmt: skip
+       "--final-epsilons", "0.1:0.4,0.01:0.3,0.5:0.3", "--exploration-steps", 1000, "--record-every", 1,
+       "--anneal-steps", 500_000)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["n-step-q", "sarsa", pytest.param("one-step-q", marks=pytest.mark.slow)])
@@ -226,7 +228,7 @@ def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(name, tmp_path
 
 def test_bad_requests_are_refused_before_any_work(tmp_path):
     for options, expected in (
-        (("--env", "Pendulum-v1"), "these are continuous"),
+        (("--env", "Pendulum-v1"), "takes Discrete actions, and Pendulum-v1 has Box(1)"),
         (("--env", "CartPole-v1", "--final-epsilons", "2"), "--final-epsilons must be probabilities"),
         (("--env", "CartPole-v1", "--learner", "sharded"), "has no assist()"),
         (("--env", "CartPole-v1", "--target-every", "0"), "--target-every must be 1 or more"),

@@ -13,8 +13,8 @@ from conftest import SCRIPTS, TOYS, run, train
 
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import describe
-from minitrpo.experience.status import RankStatus
-from minitrpo.runs.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.status import RankStatus
 
 JOB = ("--env", "CartPole-v1", "--steps-per-update", 500, "--total-steps", 3000, "--progress", "none")
 
@@ -23,7 +23,7 @@ JOB = ("--env", "CartPole-v1", "--steps-per-update", 500, "--total-steps", 3000,
 FULL_DISK = """
 import resource, sys
 from minitrpo.commands.train import main
-from minitrpo.runs.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder
 append = RunFolder.append
 def append_on_a_full_disk(self, row):
     if row["iteration"] == 4:
@@ -169,8 +169,8 @@ gymnasium.register("Slow-v0", entry_point=Slow, max_episode_steps=50)
 def test_a_render_that_does_not_return_is_ended(tmp_path):
     (tmp_path / "slow_render.py").write_text(DRAWS_FOR_EVER)
     train("run", "--env", "slow_render:Slow-v0", "--total-steps", 1000, "--progress", "none", cwd=tmp_path)
-    outcome = run("watch.py", "run", "--stuck-after", 1, cwd=tmp_path)
-    assert outcome.code == -9
+    outcome = run("watch.py", "run", "--env", "slow_render:Slow-v0", "--stuck-after", 1, cwd=tmp_path)
+    assert outcome.code == -9, outcome.err
     assert (
         outcome.err == "minitrpo: rank 0 is stuck: render has not returned for 1 s in the render of the environment\n"
     )

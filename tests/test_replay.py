@@ -1,4 +1,4 @@
-"""The replay memory: what is in it, in which order, and how evenly minibatches are drawn of it."""
+"""The replay buffer: what is in it, in which order, and how evenly minibatches are drawn of it."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from minitrpo.experience.replay import Replay, draw, multi_step, transitions, updates_due
+from minitrpo.experience.replay_buffer import ReplayBuffer, draw, multi_step, transitions, updates_due
 
 
 def rows(first, count, size=2):
@@ -23,29 +23,29 @@ def rows(first, count, size=2):
     }
 
 
-def content(memory, shard):
+def content(buffer, shard):
     """Return the numbers in a shard, the oldest first."""
-    rewards, added = memory.state()["rewards"][shard][: memory.sizes[shard]], int(memory.added[shard])
-    return np.roll(rewards, -(added % memory.capacity) if added > memory.capacity else 0).tolist()
+    rewards, added = buffer.state()["rewards"][shard][: buffer.sizes[shard]], int(buffer.added[shard])
+    return np.roll(rewards, -(added % buffer.capacity) if added > buffer.capacity else 0).tolist()
 
 
 @settings(deadline=None)
 @given(capacity=st.integers(1, 12), counts=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), max_size=12))
 def test_a_shard_holds_its_newest_rows_in_order(capacity, counts):
-    memory, expected, number = Replay(3, capacity, 2, 0), [[], [], []], 0
+    buffer, expected, number = ReplayBuffer(3, capacity, 2, 0), [[], [], []], 0
     for shard, count in counts:
-        memory.add(shard, rows(number, count))
+        buffer.add(shard, rows(number, count))
         expected[shard] = [*expected[shard], *range(number, number + count)][-capacity:]
         number += count
-    assert [content(memory, shard) for shard in range(3)] == expected
-    assert memory.sizes.tolist() == [len(own) for own in expected]
+    assert [content(buffer, shard) for shard in range(3)] == expected
+    assert buffer.sizes.tolist() == [len(own) for own in expected]
 
 
 def test_all_arrays_of_a_row_stay_together():
-    memory = Replay(2, 10, 2, 0)
-    memory.add(0, rows(0, 25))
-    memory.add(1, rows(100, 3))
-    taken = memory.take(draw(np.random.default_rng(0), 500, memory.sizes))
+    buffer = ReplayBuffer(2, 10, 2, 0)
+    buffer.add(0, rows(0, 25))
+    buffer.add(1, rows(100, 3))
+    taken = buffer.take(draw(np.random.default_rng(0), 500, buffer.sizes))
     numbers = taken["rewards"]
     assert {*numbers[0].astype(int)} == {*range(15, 25)}
     assert {*numbers[1].astype(int)} == {100, 101, 102}
@@ -73,7 +73,7 @@ def test_every_row_of_unequal_shards_is_drawn_equally_often(sizes):
 
 
 def test_a_draw_does_not_depend_on_which_shards_a_process_holds():
-    whole, half = Replay(4, 8, 2, 0), Replay(4, 8, 2, 0)
+    whole, half = ReplayBuffer(4, 8, 2, 0), ReplayBuffer(4, 8, 2, 0)
     for shard in range(4):
         whole.add(shard, rows(10 * shard, 6))
         if shard >= 2:
@@ -98,28 +98,28 @@ def test_the_replay_ratio_is_held_whatever_the_rounds(rounds, warm_up, ratio):
     assert done == int(ratio * max(0, steps - warm_up))
 
 
-def test_a_memory_goes_on_from_its_state():
-    memory, other = Replay(2, 7, 2, 0), Replay(2, 7, 2, 0)
-    memory.add(0, rows(0, 11))
-    memory.add(1, rows(50, 2))
-    other.restore({name: array.copy() for name, array in memory.state().items()})
-    for each in (memory, other):
+def test_a_buffer_goes_on_from_its_state():
+    buffer, other = ReplayBuffer(2, 7, 2, 0), ReplayBuffer(2, 7, 2, 0)
+    buffer.add(0, rows(0, 11))
+    buffer.add(1, rows(50, 2))
+    other.restore({name: array.copy() for name, array in buffer.state().items()})
+    for each in (buffer, other):
         each.add(0, rows(11, 4))
         each.add(1, rows(52, 9))
-    for name, array in memory.state().items():
+    for name, array in buffer.state().items():
         np.testing.assert_array_equal(other.state()[name], array)
 
 
 @pytest.mark.parametrize("name", ["observations", "actions", "added", "rewards"])
 def test_a_state_that_does_not_fit_is_refused(name):
-    memory = Replay(2, 7, 2, 0)
-    memory.add(0, rows(0, 5))
-    state = {n: array.copy() for n, array in memory.state().items()}
-    with pytest.raises(ValueError, match="memory"):
-        memory.restore(state | {name: state[name][:1]})
+    buffer = ReplayBuffer(2, 7, 2, 0)
+    buffer.add(0, rows(0, 5))
+    state = {n: array.copy() for n, array in buffer.state().items()}
+    with pytest.raises(ValueError, match="replay buffer"):
+        buffer.restore(state | {name: state[name][:1]})
     if name == "rewards":
-        with pytest.raises(ValueError, match="memory"):
-            memory.restore(state | {name: np.full_like(state[name], np.nan)})
+        with pytest.raises(ValueError, match="replay buffer"):
+            buffer.restore(state | {name: np.full_like(state[name], np.nan)})
 
 
 def test_transitions_of_fragments_do_not_leak_into_each_other():

@@ -6,7 +6,7 @@ import pytest
 from test_checks import RIGHT
 from test_notebooks import ROOT, SOURCES, build, check_cells
 
-from minitrpo.checks import target
+from minitrpo.course.checks import target
 
 
 def rights(name):

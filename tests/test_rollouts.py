@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
-from minitrpo.experience.episodes import Episodes, concatenate
-from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.lockstep import UnfinishedEpisode
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.rollouts import ROWS, Rollouts
-from minitrpo.experience.status import RankStatus
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
+from minitrpo.supervision.status import RankStatus
 
 SEED = 5
 ENVS = ["CartPole-v1", "Pendulum-v1"]  # discrete and terminating; continuous and truncated after 200 steps
@@ -46,7 +46,7 @@ gymnasium.register("Toy-v0", entry_point=Toy)
 gymnasium.register("ToyLimited-v0", entry_point=Toy, max_episode_steps=7)
 
 
-def make(env_id, width, status=None):
+def make(env_id, width=4, status=None):
     """Return rollouts, a theta that prefers nothing, and a filter that does something."""
     spec = describe(env_id)
     policy = spec.policy((8,))
@@ -60,12 +60,12 @@ def make(env_id, width, status=None):
 def play(env_id, numbers, width=4, concurrency=4, iteration=2, status=None):
     rollouts, theta, frozen = make(env_id, width, status)
     requests = iter(numbers)
-    return rollouts.play(theta, frozen, iteration, lambda: next(requests, None), concurrency)
+    return concatenate(rollouts.play(theta, frozen, iteration, lambda: next(requests, None), concurrency))
 
 
 def same_bits(a, b):
     """Return whether all arrays agree in dtype, shape and bits."""
-    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(Episodes)]
+    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(Fragments)]
     return all(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in pairs)
 
 
@@ -88,7 +88,7 @@ def plain_episode(env_id, number, iteration=2):
     total = 0.0
     for reward in rewards:
         total += reward
-    return Episodes(
+    return Fragments(
         observations=observations.astype(np.float64),
         actions=actions,
         rewards=rewards,
@@ -182,9 +182,8 @@ def test_steps_are_counted_as_stepped(monkeypatch):
 
 def test_without_requests_nothing_is_played():
     for env_id in ENVS:
-        episodes = play(env_id, [])
-        assert episodes.steps == 0
-        assert episodes.observations.dtype == np.float64
+        rollouts, theta, frozen = make(env_id)
+        assert rollouts.play(theta, frozen, 2, lambda: None, 4) == []
 
 
 # --- segments
@@ -195,7 +194,8 @@ def advance(env_id, lengths, width=4, slot_numbers=range(1, 4), num_envs=6, roll
     made, theta, frozen = make(env_id, width)
     rollouts = rollouts or made
     return [
-        rollouts.advance(theta, frozen, i, slot_numbers, num_envs, steps) for i, steps in enumerate(lengths, iteration)
+        concatenate(rollouts.advance(theta, frozen, i, slot_numbers, num_envs, steps))
+        for i, steps in enumerate(lengths, iteration)
     ], rollouts
 
 
@@ -216,7 +216,7 @@ def glued(segments):
             per_step = {name: getattr(fragments, name)[every] for name in ("observations", "actions", "rewards")}
             sizes = {"starts": np.zeros(1, np.int64), "lengths": np.array([len(every)])}
             names = ("final_observations", "numbers", "terminated", "truncated", "returns")
-            whole.append(Episodes(**per_step, **sizes, **{name: getattr(fragments, name)[end] for name in names}))
+            whole.append(Fragments(**per_step, **sizes, **{name: getattr(fragments, name)[end] for name in names}))
     return concatenate(whole)
 
 
@@ -268,7 +268,7 @@ def test_unfinished_episodes_go_on_bit_for_bit(env_id, before):
 
 def test_an_environment_that_cannot_be_resumed_says_so():
     _, original = advance("CartPole-v1", [5])
-    wrong = [UnfinishedEpisode(e.number, e.actions, e.observation + 1e-9) for e in original.unfinished()]
+    wrong = [UnfinishedEpisode(e.number, e.actions, e.observation + 1e-9, e.state) for e in original.unfinished()]
     with pytest.raises(EpisodeFailed, match="cannot be resumed exactly") as failure:
         make("CartPole-v1", 4)[0].restore(wrong, 7)
     assert (failure.value.iteration, failure.value.episode) == (7, wrong[0].number)
@@ -346,8 +346,8 @@ def test_the_status_shows_the_episode_at_work(monkeypatch):
     play("Toy-v0", range(5), width=3, concurrency=2, iteration=6, status=status)
     assert len(seen) == 35
     for episodes, seed, busy in seen:
-        ((iteration, number),) = episodes
-        assert reset_seed(SEED, iteration, number) == seed
+        ((reset_with, number),) = episodes
+        assert reset_with == reset_seed(SEED, 6, number) == seed
         assert busy == 1
     assert {number for episodes, _, _ in seen for _, number in episodes} == set(range(5))
     assert watchdog.heartbeat[0] > 21  # a call for every reset and every step
@@ -358,10 +358,10 @@ def test_the_status_between_steps_shows_all_episodes():
     status = RankStatus.on(np.zeros(RankStatus.size(4), np.int64))
     rollouts, theta, frozen = make("CartPole-v1", 4, status)
     rollouts.advance(theta, frozen, 9, range(1, 4), 6, 1)
-    assert status.episodes() == [(0, 1), (0, 2), (0, 3)]
+    assert status.episodes() == [(reset_seed(SEED, 0, number), number) for number in (1, 2, 3)]
     assert status.iteration[0] == 9
     status.stepping[0] = 2
-    assert status.episodes() == [(0, 3)]
+    assert status.episodes() == [(reset_seed(SEED, 0, 3), 3)]
     assert status.busy[0] == 0
 
 
@@ -370,7 +370,7 @@ def test_a_failure_leaves_the_status_on_the_episode_that_failed(monkeypatch):
     status = RankStatus.on(np.zeros(RankStatus.size(3), np.int64))
     with pytest.raises(EpisodeFailed):
         play("Toy-v0", range(6), 3, 3, iteration=9, status=status)
-    assert status.episodes() == [(9, 4)]
+    assert status.episodes() == [(reset_seed(SEED, 9, 4), 4)]
 
 
 def test_nothing_given_is_modified():

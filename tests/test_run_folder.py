@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,15 +16,15 @@ import pytest
 from conftest import run, train
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
 from minitrpo.algorithms.trpo import TRPO
 from minitrpo.errors import BadInput
-from minitrpo.runs import plots
-from minitrpo.runs.folder import RunFolder, sha256
-from minitrpo.runs.log import LOG, Checksum
-from minitrpo.runs.settings import FIRST, LAST, PHASES, SECONDS, chosen
-from minitrpo.runs.video import Player, _draw
+from minitrpo.parallel.timing import PHASES
+from minitrpo.reports.video import Player, _draw
+from minitrpo.run_folder.columns import FIRST, LAST, SECONDS
+from minitrpo.run_folder.folder import RunFolder, let_go, sha256
+from minitrpo.run_folder.metrics_log import LOG, Checksum
+from minitrpo.training.settings import chosen
 
 COLUMNS = (*FIRST, "gain", "reason", *LAST)  # of metrics.csv, for an algorithm that adds a number and a text
 
@@ -56,16 +57,6 @@ def test_files_and_last_line(tmp_path):
     with np.load(tmp_path / "run" / "checkpoint.npz", allow_pickle=False) as arrays:
         assert outcome.sha256 == sha256(arrays["theta"])
         assert all(np.isfinite(arrays[name]).all() for name in arrays.files if name != "adaptive")
-
-
-def test_the_curve_joins_the_updates_in_which_episodes_ended():
-    axis = Figure().subplots()
-    returns = np.array([np.nan, 1.0, np.nan, np.nan, 4.0, np.nan])
-    plots._returns(axis, np.arange(6.0), returns, "steps")
-    each, smooth = axis.lines
-    assert each.get_xdata().tolist() == [1.0, 4.0]
-    assert each.get_ydata().tolist() == [1.0, 4.0]
-    assert np.array_equal(smooth.get_ydata(), [np.nan, 1.0, 1.0, 1.0, 2.5, 2.5], equal_nan=True)
 
 
 def test_config_says_what_made_the_run(cartpole_run):
@@ -136,11 +127,25 @@ def test_segments_of_a_fixed_length_are_counted_as_stepped(tmp_path):
     # an episode is 200 steps and a segment 75: the first ends in the third update, all four slots at once
     assert columns["episodes"].tolist() == [0, 0, 4, 0]
     assert np.isnan(columns["mean_return"][[0, 1, 3]]).all()
+    assert "nan" not in (tmp_path / "run" / "metrics.csv").read_text()
+
+
+def test_a_log_with_empty_cells_is_gone_on_with_and_one_without_steps_is_not(tmp_path):
+    words = ("--preset", "episodes", "--env", "Pendulum-v1", "--requests", "segments", "--num-envs", 4)
+    train(tmp_path / "run", *words, "--total-steps", 600, "--steps-per-update", 300)
+    log = tmp_path / "run" / "metrics.csv"
+    assert [row["mean_return"] for row in RunFolder(tmp_path / "run").rows()] == ["", ""]
+    before = log.read_text()
+    log.write_text(before.replace("\n2,600,", "\n2,,"))
+    assert "is damaged" in run("train.py", "--resume", tmp_path / "run").err
+    log.write_text(before)
+    assert run("train.py", "--resume", tmp_path / "run", "--total-steps", 1200).code == 0
+    assert RunFolder(tmp_path / "run").columns()["episodes"].tolist() == [0, 0, 4, 0]
 
 
 def test_a_run_in_which_no_episode_ended_says_so(tmp_path):
     segments = ("--requests", "segments", "--num-envs", 2, "--total-steps", 300, "--steps-per-update", 100)
-    outcome = train(tmp_path / "run", "--preset", "episodes", "--env", "Pendulum-v1", *segments)
+    outcome = train(tmp_path / "run", "--preset", "episodes", "--env", "Pendulum-v1", *segments, new=True)
     assert "no episode ended" in outcome.out
     assert outcome.err == ""
     assert is_png(tmp_path / "run" / "learning_curve.png")
@@ -168,7 +173,7 @@ def test_default_folders_are_numbered_and_never_reused(tmp_path):
 def test_checkpoint_is_whole_at_any_instant(tmp_path):
     """Kill a writer again and again: what is on disk always loads, and is one of the states written."""
     program = (
-        "import sys, numpy as np; from pathlib import Path; from minitrpo.runs.folder import RunFolder\n"
+        "import sys, numpy as np; from pathlib import Path; from minitrpo.run_folder.folder import RunFolder\n"
         "folder, k = RunFolder(Path(sys.argv[1])), 0; (folder.path / 'metrics.csv').touch()\n"
         "while True:\n"
         "    k += 1; folder.save_checkpoint({'theta': np.full(200_000, float(k)), 'k': np.array([k])})\n"
@@ -236,10 +241,25 @@ def test_columns_are_the_numbers_one_entry_per_update(tmp_path):
     for iteration, mean_return in ((1, float("nan")), (2, -3.5), (3, 1e-9)):
         folder.append(row | {"iteration": iteration, "mean_return": mean_return, "gain": 0.1, "reason": "accepted"})
     columns = folder.columns()
+    assert [row["mean_return"] for row in folder.rows()] == ["", "-3.5", "1e-09"], "an empty cell, as pandas reads it"
     assert list(columns) == [name for name in COLUMNS if name != "reason"]  # a column of words
     assert {column.shape for column in columns.values()} == {(3,)}
     assert np.array_equal(columns["mean_return"], [np.nan, -3.5, 1e-9], equal_nan=True)
     assert columns["gain"].tolist() == [0.1, 0.1, 0.1]
+
+
+def test_a_log_in_which_nan_was_written_is_read_and_gone_on_with_too(tmp_path):
+    words = ("--preset", "episodes", "--env", "Pendulum-v1", "--requests", "segments", "--num-envs", 4)
+    train(tmp_path / "run", *words, "--total-steps", 600, "--steps-per-update", 300)
+    folder, log = RunFolder(tmp_path / "run"), tmp_path / "run" / "metrics.csv"
+    known = folder.load_checkpoint()
+    log.write_text(re.sub(r",0,,,", ",0,nan,nan,", log.read_text()))
+    assert log.read_text().count("nan") == 4
+    folder.save_checkpoint({name: a for name, a in known.items() if name not in ("run_log", "run_checksum")})
+    assert np.isnan(folder.columns()["mean_return"]).all()
+    assert run("train.py", "--resume", tmp_path / "run", "--total-steps", 1200).code == 0
+    assert [row["mean_return"] for row in folder.rows()][:2] == ["nan", "nan"]
+    assert folder.columns()["episodes"].tolist() == [0, 0, 4, 0]
 
 
 def test_a_new_folder_has_a_header_and_no_rows(tmp_path):
@@ -313,11 +333,11 @@ def test_what_is_no_picture_is_refused(picture, cartpole_run, monkeypatch):
 
 def test_a_folder_of_a_run_that_ended_before_it_began_is_free(tmp_path):
     """Between metrics.csv and config.json: neither --resume nor --out took such a folder."""
-    folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0, ("iteration", "kl"))
-    os.close(folder._lock)
+    with let_go():
+        folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0, ("iteration", "kl"))
     (folder.path / "config.json.tmp").write_text("{")
-    again = RunFolder.create(str(folder.path), "CartPole-v1", 0, ("iteration", "kl"))
-    os.close(again._lock)
+    with let_go():
+        RunFolder.create(str(folder.path), "CartPole-v1", 0, ("iteration", "kl"))
     (folder.path / "metrics.csv").write_text("iteration,kl\n1,0.01\n")
     with pytest.raises(BadInput, match="is not empty"):
         RunFolder.create(str(folder.path), "CartPole-v1", 0, ("iteration", "kl"))

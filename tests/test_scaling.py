@@ -13,12 +13,12 @@ from conftest import TOYS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.parallel.speedup import karp_flatt, speedup_interval
-from minitrpo.runs.command_line import parse
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import JobFailed, flags
-from minitrpo.runs.scaling import by_turns, compared, timed_run
-from minitrpo.runs.settings import SECONDS
+from minitrpo.commands.command_line import parse
+from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
+from minitrpo.course.speedup.statistics import karp_flatt, speedup_interval
+from minitrpo.run_folder.columns import SECONDS
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.jobs import JobFailed, flags
 
 QUICK = settings(max_examples=50, deadline=None)
 

@@ -5,11 +5,11 @@ from dataclasses import fields
 import gymnasium
 import pytest
 
-from minitrpo.algorithms.trpo_settings import PRESETS, TRPOSettings
+from minitrpo.algorithms.trpo import PRESETS, TRPOSettings
+from minitrpo.commands.command_line import parse, presets
 from minitrpo.critics import MLPCritic
 from minitrpo.errors import BadInput
-from minitrpo.runs.command_line import RENAMED, parse, presets
-from minitrpo.runs.settings import MAY_CHANGE, Settings, algorithm_of, chosen
+from minitrpo.training.settings import MAY_CHANGE, Settings, algorithm_of, chosen
 
 NAMES = {f.name for settings in (Settings, TRPOSettings) for f in fields(settings)}
 DEFAULTS = chosen({}).flat()
@@ -78,23 +78,6 @@ def test_every_setting_has_an_option():
 @pytest.mark.parametrize("word", ["5000", "5_000", "5e3", "5000.0"])
 def test_a_number_of_steps_may_be_written_in_several_ways(word):
     assert settings_of("--total-steps", word)["total_steps"] == 5000
-
-
-@pytest.mark.parametrize("old", RENAMED)
-@pytest.mark.parametrize("spelling", ["{} 5", "{}=5", "--env CartPole-v1 {} 5 --max-kl 0.1"])
-def test_a_renamed_option_names_the_new_one_in_one_clear_line(old, spelling):
-    said = refused(*spelling.format(old).split())
-    assert said == f"{old} is now {RENAMED[old]}; see --help"
-    new = [word.strip(",") for word in RENAMED[old].split() if word.startswith("--")]
-    assert {word[2:].replace("-", "_") for word in new} <= NAMES
-    assert old[2:].replace("-", "_") not in NAMES
-
-
-@pytest.mark.parametrize("old", RENAMED)
-def test_a_renamed_option_is_named_on_a_resume_too(old):
-    """The recorded run's algorithm is read first, and then the whole line again."""
-    with pytest.raises(BadInput, match=f"^{old} is now {RENAMED[old]}"):
-        parse(["--resume", "somewhere", old, "5"]).resumed(DEFAULTS)
 
 
 def test_what_only_begins_like_an_option_is_refused_by_its_own_name():

@@ -39,7 +39,7 @@ def test_every_link_holds_and_nothing_comes_from_elsewhere(words, tmp_path):
     subprocess.run([sys.executable, str(BUILD), *words, "--out", str(tmp_path)], check=True, timeout=300)
     pages = {path.name: Links(path.read_text("utf-8")) for path in tmp_path.glob("*.html")}
     lectures = [path.stem for path in (ROOT / "notebooks" / "solutions").glob("*.ipynb")]
-    assert {f"{name}.html" for name in [*lectures, "index", "glossary"]} <= pages.keys()
+    assert {f"{name}.html" for name in [*lectures, "index", "claims", "glossary"]} <= pages.keys()
     for name, page in pages.items():
         for url in page.loaded:
             assert not re.match(r"https?:|//", url), f"{name} loads {url}"

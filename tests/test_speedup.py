@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from minitrpo.parallel import speedup as module
-from minitrpo.parallel.speedup import (
+from minitrpo.course.speedup.statistics import (
     amdahl,
-    cores,
     efficiency,
     gustafson,
     interval,
@@ -21,6 +19,8 @@ from minitrpo.parallel.speedup import (
     speedup,
     speedup_interval,
 )
+from minitrpo.parallel import cores as module
+from minitrpo.parallel.cores import cores
 
 fractions = st.floats(0.0, 1.0)
 several = st.integers(2, 10_000)

@@ -76,10 +76,29 @@ def test_all_ranks_of_a_job_end_alike(ranks, tmp_path):
 
 def test_what_mpi_raises_when_a_rank_has_gone_is_one_line():
     program = (
-        "from mpi4py import MPI\nfrom minitrpo.runs.launch import explain\n"
+        "from mpi4py import MPI\nfrom minitrpo.supervision.launch import explain\n"
         "for number in (MPI.ERR_OTHER, MPI.ERR_RANK):\n    print(explain(MPI.Exception(number)))"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     lost, misused = said.split("\n", 1)
     assert lost.startswith("lost its connection to another rank, which was killed or crashed; MPI says: ")
     assert misused.startswith("stopped:\nmpi4py.MPI.Exception: ")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a watchdog")
+def test_signals_that_follow_the_first_find_a_watchdog_that_listens():
+    """On a busy machine the answer to Ctrl-C takes longer than the launcher's second one, or our own alarm."""
+    script = """if True:
+        import signal, time
+        from minitrpo.supervision.watchdog import Watchdog
+
+        watchdog = Watchdog(60.0)
+        watchdog.heed_interrupts()
+        for number in (signal.SIGINT, signal.SIGALRM, signal.SIGUSR1):
+            signal.signal(number, lambda *_: None)
+            signal.raise_signal(number)
+            time.sleep(0.3)
+        watchdog.dismiss()
+    """
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")

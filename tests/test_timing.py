@@ -5,16 +5,9 @@ import time
 import numpy as np
 import pytest
 
+from minitrpo.course.trace import busy_fraction, read_chrome_trace, seconds_per_phase
 from minitrpo.parallel.comm import SerialComm
-from minitrpo.parallel.timing import (
-    Timeline,
-    busy_fraction,
-    chrome_events,
-    read_chrome_trace,
-    seconds_per_phase,
-    timed,
-    write_chrome_trace,
-)
+from minitrpo.parallel.timing import Timeline, chrome_events, timed, write_chrome_trace
 
 
 def random_spans(rng, begin, end, depth):

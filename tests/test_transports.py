@@ -6,7 +6,7 @@ import pytest
 from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
-from minitrpo.runs.jobs import mpiexec_code
+from minitrpo.supervision.jobs import mpiexec_code
 
 PROGRAM = """
 import sys, time, numpy as np
@@ -50,12 +50,12 @@ def books(shared):
     assert tally.histogram.sum() == tally.version == tally.applied.sum()
     if transport == "server":
         assert (theta == tally.version).all(), "a server loses nothing"
-        assert tally.lost == 0
+        assert tally.lost() == 0
     else:
         assert 0 < theta.min() <= theta.max() <= tally.version
-        assert 0 <= tally.lost < tally.version
+        assert 0 <= tally.lost() < tally.version
     assert np.flatnonzero(tally.histogram.sum(axis=0))[-1] <= limit
-    print(*pushed, "refused", tally.refused.sum(), "lost", tally.lost)
+    print(*pushed, "refused", tally.refused.sum(), "lost", tally.lost())
 
 if transport == "window":
     window = SharedWindow(comm, fresh)

@@ -59,6 +59,20 @@ def test_the_package_is_the_wheels_own(python, tmp_path):
     assert not Path(place).is_relative_to(ROOT)
 
 
+def test_it_brings_its_types_its_command_and_an_example(python, wheel, tmp_path):
+    package = Path(call(python, "-c", "import minitrpo; print(minitrpo.__file__)", cwd=tmp_path).strip()).parent
+    assert (package / "py.typed").exists()
+    script = package.parent / "bin" / "minitrpo"  # where --target puts it
+    call(python, script, "new", "mine", cwd=tmp_path)
+    job = ("--algorithm", "mine:Reinforce", "--env", "CartPole-v1", "--total-steps", 600, "--steps-per-update", 300)
+    said = call("mpiexec", "-n", 2, python, script, "train", *job, "--out", "run", cwd=tmp_path, **MPI)
+    assert "theta sha256" in said
+    assert '"mpiexec -n 2 minitrpo train' in (tmp_path / "run" / "config.json").read_text()
+    assert "fresh episodes" in call(python, script, "evaluate", "run", *job[:2], "--episodes", 2, cwd=tmp_path)
+    code = "from minitrpo import evaluate, train; print(evaluate(train('CartPole-v1', total_steps=300), 2))"
+    assert "fresh episodes" in call(python, "-c", code, cwd=tmp_path)
+
+
 def test_it_trains_watches_and_resumes_from_an_empty_folder(python, tmp_path):
     job = (
         "train",
@@ -85,7 +99,7 @@ def test_it_trains_watches_and_resumes_from_an_empty_folder(python, tmp_path):
 def test_a_notebook_finds_its_commands_without_a_checkout(python, tmp_path):
     """classroom.train starts jobs by the package's own name, wherever it lies."""
     job = '"--env", "CartPole-v1", "--total-steps", 600, "--steps-per-update", 300'
-    code = f"from minitrpo.classroom import train; print(len(train(2, {job}).rows()))"
+    code = f"from minitrpo.course.classroom import train; print(len(train(2, {job}).rows()))"
     assert int(call(python, "-c", code, cwd=tmp_path, **MPI)) >= 1
     speedup = ("speedup", "--env", "CartPole-v1", "--ranks", "1,2", "--steps-per-update", 300)
     few = ("--updates", 2, "--warm-up", 0, "--rounds", 1, "--out", "measured")

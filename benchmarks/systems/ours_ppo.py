@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from benchmarks.workload import BatchWorkload, Times
-from minitrpo.runs.jobs import flags
-from minitrpo.runs.scaling import timed_run
+from minitrpo.course.speedup.experiment import timed_run
+from minitrpo.supervision.jobs import flags
 
 
 def words_of(workload: BatchWorkload, **more: object) -> list[str]:

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from benchmarks.workload import RECORD_EVERY, ReplayWorkload, ShortWorkload, Times
-from minitrpo.runs.jobs import flags
-from minitrpo.runs.scaling import timed_run
+from minitrpo.course.speedup.experiment import timed_run
+from minitrpo.supervision.jobs import flags
 
 
 def words_of(workload: ShortWorkload | ReplayWorkload, algorithm: str, **more: object) -> list[str]:

@@ -1,8 +1,13 @@
-"""The family: one module a member, its formulas first and then its class; `interface` says what an algorithm is."""
+"""The family: one module a member, its formulas first and then its class. What a class of your own needs is here."""
 
-from minitrpo.algorithms.interface import Algorithm, Context, Plan, Preset
-from minitrpo.algorithms.options import option
-from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.randomness import Purpose
-
-__all__ = ["Algorithm", "Context", "Episodes", "Plan", "Preset", "Purpose", "option"]
+from minitrpo.acting import Acting as Acting
+from minitrpo.algorithms.algorithm import Algorithm as Algorithm
+from minitrpo.algorithms.algorithm import Context as Context
+from minitrpo.algorithms.algorithm import Plan as Plan
+from minitrpo.algorithms.algorithm import Preset as Preset
+from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm as AsynchronousAlgorithm
+from minitrpo.algorithms.asynchronous import AsynchronousSettings as AsynchronousSettings
+from minitrpo.algorithms.options import option as option
+from minitrpo.experience.fragments import Fragments as Fragments
+from minitrpo.experience.randomness import EpisodeKey as EpisodeKey
+from minitrpo.experience.randomness import Purpose as Purpose

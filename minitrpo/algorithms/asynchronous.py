@@ -1,34 +1,24 @@
 """What an asynchronous algorithm is: gradients of old parameters, applied as they come to parameters that all share.
 
-    Settings        inherits AsynchronousSettings
-    columns         names of what `gradient` says of itself; metrics.csv has the mean over a row's gradients
-    pulled          which shared arrays a worker is given; optional, ("theta",) by default
-    transports      which of `TRANSPORTS` make sense; optional, all by default
-    __init__        (settings, context): one object for every worker, `context.worker` of `context.workers`
-    state()         the shared arrays at the start -> a dict of arrays, `theta` among them: parameters, optimiser,
-                    target network. What lasts lies here; shapes and dtypes never change
-    gradient(shared, fragment, now, rng)    on a worker, from its copies of the `pulled` arrays and the steps it took
-                    with them -> what travels, a dict of arrays, the same names each time ({}: nothing to apply), and a
-                    dict of `columns` (NaN: nothing to say)
-    apply(shared, gradient, now)            where the shared arrays are: changes them in place; keeps nothing in self.
-                    Returns False to refuse a gradient
-    acting(shared, now)                     what `policy.act_function` is given; optional, theta by default
-    memory(), remember(arrays)              a worker's own arrays, such as a replay; optional; for an exact resume
-    make_policy(settings, policy)           as every algorithm may have
-
-`runs.asynchronous` plays such a class over each of the transports of `parallel.parameter_server`.
+`training.asynchronous` plays such a class over each of the transports of `parallel.parameter_server`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Arrays, Member
 from minitrpo.algorithms.options import option
+from minitrpo.experience.fragments import Fragments
 from minitrpo.optimisers import Optimiser
 from minitrpo.policies import Array
 
-Arrays = dict[str, Array]
 TRANSPORTS = ("window", "server", "events")
+COUNTED = "optimiser_updates"  # the shared array, if there is one, in which an optimiser counts its own steps
 NO_LIMIT = 10**9
+Ask = Callable[[dict[int, Arrays]], dict[int, Arrays]]  # a question to each of some workers; their answers
 
 
 @dataclass(frozen=True)
@@ -52,6 +42,10 @@ class AsynchronousSettings:
         "",
         ("auto", *TRANSPORTS),
     )
+    servers: int = option(
+        1, "with --transport server: ranks 0 to K - 1 keep a share of the parameters each", "Nair et al. 2015", least=1,
+        most=1024,
+    )  # fmt: skip
     workers: int = option(2, "with --transport events: how many workers are played", least=1, most=1024)
     envs_per_worker: int = option(1, "environments of each worker", "Mnih et al. 2016: 1", least=1, most=64)
     t_max: int = option(5, "steps in each environment for one gradient", "Mnih et al. 2016: 5", least=1, most=1_000_000)
@@ -71,16 +65,66 @@ class AsynchronousSettings:
     )  # fmt: skip
 
 
-def is_asynchronous(algorithm: Any) -> bool:
-    """Return whether a class is an asynchronous algorithm: it has both `gradient` and `apply`."""
-    return callable(getattr(algorithm, "gradient", None)) and callable(getattr(algorithm, "apply", None))
+class AsynchronousAlgorithm(Member):
+    """An algorithm without a barrier: one object for every worker, `context.worker` of `context.workers`.
+
+    Its Settings inherit AsynchronousSettings. metrics.csv has the means of its columns over a row's gradients. `state`
+    returns the shared arrays at the start: parameters, optimiser, target network. What lasts lies there; shapes and
+    dtypes never change.
+    """
+
+    pulled: ClassVar[tuple[str, ...]] = ("theta",)  # which shared arrays a worker is given
+    transports: ClassVar[tuple[str, ...]] = TRANSPORTS  # those that make sense
+
+    def gradient(
+        self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
+    ) -> tuple[Arrays, dict[str, float]]:
+        """Return what travels ({}: nothing to apply), gradients or samples, and columns (NaN: nothing to say).
+
+        On a worker: shared has its copies of the `pulled` arrays, fragment the steps it took with them.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def learners(settings: Any, workers: int) -> int:
+        """Return how many of the workers, the last ones, collect nothing: they are asked for `lesson`."""
+        return 0
+
+    def lesson(
+        self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator
+    ) -> tuple[Arrays, dict[str, float]]:
+        """Return what `gradient` does, on a worker that collects nothing: from what others `answer` when it asks."""
+        raise NotImplementedError
+
+    def answer(self, question: Arrays) -> Arrays:
+        """Return what another worker asked of this one, which is between two gradients; at least one array."""
+        raise NotImplementedError
+
+    def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool | dict[str, float] | None:
+        """Change the shared arrays in place, where they are; keep nothing in self.
+
+        Returns False to refuse what has come; or columns that are known only here, in place of the worker's NaN.
+        """
+        raise NotImplementedError
+
+    def acting(self, shared: Arrays, now: Moment) -> Array:
+        """Return what `policy.act_function` is given on a worker."""
+        return shared["theta"]
+
+    def worker_state(self) -> Arrays:
+        """Return a worker's own arrays, such as a replay buffer, for an exact resume."""
+        return {}
+
+    def restore_worker(self, arrays: Arrays) -> None:
+        """Take over what `worker_state` returned."""
 
 
 def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: float, prefix: str = "") -> None:
     """Step shared["theta"] down a gradient with the shared optimiser: every array stays where it is, and is changed.
 
     Others look at the same memory. The optimiser's arrays are those whose names begin with `prefix`; it knows them
-    without. optimiser: (its arrays, gradient, step_size) -> (its new arrays, step). gradient: (P,), left as it is.
+    without. optimiser: (its arrays, gradient, step_size) -> (its new arrays, step); one that works in place returns the
+    same arrays, and is sooner done: fewer updates of others are lost meanwhile. gradient: (P,), left as it is.
     """
     # 1. the optimiser's own arrays, by the names that it gave them
     own = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}
@@ -88,5 +132,6 @@ def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: fl
     after, step = optimiser(own, gradient, step_size)
     # 3. write the new arrays, and theta, into the memory of the old ones
     for name, array in after.items():
-        shared[prefix + name][:] = array
+        if array is not own[name]:
+            shared[prefix + name][:] = array
     shared["theta"] -= step

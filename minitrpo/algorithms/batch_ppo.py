@@ -1,31 +1,37 @@
 """Lecture 12: Batch PPO with continuous training: N simulators go on through all updates, one every T steps of each.
 
     ratio = pi_theta(a|s) / pi_old(a|s),  L = mean( min(ratio A, clip(ratio, 1 - e, 1 + e) A) ) + c H,  ascended by Adam
-    in K epochs of minibatches (Schulman et al. 2017, equation 7). The continuous training is `--requests segments`: an
-    environment that ends is reset at once, and V(final observation) stands in for what a cut takes away.
 
-The value function is a network of its own, so policy and value function share nothing but the samples: with --learner
-sharded one rank steps the one while another fits the other.
+    1. play T steps of N simulators that are never restarted ... experience/rollouts.py: Rollouts.advance
+    2. advantages A by GAE, V(final observation) at a cut ...... algorithms/samples.py: advantages_of
+    3. K epochs of shuffled minibatches ........................ algorithms/batch_ppo.py: Ascent.climb, minibatches
+    4. each a step of Adam up the clipped objective ............ algorithms/batch_ppo.py: Ascent.gradient
+    5. K epochs of the value function towards the returns ...... critics.py: MLPCritic.fit
+    6. step size and clip fall to 0 over the run ............... algorithms/batch_ppo.py: BatchPPO.ascent
+
+Source: Schulman et al. 2017, equation 7 and algorithm 1; ChainerRL. Policy and value function share nothing but the
+samples: with --learner sharded one rank steps the one while another fits the other.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.accepted import accepted
-from minitrpo.algorithms.batch_ppo_settings import PRESETS, BatchPPOSettings
-from minitrpo.algorithms.interface import Arrays, Context, Design, Plan, Preset
-from minitrpo.algorithms.samples import judged, named, samples_of
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.options import option
+from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic
-from minitrpo.experience.continuous import MovingAverage
-from minitrpo.experience.episodes import Episodes
+from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import explained_variance, standardise
 
+CRITIC = "critic_"  # how the value function's arrays are called among others
 WINDOW = 100  # episodes in the moving average of returns
 
 
@@ -40,16 +46,11 @@ def objective_slope(ratio: Array, advantages: Array, clip: float) -> Array:
     A good action that is likelier by the clip already, and a bad one that is rarer, are left alone. The other two
     corners are mistakes of the steps before, and are mended. At the border itself, ratio = 1 +- e, it is ratio A.
     """
-    # 1. inside, d ratio / d log pi = ratio
+    # 1. where nothing is clipped, d ratio / d log pi = ratio
     slope = ratio * advantages
-    # 2. good and likelier already, bad and rarer already
-    slope[np.where(advantages > 0, ratio > 1 + clip, ratio < 1 - clip)] = 0.0
+    # 2. where the objective is smaller than that, it is clipped: good and likelier already, bad and rarer already
+    slope[clipped_objective(ratio, advantages, clip) < slope] = 0.0
     return slope
-
-
-def remaining(steps: int, horizon: int) -> float:
-    """Return what is left of a schedule that falls linearly from 1 to 0 over `horizon` steps; 1 without a horizon."""
-    return max(0.0, 1 - steps / horizon) if horizon > 0 else 1.0
 
 
 def minibatches(rng: np.random.Generator, rows: int, size: int) -> Array:
@@ -71,9 +72,9 @@ class Ascent:
     standardise: str = "minibatch"
 
     def climb(
-        self, policy: Policy, theta: Array, memory: Arrays, samples: Arrays, rng: np.random.Generator
+        self, policy: Policy, theta: Array, optimiser_state: Arrays, samples: Arrays, rng: np.random.Generator
     ) -> tuple[Array, Arrays, dict[str, float]]:
-        """Return theta and Adam's memory after all minibatches, and what the last epoch saw of kl and clipping.
+        """Return theta and Adam's state after all minibatches, and what the last epoch saw of kl and clipping.
 
         samples: observations, actions and advantages of the policy `theta`, with a row per step.
         """
@@ -91,14 +92,13 @@ class Ascent:
             given = (observations[order], actions[order], weights, old_log_prob[order])
             for o, a, advantage, old in zip(*given, strict=True):
                 gradient, at = self.gradient(policy, theta, o, a, advantage, old)
-                memory, step = adam(
-                    memory, clipped_norm(gradient, self.max_gradient_norm), self.step_size, epsilon=1e-5
-                )
+                gradient = clipped_norm(gradient, self.max_gradient_norm)
+                optimiser_state, step = adam(optimiser_state, gradient, self.step_size, epsilon=1e-5)
                 theta = theta + step
                 if epoch == self.epochs - 1:
                     seen.append((at.log_prob - old, at.entropy))
         log_ratio, entropy = (np.concatenate(each) for each in zip(*seen, strict=True))
-        return theta, memory, watched(log_ratio, entropy, self.clip)
+        return theta, optimiser_state, diagnostics(log_ratio, entropy, self.clip)
 
     def gradient(
         self, policy: Policy, theta: Array, observations: Array, actions: Array, advantages: Array, old_log_prob: Array
@@ -110,7 +110,7 @@ class Ascent:
         return at.weighted_gradient(slopes, self.entropy / len(slopes)), at
 
 
-def watched(log_ratio: Array, entropy: Array, clip: float) -> dict[str, float]:
+def diagnostics(log_ratio: Array, entropy: Array, clip: float) -> dict[str, float]:
     """Return the estimate mean(ratio - 1 - log ratio) of KL(old||new), the ratios beyond the clip, and the entropy."""
     log_ratio = log_ratio.astype(float)
     ratio = np.exp(log_ratio)
@@ -119,19 +119,91 @@ def watched(log_ratio: Array, entropy: Array, clip: float) -> dict[str, float]:
     return {"kl": float(kl), "clip_fraction": float(np.mean(beyond)), "entropy": float(np.mean(entropy, dtype=float))}
 
 
-class BatchPPO:
+class MovingAverage:
+    """The mean of the last `length` numbers: first in, first out."""
+
+    def __init__(self, length: int = 100) -> None:
+        self.values: deque[float] = deque(maxlen=length)
+
+    def extend(self, values: Array) -> None:
+        """Take in numbers (k,), in order; the oldest make room."""
+        self.values.extend(values.tolist())
+
+    @property
+    def mean(self) -> float:
+        """Return the mean; NaN before the first number."""
+        return float(np.mean(self.values)) if self.values else float("nan")
+
+    def to_vector(self) -> Array:
+        """Return the numbers, (length,), with NaN in the places that are still free, for a checkpoint."""
+        free = [float("nan")] * ((self.values.maxlen or 0) - len(self.values))
+        return np.array([*free, *self.values])
+
+    def restore(self, vector: Array) -> None:
+        """Take over what `to_vector` returned."""
+        self.values.clear()
+        self.extend(vector[~np.isnan(vector)])
+
+
+# --- the algorithm
+
+SCRIPT = "ChainerRL's Batch PPO script, 2018"
+
+
+@dataclass(frozen=True)
+class BatchPPOSettings:
+    """What Batch PPO can be told."""
+
+    discount: float = option(0.99, "discount per step (gamma)", SCRIPT, above=0, most=1)
+    gae_lambda: float = option(0.95, "lambda of the advantages; 1 is Monte-Carlo", SCRIPT, above=0, most=1)
+    clip: float = option(0.2, "how far a ratio of probabilities may gain by leaving 1", SCRIPT, above=0, most=10)
+    epochs: int = option(10, "passes over the steps of an update, by policy and value function", SCRIPT, least=1)
+    minibatch: int = option(64, "steps per minibatch", SCRIPT, least=1)
+    step_size: float = option(3e-4, "Adam's step size for the policy", SCRIPT, above=0, most=1)
+    critic_step_size: float = option(1e-3, "Adam's step size for the value function", above=0, most=1)
+    anneal: str = option("both", "what falls linearly to 0 over the run", SCRIPT, ("both", "step-size", "clip", "none"))
+    anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
+    entropy: float = option(0.0, "how much an entropy of 1 nat counts in the objective", SCRIPT, least=0, most=1e3)
+    max_gradient_norm: float = option(
+        0.5, "a minibatch's gradient is shortened to this length", "baselines, stable-baselines3", above=0, most=1e6
+    )
+    standardise: str = option(
+        "minibatch",
+        "advantages have mean 0 and deviation 1 in a minibatch, in an update's batch, or as they are",
+        "stable-baselines3; ChainerRL: none",
+        ("minibatch", "batch", "none"),
+    )
+
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
+
+
+PRESETS = {
+    "default": Preset(
+        "as ChainerRL's script: 2,048 steps of all simulators together, 10 epochs of minibatches of 64",
+        {"requests": "segments", "steps_per_update": 2_048, "learner": "sharded"},
+        # rl-zoo's step size and minibatch, and a schedule that ends where there is no more to learn; with the script's
+        # own a run falls back from 500 again and again (found on seeds 100 to 102)
+        {
+            "CartPole-v1": {"step_size": 1e-3, "minibatch": 256, "total_steps": 150_000},
+            # a quieter first policy and rl-zoo's discount and lambda; found on seeds 100 and 101
+            "Reacher-v5": {"total_steps": 500_000, "initial_log_std": -1.0, "discount": 0.95},
+            "Hopper-v5": {"total_steps": 1_000_000},
+            "HalfCheetah-v5": {"total_steps": 1_000_000, "initial_log_std": -2.0, "discount": 0.98, "gae_lambda": 0.92},
+        },
+    )
+}
+
+
+class BatchPPO(Algorithm):
     """Policy and value function of one run, both float32, and the update that moves them."""
 
     Settings = BatchPPOSettings
     columns = ("average_return", "kl", "clip_fraction", "entropy", "step_size", "explained_variance")
     chart, chart_label = ("kl",), "KL (nats)"
     design = Design(
-        "every n steps",
-        "barrier",
-        "samples",
-        "root or two",
-        "on-policy",
-        "Schulman et al. 2017; ChainerRL",
+        "every n steps", "barrier", "samples", "root or two", "on-policy", "Schulman et al. 2017; ChainerRL"
     )
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
@@ -142,33 +214,31 @@ class BatchPPO:
             context.policy.observation_size, context.policy.hidden, s.epochs, s.minibatch, s.critic_step_size
         )
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY)).astype(np.float32)
-        self.memory = initial_state("adam", len(self.theta), np.float32)
+        self.optimiser_state = initial_state("adam", len(self.theta), np.float32)
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.steps, self.average_return = 0, MovingAverage(WINDOW)
-        self._critic_rank = min(1, context.comm.size - 1)  # rank 0 steps the policy; more ranks than 2 have no part
+        self.left = context.schedule(s.anneal_steps) if s.anneal != "none" else lambda steps: 1.0
+        self.update = SharedUpdate(context, fitters=min(1, context.comm.size - 1))  # the root steps the policy alone
 
     def plan(self) -> Plan:
         """Return the policy."""
         return Plan(self.theta.astype(np.float64))
 
-    def digest(self, plan: Plan, fragment: Episodes) -> Arrays:
+    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
         """Return the samples."""
         return samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Take K epochs of policy and value function over everybody's samples."""
-        s = self.settings
+        s, ascent, (policy_rng, critic_rng) = self.settings, self.ascent(), rng.spawn(2)
         with self.context.span("advantages"):
-            batch = batch | judged(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
-        ascent = self.ascent()
-        critic_needs = {name: batch[name] for name in ("observations", "timesteps", "targets")}
-        with self.context.span("exchange"):
-            self.context.comm.broadcast(critic_needs | named("critic_", self.critic_state))
-        policy_rng, critic_rng = rng.spawn(2)
+            batch = batch | advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
+        samples = {name: batch[name] for name in ("observations", "timesteps", "targets")}
+        self.update.share(samples | named(CRITIC, self.critic_state))
         with self.context.span("policy"):
-            climbed = ascent.climb(self.policy, self.theta, self.memory, batch, policy_rng)
-        self.theta, self.memory, seen = climbed
-        self.critic_state = self._fit_critic(critic_needs, self.critic_state, critic_rng)
+            climbed = ascent.climb(self.policy, self.theta, self.optimiser_state, batch, policy_rng)
+        self.theta, self.optimiser_state, seen = climbed
+        self.update.fit(lambda: self._fit(samples, self.critic_state, critic_rng))
         self.steps += len(batch["rewards"])
         self.average_return.extend(batch["returns"][batch["ended"]])
         return {
@@ -181,38 +251,34 @@ class BatchPPO:
     def ascent(self) -> Ascent:
         """Return how the next update climbs."""
         s = self.settings
-        left = remaining(self.steps, s.anneal_steps or self.context.total_steps)
+        left = self.left(self.steps)
         step_size = s.step_size * (left if s.anneal in ("both", "step-size") else 1.0)
         clip = s.clip * (left if s.anneal in ("both", "clip") else 1.0)
         return Ascent(s.epochs, s.minibatch, clip, step_size, s.entropy, s.max_gradient_norm, s.standardise)
 
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Fit the value function, if this rank is the one that does."""
-        given = self.context.comm.broadcast({})
-        self._fit_critic(given, {name: given[f"critic_{name}"] for name in self.critic_state}, rng.spawn(2)[1])
+    def fit(self, found: list[Arrays]) -> None:
+        """Take over the value function that was fitted while the next rollout was played."""
+        self.critic_state = self.update.fitted(found) or self.critic_state
 
-    def _fit_critic(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
-        """Return the value function's new state, fitted here or received from the rank that fits it."""
-        comm = self.context.comm
-        if comm.rank == self._critic_rank:
-            with self.context.span("critic"):
-                observations, timesteps, targets = (samples[name] for name in ("observations", "timesteps", "targets"))
-                state = self.critic.fit(state, observations, timesteps, targets, rng)
-        with self.context.span("exchange"):
-            return comm.broadcast(state, self._critic_rank)
+    def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays:
+        """Fit the value function, if this rank is the one that does."""
+        given = self.update.share()
+        return self.update.assist(lambda: None, lambda: self._fit(given, part_of(CRITIC, given), rng.spawn(2)[1]))
+
+    def _fit(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
+        """Return the value function's new state."""
+        observations, timesteps, targets = (samples[name] for name in ("observations", "timesteps", "targets"))
+        with self.context.span("critic"):
+            return self.critic.fit(state, observations, timesteps, targets, rng)
 
     def state(self) -> Arrays:
-        """Return policy, Adam's memory, value function, and where the schedule and the moving average stand."""
+        """Return policy, Adam's state, value function, and where the schedule and the moving average stand."""
         own = {"theta": self.theta.astype(np.float64), "steps": np.array([self.steps])}
         own |= {"last_returns": self.average_return.to_vector()}
-        return {**own, **named("optimiser_", self.memory), **named("critic_", self.critic_state)}
+        return {**own, **named("optimiser_", self.optimiser_state), **named(CRITIC, self.critic_state)}
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned."""
-        self.theta = arrays["theta"].astype(np.float32)
-        self.memory = accepted(arrays, self.memory, "optimiser_")
-        self.critic_state = accepted(arrays, self.critic_state, "critic_")
-        if arrays["steps"].shape != (1,) or arrays["last_returns"].shape != (WINDOW,):
-            raise ValueError("steps or last_returns have another shape")
-        self.steps = int(arrays["steps"][0])
+        self.theta, self.steps = arrays["theta"].astype(np.float32), int(arrays["steps"][0])
+        self.optimiser_state, self.critic_state = part_of("optimiser_", arrays), part_of(CRITIC, arrays)
         self.average_return.restore(arrays["last_returns"])

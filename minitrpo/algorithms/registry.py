@@ -1,71 +1,93 @@
 """The registry: the algorithms by name, and how a user's own is found. A new one is a module and a line here."""
 
+import difflib
 import importlib
 import os
-import sys
 from typing import Any
 
-from minitrpo.algorithms.interface import defect
 from minitrpo.errors import BadInput, told
+from minitrpo.experience.given import GIVEN
+from minitrpo.experience.modules import imported
 
 DEFAULT = "trpo"
 ALGORITHMS = {
     "trpo": "minitrpo.algorithms.trpo:TRPO",
-    "guided-policy-search": "minitrpo.algorithms.guided_policy_search:GuidedPolicySearch",
-    "policy-gradient": "minitrpo.algorithms.gradient_pooling:PolicyGradient",
+    "guided-policy-search": "minitrpo.algorithms.guided_policy_search.guided_policy_search:GuidedPolicySearch",
+    "policy-gradient": "minitrpo.algorithms.policy_gradient:PolicyGradient",
     "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
-    "actor-critic": "minitrpo.algorithms.a2c:OnlineActorCritic",
-    "a2c": "minitrpo.algorithms.a2c:A2C",
-    "n-step-q": "minitrpo.algorithms.online_q_learning:NStepQ",
-    "one-step-q": "minitrpo.algorithms.online_q_learning:OneStepQ",
-    "sarsa": "minitrpo.algorithms.online_q_learning:OneStepSarsa",
-    "async-n-step-q": "minitrpo.algorithms.async_q_learning:AsynchronousNStepQ",
-    "async-one-step-q": "minitrpo.algorithms.async_q_learning:AsynchronousOneStepQ",
-    "async-sarsa": "minitrpo.algorithms.async_q_learning:AsynchronousSarsa",
-    "dqn": "minitrpo.algorithms.dqn:DQN",
-    "naf": "minitrpo.algorithms.naf:NAF",
-    "gorila": "minitrpo.algorithms.gorila:GorilaDQN",
-    "a3c": "minitrpo.algorithms.a3c:A3C",
+    "actor-critic": "minitrpo.algorithms.actor_critic.a2c:OnlineActorCritic",
+    "a2c": "minitrpo.algorithms.actor_critic.a2c:A2C",
+    "n-step-q": "minitrpo.algorithms.q_learning.n_step_q:NStepQ",
+    "one-step-q": "minitrpo.algorithms.q_learning.n_step_q:OneStepQ",
+    "sarsa": "minitrpo.algorithms.q_learning.n_step_q:OneStepSarsa",
+    "async-n-step-q": "minitrpo.algorithms.q_learning.async_q:AsynchronousNStepQ",
+    "async-one-step-q": "minitrpo.algorithms.q_learning.async_q:AsynchronousOneStepQ",
+    "async-sarsa": "minitrpo.algorithms.q_learning.async_q:AsynchronousSarsa",
+    "dqn": "minitrpo.algorithms.off_policy.dqn:DQN",
+    "naf": "minitrpo.algorithms.off_policy.naf:NAF",
+    "async-naf": "minitrpo.algorithms.off_policy.naf:AsynchronousNAF",
+    "gorila": "minitrpo.algorithms.off_policy.gorila:GorilaDQN",
+    "a3c": "minitrpo.algorithms.actor_critic.a3c:A3C",
 }
 
 
-def load(name: str, taken: set[str]) -> Any:
-    """Return the class of an algorithm, by its name or as module:Class; BadInput if it is none, and why.
-
-    taken: settings and columns that every run has.
-    """
+def find(name: str) -> Any:
+    """Return what stands under the name of an algorithm, or as module:Class; BadInput if there is nothing."""
+    if name in GIVEN:
+        return GIVEN[name]
     place = ALGORITHMS.get(name, name)
     module, _, attribute = place.partition(":")
     if not module or not attribute:
-        known = ", ".join(ALGORITHMS)
-        raise BadInput(f"unknown --algorithm {name!r}: there is {known}, or your own class as module:Class")
+        meant = " or ".join(near(name))
+        known = f"did you mean {meant}? There is" if meant else "there is"
+        raise BadInput(
+            f"unknown --algorithm {name!r}: {known} {', '.join(ALGORITHMS)}, or your own class as module:Class"
+        )
     namespace = _imported(module, name)
     try:
         if not hasattr(namespace, attribute):
-            raise BadInput(f"--algorithm {name}: the module {module} ({_file_of(namespace)}) has no {attribute}")
-        candidate = getattr(namespace, attribute)
-        problem = defect(candidate, taken)
+            where = getattr(namespace, "__file__", "built in")
+            raise BadInput(f"--algorithm {name}: the module {module} ({where}) has no {attribute}")
+        return getattr(namespace, attribute)
     except (BadInput, KeyboardInterrupt):
         raise
-    except BaseException as error:  # a class may raise whenever it is looked at
+    except BaseException as error:  # a module may raise whenever it is looked at
         raise BadInput(f"--algorithm {name}: {attribute} cannot be looked at: {told(error)}") from error
-    if problem:
-        raise BadInput(f"--algorithm {name}: {attribute} {problem}; see minitrpo/algorithms/interface.py")
-    return candidate
+
+
+def near(name: str) -> list[str]:
+    """Return the algorithms that a name may mean: a part of theirs, their initials, or a slip of the finger."""
+    word = name.lower().replace("_", "-")
+    initials = {known: "".join(part[0] for part in known.split("-")) for known in ALGORITHMS}
+    parts = [k for k in ALGORITHMS if word and (word in k.split("-") or word in (initials[k], k.replace("-", "")))]
+    return parts or difflib.get_close_matches(word, ALGORITHMS, n=3, cutoff=0.7)
+
+
+def taking(kind: str, replays: bool = False) -> list[str]:
+    """Return the algorithms that take actions of this kind, Box or Discrete; first those that replay, or do not."""
+    classes = {name: find(name) for name in ALGORITHMS}
+    able = [name for name, algorithm in classes.items() if kind in algorithm.actions]
+    return sorted(able, key=lambda name: classes[name].replays != replays)
+
+
+def actions_of_all() -> str:
+    """Return which algorithms take which actions, in a sentence."""
+    box, discrete = taking("Box"), taking("Discrete")
+    alone = {
+        "Box alone": [name for name in box if name not in discrete],
+        "Discrete alone": [name for name in discrete if name not in box],
+    }
+    return (
+        "Actions: " + "; ".join(f"{', '.join(names)}: {kind}" for kind, names in alone.items()) + "; the others: both."
+    )
 
 
 def _imported(module: str, name: str) -> Any:
-    if os.getcwd() not in sys.path:  # `mpiexec python script.py` looks beside the script, a user means "here"
-        sys.path.insert(0, os.getcwd())
     try:
-        return importlib.import_module(module)
-    except KeyboardInterrupt:
+        return importlib.import_module(module) if name in ALGORITHMS else imported(name, "--algorithm")
+    except (BadInput, KeyboardInterrupt):
         raise
     except BaseException as error:  # a module of a user's fails in any way
         raise BadInput(
             f"--algorithm {name}: cannot import {module}: {told(error)}; python looks in {os.getcwd()}"
         ) from error
-
-
-def _file_of(module: Any) -> str:
-    return str(getattr(module, "__file__", "built in"))

@@ -4,8 +4,8 @@ from typing import Protocol
 
 import numpy as np
 
-from minitrpo.algorithms.interface import Arrays
-from minitrpo.experience.episodes import Episodes
+from minitrpo.algorithms.algorithm import Arrays
+from minitrpo.experience.fragments import Fragments
 from minitrpo.policies import Array
 from minitrpo.returns import gae, next_values
 
@@ -18,7 +18,7 @@ class Predictor(Protocol):
     def predict(self, state: Arrays, observations: Array, times: Array) -> Array: ...
 
 
-def samples_of(fragment: Episodes) -> Arrays:
+def samples_of(fragment: Fragments) -> Arrays:
     """Return the samples of fragments (n steps, e fragments), as `digest` may send them."""
     return {
         "observations": fragment.observations,
@@ -41,7 +41,7 @@ def fragments_of(samples: Arrays) -> list[Arrays]:
     ]
 
 
-def judged(critic: Predictor, state: Arrays, samples: Arrays, discount: float, gae_lambda: float) -> Arrays:
+def advantages_of(critic: Predictor, state: Arrays, samples: Arrays, discount: float, gae_lambda: float) -> Arrays:
     """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit."""
     last = samples["last"]
     values = critic.predict(state, samples["observations"], samples["timesteps"])
@@ -54,3 +54,8 @@ def judged(critic: Predictor, state: Arrays, samples: Arrays, discount: float, g
 def named(prefix: str, state: Arrays) -> Arrays:
     """Return a part's arrays under names of their own, for a checkpoint that holds several parts."""
     return {prefix + name: array for name, array in state.items()}
+
+
+def part_of(prefix: str, arrays: Arrays) -> Arrays:
+    """Return what `named` has put among other arrays."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,5 +1,16 @@
 """What a user types: `python -m minitrpo NAME`, or the script of the same name in mpi_scripts/. Serves all lectures."""
 
-from minitrpo.parallel.launcher import leave_at_interrupts
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from minitrpo.supervision.signals import is_command, leave_at_interrupts
+
+with suppress(OSError):  # `python -m` puts the folder one is in first, where a stranger's scipy.py may lie
+    if is_command() and sys.path[0] == os.getcwd() and sys.modules["__main__"].__spec__ is not None:
+        del sys.path[0]  # what is typed is looked for there, too: see `experience.modules`
+        if Path(__file__).parents[2] == Path.cwd():
+            sys.path.append(os.getcwd())
 
 leave_at_interrupts()  # loading takes a second

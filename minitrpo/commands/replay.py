@@ -2,13 +2,14 @@
 
 import traceback
 
+from minitrpo.commands.cli import command
+from minitrpo.commands.command_line import RootParser, add_stuck_after, whole
+from minitrpo.commands.named_again import add_names, trust_names, trusted
 from minitrpo.errors import BadInput, EpisodeFailed
-from minitrpo.parallel.voice import say
-from minitrpo.runs.command_line import RootParser, add_stuck_after, whole
-from minitrpo.runs.entrance import command
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.launch import guarded
-from minitrpo.runs.replay import replay
+from minitrpo.reports.rerun import replay
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.launch import guarded
+from minitrpo.supervision.stderr import say
 
 
 @command("replay")
@@ -20,14 +21,16 @@ def main(name: str, words: list[str]) -> int:
     parser.add_argument(
         "--iteration", type=whole, metavar="N", help="in which it failed (default: the first after the checkpoint)"
     )
+    add_names(parser)
     add_stuck_after(parser, "end if the environment stands still for so long")
     args = parser.parse_args(words)
     for option in ("episode", "iteration"):
         if (getattr(args, option) or 0) < 0:
             raise BadInput(f"{option} must be 0 or more, not {getattr(args, option)}")
+    trust_names(args)
     try:
         with guarded(args.stuck_after, "--stuck-after") as status:
-            print(replay(RunFolder.open(args.run), args.episode, args.iteration, status))
+            print(replay(trusted(RunFolder.open(args.run), args), args.episode, args.iteration, status))
     except EpisodeFailed as error:
         say("".join(traceback.format_exception(error)).rstrip())
         return 1

@@ -1,59 +1,69 @@
 """Train a policy with any algorithm of the family, on as many ranks as mpiexec starts."""
 
 import os
+from functools import partial
 from pathlib import Path
 
+from minitrpo.commands.cli import command
+from minitrpo.commands.command_line import Arguments, parse
+from minitrpo.commands.prepare import prepare
+from minitrpo.commands.seeds import one_by_one
 from minitrpo.errors import Stopped, told
+from minitrpo.experience.modules import again
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.pulse import Pulse
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.timing import write_chrome_trace
-from minitrpo.parallel.watchdog import Watchdog
-from minitrpo.runs.asynchronous import run_asynchronous
-from minitrpo.runs.barrier import run_barrier
-from minitrpo.runs.command_line import Arguments, parse
-from minitrpo.runs.context import RunContext
-from minitrpo.runs.entrance import command
-from minitrpo.runs.folder import sha256
-from minitrpo.runs.launch import launch
-from minitrpo.runs.plots import learning_curve
-from minitrpo.runs.progress import short
-from minitrpo.runs.provenance import command as typed_command
-from minitrpo.runs.start import prepare
-from minitrpo.runs.stopping import asked_to_stop, heed_terminations
+from minitrpo.reports.plots import learning_curve
+from minitrpo.reports.progress import Progress, short
+from minitrpo.run_folder.folder import let_go, sha256
+from minitrpo.run_folder.provenance import command as typed_command
+from minitrpo.supervision.heartbeat import Heartbeat
+from minitrpo.supervision.launch import launch
+from minitrpo.supervision.signals import asked_to_stop, heed_terminations
+from minitrpo.supervision.status import IDLE, RankStatus
+from minitrpo.supervision.watchdog import Watchdog
+from minitrpo.training.asynchronous import run_asynchronous
+from minitrpo.training.context import RunContext
+from minitrpo.training.synchronous import run_synchronous
 
 
-def run(arguments: Arguments, comm: Comm, watchdog: Watchdog, start: Path) -> None:
+def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> None:
     """Do what every rank does: prepare, train, and let the root finish. start: where relative names begin."""
     context = prepare(arguments, comm, watchdog, start)
     settings = context.settings
     path = os.path.relpath(context.folder.path, start) if context.folder.path.is_relative_to(start) else ""
     path = path or str(context.folder.path)
+    named = [*again(settings.env, "--env"), *again(settings.algorithm, "--algorithm")]
     watchdog.describe(
-        env=settings.env,
+        environment=settings.env,
         algorithm=settings.algorithm,
-        seed=settings.seed,
-        first_states=settings.first_states,
         run=str(context.folder.path),
-        replay=typed_command("replay", path, here=start) if can_be_played_again(context) else "",
+        replay=typed_command("replay", *named, path, here=start) if can_be_played_again(context) else "",
         several_machines=not one_machine(comm),
-        resume=typed_command("train", "--resume", path, ranks=comm.size, here=start),
+        resume=typed_command("train", "--resume", path, *named, ranks=comm.size, here=start),
     )
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
-    pulse = Pulse(comm, watchdog, arguments.stuck_after)
-    loop = run_asynchronous if context.choice.asynchronous else run_barrier
-    timeline = loop(context, comm, arguments.progress, watchdog.status, arguments.trace, arguments.oversubscribe)
-    pulse.close()
-    spans = comm.gather_objects(timeline.spans)
-    if comm.rank == 0 and arguments.trace:
-        write_chrome_trace(context.folder.path / "trace.json", spans)
+    heartbeat = Heartbeat(comm, watchdog, arguments.stuck_after)
+    play(context, arguments, comm, watchdog.status)
+    heartbeat.close()
     left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
         raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
         finish(context)
+
+
+def play(context: RunContext, arguments: Arguments, comm: Comm, status: RankStatus) -> None:
+    """Run the loop to its end, and write what every rank did when if that was asked for."""
+    shown = (context.choice.algorithm.chart or ())[:1]
+    show = partial(Progress, arguments.progress, context.settings.total_steps, shown=shown)
+    loop = run_asynchronous if context.choice.asynchronous else run_synchronous
+    timeline = loop(context, comm, show, status, arguments.trace, arguments.oversubscribe)
+    spans = comm.gather_objects(timeline.spans)
+    if comm.rank == 0 and arguments.trace:
+        write_chrome_trace(context.folder.path / "trace.json", spans)
 
 
 def can_be_played_again(context: RunContext) -> bool:
@@ -75,15 +85,20 @@ def finish(context: RunContext) -> None:
     rows = folder.rows()
     returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
     result = f"last mean return {short(returns[-1])}" if returns else "no episode ended"
-    try:
-        algorithm = context.choice.algorithm
-        chart = getattr(algorithm, "chart", algorithm.columns[:1])
-        picture = str(learning_curve(folder, chart, getattr(algorithm, "chart_label", "")))
-    except Exception as error:  # a picture less is no failed run
-        picture = f"no picture could be drawn: {told(error)}"
+    picture = draw(context)
     last = rows[-1] if rows else {"env_steps": 0, "time_s": 0.0}
     print(f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, {result}; {picture}")
     print(f"theta sha256: {sha256(theta)}", flush=True)
+
+
+def draw(context: RunContext) -> str:
+    """Draw the learning curve; return where it is, or why it could not be drawn."""
+    try:
+        algorithm = context.choice.algorithm
+        chart = algorithm.columns[:1] if algorithm.chart is None else algorithm.chart
+        return str(learning_curve(context.folder, chart, algorithm.chart_label))
+    except Exception as error:  # a picture less is no failed run
+        return f"no picture could be drawn: {told(error)}"
 
 
 @command("train")
@@ -91,4 +106,12 @@ def main(name: str, words: list[str]) -> int:
     """Read the command line and launch the run."""
     start = Path.cwd()  # what the user brings may change it
     arguments = parse(words, name)
-    return launch(lambda comm, watchdog: run(arguments, comm, watchdog, start), name, arguments.stuck_after)
+    jobs = one_by_one(arguments)
+
+    def work(comm: Comm, watchdog: Watchdog) -> None:
+        for job in jobs:
+            watchdog.status.numbers[:] = IDLE  # of the run before
+            with let_go():
+                run(job, start, comm, watchdog)
+
+    return launch(work, name, arguments.stuck_after)

@@ -3,13 +3,14 @@
 import os
 from typing import Any
 
+from minitrpo.commands.cli import command
+from minitrpo.commands.command_line import RootParser, add_stuck_after, whole
+from minitrpo.commands.named_again import add_names, trust_names, trusted
 from minitrpo.errors import BadInput, EpisodeFailed, one_line
 from minitrpo.experience.vector_env import EnvironmentFailed
-from minitrpo.parallel.voice import say
-from minitrpo.runs.command_line import RootParser, add_stuck_after, whole
-from minitrpo.runs.entrance import command
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.launch import guarded
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.launch import guarded
+from minitrpo.supervision.stderr import say
 
 FILES = ("video.mp4", "filmstrip.png")
 LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
@@ -23,12 +24,14 @@ def read(name: str, words: list[str]) -> tuple[RunFolder, Any]:
     parser.add_argument("--steps", type=whole, default=1000, help="at most this many steps (default: 1000)")
     parser.add_argument("--frames", type=whole, default=200, help="at most this many frames (default: 200)")
     parser.add_argument("--pictures", type=whole, default=8, help="pictures in the filmstrip (default: 8)")
+    add_names(parser)
     add_stuck_after(parser, "end if the environment stands still for so long")
     args = parser.parse_args(words)
     for option, (least, most) in LIMITS.items():
         if not least <= getattr(args, option) <= most:
             raise BadInput(f"--{option} must lie in [{least}, {most}], not {getattr(args, option)}")
-    folder = RunFolder.open(args.run)
+    trust_names(args)
+    folder = trusted(RunFolder.open(args.run), args)
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
     for path in (folder.path / name for name in FILES):
@@ -41,7 +44,7 @@ def read(name: str, words: list[str]) -> tuple[RunFolder, Any]:
 def main(name: str, words: list[str]) -> int:
     """Film one episode."""
     folder, args = read(name, words)
-    from minitrpo.runs.video import film
+    from minitrpo.reports.video import film
 
     try:
         with guarded(args.stuck_after, "--stuck-after") as status:

@@ -4,9 +4,9 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec, describe
-from minitrpo.experience.status import RankStatus
 from minitrpo.experience.vector_env import EnvironmentFailed, GymnasiumVectorEnv
 from minitrpo.policies import Array
+from minitrpo.supervision.status import RankStatus
 
 STEPS = 4  # enough for global random numbers, the clock and what is kept over a reset; a sample, no proof
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import difflib
-import importlib
 import math
 import os
 import sys
@@ -13,12 +12,16 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import parse_env_id
 
 from minitrpo.errors import BadInput, one_line, shown, told
-from minitrpo.experience.status import Doing, RankStatus
+from minitrpo.experience.given import GIVEN, found, made
+from minitrpo.experience.modules import TYPED, imported, untyped
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
+from minitrpo.supervision.status import RankStatus
 
 MOST_OBSERVATIONS, MOST_ACTIONS = 1_000_000, 100_000  # numbers in one: beyond, networks fill the memory
+FLATTEN = ": wrap it in gymnasium.wrappers.FlattenObservation, where you register it"
 NO_BOUND = 1e30  # the largest float32 stands for "unbounded" in many environments
 
 
@@ -36,6 +39,7 @@ class EnvironmentSpec:
     observation_shape: tuple[int, ...] = ()
     action_shape: tuple[int, ...] = ()
     action_dtype: str = "float32"
+    first_action: int = 0  # the number of the first of discrete actions
 
     def policy(self, hidden: tuple[int, ...], initial_log_std: float = 0.0) -> Policy:
         """Return a policy of the right kind: categorical for discrete actions, Gaussian otherwise."""
@@ -56,20 +60,28 @@ class EnvironmentSpec:
         np.minimum(stretched, self.high, out=stretched)
         return np.maximum(stretched, self.low, out=stretched).astype(self.action_dtype)
 
+    def to_environment(self, actions: Array) -> Array:
+        """Return k of a policy's actions as the environment takes them: integers (k,), or (k, ...) of its space."""
+        if self.discrete:
+            return actions + self.first_action
+        return self.stretched(actions).reshape(len(actions), *self.action_shape)
+
 
 def describe(env_id: str, status: RankStatus | None = None) -> EnvironmentSpec:
-    """Return the spec of a Gymnasium id ("Reacher-v5", "module:Name-v0"); BadInput if it cannot be trained on.
+    """Return the spec of a Gymnasium id ("Reacher-v5", "module:Name-v0") or of a class or function ("module:Name").
+
+    BadInput if it cannot be trained on.
 
     status: where to say that an environment is being made and closed.
     """
     status = status or RankStatus.private()
-    with status.at(Doing.MAKING):
+    with status.at("make"):
         env = make(env_id)
     try:
-        with status.at(Doing.MAKING), _as_bad_input(f"{env_id} has spaces that cannot be read"):
+        with status.at("make"), _as_bad_input(f"{env_id} has spaces that cannot be read"):
             return _spec(env_id, env)
     finally:
-        with status.at(Doing.CLOSING), _as_bad_input(f"{env_id} cannot be closed"):
+        with status.at("close"), _as_bad_input(f"{env_id} cannot be closed"):
             env.close()
             del env  # its `__del__` is watched, too
 
@@ -77,7 +89,7 @@ def describe(env_id: str, status: RankStatus | None = None) -> EnvironmentSpec:
 def _spec(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
     observations, actions = _space(env_id, env, "observation"), _space(env_id, env, "action")
     if not isinstance(observations, gymnasium.spaces.Box):
-        raise BadInput(f"{env_id} has {_kind(observations)} observations; minitrpo needs a Box of numbers")
+        raise BadInput(f"{env_id} has {_kind(observations)} observations; minitrpo needs a Box of numbers{FLATTEN}")
     if 0 in observations.shape:
         raise BadInput(f"{env_id} has observations of shape {observations.shape}: there is nothing to see")
     size = math.prod(observations.shape)
@@ -86,7 +98,8 @@ def _spec(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
     limit = env.spec.max_episode_steps if env.spec else None
     if isinstance(actions, gymnasium.spaces.Discrete):
         count, none = _action_size(env_id, int(actions.n)), np.zeros(0)
-        return EnvironmentSpec(env_id, size, count, True, limit, none, none, observations.shape)
+        first = int(actions.start)
+        return EnvironmentSpec(env_id, size, count, True, limit, none, none, observations.shape, first_action=first)
     if isinstance(actions, gymnasium.spaces.Box) and np.issubdtype(actions.dtype, np.floating):
         _action_size(env_id, math.prod(actions.shape))
         low, high = actions.low.ravel().astype(np.float64), actions.high.ravel().astype(np.float64)
@@ -94,7 +107,10 @@ def _spec(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
             raise BadInput(f"{env_id} has bounds of its actions that are NaN, or crossed: see its action_space")
         shapes = (observations.shape, actions.shape, str(actions.dtype))
         return EnvironmentSpec(env_id, size, len(low), False, limit, low, high, *shapes)
-    raise BadInput(f"{env_id} has {_kind(actions)} actions; minitrpo needs a Box of floats or Discrete")
+    raise BadInput(
+        f"{env_id} has {_kind(actions)} actions; minitrpo needs a Box of floats or Discrete: wrap it in "
+        "gymnasium.wrappers.TransformAction, which makes them of one of the two"
+    )
 
 
 def _action_size(env_id: str, size: int) -> int:
@@ -116,18 +132,24 @@ def _space(env_id: str, env: gymnasium.Env[Any, Any], which: str) -> Any:
 
 def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """Return one environment of this id; BadInput with the nearest ids if there is none or it cannot be made."""
-    module = env_id.partition(":")[0] if ":" in env_id else None
-    if module:
-        _import(module, env_id)
+    if ":" in env_id and env_id not in GIVEN:
+        _import(env_id)
     try:
         with without_mujoco_warnings() if _uses_mujoco(env_id) else contextlib.nullcontext():
-            return gymnasium.make(env_id, disable_env_checker=True, **options)
+            factory = found(env_id)  # an id that is registered is looked for there
+            if factory is None:
+                return gymnasium.make(env_id, disable_env_checker=True, **options)
+            check_callable(env_id, factory)
+            return made(factory, env_id, options)
+    except BadInput:
+        raise
     except gymnasium.error.DependencyNotInstalled as error:
         raise BadInput(f"{env_id} needs a package that is not installed: {one_line(error)}") from error
     except (gymnasium.error.Error, ImportError) as error:
         if env_id.rpartition(":")[2] in gymnasium.registry:
             raise BadInput(f"{env_id} is registered, but cannot be made: {told(error)}") from error
-        raise BadInput(f"unknown environment {env_id!r}: {one_line(error)}{_suggestion(env_id)}") from error
+        why = one_line(error).partition(" Did you mean")[0]  # its own guess has no version
+        raise BadInput(f"unknown environment {env_id!r}: {why}{_suggestion(env_id)}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a constructor of a user's raises anything
@@ -172,17 +194,22 @@ def without_mujoco_warnings() -> Iterator[None]:
         mujoco.set_mju_user_warning(handler)
 
 
+def check_callable(env_id: str, factory: Any) -> None:
+    """Raise BadInput for what only a file names, if it is no class of environments: any function could be named."""
+    is_class = isinstance(factory, type) and issubclass(factory, gymnasium.Env)
+    if not (is_class or env_id in TYPED or env_id in GIVEN):
+        raise untyped(env_id, "--env", f"{env_id} is no class of environments")
+
+
 def _uses_mujoco(env_id: str) -> bool:
     registered = gymnasium.registry.get(env_id.rpartition(":")[2])
     return "mujoco" in sys.modules or (registered is not None and "mujoco" in str(registered.entry_point))
 
 
-def _import(module: str, env_id: str) -> None:
-    if os.getcwd() not in sys.path:  # `mpiexec python script.py` looks beside the script, a user means "here"
-        sys.path.insert(0, os.getcwd())
+def _import(env_id: str) -> None:
     try:
-        importlib.import_module(module)
-    except KeyboardInterrupt:
+        imported(env_id, "--env")
+    except (BadInput, KeyboardInterrupt):
         raise
     except BaseException as error:  # a module of a user's fails in any way
         why = one_line(error) if isinstance(error, ImportError) else told(error)
@@ -190,9 +217,12 @@ def _import(module: str, env_id: str) -> None:
 
 
 def _suggestion(env_id: str) -> str:
-    near = difflib.get_close_matches(env_id.lower(), {name.lower(): name for name in gymnasium.registry}, n=3)
-    names = [name for name in gymnasium.registry if name.lower() in near]
-    return f" Did you mean {', '.join(sorted(names))}?" if names else " Any id that gymnasium.make knows will do."
+    """Return the ids that a wrong one may mean, each in its newest version."""
+    by_version = sorted(gymnasium.registry, key=lambda name: parse_env_id(name)[2] or 0)
+    newest = {parse_env_id(name)[:2]: name for name in by_version}
+    known = {name.lower(): name for name in newest.values()}
+    names = [known[word] for word in difflib.get_close_matches(env_id.lower(), known, n=3, cutoff=0.7)]
+    return f" Did you mean {', '.join(names)}?" if names else " Any id that gymnasium.make knows will do."
 
 
 def _kind(space: gymnasium.Space[Any]) -> str:

@@ -68,3 +68,24 @@ class UnfinishedEpisode:
     number: int
     actions: Array  # (t, A) or (t,): all actions so far
     observation: Array  # (D,)
+    state: Array  # (S,), of the policy
+
+
+def as_arrays(episodes: list[UnfinishedEpisode]) -> dict[str, Array]:
+    """Return unfinished episodes, at least one, as arrays for a checkpoint; states only if the policy has any."""
+    arrays = {
+        "numbers": np.array([e.number for e in episodes], np.int64),
+        "lengths": np.array([len(e.actions) for e in episodes], np.int64),
+        "actions": np.concatenate([e.actions for e in episodes]),
+        "observations": np.array([e.observation for e in episodes]),
+        "states": np.array([e.state for e in episodes]),
+    }
+    return arrays if arrays["states"].size else {n: a for n, a in arrays.items() if n != "states"}
+
+
+def from_arrays(arrays: dict[str, Array]) -> list[UnfinishedEpisode]:
+    """Return what `as_arrays` was given."""
+    numbers, observations = arrays["numbers"].tolist(), arrays["observations"]
+    past = np.split(arrays["actions"], np.cumsum(arrays["lengths"])[:-1])
+    states = arrays.get("states", np.zeros((len(numbers), 0)))
+    return [UnfinishedEpisode(*parts) for parts in zip(numbers, past, observations, states, strict=True)]

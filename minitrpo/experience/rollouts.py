@@ -7,19 +7,21 @@ episode's numbers therefore do not depend on the episodes played beside it.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
-from minitrpo.experience.episodes import Episodes, concatenate, empty
-from minitrpo.experience.filters import ObservationFilter
+from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.lockstep import ActionNoise, StepBuffer, UnfinishedEpisode
-from minitrpo.experience.randomness import Purpose, first_state_seed, generator
-from minitrpo.experience.status import IDLE, RankStatus
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.randomness import EpisodeKey, Purpose, evaluation_seed, first_state_seed
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
 from minitrpo.policies import ActFunction, Array, Policy
+from minitrpo.supervision.status import IDLE, RankStatus
 
+MOST_STEPS = 10_000  # of an evaluation's episode where there is no time limit: a good policy may balance for ever
 ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows
 
 
@@ -34,86 +36,88 @@ class Rollouts:
         run_seed: int,
         status: RankStatus | None = None,
         first_states: int = 0,
+        renewed: int = 0,
+        purpose: Purpose = Purpose.ACTIONS,
     ) -> None:
-        width = envs.width
-        self.spec, self.policy, self.envs, self.run_seed = spec, policy, envs, run_seed
-        self.width, self._first_states = width, first_states
-        self.status = envs.status = (status or RankStatus.private(width)).of(width)
+        num_envs = envs.num_envs
+        self.spec, self.envs, self.run_seed = spec, envs, run_seed
+        self.policy: Any = policy
+        self.num_envs, self._first_states, self._purpose = num_envs, (first_states, renewed), purpose
+        endless = purpose == Purpose.EVALUATION and spec.max_episode_steps is None
+        self._most_steps = MOST_STEPS if endless else None
+        self.status = envs.status = (status or RankStatus.private(num_envs)).of(num_envs)
         self.slots = np.zeros(0, np.intp)  # slots in use, ascending
-        height = -(-width // ROWS) * ROWS
+        height = -(-num_envs // ROWS) * ROWS
         self._observations = np.zeros((height, spec.observation_size))
-        self._first_tick = np.zeros(width, np.int64)  # tick of the first step of the slot's fragment
-        self._start = np.zeros(width, np.int64)  # steps of the episode before this fragment
-        self._returns = np.zeros(width)
+        self._first_tick = np.zeros(num_envs, np.int64)  # tick of the first step of the slot's fragment
+        self._start = np.zeros(num_envs, np.int64)  # steps of the episode before this fragment
+        self._returns = np.zeros(num_envs)
         self._noise = ActionNoise(policy, height)
+        self._state = np.zeros((height, policy.state_size))  # of the policy, in the episode of each slot
+        self._first_state = self._state.copy()  # before the slot's fragment
         self._past_actions: dict[int, list[Array]] = {}  # of earlier fragments of the episode in a slot
         self._buffer = self._new_buffer()
 
     def play(
         self, theta: Array, frozen: ObservationFilter, iteration: int, draw: Callable[[], int | None], concurrency: int
-    ) -> Episodes:
-        """Return whole episodes: draw numbers from a pool until it is empty, `concurrency` in play at a time.
+    ) -> list[Fragments]:
+        """Return whole episodes as they end: draw numbers from a pool until it is empty, `concurrency` at a time.
 
-        concurrency: at most `width`. Episode n has the key (iteration, n).
+        concurrency: at most `num_envs`. Episode n has the key (iteration, n).
         """
-        fragments: list[Episodes] = []
-        act = self.policy.act_function(theta)
-        self.status.iteration[0] = iteration
+        fragments: list[Fragments] = []
+        act = self._act_function(theta)
+        self.status.iteration[0] = -iteration if self._purpose == Purpose.EVALUATION else iteration
         self._buffer = self._new_buffer()
         drained = False
         self.status.busy[0] = 1
         while True:
-            while not drained and len(self.slots) < min(concurrency, self.width):
+            while not drained and len(self.slots) < min(concurrency, self.num_envs):
                 number = draw()
                 drained = number is None
                 if number is not None:
-                    self._begin(self._free_slot(), iteration, number)
+                    self._begin(self._free_slot(), theta, iteration, number)
             if len(self.slots) == 0:
                 self.status.busy[0] = 0
-                return self._all(fragments)
+                return fragments
             for slot, final_observation, terminated in self._tick(act, frozen):
                 fragments.append(self._fragment(slot, final_observation, terminated, not terminated))
                 self._leave(slot)
 
     def advance(
-        self,
-        theta: Array,
-        frozen: ObservationFilter,
-        iteration: int,
-        slot_numbers: range,
-        num_envs: int,
-        steps: int,
-    ) -> Episodes:
-        """Return segments: `steps` steps of every numbered slot, over as many episodes as they take.
+        self, theta: Array, frozen: ObservationFilter, iteration: int, slot_numbers: range, total_envs: int, steps: int
+    ) -> list[Fragments]:
+        """Return `steps` steps of every numbered slot, over as many episodes as they take, a fragment of each.
 
-        The k-th episode of slot l has the key (0, l + k * num_envs); an episode goes on where it was cut.
+        The k-th episode of slot l has the key (0, l + k * total_envs); an episode goes on where it was cut.
         """
-        fragments: list[Episodes] = []
-        act = self.policy.act_function(theta)
+        fragments: list[Fragments] = []
+        act = self._act_function(theta)
         self.status.iteration[0] = iteration
         self._buffer = self._new_buffer()
         self.status.busy[0] = 1
         for slot, number in enumerate(slot_numbers):
             if slot not in self.slots:
-                self._begin(slot, 0, number)
+                self._begin(slot, theta, 0, number)
         for _ in range(steps):
             for slot, final_observation, terminated in self._tick(act, frozen):
                 fragments.append(self._fragment(slot, final_observation, terminated, not terminated))
-                self._begin(slot, 0, int(self.status.numbers[slot]) + num_envs)
+                self._begin(slot, theta, 0, int(self.status.numbers[slot]) + total_envs)
         self.status.busy[0] = 0
         for slot in self.slots.tolist():
             if self._first_tick[slot] < self._buffer.ticks:
                 fragments.append(self._fragment(slot, self._observations[slot].copy(), False, False))
-        return self._all(fragments)
+        return fragments
 
     def unfinished(self) -> list[UnfinishedEpisode]:
         """Return the unfinished episodes of all slots between two segments, in slot order."""
-        none = self._nothing().actions
+        none = self._no_actions(0)
         return [
             UnfinishedEpisode(
                 int(self.status.numbers[slot]),
                 np.concatenate([none, *self._past_actions[slot]]),
                 self._observations[slot].copy(),
+                self._state[slot].copy(),
             )
             for slot in self.slots.tolist()
         ]
@@ -123,7 +127,7 @@ class Rollouts:
         self.status.busy[0], self.status.iteration[0] = 1, iteration
         for slot, episode in enumerate(unfinished):
             steps = len(episode.actions)
-            self._begin(slot, 0, episode.number, steps)
+            self._begin(slot, None, 0, episode.number, steps)
             one = np.array([slot])
             for i in range(steps):
                 with self._named_failures():
@@ -131,34 +135,50 @@ class Rollouts:
                 self._observations[slot], self._returns[slot] = observations[0], self._returns[slot] + rewards[0]
             if not np.array_equal(self._observations[slot], episode.observation):
                 raise self._failure(slot, "the same actions led to another state: it cannot be resumed exactly")
-            self._start[slot] = steps
+            self._start[slot], self._state[slot] = steps, episode.state
             self._past_actions[slot] = [episode.actions]
         self.status.busy[0] = 0
 
     def _tick(self, act: ActFunction, frozen: ObservationFilter) -> list[tuple[int, Array, bool]]:
         """Step the slots in use once; return (slot, final observation, terminated) of those that ended."""
         slots = self.slots
-        rows = slice(self.width) if len(slots) == self.width else slots  # numpy is quicker with a slice
+        rows = slice(self.num_envs) if len(slots) == self.num_envs else slots  # numpy is quicker with a slice
         actions = act(frozen(self._observations), self._noise.next(slots), int(slots[-1]) + 1)
         with self._named_failures():
             next_observations, rewards, terminated, truncated = self.envs.step(slots, actions[rows])
         self._returns[rows] += rewards
         self._buffer.append(self._observations, actions, rows, rewards)
         self._observations[rows] = next_observations
+        if self._most_steps is not None:
+            truncated = truncated | (self._buffer.ticks - self._first_tick[slots] >= self._most_steps)
         ended = terminated | truncated
         if not ended.any():
             return []
         return [(int(slots[i]), next_observations[i].copy(), bool(terminated[i])) for i in np.flatnonzero(ended)]
 
-    def _begin(self, slot: int, key: int, number: int, steps_taken: int = 0) -> None:
-        """Start an episode in a slot: its key decides the first state and every action's noise."""
-        self.status.keys[slot], self.status.numbers[slot] = key, number
+    def _act_function(self, theta: Array) -> Any:
+        if self.policy.state_size == 0:
+            return self.policy.act_function(theta)
+        return self.policy.act_function(theta, self._state)
+
+    def _begin(self, slot: int, theta: Array | None, iteration: int, number: int, steps_taken: int = 0) -> None:
+        """Start an episode in a slot: its key decides the first state and every action's noise.
+
+        theta: of the policy, None where its state is known; steps_taken: whose random numbers are passed over.
+        """
+        key = EpisodeKey(self.run_seed, iteration, number, self._purpose)
+        seed = first_state_seed(self.run_seed, iteration, number, *self._first_states)
+        if self._purpose == Purpose.EVALUATION:
+            seed = evaluation_seed(self.run_seed, iteration, number)
+        if self.policy.state_size and theta is not None:
+            self._state[slot] = self._first_state[slot] = self.policy.initial_state(theta, key)
+        self.status.seeds[slot], self.status.numbers[slot] = seed, number
         self.slots = np.flatnonzero(self.status.numbers != IDLE)
-        self._noise.begin(slot, generator(self.run_seed, key, number, Purpose.ACTIONS), steps_taken)
+        self._noise.begin(slot, key.actions(), steps_taken)
         self._first_tick[slot], self._start[slot], self._returns[slot] = self._buffer.ticks, 0, 0.0
         self._past_actions[slot] = []
         with self._named_failures():
-            self._observations[slot] = self.envs.reset(slot, self._reset_seed(key, number))
+            self._observations[slot] = self.envs.reset(slot, seed)
 
     def _leave(self, slot: int) -> None:
         self.status.numbers[slot] = IDLE
@@ -168,15 +188,16 @@ class Rollouts:
         return int(np.flatnonzero(self.status.numbers == IDLE)[0])
 
     def _new_buffer(self) -> StepBuffer:
-        self._first_tick[:] = 0
-        rows = len(self._observations)
-        actions = np.zeros(rows, np.int64) if self.spec.discrete else np.zeros((rows, self.spec.action_size))
-        return StepBuffer(self._observations, actions)
+        self._first_tick[:], self._first_state[:] = 0, self._state
+        return StepBuffer(self._observations, self._no_actions(len(self._observations)))
 
-    def _fragment(self, slot: int, final_observation: Array, terminated: bool, truncated: bool) -> Episodes:
+    def _no_actions(self, rows: int) -> Array:
+        return np.zeros(rows, np.int64) if self.spec.discrete else np.zeros((rows, self.spec.action_size))
+
+    def _fragment(self, slot: int, final_observation: Array, terminated: bool, truncated: bool) -> Fragments:
         """Return what was recorded of the episode in a slot since its fragment began."""
         observations, actions, rewards = self._buffer.since(int(self._first_tick[slot]), slot)
-        fragment = Episodes(
+        fragment = Fragments(
             observations=observations,
             actions=actions,
             rewards=rewards,
@@ -187,17 +208,11 @@ class Rollouts:
             terminated=np.array([terminated]),
             truncated=np.array([truncated]),
             returns=self._returns[slot : slot + 1].copy(),
+            policy_states=self._first_state[slot : slot + 1].copy(),
         )
         self._start[slot] += len(rewards)
         self._past_actions[slot].append(actions)
         return fragment
-
-    def _nothing(self) -> Episodes:
-        """Return Episodes without a step."""
-        return empty(self.spec.observation_size, self.spec.action_size, self.spec.discrete)
-
-    def _all(self, fragments: list[Episodes]) -> Episodes:
-        return concatenate([self._nothing(), *fragments])
 
     @contextmanager
     def _named_failures(self) -> Iterator[None]:
@@ -208,9 +223,5 @@ class Rollouts:
             raise self._failure(error.slot, str(error)) from error
 
     def _failure(self, slot: int, cause: str) -> EpisodeFailed:
-        key, number = int(self.status.keys[slot]), int(self.status.numbers[slot])
-        iteration = int(self.status.iteration[0])
-        return EpisodeFailed(self.spec.id, iteration, number, self._reset_seed(key, number), cause)
-
-    def _reset_seed(self, key: int, number: int) -> int:
-        return first_state_seed(self.run_seed, key, number, self._first_states)
+        seed, number = int(self.status.seeds[slot]), int(self.status.numbers[slot])
+        return EpisodeFailed(self.spec.id, int(self.status.iteration[0]), number, seed, cause)

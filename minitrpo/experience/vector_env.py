@@ -9,8 +9,8 @@ import numpy as np
 
 from minitrpo.errors import BadInput, shown, told
 from minitrpo.experience.environments import EnvironmentSpec, make
-from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.policies import Array
+from minitrpo.supervision.status import RankStatus
 
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 WHOLE = (bool, int, np.bool_, np.integer)
@@ -29,7 +29,7 @@ class EnvironmentFailed(RuntimeError):
 class VectorEnv(Protocol):
     """Copies of one environment, one per slot; a slot's numbers never depend on the other slots."""
 
-    width: int
+    num_envs: int
     status: RankStatus  # where to say which slot's environment is asked for what
 
     def reset(self, slot: int, seed: int) -> Array: ...
@@ -40,19 +40,18 @@ class VectorEnv(Protocol):
 class GymnasiumVectorEnv:
     """Any Gymnasium id through its own `step`, one environment object per slot, made when first used."""
 
-    def __init__(self, spec: EnvironmentSpec, width: int) -> None:
+    def __init__(self, spec: EnvironmentSpec, num_envs: int) -> None:
         self.spec = spec
-        self.width = width
-        self.status = RankStatus.private(width)
+        self.num_envs = num_envs
+        self.status = RankStatus.private(num_envs)
         self._environments: dict[int, gymnasium.Env[Any, Any]] = {}
-        self._first_action = 0
 
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
         if slot not in self._environments:
-            with self.status.at(Doing.MAKING):
+            with self.status.at("make"):
                 self.adopt(slot, self._asked(slot, "its constructor", lambda: make(self.spec.id)))
-        self.status.begin(Doing.RESETTING, slot)
+        self.status.begin("reset", slot)
         result = self._asked(slot, "reset", lambda: self._environments[slot].reset(seed=seed))
         self.status.end()
         if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
@@ -65,16 +64,17 @@ class GymnasiumVectorEnv:
     def adopt(self, slot: int, env: gymnasium.Env[Any, Any]) -> None:
         """Put an environment into a slot."""
         self._environments[slot] = env
-        if self.spec.discrete:
-            self._first_action = int(env.action_space.start)  # type: ignore[attr-defined]
 
     def step(self, slots: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
         """Step k slots with the policy's actions; return observations (k, D), rewards, terminated, truncated (k,)."""
         k = len(slots)
         observations = np.empty((k, self.spec.observation_size))
         rewards, terminated, truncated = np.empty(k), np.zeros(k, bool), np.zeros(k, bool)
-        for i, (slot, action) in enumerate(zip(slots.tolist(), self.to_environment(actions), strict=True)):
-            self.status.begin(Doing.STEPPING, slot)
+        theirs: Any = self.spec.to_environment(actions)
+        if self.spec.discrete:
+            theirs = theirs.tolist()  # Python's own integers
+        for i, (slot, action) in enumerate(zip(slots.tolist(), theirs, strict=True)):
+            self.status.begin("step", slot)
             try:
                 result = self._environments[slot].step(action)
             except BaseException as error:  # not `_asked`: a call takes a fiftieth of a quick step
@@ -87,17 +87,11 @@ class GymnasiumVectorEnv:
         check_finite(slots, observations, rewards)
         return observations, rewards, terminated, truncated
 
-    def to_environment(self, actions: Array) -> Any:
-        """Return the actions as the environment takes them: integers, or [-1, 1] stretched to the bounds, clipped."""
-        if self.spec.discrete:
-            return (actions + self._first_action).tolist()
-        return self.spec.stretched(actions).reshape(len(actions), *self.spec.action_shape)
-
     def close(self) -> None:
         """Close all environments, and let go of them; EnvironmentFailed if one could not be closed."""
         failed = None
         for slot in list(self._environments):
-            with self.status.at(Doing.CLOSING):  # which watches over `__del__`, too
+            with self.status.at("close"):  # which watches over `__del__`, too
                 try:
                     self._asked(slot, "close", self._environments.pop(slot).close)
                 except EnvironmentFailed as error:

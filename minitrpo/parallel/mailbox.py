@@ -16,6 +16,8 @@ from minitrpo.parallel.parameter_server import Arrays, ParameterServer, Pulled
 from minitrpo.policies import Array
 
 PUSH, PULL, ANSWER = 1, 2, 3  # tags
+LEAVE, COLLECT, END = 4, 5, 6  # and of several servers: a worker goes; rank 0 wants a share; it needs it no more
+NO_BYTES = np.zeros(0, np.uint8)
 VERSION = ":version"  # beside the arrays of a message
 MAX_SLEEP = 200e-6  # seconds: a worker is waiting for the answer
 
@@ -64,21 +66,25 @@ class Mail:
 class MailStore:
     """A worker's way to the server on rank 0."""
 
-    def __init__(self, mail: Mail) -> None:
-        self._mail = mail
+    def __init__(self, mail: Mail, look: Callable[[], None] = lambda: None) -> None:
+        """Take the way; look: called after each push, and while this worker waits."""
+        self._mail, self._look = mail, look
 
     def pull(self) -> Pulled | None:
         """Ask for the arrays and wait, asleep, for the answer."""
-        self._mail.send(0, PULL, np.zeros(0, np.uint8))
-        _, _, message = until(lambda: self._mail.receive(0))
-        if len(message) == 0:
-            return None
-        arrays = unpacked(message)
-        return Pulled(arrays, int(arrays.pop(VERSION)[0]))
+        arrays = self.pull_from(0)
+        return Pulled(arrays, int(arrays.pop(VERSION)[0])) if arrays else None
 
     def push(self, gradient: Arrays, version: int) -> None:
         """Send a gradient and go on at once."""
         self._mail.send(0, PUSH, packed({**gradient, VERSION: np.array([version])}))
+        self._look()
+
+    def pull_from(self, server: int) -> Arrays:
+        """Return what a server answers, its version among it; {} when the work is over."""
+        self._mail.send(server, PULL, NO_BYTES)
+        _, _, message = until(lambda: self._look() or self._mail.receive(server))
+        return unpacked(message) if len(message) else {}
 
 
 def serve(
@@ -88,30 +94,44 @@ def serve(
     names: tuple[str, ...],
     over: Callable[[], bool],
     look: Callable[[], None] = lambda: None,
+    first: int = 1,
+    collected: tuple[str, ...] | None = None,
 ) -> None:
     """Answer the workers until each of them has been told that the work is over; on rank 0.
 
-    names: of the arrays that a pull brings. look: called after each push.
+    names: of the arrays that a pull brings. look: called after each push. first: the rank of worker 0. collected: on a
+    server beside rank 0, the arrays that it collects; such a one serves until rank 0 has had enough.
     """
-    waiting: set[int] = set()
-    there = set(range(workers))
-    while there:
+    waiting, there, needed = set[int](), set(range(workers)), collected is not None
+    while there or needed:
         rank, tag, message = until(mail.receive)
-        worker = rank - 1
+        worker = rank - first
         if tag == PUSH:
-            gradient = unpacked(message)
-            server.push(worker, gradient, int(gradient.pop(VERSION)[0]))
+            _push(server, worker, unpacked(message))
             look()
-        else:
+        elif tag == PULL:
             waiting.add(worker)
+        elif tag == LEAVE:
+            server.leave(worker)
+            there.remove(worker)
+        elif tag == COLLECT:
+            mail.send(rank, ANSWER, packed({name: server.shared[name] for name in collected or ()}))
+        needed = needed and tag != END
         for worker in sorted(waiting):
             if over():
                 server.leave(worker)
-                mail.send(worker + 1, ANSWER, np.zeros(0, np.uint8))
                 there.remove(worker)
+                mail.send(worker + first, ANSWER, NO_BYTES)
             elif server.may_pull(worker):
-                pulled = server.pull(names)
-                mail.send(worker + 1, ANSWER, packed({**pulled.arrays, VERSION: np.array([pulled.version])}))
+                mail.send(worker + first, ANSWER, _answer(server.pull(names)))
             else:
                 continue
             waiting.remove(worker)
+
+
+def _push(server: ParameterServer, worker: int, gradient: Arrays) -> None:
+    server.push(worker, gradient, int(gradient.pop(VERSION)[0]))
+
+
+def _answer(pulled: Pulled) -> Array:
+    return packed({**pulled.arrays, VERSION: np.array([pulled.version])})

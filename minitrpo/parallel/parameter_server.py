@@ -96,10 +96,13 @@ class Tally:
         """Return how many gradients were applied."""
         return int(self.applied.sum())
 
-    @property
-    def lost(self) -> int:
-        """Return how many increments were lost because two workers wrote at once."""
-        return self.version - int(self.increments[0])
+    def lost(self, counted: Array | None = None) -> int:
+        """Return how many updates were lost, whole or in part, because two workers wrote at once.
+
+        What is missing in `increments`, or in `counted` (1,), where an optimiser counts its own steps, if that is more.
+        """
+        there = [self.increments] if counted is None else [self.increments, counted]
+        return self.version - int(min(count[0] for count in there))
 
     def record(self, worker: int, staleness: int, applied: bool | None) -> None:
         """Count a gradient; applied: False if it was refused, None if there was none in it."""

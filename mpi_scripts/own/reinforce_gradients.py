@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitrpo.algorithms import Plan, Preset, Purpose, option
+from minitrpo.algorithms import Algorithm, Plan, Preset, Purpose, option
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import discounted_sums
 
@@ -18,7 +18,7 @@ class Settings:  # --help shows them, their limits are checked
     discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
 
 
-class Reinforce:
+class Reinforce(Algorithm):
     """Monte-Carlo policy gradient with the batch's mean as baseline (Williams 1992), in steps of one length."""
 
     Settings = Settings

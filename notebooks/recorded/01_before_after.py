@@ -16,10 +16,10 @@ import imageio.v3 as imageio
 import numpy as np
 
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import mpiexec
-from minitrpo.runs.provenance import provenance
-from minitrpo.runs.video import Player
+from minitrpo.reports.video import Player
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import provenance
+from minitrpo.supervision.jobs import mpiexec
 
 STEPS, EVERY, SEED = 150, 2, 0
 WORDS = ("--env", "HalfCheetah-v5", "--total-steps", 1_000_000, "--seed", SEED)

@@ -16,17 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.provenance import provenance
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent
 TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"
 SEEDS = tuple(range(10))
 # task: limits, steps per update, updates. A batch is made of whole episodes: after a fall it can be far longer.
-RUNS = {
-    "InvertedPendulum-v5": ((0.01, 0.1), 1000, 60),
-    "Reacher-v5": ((0.001, 0.01, 0.1), 2000, 20),
-}
+RUNS = {"InvertedPendulum-v5": ((0.01, 0.1), 1000, 60), "Reacher-v5": ((0.001, 0.01, 0.1), 2000, 20)}
 COLUMNS = ("iteration", "env_steps", "episodes", "mean_return", "kl", "line_search_steps")
 
 

@@ -13,16 +13,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.provenance import provenance
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent
 TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"
 SEEDS = (0, 1, 2, 3, 4)
-RUNS = {
-    "Reacher-v5": ["--total-steps", "300000"],
-    "Swimmer-v5": ["--total-steps", "300000", "--discount", "0.9999"],
-}
+RUNS = {"Reacher-v5": ["--total-steps", "300000"], "Swimmer-v5": ["--total-steps", "300000", "--discount", "0.9999"]}
 COLUMNS = ("iteration", "env_steps", "episodes", "mean_return", "kl", "line_search_steps", "explained_variance")
 
 

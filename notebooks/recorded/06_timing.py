@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.parallel.speedup import cores, speedup, speedup_interval
-from minitrpo.parallel.timing import Span, busy_fraction, read_chrome_trace, seconds_per_phase
-from minitrpo.runs.jobs import mpiexec
-from minitrpo.runs.provenance import provenance
-from minitrpo.runs.scaling import by_turns
+from minitrpo.course.speedup.experiment import by_turns
+from minitrpo.course.speedup.statistics import speedup, speedup_interval
+from minitrpo.course.trace import busy_fraction, read_chrome_trace, seconds_per_phase
+from minitrpo.parallel.cores import cores
+from minitrpo.parallel.timing import Span
+from minitrpo.run_folder.provenance import provenance
+from minitrpo.supervision.jobs import mpiexec
 
 HERE = Path(__file__).parent
 STEPS, UPDATES, ROUNDS, RANKS = 20_000, 4, 3, (1, 2, 4)  # timed updates; one before them warms up

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.parallel.speedup import cores, interval, speedup, speedup_interval
-from minitrpo.runs.jobs import mpiexec_code
-from minitrpo.runs.provenance import provenance
-from minitrpo.runs.scaling import by_turns, timed_run
-from minitrpo.runs.settings import SECONDS
+from minitrpo.course.speedup.experiment import by_turns, timed_run
+from minitrpo.course.speedup.statistics import interval, speedup, speedup_interval
+from minitrpo.parallel.cores import cores
+from minitrpo.run_folder.columns import SECONDS
+from minitrpo.run_folder.provenance import provenance
+from minitrpo.supervision.jobs import mpiexec_code
 
 HERE = Path(__file__).parent
 ROUNDS, UPDATES = 4, 4  # timed updates of a run; one before them warms up

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.provenance import provenance
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent
 TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 from minitrpo.policies import Array
-from minitrpo.runs.jobs import mpiexec_code
-from minitrpo.runs.provenance import provenance
+from minitrpo.run_folder.provenance import provenance
+from minitrpo.supervision.jobs import mpiexec_code
 
 HERE = Path(__file__).parent
 ROUNDS = 10
@@ -28,8 +28,8 @@ WAYS = {  # name: (mode, ranks, epochs that take a second or so)
 }
 CODE = """
 import fcntl, json, sys
-import minitrpo.runs.sgd as sgd
-from minitrpo.algorithms.parallel_sgd import SGDSettings
+import minitrpo.course.parallel_sgd.descent as sgd
+from minitrpo.course.parallel_sgd.problem import SGDSettings
 from minitrpo.parallel.comm import connect
 from minitrpo.parallel.parameter_server import staleness_of
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from eleven import Late, Together, score
 
-from minitrpo.runs.provenance import provenance
+from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent
 SEEDS = (0, 1, 2, 3, 4)

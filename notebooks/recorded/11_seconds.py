@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from minitrpo.classroom import train
+from minitrpo.course.classroom import train
 from minitrpo.policies import Array
-from minitrpo.runs.provenance import provenance
+from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent
 ROUNDS, STEPS = 8, 40_000

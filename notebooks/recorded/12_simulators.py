@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitrpo.experience.environments import describe
-from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.physics import make_vector_env
+from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.provenance import provenance
-from minitrpo.runs.workers import OWN
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import provenance
+from minitrpo.training.workers import OWN
 
 HERE = Path(__file__).parent
 TRAIN = HERE.parent.parent / "mpi_scripts" / "train.py"

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from minitrpo.policies import Array
-from minitrpo.runs.folder import RunFolder
-from minitrpo.runs.jobs import flags, mpiexec
-from minitrpo.runs.provenance import command, provenance
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import command, provenance
+from minitrpo.supervision.jobs import flags, mpiexec
 
 HERE = Path(__file__).parent
 GOAL, STEPS, LAST, SEEDS = 400, 60_000, 100, range(5)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.classroom import one_process
-from minitrpo.experience import linear_quadratic as puck
+from minitrpo.course import linear_quadratic as puck
+from minitrpo.course.classroom import one_process
 from minitrpo.policies import Array, Policy
-from minitrpo.runs.provenance import provenance
+from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent
-PUCK = "minitrpo.experience.linear_quadratic:LinearQuadratic-v0"
+PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
 SEEDS, NUMBERS, EPISODES, UPDATES = range(5), (1, 2, 4, 8, 16), 32, 4
 NEW = np.random.default_rng(99).uniform(-1, 1, (200, 4))  # drawn as the environment draws them
 SETTINGS = {"horizon": puck.STEPS, "filter": "none", "initial_log_std": -1.0}  # those of the preset

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.actor_critic import (
+from minitrpo.algorithms.actor_critic.loss import (
     OPTIMISER,
     ActorCritic,
     ActorCriticSettings,
@@ -13,9 +13,9 @@ from minitrpo.algorithms.actor_critic import (
 )
 from minitrpo.algorithms.asynchronous import descend
 from minitrpo.experience.environments import describe
-from minitrpo.experience.episodes import Episodes
-from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.physics import make_vector_env
+from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.optimisers import adam, initial_state
 from minitrpo.parallel.event_queue import EventQueue
@@ -34,7 +34,7 @@ def home(seed: int, envs: int) -> Rollouts:
     return Rollouts(SPEC, MODEL, make_vector_env(SPEC, envs), seed)
 
 
-def gradient_of(theta: Array, fragment: Episodes) -> Array:
+def gradient_of(theta: Array, fragment: Fragments) -> Array:
     """Return the gradient of the actor-critic's loss."""
     f = fragment
     steps = Steps(f.observations, f.actions, f.rewards, f.last, f.terminated_steps, f.final_observations)
@@ -49,7 +49,7 @@ class Together:
         self.memory = initial_state("adam", len(self.theta))
         self.home, self.step_size, self.envs, self.n = home(ROOM * seed, envs), step_size, envs, n
 
-    def update(self) -> Episodes:
+    def update(self) -> Fragments:
         """Play, learn, and return what was played."""
         fragment = self.home.advance(self.theta, AS_SEEN, 1, range(self.envs), self.envs, self.n)
         self.memory, step = adam(self.memory, gradient_of(self.theta, fragment), self.step_size)
@@ -90,7 +90,7 @@ class Late:
 
         return work
 
-    def update(self) -> Episodes:
+    def update(self) -> Fragments:
         """Let the next gradient arrive, and return what it is of."""
         self.queue.play()
         return self.fragment

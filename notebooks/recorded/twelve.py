@@ -6,8 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
+from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.batch_ppo import BatchPPO
-from minitrpo.algorithms.interface import Arrays
 
 LIMIT = 200  # steps of an episode
 

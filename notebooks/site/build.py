@@ -1,4 +1,4 @@
-"""Build the web page of the course, all solved lectures, the glossary and how to begin, into site/; or slides.
+"""Build the web page of the course, solved lectures, claims, glossary and how to begin, into site/; or slides.
 
     python notebooks/site/build.py             pages, into site/
     python notebooks/site/build.py --slides    a cell of a lecture is a slide, into slides/
@@ -21,6 +21,7 @@ from sphinx.cmd.build import main as sphinx
 
 HERE = Path(__file__).parent
 NOTEBOOKS = HERE.parent
+DOCS = NOTEBOOKS.parent / "docs"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 BREAK = "```{revealjs-break}\n```"
 
@@ -46,14 +47,16 @@ def main() -> int:
 
 
 def write_sources(source: Path, change: Callable[[nbformat.NotebookNode], nbformat.NotebookNode]) -> None:
-    """Write what Sphinx reads: a page for each lecture, the glossary, the first page."""
+    """Write what Sphinx reads: a page for each lecture, the claims, the glossary, the first page."""
     lectures = sorted((NOTEBOOKS / "solutions").glob("[0-9]*.ipynb"))
     for path in lectures:
         nbformat.write(change(nbformat.read(path, as_version=4)), source / path.name)
     shutil.copy(NOTEBOOKS / "glossary.md", source / "glossary.md")
+    shutil.copy(DOCS / "claims.md", source / "claims.md")
+    shutil.copytree(DOCS / "claims", source / "claims")
     for path in (NOTEBOOKS / "figures").iterdir():
         shutil.copy(path, source / path.name)
-    names = "\n".join([*(path.stem for path in lectures), "glossary"])
+    names = "\n".join([*(path.stem for path in lectures), "claims", "glossary"])
     first = (HERE / "index.md").read_text()
     (source / "index.md").write_text(first.replace("LECTURES", names))
 

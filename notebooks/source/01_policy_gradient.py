@@ -33,7 +33,7 @@
 # %%
 from IPython.display import Video
 
-from minitrpo.classroom import recorded
+from minitrpo.course.classroom import recorded
 
 Video(str(recorded("01_before_after.mp4")), embed=True, html_attributes="controls loop muted")
 
@@ -52,7 +52,7 @@ from matplotlib import pyplot as plt
 from numpy.random import default_rng
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
 from minitrpo.experience.environments import make
 from minitrpo.policies import Array, GaussianPolicy, Policy
 

@@ -40,7 +40,7 @@ from autograd.differential_operators import make_ggnvp
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
 from minitrpo.natural_gradient import every_kth, mean_kl
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy, log_softmax
 from minitrpo.policy_gradient import policy_gradient, score

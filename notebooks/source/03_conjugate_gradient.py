@@ -39,7 +39,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, play, reveal
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, play, reveal
 from minitrpo.natural_gradient import fisher_vector_product
 from minitrpo.policies import Array, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient

@@ -40,7 +40,20 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, recorded, reveal, train
+from minitrpo.course.classroom import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    budget,
+    compare,
+    play,
+    recorded,
+    reveal,
+    train,
+)
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.line_search import LineSearch
 from minitrpo.natural_gradient import fisher_vector_product, mean_kl

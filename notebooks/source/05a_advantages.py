@@ -35,7 +35,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.policies import Array
 from minitrpo.returns import discounted_sums

@@ -36,14 +36,14 @@ from matplotlib import pyplot as plt
 from scipy.stats import bootstrap
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from minitrpo.classroom import budget, compare, play, recorded, reveal, show_film, train
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.course.classroom import budget, compare, play, recorded, reveal, show_film, train
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.critics import LinearCritic
 from minitrpo.line_search import backtracking, step_scale
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import standardise
-from minitrpo.runs.video import Player
+from minitrpo.reports.video import Player
 from minitrpo.trpo import Batch, Report, damped_fisher, objective, report_of, surrogate_gradient
 
 # %% [markdown]

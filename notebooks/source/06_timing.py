@@ -47,11 +47,24 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, one_process, recorded, reveal
-from minitrpo.classroom import say_if_busy, train
+from minitrpo.course.classroom import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    budget,
+    compare,
+    one_process,
+    recorded,
+    reveal,
+)
+from minitrpo.course.classroom import say_if_busy, train
 from minitrpo.experience.environments import describe, make
-from minitrpo.parallel.speedup import cores
-from minitrpo.parallel.timing import Span, read_chrome_trace
+from minitrpo.parallel.cores import cores
+from minitrpo.course.trace import read_chrome_trace
+from minitrpo.parallel.timing import Span
 
 plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]  # Frans's logs of Reacher, 1 to 8 threads

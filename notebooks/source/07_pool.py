@@ -24,10 +24,10 @@
 #
 # | in this notebook | in the package | in the paper |
 # |---|---|---|
-# | `requests_for` | `minitrpo/parallel/pool.py` | Frans & Hafner 2016, section 5: the number of episodes |
-# | the two pools, `concurrency` | `minitrpo/parallel/pool.py` | section 5 and algorithm 1: the distributed pool |
+# | `requests_for` | `minitrpo/parallel/episode_pool.py` | Frans & Hafner 2016, section 5: the number of episodes |
+# | the two pools, `concurrency` | `minitrpo/parallel/episode_pool.py` | section 5 and algorithm 1: the distributed pool |
 # | `reset_seed` (given), `in_order` | `minitrpo/experience/randomness.py`, `episodes.py` | (assumed) |
-# | `slots_of` (given) | `minitrpo/parallel/pool.py` | (not there: segments for episodes) |
+# | `slots_of` (given) | `minitrpo/parallel/episode_pool.py` | (not there: segments for episodes) |
 #
 # *90 minutes in class with the exercises, a minute to run. You need: lectures 05 and 06.*
 
@@ -40,14 +40,24 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, JobFailed
-from minitrpo.classroom import budget, compare, mpiexec_code, one_process, play, recorded, reveal, say_if_busy, train
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, JobFailed
+from minitrpo.course.classroom import (
+    budget,
+    compare,
+    mpiexec_code,
+    one_process,
+    play,
+    recorded,
+    reveal,
+    say_if_busy,
+    train,
+)
 from minitrpo.experience.randomness import Purpose, reset_seed
-from minitrpo.parallel.pool import slots_of
-from minitrpo.parallel.speedup import cores
+from minitrpo.parallel.episode_pool import slots_of
+from minitrpo.parallel.cores import cores
 from minitrpo.policies import Array
-from minitrpo.runs.actor import digested, in_episode_order
-from minitrpo.runs.folder import sha256
+from minitrpo.training.gather import digested, in_episode_order
+from minitrpo.run_folder.folder import sha256
 
 plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())
@@ -290,7 +300,7 @@ print(mpiexec_code(3, COUNTER))
 # %%
 NAPS = """
 import json, sys, time
-from minitrpo.parallel.pool import DynamicPool, StaticPool
+from minitrpo.parallel.episode_pool import DynamicPool, StaticPool
 from minitrpo.parallel.comm import connect
 comm = connect()
 pool = (DynamicPool if sys.argv[1] == "dynamic" else StaticPool)(comm)
@@ -550,7 +560,7 @@ def thetas(slots, sort, critic):
         worker.collector.refill()
         episodes = worker.collector.collect(request)
         if not sort:
-            episodes = replace(episodes, numbers=np.arange(len(episodes.numbers)))
+            episodes = [replace(episode, numbers=np.array([i])) for i, episode in enumerate(episodes)]
         digest = digested(worker.algorithm, plan, request, episodes)
         learner.learn(in_episode_order([digest]))
         learner.complete([])
@@ -590,8 +600,8 @@ reveal(guess_apart, show_apart)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# In this job the first update has a single episode, and so one order: no difference. Then rounding, enlarged by conjugate
-# gradient, drifts upwards, by many powers of ten within 20 updates. Where the critic draws minibatches by *position*,
+# At first there is rounding alone. Enlarged by conjugate gradient, it drifts upwards, by many powers of ten within 20
+# updates. Where the critic draws minibatches by *position*,
 # other minibatches give another policy within a few updates. (So would `fisher_fraction` below 1: it takes every so many
 # rows.) Sorted, nothing differs.
 #
@@ -798,8 +808,8 @@ _ = hunt("in_order", suspect)
 #   luck, and takes the time that you measured.
 # - *The number of episodes* (paper) needs a mean length before there is one. The code assumes 1,000 steps, so that its
 #   first update on Reacher had 20 episodes of 49 steps, not 20,000 steps. We begin with the environment's time limit: for
-#   CartPole, 500 steps. So the first update of "The proof" above asks for 1,000 steps and plays two episodes, which turn
-#   out short.
+#   CartPole, 500 steps. So the first update of "The proof" above, which is to have 1,000 steps, begins with two episodes.
+#   As they turn out short, the ranks tell each other how many steps there are and play on, until there are 1,000.
 # - *"20,000 times"* by one actor, *"6,000 times each"* by several (post): for five actors it is 4,000.
 #
 # ## Appendix: ranks inside a notebook

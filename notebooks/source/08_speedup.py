@@ -23,10 +23,10 @@
 #
 # | in this notebook | in the package | in the paper |
 # |---|---|---|
-# | `interval` | `minitrpo/parallel/speedup.py` | "multiple trials", section 6 |
-# | `amdahl`, `gustafson` | `minitrpo/parallel/speedup.py` | "diminishing returns", section 6 |
-# | `karp_flatt` | `minitrpo/parallel/speedup.py` | "hardware limitations", section 6: a guess, here put to a test |
-# | `measure` | `minitrpo/commands/speedup.py`, for the long version | figure 2 |
+# | `interval` | `minitrpo/course/speedup/statistics.py` | "multiple trials", section 6 |
+# | `amdahl`, `gustafson` | `minitrpo/course/speedup/statistics.py` | "diminishing returns", section 6 |
+# | `karp_flatt` | `minitrpo/course/speedup/statistics.py` | "hardware limitations", section 6: a guess, here put to a test |
+# | `measure` | `minitrpo/course/speedup/command.py`, for the long version | figure 2 |
 #
 # *90 minutes in class with the exercises, a minute and a half to run. You need: medians, lectures 06 and 07. Close your
 # other programs: they would be in the numbers.*
@@ -42,11 +42,12 @@ from numpy.typing import ArrayLike
 from scipy.optimize import curve_fit
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from minitrpo.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, train
-from minitrpo.parallel.speedup import Number, cores, efficiency, speedup, speedup_interval
-from minitrpo.parallel.timing import read_chrome_trace
-from minitrpo.runs.folder import sha256
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.course.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, train
+from minitrpo.course.speedup.statistics import Number, efficiency, speedup, speedup_interval
+from minitrpo.parallel.cores import cores
+from minitrpo.course.trace import read_chrome_trace
+from minitrpo.run_folder.folder import sha256
 
 plt.rcParams["legend.fontsize"] = 9
 RANKS = budget((1, 2, 4), (1, 2))

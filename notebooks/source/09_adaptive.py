@@ -45,10 +45,10 @@ from scipy.stats import norm, t
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision, clip
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, RED
-from minitrpo.classroom import budget, compare, mpiexec, recorded, reveal, temporary_runs, train
-from minitrpo.parallel.pool import requests_for
-from minitrpo.runs.plots import smooth
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED
+from minitrpo.course.classroom import budget, compare, mpiexec, recorded, reveal, temporary_runs, train
+from minitrpo.parallel.episode_pool import requests_for
+from minitrpo.reports.plots import smooth
 
 # %% [markdown]
 # ## The rule

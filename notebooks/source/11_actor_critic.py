@@ -22,9 +22,9 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `bootstrapped_returns`, `loss_gradient` | `minitrpo/algorithms/actor_critic.py` | Mnih et al. 2016, algorithm S3 (A3C) |
+# | `bootstrapped_returns`, `loss_gradient` | `minitrpo/algorithms/actor_critic/loss.py` | Mnih et al. 2016, algorithm S3 (A3C) |
 # | `descend` | `minitrpo/algorithms/asynchronous.py` | Mnih et al. 2016: a shared optimiser |
-# | `sarsa_targets` | `minitrpo/algorithms/q_learning.py` | Rummery & Niranjan 1994; Watkins 1989 for Q |
+# | `sarsa_targets` | `minitrpo/algorithms/q_learning/targets.py` | Rummery & Niranjan 1994; Watkins 1989 for Q |
 #
 # *90 minutes in class with the four exercises; the notebook itself runs in under a minute. You need: lectures 01, 05a
 # and 10.*
@@ -40,26 +40,15 @@ from matplotlib import pyplot as plt
 from numpy.random import default_rng
 from scipy import stats
 
-from minitrpo.algorithms.actor_critic import OPTIMISER, ActorCritic, ActorCriticSettings
+from minitrpo.algorithms.actor_critic.loss import OPTIMISER, ActorCritic, ActorCriticSettings
 from minitrpo.algorithms.asynchronous import Arrays
-from minitrpo.algorithms.q_learning import one_step_q_targets
+from minitrpo.algorithms.q_learning.targets import one_step_q_targets
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    RED,
-    budget,
-    compare,
-    play,
-    recorded,
-    reveal,
-    train,
-)
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, play, recorded, reveal, train
 from minitrpo.experience.environments import describe
-from minitrpo.experience.filters import ObservationFilter
-from minitrpo.experience.physics import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.fragments import concatenate
+from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import Optimiser, adam, clipped_norm, initial_state
@@ -68,7 +57,7 @@ from minitrpo.parallel.parameter_server import ParameterServer, Tally, staleness
 from minitrpo.perceptron import Linearisation
 from minitrpo.policies import Array
 from minitrpo.returns import discounted_sums, next_values
-from minitrpo.runs.folder import sha256
+from minitrpo.run_folder.folder import sha256
 
 # %% [markdown]
 # ## What one step teaches
@@ -207,7 +196,7 @@ def practise(envs, n, seed, step_size, total):
     theta = model.initialise(default_rng(seed))
     memory, home = initial_state("adam", len(theta)), simulators(1_000_000 * seed, envs)
     for _ in range(0, total, envs * n):
-        fragments = home.advance(theta, AS_SEEN, 1, range(envs), envs, n)
+        fragments = concatenate(home.advance(theta, AS_SEEN, 1, range(envs), envs, n))
         memory, step = adam(memory, gradient_of(theta, fragments), step_size)
         theta = theta - step
     return theta
@@ -445,7 +434,7 @@ def practise_late(workers, seed, step_size, total, envs=8, n=5):
 
     def work_of(home):
         def work(pulled):
-            fragments = home.advance(pulled.arrays["theta"], AS_SEEN, 1, range(envs), envs, n)
+            fragments = concatenate(home.advance(pulled.arrays["theta"], AS_SEEN, 1, range(envs), envs, n))
             return {"gradient": gradient_of(pulled.arrays["theta"], fragments)}
 
         return work

@@ -24,8 +24,8 @@
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
 # | `clipped_objective`, `objective_slope` | `minitrpo/algorithms/batch_ppo.py` | Schulman et al. 2017, equation 7 |
-# | `cuts` | `minitrpo/experience/continuous.py` | Miranda 2018, "continuous training" and its accumulator |
-# | `values_after` | `minitrpo/last_step.py` | Miranda 2018: "the value at the last timestep is not equal to 0" |
+# | `cuts` | `minitrpo/course/continuous.py` | Miranda 2018, "continuous training" and its accumulator |
+# | `values_after` | `minitrpo/course/last_step.py` | Miranda 2018: "the value at the last timestep is not equal to 0" |
 #
 # *90 minutes in class with the four exercises; the notebook itself runs in about a minute. You need: lectures 01, 04 and
 # 05a; for two cells, 07 and 08. The post by L. J. Miranda, on his internship at Preferred Networks, is where the term
@@ -42,17 +42,30 @@ from numpy.random import default_rng
 from minitrpo.algorithms.batch_ppo import minibatches
 from minitrpo.algorithms.samples import samples_of
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, recorded, reveal, train
+from minitrpo.course.classroom import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    budget,
+    compare,
+    play,
+    recorded,
+    reveal,
+    train,
+)
 from minitrpo.critics import MLPCritic
-from minitrpo.experience.continuous import Agent, Simulators, train_continuously
+from minitrpo.course.continuous import Agent, Simulators, train_continuously
 from minitrpo.experience.environments import describe
-from minitrpo.experience.physics import make_vector_env
-from minitrpo.last_step import READINGS, exact_values
+from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.course.last_step import READINGS, exact_values
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, initial_state
 from minitrpo.policies import Array
 from minitrpo.returns import discounted_sums, gae, standardise
-from minitrpo.runs.folder import sha256
+from minitrpo.run_folder.folder import sha256
 
 # %% [markdown]
 # ## The same batch, again

@@ -23,10 +23,10 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `updates_due`, `Replay`, `draw` | `minitrpo/experience/replay.py` | Mnih et al. 2015: replay memory |
-# | `judged` | `minitrpo/algorithms/gorila.py` | Nair et al. 2015: Gorila |
-# | `naf_q`, `naf_targets` | `minitrpo/algorithms/naf.py` | Gu et al. 2016: NAF |
-# | all of it | `minitrpo/algorithms/off_policy.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
+# | `updates_due`, `ReplayBuffer`, `draw` | `minitrpo/experience/replay_buffer.py` | Mnih et al. 2015: replay buffer |
+# | `judged` | `minitrpo/algorithms/off_policy/gorila.py` | Nair et al. 2015: Gorila |
+# | `naf_q`, `naf_targets` | `minitrpo/algorithms/off_policy/naf.py` | Gu et al. 2016: NAF |
+# | all of it | `minitrpo/algorithms/off_policy/replay_learner.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
 #
 # *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: lectures 05a, 07, 10 and 11.*
 
@@ -39,15 +39,15 @@ from matplotlib import pyplot as plt
 from numpy.random import default_rng
 from scipy.linalg import solve_discrete_are
 
-from minitrpo.algorithms.naf import heads
+from minitrpo.algorithms.off_policy.naf import heads
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, recorded, reveal, train
-from minitrpo.experience import linear_quadratic as puck
-from minitrpo.experience.replay import Replay, draw
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, recorded, reveal, train
+from minitrpo.course import linear_quadratic as puck
+from minitrpo.experience.replay_buffer import ReplayBuffer, draw
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, staleness_of
 from minitrpo.policies import Array
-from minitrpo.runs.folder import sha256
+from minitrpo.run_folder.folder import sha256
 
 # %% [markdown]
 # ## What grows old
@@ -165,15 +165,15 @@ _ = ipywidgets.interact(
 # </details>
 #
 # Real programs use $n$ steps from memory all the same: our DQN ("deep Q-network", Mnih et al. 2015: $Q$ is a network,
-# learned from a memory as below) and Gorila look 8 ahead. Good news then travels back eight steps at once, and what is in
+# learned from a replay buffer as below) and Gorila look 8 ahead. Good news then travels back eight steps at once, and what is in
 # memory is not of a coin, but of themselves, a while ago.
 #
-# ## The memory
+# ## The replay buffer
 #
-# A **replay memory** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring. Each update draws a minibatch
+# A **replay buffer** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring. Each update draws a minibatch
 # of them evenly, old and new, and moves $Q(s, a)$ towards its targets. (Targets are computed with $\theta^-$, an older copy
 # of $\theta$: an aim that moves with each shot cannot be hit.) The number of updates per environment step is the **replay
-# ratio**. Nothing is learned during a *warm-up*, until the memory has something to draw from.
+# ratio**. Nothing is learned during a *warm-up*, until the buffer has something to draw from.
 #
 # ### Exercise 1: `updates_due`
 
@@ -183,25 +183,25 @@ _ = ipywidgets.interact(
 # Stuck? `hint("updates_due", 1)`, and so on.
 #
 # Below, steps come in rounds of 64, as from 4 environments that take 16 each; ratio 0.25, minibatches of 128. So **how often
-# is a step learned from**, from its arrival until it is overwritten, if the memory holds 2,000 steps? And if it holds 4,000?
+# is a step learned from**, from its arrival until it is overwritten, if the buffer holds 2,000 steps? And if it holds 4,000?
 
 # %% prediction="yes"
-guess_small = 1  # times, memory of 2,000
-guess_large = 2  # times, memory of 4,000
+guess_small = 1  # times, buffer of 2,000
+guess_large = 2  # times, buffer of 4,000
 
 
 # %%
 def life(capacity, ratio=0.25, batch=128, rounds=400, warm_up=1000):
     """Return how often each step of the middle of a run was drawn, and how old what is drawn is on average."""
-    memory, rng = Replay(1, capacity, observation_size=1, action_size=0), default_rng(0)
+    buffer, rng = ReplayBuffer(1, capacity, observation_size=1, action_size=0), default_rng(0)
     drawn, ages, done = np.zeros(64 * rounds, int), [], 0
     for k in range(rounds):
         numbers = np.arange(64 * k, 64 * (k + 1))  # a step carries its number, as a reward
         rows = dict.fromkeys(("observations", "next_observations"), numbers[:, None])
-        memory.add(0, rows | dict.fromkeys(("actions", "rewards", "terminated", "discounts"), numbers))
+        buffer.add(0, rows | dict.fromkeys(("actions", "rewards", "terminated", "discounts"), numbers))
         steps = 64 * (k + 1)
         for _ in range(mine.updates_due(steps, warm_up, ratio, done)):
-            found = memory.take(draw(rng, batch, memory.sizes))["rewards"].astype(int)
+            found = buffer.take(draw(rng, batch, buffer.sizes))["rewards"].astype(int)
             np.add.at(drawn, found, 1)
             ages.append(steps - found.mean())
             done += 1
@@ -215,11 +215,11 @@ lives = {capacity: life(capacity) for capacity in (2000, 4000)}
 def show_lives():
     """Answer the prediction; draw how often steps were drawn."""
     for guess, (capacity, (drawn, age)) in zip((guess_small, guess_large), lives.items()):
-        compare(f"memory of {capacity:,d}: a step is learned from", guess, drawn.mean(), "times")
+        compare(f"buffer of {capacity:,d}: a step is learned from", guess, drawn.mean(), "times")
         print(f"  what is drawn is {age:,.0f} steps old on average")
     _, axis = plt.subplots(figsize=(7.5, 3), layout="constrained")
     for (capacity, (drawn, _)), color in zip(lives.items(), (BLUE, ORANGE)):
-        axis.hist(drawn, np.arange(10.5, 61), color=color, alpha=0.6, density=True, label=f"memory of {capacity:,d}")
+        axis.hist(drawn, np.arange(10.5, 61), color=color, alpha=0.6, density=True, label=f"buffer of {capacity:,d}")
     axis.set(xlabel="how often a step was drawn", ylabel="fraction of the steps")
     axis.legend(fontsize=9)
     plt.show()
@@ -230,12 +230,12 @@ reveal((guess_small, guess_large), show_lives)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# $\text{ratio} \times \text{batch}$ times, whatever the memory holds: so many draws are made per step, and on average each
-# step gets its share. A larger memory only spreads them over a longer life. What one draws is then older, and more mixed.
+# $\text{ratio} \times \text{batch}$ times, whatever the buffer holds: so many draws are made per step, and on average each
+# step gets its share. A larger buffer only spreads them over a longer life. What one draws is then older, and more mixed.
 #
 # </details>
 #
-# So what if four times as many actors fill the memory? If there are as many updates *per round* as before, the ratio falls
+# So what if four times as many actors fill the buffer? If there are as many updates *per round* as before, the ratio falls
 # to a quarter. Does that matter, or is it the actors who matter? DQN on CartPole, five seeds (recorded), played 60,000
 # steps. With 4 environments and a ratio of 1/4 the last 100 returns were some 480 on average (they hold four fifths of all
 # steps, so it counts how early one learned, too). **What were they** with 16 environments, at the same ratio, and at a
@@ -283,17 +283,17 @@ reveal((guess_same, guess_quarter), show_ratios)
 #
 # </details>
 #
-# The memory may be **shared** (all transitions travel to the root) or **sharded**: each rank keeps its own, and gradients
+# The buffer may be **shared** (all transitions travel to the root) or **sharded**: each rank keeps its own, and gradients
 # are pooled as in lecture 10. The draw must not show which: how many it takes from each shard is drawn, as an even draw from
 # the union would have it.
 #
 # ## Gorila: what a server refuses
 #
-# Gorila (Nair et al. 2015) makes it asynchronous. A **bundle** is an actor, a memory and a learner in one process:
+# Gorila (Nair et al. 2015) makes it asynchronous. A **bundle** is an actor, a replay buffer and a learner in one process:
 #
 #     pulled = store.pull()                       # theta, the older theta- for the targets, and their version
 #     act a few steps with theta, remember them
-#     draw a minibatch of my memory
+#     draw a minibatch of my buffer
 #     store.push(its gradient and its loss, pulled.version)
 #
 # Two things grow old here. The *experience* may. A *gradient* may not: lecture 10 saw what delay does to a descent. So the
@@ -609,7 +609,7 @@ _ = ipywidgets.interact(
 # ## All of it
 #
 # Gu et al. 2017 taught robots to open doors so: several collect, one trainer learns from what all have sent. In `off_policy.py`
-# a round is: all environments take a few steps, rows go into the memory, as many updates are made as are due. Two ranks, each
+# a round is: all environments take a few steps, rows go into the buffer, as many updates are made as are due. Two ranks, each
 # with the shards of its own environments, and one rank with all of them:
 
 # %%
@@ -619,7 +619,7 @@ for ranks, learner in ((1, "root"), (2, "root"), (2, "sharded")):
     print(f"{ranks} rank(s), learner {learner:7s}: theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
 
 # %% [markdown]
-# The same bits, wherever the memory lies. And does it learn? Sixty episodes of swinging up:
+# The same bits, wherever the buffer lies. And does it learn? Sixty episodes of swinging up:
 
 # %%
 run = train(2, *JOB, "--total-steps", budget(12_000, 1600), "--record-every", 50)  # a row each 800 steps: 4 episodes

@@ -24,12 +24,7 @@ from record import Built
 LETTERS = "abcdefgh"
 NETWORK = "10.77.0."
 # Only TCP between ranks of two hosts; ranks of one host share its own /dev/shm
-WIRES = {
-    "UCX_TLS": "tcp,posix,self",
-    "UCX_NET_DEVICES": "eth0",
-    "FI_PROVIDER": "tcp",
-    "FI_TCP_IFACE": "eth0",
-}
+WIRES = {"UCX_TLS": "tcp,posix,self", "UCX_NET_DEVICES": "eth0", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
 ENTER = """#!/bin/sh
 # what a launcher calls in place of ssh: enter HOST COMMAND...
 while [ "${{1#-}}" != "$1" ]; do shift; done

@@ -36,6 +36,7 @@ FAMILY = {
     "naf": ("--env", "Pendulum-v1"),
 }
 ASYNCHRONOUS = {"async-n-step-q": (), "async-one-step-q": (), "async-sarsa": (), "gorila": (), "a3c": ()}
+ASYNCHRONOUS |= {"async-naf": ("--env", "Pendulum-v1")}
 
 
 def environment():

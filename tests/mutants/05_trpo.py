@@ -191,13 +191,7 @@ def updater(
     """Return a TRPO update with one thing changed."""
 
     def trpo_step(
-        policy,
-        theta,
-        batch,
-        max_kl,
-        cg_iterations=defaults[0],
-        cg_damping=defaults[1],
-        fisher_fraction=defaults[2],
+        policy, theta, batch, max_kl, cg_iterations=defaults[0], cg_damping=defaults[1], fisher_fraction=defaults[2]
     ):
         o, a, adv = batch.observations, batch.actions, advantages(batch.advantages)
         rows = gradient_rows(batch, fisher_fraction)
@@ -367,8 +361,7 @@ WRONG = {
         named("not_divided", mark(lambda p, t: np.var(t) - np.var(t - p))),
         named("plus_one", mark(lambda p, t: 1 + np.var(t - p) / np.var(t))),
         named(
-            "perfect_where_nothing_varies",
-            mark(lambda p, t: 1 - np.var(t - p) / np.var(t) if np.var(t) > 0 else 1.0),
+            "perfect_where_nothing_varies", mark(lambda p, t: 1 - np.var(t - p) / np.var(t) if np.var(t) > 0 else 1.0)
         ),
     ],
     "trpo_step": [

@@ -582,10 +582,7 @@ EDITS = {
             "except Exception as e: raise ValueError('phase failed') from e\n    finally:",
         ),
         "marks_failures_in_the_name": ("finally:", "except BaseException: name += ' (failed)'; raise\n    finally:"),
-        "what_record_says_decides": (
-            "finally:",
-            f"except BaseException:\n        if not {RECORD}: raise\n    else:",
-        ),
+        "what_record_says_decides": ("finally:", f"except BaseException:\n        if not {RECORD}: raise\n    else:"),
         "the_first_start_for_ever": ("start = clock()", "start = timed.__dict__.setdefault('start', clock())"),
         "minutes": (STOP, "(clock() - start) / 60))"),
         "clock_monotonic_ns": ("time.perf_counter", "time.monotonic_ns"),

@@ -175,10 +175,7 @@ WRONG = {
         named("always_95_percent", bootstrap(levels=lambda confidence: (0.025, 0.975))),
         named("only_below", bootstrap(levels=lambda confidence: (0.0, confidence))),
         named("high_before_low", bootstrap(result=lambda low, high, data: (high, low))),
-        named(
-            "median_and_half_width",
-            bootstrap(result=lambda low, high, data: (np.median(data), (high - low) / 2)),
-        ),
+        named("median_and_half_width", bootstrap(result=lambda low, high, data: (np.median(data), (high - low) / 2))),
         named(
             "reflected_at_the_median",
             bootstrap(result=lambda low, high, data: (2 * np.median(data) - high, 2 * np.median(data) - low)),

@@ -224,18 +224,9 @@ WRONG = {
         hides_zeros,
         divides_by_the_spread,
     ],
-    "delayed_descent": [
-        whole_numbers_only,
-        wraps_around,
-        as_many_numbers_as_asked,
-    ],
-    "stability_bound": [
-        found_coarsely,
-        from_a_table,
-    ],
-    "may_go_on": [
-        of_a_neighbour,
-    ],
+    "delayed_descent": [whole_numbers_only, wraps_around, as_many_numbers_as_asked],
+    "stability_bound": [found_coarsely, from_a_table],
+    "may_go_on": [of_a_neighbour],
 }
 
 EDITS = {

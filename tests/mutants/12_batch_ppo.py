@@ -35,10 +35,7 @@ OBJECTIVE = {
     "sign_of_the_advantage_only": ((WHOLE, WHOLE.replace("advantages", "np.sign(advantages)")),),
     "clips_where_all_are_beyond": ((WHOLE, f"({WHOLE} if np.all(np.abs(ratio - 1) > clip) else ratio * advantages)"),),
     "spoils_the_ratio": (
-        (
-            "return ",
-            "advantages = advantages * 1.0\n    np.clip(ratio, 1 - clip, 1 + clip, out=ratio)\n    return ",
-        ),
+        ("return ", "advantages = advantages * 1.0\n    np.clip(ratio, 1 - clip, 1 + clip, out=ratio)\n    return "),
     ),
     "in_half_precision": ((WHOLE, f"({WHOLE}).astype(np.float32)"),),
 }
@@ -69,7 +66,8 @@ def min_over_rows(ratio, advantages, clip):
 
 # ---- objective_slope
 
-TEST = "np.where(advantages > 0, ratio > 1 + clip, ratio < 1 - clip)"
+TEST = "clipped_objective(ratio, advantages, clip) < slope"
+CORNERS = "np.where(advantages > 0, ratio > 1 + clip, ratio < 1 - clip)"
 
 SLOPE = {
     "slope_in_the_ratio": (("slope = ratio * advantages", "slope = advantages * 1.0"),),
@@ -86,14 +84,14 @@ SLOPE = {
     "downhill": (("slope = ratio", "slope = -ratio"),),
     "of_the_mean": (("return slope", "return slope / len(slope)"),),
     "absolute": (("return slope", "return np.abs(slope)"),),
-    "border_included": (("ratio > 1 + clip, ratio < 1 - clip", "ratio >= 1 + clip, ratio <= 1 - clip"),),
-    "upper_border_included": (("ratio > 1", "ratio >= 1"),),
-    "lower_border_included": (("ratio < 1", "ratio <= 1"),),
-    "a_little_slack": (("ratio > 1 + clip", "ratio > 1 + clip + 1e-8"),),
-    "tiny_advantages_are_none": ((TEST, f"{TEST} | (np.abs(advantages) < 1e-6)"),),
+    "border_included": ((TEST, "np.where(advantages > 0, ratio >= 1 + clip, ratio <= 1 - clip)"),),
+    "upper_border_included": ((TEST, CORNERS.replace("ratio > 1", "ratio >= 1")),),
+    "lower_border_included": ((TEST, CORNERS.replace("ratio < 1", "ratio <= 1")),),
+    "a_little_slack": ((TEST, CORNERS.replace("1 + clip", "1 + clip + 1e-8")),),
+    "tiny_advantages_are_none": ((TEST, f"({TEST}) | (np.abs(advantages) < 1e-6)"),),
     "a_ratio_of_1": (("slope = ratio * advantages", "slope = 1.0 * advantages"),),
     "capped_ratios": (("slope = ratio", "slope = np.minimum(ratio, 20.0)"),),
-    "one_over_as_border": (("1 - clip", "1 / (1 + clip)"),),
+    "one_over_as_border": ((TEST, CORNERS.replace("1 - clip", "1 / (1 + clip)")),),
     "of_two_means": (("return slope", "return slope - slope.mean()"),),
     "spoils_the_ratio": (
         ("slope = ratio * advantages", "slope = ratio\n    slope *= advantages"),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from minitrpo.algorithms.gorila import judged
+from minitrpo.algorithms.off_policy.gorila import judged
 
 # ---- updates_due
 

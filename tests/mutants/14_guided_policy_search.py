@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg
 
-from minitrpo.algorithms.lqr import with_kl
+from minitrpo.algorithms.guided_policy_search.lqr import with_kl
 
 # ---- step_back
 

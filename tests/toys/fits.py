@@ -15,11 +15,11 @@ class Killed(TRPO):
         super().__init__(settings, context)
         self.fits = 0
 
-    def _fit_critic(self, samples, state, rng):
+    def _fit(self, samples, state, rng):
         self.fits += 1
         if self.fits == UPDATE and "TOYS_BEHAVE" not in os.environ:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super()._fit_critic(samples, state, rng)
+        return super()._fit(samples, state, rng)
 
 
 class MovesTheta(TRPO):

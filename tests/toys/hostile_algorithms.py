@@ -1,5 +1,6 @@
 """Algorithms that hang, forget, or draw random numbers that nobody keyed; each is REINFORCE with one change."""
 
+import inspect
 import os
 import random
 import sys
@@ -9,8 +10,18 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent.parent.parent))
-from minitrpo.algorithms.a3c import A3C
+from minitrpo.algorithms.actor_critic.a3c import A3C
 from mpi_scripts.own.reinforce import Reinforce
+
+
+class Deep(Reinforce):
+    """Says under how many frames it learns."""
+
+    columns = ("frames",)
+
+    def learn(self, batch, rng):
+        super().learn(batch, rng)
+        return {"frames": len(inspect.stack()) - 1}
 
 
 class Busy(Reinforce):
@@ -76,6 +87,25 @@ class PythonRandom(Reinforce):
     def digest(self, plan, fragment):
         random.random()
         return super().digest(plan, fragment)
+
+
+class Unkeyed(Reinforce):
+    """Has its noise from a generator that nobody seeded."""
+
+    def learn(self, batch, rng):
+        self.theta = self.theta + 1e-3 * np.random.default_rng().standard_normal(len(self.theta))
+        return super().learn(batch, rng)
+
+
+class Counting(Reinforce):
+    """Scales what it sends by how many fragments this rank has played."""
+
+    fragments = 0
+
+    def digest(self, plan, fragment):
+        self.fragments += 1
+        digest = super().digest(plan, fragment)
+        return digest | {"returns": digest["returns"] * self.fragments}
 
 
 class Rounding(Reinforce):
@@ -151,10 +181,10 @@ class HangsApply(A3C):
 
 
 class PicklesMemory(A3C):
-    def memory(self):
+    def worker_state(self):
         return {"odd": np.array([{}], dtype=object)}
 
-    def remember(self, arrays):
+    def restore_worker(self, arrays):
         pass
 
 

@@ -424,7 +424,7 @@ for name, action in SIDE_EFFECTS.items():
     hostile(f"odd-{name}", step=doing(action))
 hostile("odd-chdir-in-constructor", __init__=lambda self, **_: os.chdir("/"))
 hostile("odd-chdir-in-reset", reset=lambda self, **k: (os.chdir("/"), Walk.reset(self, **k))[1])
-hostile("odd-leaves-a-thread", 0, "", "slow", arguments=("--total-steps", 10),
+hostile("odd-leaves-a-thread", 0, "", "slow", arguments=("--total-steps", 10, "--steps-per-update", 10),
         step=doing(threading.Thread(target=time.sleep, args=(1000,)).start))  # fmt: skip
 hostile("closes-stdout", 1, "stdout", "mute", step=doing(lambda: sys.stdout.close()))
 hostile("closes-stderr", 0, "", "mute", step=doing(lambda: sys.stderr.close()))
@@ -499,7 +499,7 @@ CRASHES = {
     "killed-with-a-child": lambda: (os.fork() == 0 and (os.closerange(0, 3), time.sleep(8), os._exit(0)),
                                     time.sleep(0.1), os.kill(os.getpid(), signal.SIGKILL)),
 }  # fmt: skip
-hostile("step-asks-for-the-end", 143, "stopped by SIGTERM after update", "stop",
+hostile("step-asks-for-the-end", 143, "stopped by SIGTERM after update", "stop", arguments=("--total-steps", 900),
         step=doing(lambda: os.kill(os.getpid(), signal.SIGTERM)))  # fmt: skip
 for name, action in CRASHES.items():
     words = f"was left by os._exit({int(name == 'leaves') * 7})" if "leaves" in name else "crashed"

@@ -16,9 +16,9 @@ from mujoco.batch import Batch, SimulationError
 
 from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
 from minitrpo.experience.mujoco.tasks import TASKS
-from minitrpo.experience.status import Doing, RankStatus
 from minitrpo.experience.vector_env import EnvironmentFailed, check_finite
 from minitrpo.policies import Array
+from minitrpo.supervision.status import RankStatus
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 ALL = slice(None)
@@ -36,30 +36,30 @@ def supports(env_id: str) -> bool:
 class MujocoVectorEnv:
     """Copies of one of Gymnasium's MuJoCo tasks, one per slot, stepped together by one thread."""
 
-    def __init__(self, spec: EnvironmentSpec, width: int) -> None:
+    def __init__(self, spec: EnvironmentSpec, num_envs: int) -> None:
         self.spec = spec
-        self.width = width
-        self.status = RankStatus.private(width)
+        self.num_envs = num_envs
+        self.status = RankStatus.private(num_envs)
         task = TASKS[spec.id]
         self.model = load_model(ASSETS / task.file)
         self.task = task(self.model)
         # MuJoCo computes external forces only when asked after a step, which takes the slot's whole MjData
         self._forces = "cfrc_ext" in task.reads
-        self.batch = Batch(self.model, width, nthread=1, persistent=self._forces)
+        self.batch = Batch(self.model, num_envs, nthread=1, persistent=self._forces)
         self._fields = {name: self.batch.bind(name) for name in ("qpos", "qvel", *task.reads) if name != "cfrc_ext"}
         if self._forces:
-            self._fields["cfrc_ext"] = np.zeros((width, self.model.nbody, 6))
+            self._fields["cfrc_ext"] = np.zeros((num_envs, self.model.nbody, 6))
             self._data = mujoco.MjData(self.model)
         self._ctrl = self.batch.bind("ctrl")
         self._all = SimpleNamespace(**self._fields)
         self._seconds = self.model.opt.timestep * task.frame_skip  # of one step
         self._limit = np.inf if spec.max_episode_steps is None else spec.max_episode_steps
-        self._steps = np.zeros(width, np.int64)  # of the episode in each slot
+        self._steps = np.zeros(num_envs, np.int64)  # of the episode in each slot
 
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
         one = np.array([slot], np.int32)
-        self.status.begin(Doing.RESETTING, slot)
+        self.status.begin("reset", slot)
         self.batch.reset(one, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self.task.start(seeding.np_random(seed)[0], self._fields["qpos"][slot], self._fields["qvel"][slot])
         try:
@@ -77,11 +77,11 @@ class MujocoVectorEnv:
 
         Raises EnvironmentFailed for the first slot where MuJoCo fails or something is not finite.
         """
-        ids, rows = (None, ALL) if len(slots) == self.width else (slots, slots)
+        ids, rows = (None, ALL) if len(slots) == self.num_envs else (slots, slots)
         actions = self.spec.stretched(actions)
         self._ctrl[rows] = actions
         before = self.task.position(self._all)[rows].copy()
-        self.status.begin(Doing.STEPPING)  # all slots at once, in C
+        self.status.begin("step")  # all slots at once, in C
         try:
             self.batch.step(ids, nstep=self.task.frame_skip)
         except SimulationError as error:

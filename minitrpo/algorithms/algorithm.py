@@ -1,0 +1,182 @@
+"""What an algorithm is: a class whose methods the loops in `training` call, and know nothing else about.
+
+`Algorithm` collects with a barrier: plan, digest, learn. `asynchronous.AsynchronousAlgorithm` has gradient and apply.
+A class inherits one of the two and says what differs; what it leaves out has a default here.
+
+Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
+that depends on the rank or the clock; sums in the order in which rows arrive, which is that of the episodes.
+`python -m minitrpo check mine:Class` tries whether they are kept.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array, Policy
+
+Arrays = dict[str, Array]
+KINDS = ("Box", "Discrete")  # of actions: numbers, choices
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to collect next: episodes of the policy `theta`, about `steps` steps of them (None: as the run was told).
+
+    arrays: what `digest` needs beside theta. episodes: how many whole ones, instead of `steps`. Every rank gets all of
+    it, as the root gave it.
+    """
+
+    theta: Array
+    steps: int | None = None
+    arrays: Arrays = field(default_factory=dict)
+    episodes: int | None = None
+
+
+@dataclass(frozen=True)
+class Design:
+    """Where a member of the family stands: when it learns, how ranks keep step, what travels, who learns, from what."""
+
+    when: str  # batch | every n steps
+    sync: str  # barrier | asynchronous
+    travels: str  # samples | gradients
+    learns: str  # root | all ranks | server or shared memory
+    data: str  # on-policy | replay
+    source: str
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named choice of settings: what it is for, its values, and what it adds for single environments."""
+
+    text: str
+    values: dict[str, Any] = field(default_factory=dict)
+    by_env: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a run gives an algorithm, the same on every rank but for `comm`'s rank."""
+
+    policy: Any  # what `make_policy` returned
+    seed: int
+    steps_per_update: int
+    comm: Comm = field(default_factory=SerialComm)  # the ranks that share the update: this one alone by default
+    timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
+    notes: list[str] = field(default_factory=list)
+    first_states: int = 0  # episode n begins as n % first_states does; 0: each in a state of its own
+    worker: int = 0  # which of the workers an asynchronous algorithm is, of how many
+    workers: int = 1
+    holds_last: bool = True  # whether this server's share of theta is the last one, see `--servers`
+    slots: int = 0  # with --requests segments: environments of the whole job; episode n is played in slot n % slots
+    scheduled: list[int] = field(default_factory=list)  # of schedules that end with the run: after how many steps
+    # The bounds (A,) of continuous actions, to which -1 to 1 of a policy is stretched before it is clipped; a fragment
+    # has them as the policy chose them
+    action_low: Array = field(default_factory=lambda: np.zeros(0))
+    action_high: Array = field(default_factory=lambda: np.zeros(0))
+    _total_steps: int = 0  # after which the run will end; 0: not known; see `schedule`
+
+    def generator(self, purpose: Purpose) -> np.random.Generator:
+        """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""
+        return generator(self.seed, 0, 0, purpose)
+
+    def schedule(self, over: int = 0) -> Callable[[int], float]:
+        """Return what is left after so many environment steps, in a line from 1 to 0: of `over` steps, or of the run.
+
+        To be asked for in `__init__`: a run that has a schedule of its own length cannot be given more steps later.
+        """
+        total = self._total_steps
+        if over == 0:
+            self.scheduled.append(total)
+        elif over < total:
+            self.note(f"note: a schedule ends after {over} of {total} steps; what it moves stands still from there on")
+        return partial(remaining, horizon=over or total)
+
+    def span(self, name: str) -> AbstractContextManager[None]:
+        """Time the body of a `with` under this name, for the trace."""
+        return self.timeline.span(name)
+
+    def note(self, text: str) -> None:
+        """Say something about this update that must not be missed."""
+        self.notes.append(text)
+
+
+def remaining(steps: int, horizon: int) -> float:
+    """Return what is left of a schedule that falls linearly from 1 to 0 over `horizon` steps; 1 without a horizon."""
+    return max(0.0, 1 - steps / horizon) if horizon > 0 else 1.0
+
+
+class Member:
+    """What both kinds of algorithms have."""
+
+    Settings: ClassVar[Any]  # a dataclass of `option`s: what it can be told beside what every run can be told
+    columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
+    chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
+    chart_label: ClassVar[str] = ""  # their unit
+    presets: ClassVar[dict[str, Preset]] = {}
+    design: ClassVar[Design]
+    actions: ClassVar[tuple[str, ...]] = KINDS  # of Gymnasium's spaces that it can choose from
+    replays: ClassVar[bool] = False  # whether it learns from observations that it kept from earlier updates
+
+    def __init__(self, settings: Any, context: Context) -> None:
+        """Begin, alike on every rank."""
+        raise NotImplementedError
+
+    @staticmethod
+    def make_policy(settings: Any, policy: Policy) -> Any:
+        """Return who acts, if that is not the house's Gaussian or categorical `policy`; see `policies.Policy`.
+
+        BadInput if the algorithm cannot act in this kind of environment.
+        """
+        return policy
+
+    def state(self) -> Arrays:
+        """Return the arrays from which a run goes on, to the bit; `theta` is among them."""
+        raise NotImplementedError
+
+
+class Algorithm(Member):
+    """An algorithm with a barrier: all ranks collect, the root learns, or all ranks do."""
+
+    assists_with: ClassVar[tuple[str, ...]] = ("episodes", "segments")  # the --requests with which `assist` works
+
+    def plan(self) -> Plan:
+        """Return what to collect next; on the root."""
+        raise NotImplementedError
+
+    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+        """Return what travels to the root: arrays with a row for each step of the fragment, or one row each.
+
+        On the rank that played it, for each fragment by itself; observations are as the policy saw them.
+        """
+        raise NotImplementedError
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Learn from everybody's rows, in episode order, and return the `columns`; on the root."""
+        raise NotImplementedError
+
+    def fit(self, found: list[Arrays]) -> None:
+        """Do what the next rollout does not need, such as a critic, while it is played; on the root. theta must stay.
+
+        found: what `assist` returned, rank by rank.
+        """
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays | None:
+        """Take part in the root's update, on all other ranks, with --learner sharded; only if it can be shared."""
+        raise NotImplementedError
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `state` returned."""
+        raise NotImplementedError
+
+    @classmethod
+    def can_share(cls) -> bool:
+        """Return whether other ranks can share its update."""
+        return cls.assist is not Algorithm.assist

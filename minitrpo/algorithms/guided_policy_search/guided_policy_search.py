@@ -1,0 +1,177 @@
+"""Lecture 14: guided policy search, in its mirror-descent form, parallel over first states.
+
+Of every first state (a condition) there are several episodes of the policy. An update
+
+    1. plays them, so many of every condition ... experience/rollouts.py: Rollouts.play
+    2. fits linear dynamics, step by step ....... algorithms/guided_policy_search/local_models.py: fit_dynamics
+    3. and a cost that is quadratic near them ... algorithms/guided_policy_search/local_policies.py: cost_of
+    4. sets the KL limit by what came of the last algorithms/guided_policy_search/local_policies.py: new_factor
+    5. finds the best linear controller within it algorithms/guided_policy_search/lqr.py: kl_limited
+    6. moves the policy towards all controllers . algorithms/guided_policy_search/imitation.py: imitate
+
+The presets take new conditions in every update (`--renew-first-states 1`), so that the policy is not made for a few,
+and `mean_return` is of first states that it has not yet learned from. Step 4 then has nothing to compare: the limit
+stays as it is set, and moves only with conditions that stay for several updates. The cost comes from the rewards: a
+convex quadratic for each condition, or one network for all (`--cost-network`), where that is too coarse; on Reacher it
+is. The papers know their cost, and so may the user: `--state-cost`.
+
+It takes few episodes and asks for more than the other algorithms: the environment must begin in the same state again
+when it is told so (what it draws later from that seed, its noise, is then the same, too, and the fits cannot tell it
+from its dynamics), its state must be what it shows, and its reward must say everywhere what is better; where it does
+not, as with a pole that stands or has fallen, `--state-cost` names a cost. Local models see no way around a hill: an
+arm that points away from its target may stay so. What the environment clips, they do not know of.
+
+Source: "Parallelism in RL" (slides), "parallel GPS"; Montgomery & Levine 2016 (MDGPS).
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
+from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std
+from minitrpo.algorithms.guided_policy_search.local_policies import Samples, improved
+from minitrpo.algorithms.guided_policy_search.settings import PRESETS, GuidedPolicySearchSettings
+from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.errors import BadInput
+from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.randomness import Purpose
+from minitrpo.policies import Array, Policy
+
+
+class GuidedPolicySearch(Algorithm):
+    """A policy that imitates the local controllers of all first states."""
+
+    Settings, actions = GuidedPolicySearchSettings, ("Box",)
+    columns = ("cost", "expected_cost", "local_kl_limit", "eta", "local_horizon", "imitation_kl", "std")
+    chart, chart_label = ("cost", "expected_cost"), "cost per step"
+    design = Design("batch", "barrier", "samples", "root or all", "on-policy, local models", "Montgomery & Levine 2016")
+    presets: ClassVar[dict[str, Preset]] = PRESETS
+
+    def __init__(self, settings: GuidedPolicySearchSettings, context: Context) -> None:
+        self.settings, self.policy, self.context = settings, context.policy, context
+        self.conditions = context.first_states
+        if self.conditions == 0:
+            raise BadInput("--first-states 0: guided policy search needs several episodes from each of a few states")
+        n = self.policy.observation_size
+        if settings.state_cost and len(settings.state_weights) != n:
+            raise BadInput(f"--state-cost {settings.state_cost}: an observation has {n} numbers, so it takes {n}")
+        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
+        self.update = SharedUpdate(context)
+        self.conditions_state = {  # of each: what its next update begins with, and what the last one promised
+            "factor": np.ones(self.conditions),
+            "eta": np.ones(self.conditions),
+            "promised": np.full(self.conditions, np.nan),
+            "cost": np.full(self.conditions, np.nan),
+        }
+        self.began = np.full((self.conditions, n), np.nan)  # where the last episodes of each did
+        rng = context.generator(Purpose.CRITIC)
+        self.network = CostNetwork.fresh(n + self.policy.action_size, rng) if settings.cost_network else None
+
+    @staticmethod
+    def make_policy(settings: GuidedPolicySearchSettings, policy: Policy) -> Policy:
+        """Return the policy as it is, if it is Gaussian."""
+        if policy.discrete:
+            raise BadInput("guided policy search needs continuous actions: a linear controller cannot choose")
+        return policy
+
+    def plan(self) -> Plan:
+        """Return the policy, and that every condition is to be played so many times."""
+        episodes = self.settings.samples * self.conditions
+        return Plan(self.theta, episodes * self.settings.horizon, episodes=episodes)
+
+    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+        """Return the first steps of an episode in one row, as long as the horizon and padded with 0."""
+        T, steps = self.settings.horizon, min(self.settings.horizon, fragment.steps)
+        states = np.concatenate([fragment.observations, fragment.final_observations])[: steps + 1]
+        padded = {"X": (states, T + 1), "U": (fragment.actions[:steps], T), "rewards": (fragment.rewards[:steps], T)}
+        row = {name: np.zeros((1, rows, *a.shape[1:])) for name, (a, rows) in padded.items()}
+        for name, (a, _) in padded.items():
+            row[name][0, : len(a)] = a
+        return row | {"alive": np.arange(T)[None] < steps}
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Take one update from everybody's samples."""
+        self._meet(batch["X"][: self.conditions, 0])
+        given = self.update.share(batch | self.conditions_state | self._network_state())
+        self.theta, found, imitation = self._update(self.theta, given)
+        self.conditions_state = {name: found[name] for name in self.conditions_state}
+        return {
+            "cost": float(np.mean(found["cost"])),
+            "expected_cost": float(np.mean(found["expected_cost"])),
+            "local_kl_limit": float(np.mean(self.settings.local_kl * found["factor"])),
+            "eta": float(np.exp(np.mean(np.log(found["eta"])))),
+            "local_horizon": float(np.mean(found["T"])),
+            "imitation_kl": imitation,
+            "std": float(np.mean(np.exp(self.theta[-self.policy.action_size :]))),
+        }
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
+        """Compute this rank's conditions, and its part of the imitation."""
+        self._update(plan.theta, self.update.share())
+
+    def state(self) -> Arrays:
+        """Return the policy, and what is remembered of every condition."""
+        return {"theta": self.theta, "began": self.began, **self.conditions_state, **self._network_state()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned."""
+        self.theta, self.conditions_state = arrays["theta"], {name: arrays[name] for name in self.conditions_state}
+        self.began = arrays["began"]
+        if self.network is not None:
+            self.network = CostNetwork(arrays["cost_w"], arrays["cost_units"])
+
+    def _network_state(self) -> Arrays:
+        return {} if self.network is None else {"cost_w": self.network.w, "cost_units": self.network.units}
+
+    def _meet(self, began: Array) -> None:
+        """Forget what was promised of conditions that are others than in the last update: nobody will keep it."""
+        new = np.any(began != self.began, axis=1)
+        for name in ("promised", "cost"):
+            self.conditions_state[name] = np.where(new, np.nan, self.conditions_state[name])
+        self.began = began.copy()
+
+    def _update(self, theta: Array, given: Arrays) -> tuple[Array, Arrays, float]:
+        """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
+
+        The same on every rank that shares the update: conditions are dealt out, and so are the imitation's rows.
+        """
+        comm = self.update.comm
+        if self.network is not None:
+            with self.context.span("cost"):
+                every = Samples(*(given[name] for name in ("X", "U", "rewards", "alive")))
+                last = CostNetwork(given["cost_w"], given["cost_units"])
+                self.network = last.fitted(*every.steps(), self.settings.cost_network, self.update.sums)
+        with self.context.span("conditions"):
+            own = [self._improved(theta, given, j) for j in range(comm.rank, self.conditions, comm.size)]
+        everybody = self.update.pool({f"{found['j'][0]}_{name}": a for found in own for name, a in found.items()})
+        names = {name.partition("_")[2] for name in everybody}
+        # one after the other by their number, whoever computed them
+        found = {
+            name: np.concatenate([everybody[f"{j}_{name}"] for j in range(self.conditions)]) for name in sorted(names)
+        }
+        with self.context.span("imitation"):
+            theta, imitation = self._imitated(theta, found)
+        return theta, found, imitation
+
+    def _improved(self, theta: Array, given: Arrays, j: int) -> Arrays:
+        """Return what an update finds for condition j; its episodes are every first_states-th of all."""
+        each = slice(j, None, self.conditions)
+        samples = Samples(given["X"][each], given["U"][each], given["rewards"][each], given["alive"][each])
+        state = {name: float(given[name][j]) for name in self.conditions_state}
+        return {"j": np.array([j]), **improved(self.policy, theta, samples, self.settings, state, self.network)}
+
+    def _imitated(self, theta: Array, found: Arrays) -> tuple[Array, float]:
+        """Return theta moved towards the controllers, and the KL that its mean keeps from them, in nats per step."""
+        m, S, least = self.policy.action_size, found["S"], self.settings.least_std
+        # 1. who is more certain than the policy can be counts no more for it
+        P = np.linalg.inv(S + least**2 * np.eye(m))
+        unit = float(np.einsum("rii->", P)) / (len(P) * m)  # so that the damping means the same in every update
+        to = Targets(found["x"], found["u"], P / unit, self.update.sums)
+        # 2. the mean, and the noise
+        w, loss = imitate(
+            theta[:-m], self.policy.sizes, to, self.settings.imitation_rounds, self.settings.cg_iterations
+        )
+        std = np.maximum(imitated_std(np.linalg.inv(S)), least)
+        return np.concatenate([w, np.log(std)]), loss * unit

@@ -1,0 +1,117 @@
+"""Lecture 14: local models from a few samples: dynamics and policy linear, the cost quadratic, step by step.
+
+N samples of a condition begin in the same state. X (N, T + 1, n) are their states and U (N, T, m) their controls; a
+sample that ended early is shorter, which `alive` (N, T) says. What is fitted is a Gaussian to all that belongs to one
+step, y = [z; x'] or y = [x; u]; conditioned on its first part it is linear in it. N samples cannot tell the 2n + m
+directions of y apart, so that all steps lend their scatter, pooled, as a prior.
+"""
+
+import numpy as np
+
+from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost, Dynamics
+from minitrpo.policies import Array
+
+RIDGE = 1e-6  # added to the correlation matrix of what a line is fitted to
+
+
+def scatter(Y: Array, alive: Array) -> tuple[Array, Array, Array]:
+    """Return how many samples every step has (T,), their mean (T, p) and their summed squares around it (T, p, p).
+
+    Y: (N, T, p); alive: (N, T). A step needs a sample.
+    """
+    w = alive.astype(float)
+    count = w.sum(axis=0)
+    mean = np.einsum("it,itp->tp", w, Y) / count[:, None]
+    apart = (Y - mean) * w[:, :, None]
+    return count, mean, np.einsum("itp,itq->tpq", apart, apart)
+
+
+def gaussians(Y: Array, alive: Array, strength: float) -> tuple[Array, Array]:
+    """Return mean (T, p) and covariance (T, p, p) of every step, with a prior that counts as `strength` samples.
+
+    The prior is the pooled covariance: how samples scatter around the mean of their own step, over all steps; a
+    covariance divides by how many there are, not by one less. The mean is the samples' own.
+    Y: (N, T, p); alive: (N, T), which of them count; every step has one at least. strength: 0 or more.
+    """
+    # 1. how many samples every step has, their mean, and their summed squares around it
+    count, mean, squares = scatter(Y, alive)
+    # 2. the covariance of all steps together: all their squares, by all their samples
+    pooled = squares.sum(axis=0) / count.sum()
+    # 3. every step's own squares and `strength` samples that scatter like the pooled ones
+    return mean, (squares + strength * pooled) / (count + strength)[:, None, None]
+
+
+def conditioned(mean: Array, cov: Array, n: int) -> tuple[Array, Array, Array]:
+    """Return (F, f, D) of the Gaussian's last part given its first n numbers: y_2 ~ N(F y_1 + f, D), for every step.
+
+    F = Sigma_21 Sigma_11^-1, f = mu_2 - F mu_1, D = Sigma_22 - F Sigma_12; a ridge on the correlations of y_1 keeps
+    directions that were not seen out of F.
+    """
+    size = np.sqrt(np.maximum(np.einsum("tii->ti", cov[:, :n, :n]), 1e-16))  # a number that never changes has 1e-8
+    correlation = cov[:, :n, :n] / (size[:, :, None] * size[:, None, :]) + RIDGE * np.eye(n)
+    F = np.linalg.solve(correlation, cov[:, :n, n:] / size[:, :, None]).swapaxes(1, 2) / size[:, None, :]
+    f = mean[:, n:] - np.einsum("tij,tj->ti", F, mean[:, :n])
+    D = cov[:, n:, n:] - F @ cov[:, :n, n:]
+    return F, f, (D + D.swapaxes(1, 2)) / 2
+
+
+def fit_dynamics(X: Array, U: Array, alive: Array, strength: float) -> Dynamics:
+    """Return the linear dynamics of every step: a Gaussian to [x; u; x'], conditioned on [x; u]."""
+    Y = np.concatenate([X[:, :-1], U, X[:, 1:]], axis=2)
+    return Dynamics(*conditioned(*gaussians(Y, alive, strength), X.shape[2] + U.shape[2]))
+
+
+def linearise(X: Array, means: Array, std: Array, alive: Array, strength: float) -> Controller:
+    """Return the linear controller nearest to a policy: a Gaussian to [x; mean(x)], conditioned on x; its noise added.
+
+    X: (N, T, n); means: (N, T, m), what the policy says of them; std: (m,).
+    """
+    K, k, S = conditioned(*gaussians(np.concatenate([X, means], axis=2), alive, strength), X.shape[2])
+    return Controller(K, k, S + np.diag(std**2))
+
+
+def weighted_cost(T: int, state_weights: Array, control_weight: float, m: int) -> Cost:
+    """Return the cost sum_i w_i x_i^2 + w_u u'u of every step."""
+    weights = np.concatenate([state_weights, np.full(m, control_weight)])
+    size = len(weights)
+    return Cost(np.tile(2 * np.diag(weights), (T, 1, 1)), np.zeros((T, size)), np.zeros(T))
+
+
+def fit_cost(Z: Array, costs: Array) -> tuple[Array, Array, float]:
+    """Return (C, c, e) of the convex quadratic 1/2 z'C z + c'z + e near `costs` (R,) at Z (R, n + m), by regression.
+
+    Three steps: a ridge regression on all products of two numbers of the standardised z; negative eigenvalues of C set
+    to 0, as LQR needs; c and e fitted once more to what that C leaves.
+    """
+    # 1. standardise, so that one ridge serves all units
+    mean, size = Z.mean(axis=0), Z.std(axis=0)
+    varies = size > 1e-8 * (1 + np.abs(mean))
+    z = (Z[:, varies] - mean[varies]) / size[varies]
+    i, j = np.triu_indices(z.shape[1])
+    products = z[:, i] * z[:, j]
+    C = np.zeros((z.shape[1], z.shape[1]))
+    C[i, j] = ridge(np.column_stack([products, z, np.ones(len(z))]), costs)[: len(i)]
+    # 2. the nearest convex one: x_i x_j stands once among the products and twice in z'C z
+    C = C + C.T
+    values, vectors = np.linalg.eigh(C)
+    C = (vectors * np.maximum(values, 0)) @ vectors.T
+    # 3. the linear part for this C
+    left = costs - 0.5 * np.einsum("ri,ij,rj->r", z, C, z)
+    *c, e = ridge(np.column_stack([z, np.ones(len(z))]), left)
+    return _absolute(C, np.array(c), float(e), mean, np.where(varies, size, np.inf))
+
+
+def ridge(features: Array, targets: Array) -> Array:
+    """Return the coefficients b that minimise |targets - features b|^2 + ridge |b|^2, features of about unit size."""
+    normal = features.T @ features
+    return np.linalg.solve(normal + RIDGE * len(features) * np.eye(len(normal)), features.T @ targets)
+
+
+def _absolute(C: Array, c: Array, e: float, mean: Array, size: Array) -> tuple[Array, Array, float]:
+    """Return the coefficients for z of those for (z - mean) / size; a number of infinite size is not in C and c."""
+    seen = np.flatnonzero(np.isfinite(size))
+    full_C, full_c = np.zeros((len(mean), len(mean))), np.zeros(len(mean))
+    full_C[np.ix_(seen, seen)] = C / np.outer(size[seen], size[seen])
+    full_c[seen] = c / size[seen]
+    shift = full_C @ mean
+    return full_C, full_c - shift, e - float(full_c @ mean) + 0.5 * float(mean @ shift)

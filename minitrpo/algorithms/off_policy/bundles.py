@@ -1,0 +1,163 @@
+"""Lecture 13: asynchronous learning from replay, in bundles or with learners of their own (Nair et al. 2015, figure 2).
+
+A bundle acts, keeps what it saw, and learns from it. With `--learners` L the last L workers learn and do nothing else,
+the others act and do not learn: none waits for another. The replay lies spread over those who act; a learner asks each
+of them for the rows that it drew (parallel/questions.py). The transitions never all come to one place.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Arrays, Context
+from minitrpo.algorithms.asynchronous import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
+from minitrpo.algorithms.off_policy.replay_learner import BufferSettings
+from minitrpo.algorithms.options import option
+from minitrpo.algorithms.q_learning.epsilon_greedy import exploration_left
+from minitrpo.algorithms.samples import named, part_of
+from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.replay_buffer import Draw, ReplayBuffer, draw, multi_step
+from minitrpo.optimisers import clipped_norm, in_place, initial_state
+from minitrpo.policies import Array
+
+OPTIMISER = "optimiser_"  # how its arrays are called among the shared ones
+FETCHED = "fetched_"  # and what a learner holds of others' rows, among its own
+NOTHING = {"td_loss": np.nan, "mean_q": np.nan}
+
+
+@dataclass(frozen=True)
+class BundleSettings(BufferSettings, AsynchronousSettings):
+    """What every asynchronous method with a replay buffer can be told."""
+
+    learners: int = option(
+        0,
+        "workers that learn and do not act, from what all others have kept; 0: each learns from its own. A worker that "
+        "is alone does both",
+        least=0,
+        most=1024,
+    )
+    replay_ratio: float = option(
+        1.0, "with learners: gradients per environment step after the warm-up, at most", above=0, most=64
+    )
+    fetch: int = option(16, "with learners: minibatches that a learner asks for at once", least=1, most=10_000)
+    optimiser: str = option("adam", "the server's", "Nair et al. 2015: adagrad", ("adam", "rmsprop", "sgd", "adagrad"))
+    target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
+
+
+class Bundles(AsynchronousAlgorithm):
+    """Actors with their replay, learners, and what the server does; a member says what Q and its gradient are.
+
+    Its Settings inherit BundleSettings and have exploration_steps; its policy splits theta into the network's
+    parameters and, last, how much of the exploration is left.
+    """
+
+    columns = ("td_loss", "mean_q", "exploration")
+    chart, chart_label = ("td_loss",), "loss (return^2)"
+    pulled, replays = ("theta", "target"), True
+    action_numbers: ClassVar[bool] = False  # whether an action is an array of numbers, not an integer
+
+    def __init__(self, settings: Any, context: Context) -> None:
+        self.settings, self.context, self.policy = settings, context, context.policy
+        numbers = self.policy.action_size if self.action_numbers else 0
+        self.replay = ReplayBuffer(1, settings.replay_size, self.policy.observation_size, numbers)
+        self.actors = context.workers - self.learners(settings, context.workers)
+        # of a learner: how many rows each actor held when it was asked last, and what it told of them
+        self.known = np.zeros(self.actors, np.int64)
+        self.fetched = self.answer({"positions": np.zeros(0, np.int64)})
+        del self.fetched["held"]
+
+    @staticmethod
+    def learners(settings: Any, workers: int) -> int:
+        """Return how many of the workers learn and do not act."""
+        return int(settings.learners) if workers > 1 else 0
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        """Return the sum (1, P) of the gradients of transitions (1, M), and the sums (1, 2) of loss and Q."""
+        raise NotImplementedError
+
+    def state(self) -> Arrays:
+        """Return what the server keeps: Q, its older copy, how many steps were taken, the optimiser."""
+        theta = self.policy.initialise(self.context.generator(Purpose.POLICY)).astype(np.float32)
+        own: Arrays = {"theta": theta, "target": theta.copy(), "updates": np.zeros(1, np.int64)}
+        optimiser = initial_state(self.settings.optimiser, len(theta), np.float32)
+        return own | {OPTIMISER + name: array for name, array in optimiser.items()}
+
+    def gradient(
+        self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
+    ) -> tuple[Arrays, dict[str, float]]:
+        """Keep what was seen; return a gradient of it in a bundle, nothing while warming up and from who only acts."""
+        s, left = self.settings, {"exploration": float(shared["theta"][-1])}
+        self.replay.add(0, multi_step(fragment, s.n_step, s.discount))
+        if self.actors < self.context.workers or self.replay.added[0] <= s.warm_up:
+            return {}, NOTHING | left
+        drawn = draw(rng, s.batch, self.replay.sizes)
+        return self.descent_of(shared, self.replay.take(drawn), drawn.weights)
+
+    def lesson(
+        self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator
+    ) -> tuple[Arrays, dict[str, float]]:
+        """Return the gradient of a minibatch of what all actors hold; nothing in the warm-up and when too far ahead."""
+        s = self.settings
+        if now.version >= s.replay_ratio * (now.env_steps - s.warm_up):
+            return {}, NOTHING | {"exploration": float(shared["theta"][-1])}
+        if not len(self.fetched["rewards"]):
+            self.fetch(ask, rng)
+        if not len(self.fetched["rewards"]):
+            return {}, NOTHING | {"exploration": float(shared["theta"][-1])}
+        rows = {name: array[None, : s.batch] for name, array in self.fetched.items()}
+        self.fetched = {name: array[s.batch :] for name, array in self.fetched.items()}
+        return self.descent_of(shared, rows, np.ones((1, s.batch), np.float32))
+
+    def fetch(self, ask: Ask, rng: np.random.Generator) -> None:
+        """Ask all actors for the next minibatches, and how many rows each holds; the first time only for this.
+
+        Rows are drawn by the sizes that were told last time: a buffer never shrinks.
+        """
+        s = self.settings
+        positions = [np.zeros(0, np.int64)] * self.actors
+        if self.known.sum():
+            drawn = draw(rng, s.batch * s.fetch, self.known)
+            positions = [row[:count] for row, count in zip(drawn.positions, drawn.counts, strict=True)]
+        told = ask({actor: {"positions": positions[actor]} for actor in range(self.actors)})
+        self.known = np.array([int(told[actor].pop("held")[0]) for actor in range(self.actors)], np.int64)
+        mixed = rng.permutation(sum(map(len, positions)))
+        self.fetched = {name: np.concatenate([part[name] for part in told.values()])[mixed] for name in told[0]}
+
+    def answer(self, question: Arrays) -> Arrays:
+        """Return the rows of this worker's buffer that a learner drew, and how many it holds."""
+        positions = question["positions"]
+        rows = self.replay.take(Draw(np.array([len(positions)]), positions[None]))
+        return {**{name: array[0] for name, array in rows.items()}, "held": self.replay.sizes}
+
+    def descent_of(self, shared: Arrays, rows: Arrays, weights: Array) -> tuple[Arrays, dict[str, float]]:
+        """Return the mean gradient of a minibatch, shortened where it is too long, and its loss."""
+        s, left = self.settings, {"exploration": float(shared["theta"][-1])}
+        network, older = self.policy.split(shared["theta"])[0], self.policy.split(shared["target"])[0]
+        g, sums = self.gradient_sums(network, older, rows, weights)
+        loss, mean_q = (sums[0] / s.batch).tolist()
+        clipped = clipped_norm(g[0] / s.batch, s.gradient_clip)
+        arrays = {"gradient": np.append(clipped, np.float32(0.0)), "loss": np.array([loss])}
+        return arrays, {"td_loss": loss, "mean_q": mean_q, **left}
+
+    def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
+        """Take one step; let theta- follow every so many steps of the server."""
+        s, theta, target = self.settings, shared["theta"], shared["target"]
+        descend(shared, gradient["gradient"], in_place(s.optimiser), s.step_size, OPTIMISER)
+        if self.context.holds_last:
+            theta[-1] = exploration_left(now.env_steps, s.exploration_steps)
+        before = int(shared["updates"][0])
+        shared["updates"] += 1
+        if int(shared["updates"][0]) // s.target_every > before // s.target_every:  # not %: others count, too
+            target[:] = theta if s.target_rate == 1 else target + np.float32(s.target_rate) * (theta - target)
+        return True
+
+    def worker_state(self) -> Arrays:
+        """Return this worker's replay buffer, not copied, and what a learner knows of the others'."""
+        return {**self.replay.state(), "known": self.known, **named(FETCHED, self.fetched)}
+
+    def restore_worker(self, arrays: Arrays) -> None:
+        """Take over what `worker_state` returned."""
+        self.replay.restore(arrays)
+        self.known, self.fetched = arrays["known"], part_of(FETCHED, arrays)

@@ -1,0 +1,123 @@
+"""Lecture 13: Gorila: bundles of an actor, a replay buffer and a learner, and a server of parameters.
+
+    1. pull theta and theta- ........................... parallel/parameter_server.py: ParameterServer.pull
+    2. act epsilon-greedily ............................ algorithms/q_learning/epsilon_greedy.py: epsilon_greedy
+    3. remember, draw of what is remembered ............ algorithms/off_policy/bundles.py: Bundles.gradient
+    4. y by theta-, push grad 1/2 (Q(s, a) - y)^2 ...... algorithms/off_policy/bundles.py: Bundles.descent_of
+    5. too old, or far from usual: refused ............. algorithms/off_policy/gorila.py: judged
+    6. else a step of theta; theta- = theta every C .... algorithms/off_policy/bundles.py: Bundles.apply
+
+The server refuses what it should not trust: gradients that are too old (`--max-staleness`), and those whose loss lies
+far outside of what is usual. With `--learners` and `--servers` each of its four parts is a process of its own: actors,
+replay, learners, a parameter server in shards. Source: Nair et al. 2015, algorithm 1; there a learner judges its own
+losses, here the server judges those of all.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Arrays, Design, Preset
+from minitrpo.algorithms.asynchronous import Moment
+from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
+from minitrpo.algorithms.options import option
+from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings, epsilon_greedy_policy
+from minitrpo.algorithms.q_learning.targets import q_gradient_sums
+from minitrpo.policies import Array, Policy
+
+# --- the formula: what is far from usual
+
+
+def judged(
+    statistics: Array, loss: float, deviations: float, memory: float = 0.99, trial: int = 100
+) -> tuple[bool, Array]:
+    """Return whether a loss is usual, and the new statistics, with the loss taken in.
+
+    statistics: (count, mean, variance) of the losses before. Usual: at most mean + deviations * standard deviation; and
+    any finite loss while count < trial. Of a loss that is too large the statistics take in only the largest that would
+    have been usual: should losses rise for good, they get used to it. NaN and infinity are refused and not taken in.
+    memory: the fraction of the old mean that a new loss leaves, in the long run.
+    """
+    # 1. NaN, infinity: not usual, and a copy of the statistics as they were
+    if not np.isfinite(loss):
+        return False, statistics.copy()
+    count, mean, variance = statistics.tolist()
+    # 2. the largest loss that is usual (none is too large while count < trial), and what is taken in: at most that
+    largest = mean + deviations * np.sqrt(variance) if count >= trial else np.inf
+    taken = min(loss, largest)
+    # 3. how far mean and variance move: 1 / (count + 1), an average of all; later 1 - memory, if that is more
+    rate = max(1.0 / (count + 1.0), 1.0 - memory)
+    # 4. with d = taken - mean: count + 1, mean + rate d, (1 - rate) (variance + rate d^2)
+    apart = taken - mean
+    new = [count + 1.0, mean + rate * apart, (1.0 - rate) * (variance + rate * apart * apart)]
+    return bool(loss <= largest), np.array(new)
+
+
+def usual(statistics: Array, loss: float, deviations: float) -> bool:
+    """Return whether a loss is usual; the statistics (3,) take it in, in place: see `judged`."""
+    verdict, statistics[:] = judged(statistics, loss, deviations)
+    return verdict
+
+
+# --- the algorithm
+
+
+@dataclass(frozen=True)
+class GorilaSettings(BundleSettings, ExplorationSettings):
+    """What Gorila can be told."""
+
+    huber: float = option(1e6, "errors count linearly beyond this", above=0)
+    outlier: float = option(
+        1e6, "a gradient is refused if its loss is above the running mean by so many standard deviations", above=0
+    )
+
+
+class GorilaDQN(Bundles):
+    """Bundles that learn Q, and what the server makes of their gradients."""
+
+    Settings = GorilaSettings
+    actions = ("Discrete",)
+    design = Design(
+        "every n steps",
+        "asynchronous",
+        "gradients",
+        "shared memory or server",
+        "replay of each worker",
+        "Nair et al. 2015",
+    )
+    presets: ClassVar[dict[str, Preset]] = {
+        "default": Preset(
+            "each bundle takes 8 steps and pushes a gradient towards targets that look 8 steps ahead",
+            {"t_max": 8, "envs_per_worker": 1, "max_staleness": 20, "outlier": 5.0, "filter": "none"}
+            | {"n_step": 8, "batch": 128, "replay_size": 20_000, "exploration_steps": 10_000, "total_steps": 100_000}
+            | {"steps_per_update": 1_000, "checkpoint_every": "30s"},
+        ),
+        "paper": Preset(
+            "as Nair et al. 2015 ran it, but for the size of replay and network and for frames that are skipped; the "
+            "step size and both limits are not the paper's, which tuned them",
+            {"t_max": 4, "envs_per_worker": 1, "max_staleness": 100, "outlier": 5.0, "filter": "none", "n_step": 1}
+            | {"batch": 32, "huber": 1.0, "optimiser": "adagrad", "step_size": 0.01, "target_every": 60_000}
+            | {"replay_size": 1_000_000, "warm_up": 50_000, "exploration_steps": 4_000_000, "final_epsilons": "0.1"}
+            | {"gradient_clip": 1e6, "total_steps": 20_000_000, "steps_per_update": 10_000, "checkpoint_every": "30s"},
+        ),
+    }
+
+    @staticmethod
+    def make_policy(settings: GorilaSettings, policy: Policy) -> Any:
+        """Return the epsilon-greedy policy; BadInput for continuous actions."""
+        return epsilon_greedy_policy(settings.final_epsilons, policy)
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        """Return the sum of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
+        return q_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.huber)
+
+    def state(self) -> Arrays:
+        """Return what the server keeps, the statistics of losses with it."""
+        return super().state() | {"losses": np.zeros(3)}
+
+    def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
+        """Take one step, unless the loss is an outlier."""
+        if not usual(shared["losses"], float(gradient["loss"][0]), self.settings.outlier):
+            return False
+        return super().apply(shared, gradient, now)

@@ -1,0 +1,250 @@
+"""Lecture 13: normalised advantage functions (NAF), Q-learning for continuous actions (Gu et al. 2016).
+
+Q(s, u) = V(s) - 1/2 (u - mu(s))' P(s) (u - mu(s)), P = L L', L lower triangular with a positive diagonal: of all u,
+mu is the best, and V = max_u Q. One network says all three.
+
+    1. act mu(s) + sigma noise, sigma falls .......... algorithms/off_policy/naf.py: NAFPolicy.act_function
+    2. keep (s, u, r, s') in the replay buffer ....... experience/replay_buffer.py: ReplayBuffer.add
+    3. draw a minibatch evenly ....................... experience/replay_buffer.py: draw
+    4. y = r + gamma V(s'; theta-), 0 at the end ..... algorithms/off_policy/naf.py: naf_targets
+    5. a step down grad 1/2 (Q(s, u; theta) - y)^2 ... algorithms/off_policy/naf.py: naf_gradient_sums
+    6. theta- follows theta slowly ................... algorithms/off_policy/replay_learner.py: QLearner.step
+
+With a barrier, or without (Gu et al. 2017): collectors keep transitions, one trainer learns from all of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.acting import Acting
+from minitrpo.algorithms.algorithm import Arrays, Context, Design, Preset
+from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
+from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
+from minitrpo.algorithms.options import option
+from minitrpo.errors import BadInput
+from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, perceptron, unflatten
+from minitrpo.policies import ActFunction, Array, Policy
+
+LARGEST = 4.0  # of |log L_ii|, approached smoothly: exp would blow up, and what is clipped has no gradient to return by
+
+# --- the formulas: V (...), mu (..., A), L (..., A, A) for any number of axes in front
+
+
+def heads(outputs: Array, actions: int) -> tuple[Array, Array, Array]:
+    """Return V, mu in (-1, 1) and L of the network's outputs (..., 1 + A + A (A + 1) / 2)."""
+    lower = np.zeros((*outputs.shape[:-1], actions, actions), outputs.dtype)
+    rows, columns = np.tril_indices(actions)
+    lower[..., rows, columns] = outputs[..., 1 + actions :]
+    i = np.arange(actions)
+    lower[..., i, i] = np.exp(LARGEST * np.tanh(lower[..., i, i] / LARGEST))
+    return outputs[..., 0], np.tanh(outputs[..., 1 : 1 + actions]), lower
+
+
+def naf_q(value: Array, mu: Array, lower: Array, u: Array) -> Array:
+    """Return Q = V - 1/2 (u - mu)' L L' (u - mu), shape of `value`.
+
+    value: V (...). mu, u: (..., A), the best action and the one that was taken. lower: L (..., A, A).
+    """
+    # 1. z = L'(u - mu), (..., A): multiplied by the transpose
+    z = np.einsum("...ij,...i->...j", lower, u - mu)
+    # 2. (u - mu)' L L' (u - mu) is z'z; half of it is what is lost by not doing mu
+    return np.asarray(value - 0.5 * np.sum(z * z, axis=-1))
+
+
+def naf_targets(rewards: Array, discounts: Array, terminated: Array, next_value: Array, reward_scale: float) -> Array:
+    """Return y = scale r + discount (1 - terminated) V(s'; theta-), elementwise.
+
+    terminated is 1 (or True) where the task ended: nothing follows. V(s') is max_u Q(s', u) already.
+    """
+    return np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value)
+
+
+def naf_slopes(outputs: Array, actions: int, u: Array) -> tuple[Array, Array]:
+    """Return Q (...) and its derivatives in the network's outputs, of their shape.
+
+    dQ/dV = 1, dQ/dmu = P (u - mu), dQ/dL_ij = -(u - mu)_i z_j with z = L'(u - mu), then through tanh and exp.
+    """
+    value, mu, lower = heads(outputs, actions)
+    apart = u - mu
+    z = np.einsum("...ij,...i->...j", lower, apart)
+    rows, columns = np.tril_indices(actions)
+    through = np.ones_like(outputs[..., 1 + actions :])
+    on, i = rows == columns, np.arange(actions)
+    bent = np.tanh(outputs[..., 1 + actions :][..., on] / LARGEST)
+    through[..., on] = lower[..., i, i] * (1.0 - bent * bent)
+    slopes = np.empty_like(outputs)
+    slopes[..., 0] = 1.0
+    slopes[..., 1 : 1 + actions] = np.einsum("...ij,...j->...i", lower, z) * (1.0 - mu * mu)
+    slopes[..., 1 + actions :] = -apart[..., rows] * z[..., columns] * through
+    return naf_q(value, mu, lower, u), slopes
+
+
+def naf_gradient_sums(
+    theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, reward_scale: float
+) -> tuple[Array, Array]:
+    """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
+
+    loss = 1/2 (Q(s, u; theta) - y)^2, y = scale * r + discount (1 - terminated) V(s'; theta-). weights (B, M) are 1, or
+    0 for rows that do not count. Source: Gu et al. 2016, algorithm 1.
+    """
+    next_value = activations(unflatten(target, sizes), rows["next_observations"])[-1][..., 0]
+    y = naf_targets(rows["rewards"], rows["discounts"], rows["terminated"], next_value, reward_scale)
+    at = Linearisation(theta, sizes, rows["observations"])
+    q, slopes = naf_slopes(at.outputs, rows["actions"].shape[-1], rows["actions"])
+    error = weights * (q - y)
+    sums = np.stack([0.5 * np.sum(error * error, axis=-1), np.sum(weights * q, axis=-1)], axis=-1)
+    return at.transposed_product(error[..., None] * slopes), sums
+
+
+# --- who acts
+
+
+@dataclass(frozen=True)
+class NAFPolicy(Acting):
+    """u = mu(s) + sigma * noise, kept within [-1, 1], which is what the environment's bounds are stretched to.
+
+    theta is the network's parameters and, last, how much of the exploration is left: sigma = final + (first - final) *
+    left. dist_params are mu, (N, A). What is remembered is the action as executed: the policy keeps it in bounds.
+    """
+
+    observation_size: int
+    action_size: int
+    hidden: tuple[int, ...]
+    sigmas: tuple[float, float] = (0.5, 0.1)  # at first, finally
+
+    @property
+    def noise_size(self) -> int:  # type: ignore[override]
+        """Return how many random numbers an action takes."""
+        return self.action_size
+
+    @property
+    def sizes(self) -> Sizes:
+        """Return the (inputs, outputs) of every layer."""
+        a = self.action_size
+        return layer_sizes(self.observation_size, self.hidden, 1 + a + a * (a + 1) // 2)
+
+    def initialise(self, rng: np.random.Generator) -> Array:
+        """Return a fresh theta (P + 1,): V = mu = 0 and P = 1, nearly, and all exploration left."""
+        return np.append(initialise_mlp(rng, self.sizes, last_gain=0.01), 1.0)
+
+    def split(self, theta: Array) -> tuple[Array, float]:
+        """Return the network's parameters, as a view, and how much of the exploration is left."""
+        return theta[:-1], float(theta[-1])
+
+    def act_function(self, theta: Array) -> ActFunction:
+        """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
+        network, left = self.split(theta)
+        layers, sigma = unflatten(network, self.sizes), self.sigmas[1] + (self.sigmas[0] - self.sigmas[1]) * left
+
+        def act(observations: Array, noise: Array, used: int) -> Array:
+            mu = np.tanh(activations(layers, observations, used)[-1][:, 1 : 1 + self.action_size])
+            return np.clip(mu + sigma * noise, -1.0, 1.0)
+
+        return act
+
+    def distribution(self, theta: Array, observations: Array) -> Array:
+        """Return mu(s), shape (N, A), for `observations` (N, D)."""
+        return np.tanh(perceptron(self.split(theta)[0], self.sizes, observations)[:, 1 : 1 + self.action_size])
+
+
+# --- the algorithm
+
+
+@dataclass(frozen=True)
+class NAFTargets:
+    """What NAF can be told beside what every method with a replay buffer can, with a barrier or without."""
+
+    reward_scale: float = option(1.0, "rewards are learned from times this", "chainerrl: 0.001", above=0)
+    first_sigma: float = option(0.5, "deviation of the actions at first; they lie in [-1, 1]", least=0, most=10)
+    final_sigma: float = option(0.1, "deviation of the actions finally", least=0, most=10)
+    exploration_steps: int = option(20_000, "steps in which the deviation goes from first to final", least=1)
+
+
+@dataclass(frozen=True)
+class NAFSettings(NAFTargets, ReplaySettings):
+    """What NAF with a barrier can be told."""
+
+
+def naf_policy(settings: NAFTargets, policy: Policy) -> NAFPolicy:
+    """Return the policy that acts, with the house's shapes; BadInput for actions that can be counted."""
+    if policy.discrete:
+        raise BadInput("Q is a parabola over continuous actions, and these can be counted")
+    sigmas = (settings.first_sigma, settings.final_sigma)
+    return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
+
+
+class NAF(QLearner):
+    """A parabola in the actions, its buffer, and how far exploration has gone."""
+
+    Settings, actions = NAFSettings, ("Box",)
+    design = Design("every n steps", "barrier", "samples", "root or all", "replay, shared or sharded", "Gu et al. 2016")
+    presets: ClassVar[dict[str, Preset]] = {
+        "default": Preset(
+            "4 steps of 4 environments, then an update for each step",
+            {"requests": "segments", "num_envs": 4, "steps_per_update": 16, "filter": "none", "total_steps": 40_000}
+            | {"batch": 100, "replay_ratio": 1.0, "target_every": 1, "target_rate": 0.01, "replay_size": 100_000}
+            | {"gradient_clip": 1e6, "record_every": 50, "checkpoint_every": "30s"},
+            {"Pendulum-v1": {"discount": 0.98, "reward_scale": 0.1}},
+        )
+    }
+
+    def __init__(self, settings: NAFSettings, context: Context) -> None:
+        super().__init__(settings, context, action_numbers=context.policy.action_size)
+
+    @staticmethod
+    def make_policy(settings: NAFSettings, policy: Policy) -> Any:
+        """Return the policy that acts; BadInput for actions that can be counted."""
+        return naf_policy(settings, policy)
+
+    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
+        """Return the sums of the shards' gradients, and of loss and Q."""
+        scale = self.settings.reward_scale
+        return naf_gradient_sums(self.network, self.target, self.policy.sizes, rows, weights, scale)
+
+
+# --- without a barrier
+
+
+@dataclass(frozen=True)
+class AsynchronousNAFSettings(NAFTargets, BundleSettings):
+    """What NAF without a barrier can be told."""
+
+
+class AsynchronousNAF(Bundles):
+    """A trainer and collectors that do not wait for each other, as robots cannot (Gu et al. 2017, algorithm 1).
+
+    The trainer, the last worker, asks the collectors for transitions and takes steps as quickly as it can; they act
+    with whatever theta they find. How many gradients a step of an environment gets is then a matter of their speeds.
+    """
+
+    Settings, actions = AsynchronousNAFSettings, ("Box",)
+    action_numbers = True
+    design = Design(
+        "every n steps",
+        "asynchronous",
+        "gradients",
+        "own learners",
+        "replay, spread over the collectors",
+        "Gu et al. 2017",
+    )
+    presets: ClassVar[dict[str, Preset]] = {
+        "default": Preset(
+            "one trainer, which makes at most a gradient for each step; all others collect 4 steps of 4 environments",
+            {"learners": 1, "t_max": 4, "envs_per_worker": 4, "filter": "none", "total_steps": 200_000}
+            | {"batch": 100, "replay_ratio": 1.0, "target_every": 1, "target_rate": 0.01, "replay_size": 100_000}
+            | {"gradient_clip": 1e6, "steps_per_update": 2_000, "checkpoint_every": "30s"},
+            {"Pendulum-v1": {"discount": 0.98, "reward_scale": 0.1}},
+        )
+    }
+
+    @staticmethod
+    def make_policy(settings: AsynchronousNAFSettings, policy: Policy) -> NAFPolicy:
+        """Return the policy that acts; BadInput for actions that can be counted."""
+        return naf_policy(settings, policy)
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        """Return the sum of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
+        scale: Any = self.settings.reward_scale
+        return naf_gradient_sums(network, target, self.policy.sizes, rows, weights, scale)

@@ -1,0 +1,213 @@
+"""Lecture 13: what all methods with a replay buffer share, and how several ranks share it.
+
+    round:  every environment takes k steps -> buffer -> as many updates as the replay ratio says -> next round
+    update: draw B transitions evenly; sum their gradients; one step of the optimiser; theta- follows theta
+
+A policy gradient wants fresh samples; what is learned from a buffer may be stale. So what must be held fixed when
+actors are added is the replay ratio. The buffer has a shard for each environment. With `--learner root` all shards lie
+on the root (shared replay). With `--learner sharded` a rank learns from those of its own environments, gradients are
+pooled in the order of the shards, and no transition is sent for learning (sharded replay); the bits are the same. The
+root keeps a copy of every shard, for the checkpoint.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan
+from minitrpo.algorithms.options import option
+from minitrpo.algorithms.q_learning.epsilon_greedy import exploration_left
+from minitrpo.algorithms.samples import named, part_of
+from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.replay_buffer import ReplayBuffer, draw, multi_step, updates_due
+from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
+from minitrpo.parallel.allreduce import ordered_allreduce
+from minitrpo.policies import Array
+
+BUFFER, OPTIMISER = "buffer_", "optimiser_"  # how their arrays are called among others
+
+
+@dataclass(frozen=True)
+class BufferSettings:
+    """What every method with a replay buffer can be told."""
+
+    discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
+    n_step: int = option(1, "steps that a target looks ahead, within what was collected at once", least=1, most=1000)
+    batch: int = option(64, "transitions per update", "rl-zoo: 64", least=1, most=100_000)
+    replay_size: int = option(
+        50_000, "transitions that the replay buffer holds, of all environments", least=1, most=10**7
+    )
+    warm_up: int = option(1_000, "environment steps before the first update", "rl-zoo: 1000", least=1, most=10**9)
+    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1)
+    gradient_clip: float = option(10.0, "a longer gradient is shortened to this length", above=0)
+    target_every: int = option(100, "updates after which theta- moves", least=1, most=10**9)
+
+
+@dataclass(frozen=True)
+class ReplaySettings(BufferSettings):
+    """The same for rounds of steps and updates."""
+
+    replay_ratio: float = option(0.5, "updates per environment step after the warm-up", "rl-zoo: 0.5", above=0, most=64)
+    optimiser: str = option("adam", "what makes a step of a gradient", "", tuple(OPTIMISERS))
+    target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
+
+
+class ReplayLearner(Algorithm):
+    """The rounds of a method with a replay buffer, by one rank or by all; a member says what an update does.
+
+    A member has `theta`, what acts, and the five methods from `networks` on.
+    """
+
+    assists_with, replays = ("segments",), True
+    noise_size: ClassVar[int] = 0  # standard normal numbers that `gradients` wants for every transition
+    theta: Array
+
+    def __init__(self, settings: Any, context: Context, action_numbers: int) -> None:
+        """Begin; action_numbers: how many numbers an action has, 0 if it is an integer."""
+        self.settings, self.context, self.policy = settings, context, context.policy
+        shards = max(1, context.slots)
+        capacity = -(-settings.replay_size // shards)
+        self.buffer = ReplayBuffer(shards, capacity, context.policy.observation_size, action_numbers)
+        self.steps, self.updates = 0, 0
+        self._reduction, self._synchronised = ordered_allreduce(context.comm), context.comm.size == 1
+
+    def networks(self) -> Arrays:
+        """Return all that an update changes: networks, their older copies, optimisers."""
+        raise NotImplementedError
+
+    def take_over(self, arrays: Arrays) -> None:
+        """Go on from what `networks` returned; there may be other arrays, too."""
+        raise NotImplementedError
+
+    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
+        """Return k sums of gradients (k, P), and k sums to report (k, K), of k shards' transitions.
+
+        rows: arrays (k, M, ...) as `ReplayBuffer` names them. weights (k, M): 1, or 0 for what does not count. noise:
+        (k, M, noise_size). P: all that `step` takes, one after the other.
+        """
+        raise NotImplementedError
+
+    def step(self, gradient: Array) -> None:
+        """Take one step with the mean gradient (P,) of all shards."""
+        raise NotImplementedError
+
+    def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
+        """Set `theta` for the next round, and return the columns; report (K,): means per transition, NaN without."""
+        raise NotImplementedError
+
+    def plan(self) -> Plan:
+        """Return the network that acts."""
+        return Plan(self.theta)
+
+    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+        """Return a fragment's transitions; keep them if this rank learns from its own."""
+        rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
+        shard = int(fragment.numbers[0]) % len(self.buffer.added)
+        if self.context.comm.rank > 0:
+            self.buffer.add(shard, rows)
+        return rows | {"shards": np.full(fragment.steps, shard)}
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Keep everybody's transitions and make the updates that are due."""
+        s = self.settings
+        for shard in np.unique(batch["shards"]).tolist():
+            here = batch["shards"] == shard
+            self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
+        self.steps += len(batch["shards"])
+        due = updates_due(self.steps, s.warm_up, s.replay_ratio, self.updates)
+        if self.context.comm.size > 1:
+            self.context.comm.broadcast(self._news(due))
+            self._synchronised = True
+        return self.after_updates(self._make(due, self.buffer.sizes, rng), due)
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
+        """Make the same updates as the root, from this rank's shards."""
+        news = self.context.comm.broadcast({})
+        if buffer := part_of(BUFFER, news):
+            self.buffer.restore(buffer)
+        self._restore_networks(news)
+        self._make(int(news["due"][0]), news["sizes"], rng)
+
+    def _news(self, due: int) -> Arrays:
+        """Return what the other ranks need to know: the networks, sizes of shards; all of them after a resume."""
+        news = self._networks() | {"due": np.array([due]), "sizes": self.buffer.sizes}
+        return news if self._synchronised else news | named(BUFFER, self.buffer.state())
+
+    def _make(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
+        """Make updates; return the sums that their gradients report, per transition, (K,); NaN without one."""
+        reports = [self._update(sizes, rng) for _ in range(count)]
+        return np.mean(reports, axis=0) / self.settings.batch if reports else np.full(1, np.nan)
+
+    def _update(self, sizes: Array, rng: np.random.Generator) -> Array:
+        """Draw a minibatch, sum the shards' gradients in their order, and step."""
+        s, shards = self.settings, len(sizes)
+        # 1. every rank draws for all shards, and looks up what it has
+        drawn, own = draw(rng, s.batch, sizes), self._reduction.own(shards)
+        shape = (*drawn.positions.shape, self.noise_size)
+        noise = rng.standard_normal(shape) if self.noise_size else np.zeros(shape)
+        # 2. the gradients of the shards, and their sum
+        parts, reports = self.gradients(self.buffer.take(drawn, own), drawn.weights[own], noise[own])
+        sums = self._reduction.sum(np.concatenate([parts, reports], axis=1), shards)
+        # 3. one step
+        self.step(sums[: parts.shape[1]] / s.batch)
+        self.updates += 1
+        return np.asarray(sums[parts.shape[1] :])
+
+    def _networks(self) -> Arrays:
+        return self.networks() | {"done": np.array([self.steps, self.updates])}
+
+    def _restore_networks(self, arrays: Arrays) -> None:
+        self.take_over(arrays)
+        self.steps, self.updates = arrays["done"].tolist()
+
+    def state(self) -> Arrays:
+        """Return who acts, the networks, the buffer."""
+        return {"theta": self.theta, **self._networks(), **named(BUFFER, self.buffer.state())}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned."""
+        self.theta = arrays["theta"]
+        self._restore_networks(arrays)
+        self.buffer.restore(part_of(BUFFER, arrays))
+        self._synchronised = self.context.comm.size == 1
+
+
+class QLearner(ReplayLearner):
+    """One network and its older copy; it acts with what is left of the exploration."""
+
+    columns = ("td_loss", "mean_q", "exploration", "updates")
+    chart, chart_label = ("td_loss",), "loss (return^2)"
+
+    def __init__(self, settings: Any, context: Context, action_numbers: int) -> None:
+        super().__init__(settings, context, action_numbers)
+        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
+        network, _ = self.policy.split(self.theta)
+        self.network = self.target = network.astype(np.float32)
+        self.optimiser_state = initial_state(settings.optimiser, len(network), np.float32)
+
+    def step(self, gradient: Array) -> None:
+        """Take one step of the optimiser, and let theta- follow."""
+        s, gradient = self.settings, clipped_norm(gradient, self.settings.gradient_clip)
+        self.optimiser_state, step = OPTIMISERS[s.optimiser](self.optimiser_state, gradient, s.step_size)
+        self.network = self.network - step
+        if (self.updates + 1) % s.target_every == 0:
+            rate = np.float32(s.target_rate)
+            self.target = (1 - rate) * self.target + rate * self.network
+
+    def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
+        """Act with the new network, and explore a little less."""
+        loss, q = np.broadcast_to(report, 2).tolist()
+        left = exploration_left(self.steps, self.settings.exploration_steps)
+        self.theta = np.append(self.network, left)
+        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": updates}
+
+    def networks(self) -> Arrays:
+        """Return the network, its older copy, the optimiser's state."""
+        return {"network": self.network, "target": self.target, **named(OPTIMISER, self.optimiser_state)}
+
+    def take_over(self, arrays: Arrays) -> None:
+        """Go on from what `networks` returned."""
+        self.network, self.target = (arrays[name].astype(np.float32) for name in ("network", "target"))
+        self.optimiser_state = part_of(OPTIMISER, arrays)

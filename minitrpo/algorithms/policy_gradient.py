@@ -1,0 +1,217 @@
+"""Lecture 10: the policy gradient on many ranks, with samples travelling, or with gradients travelling.
+
+    1. play episodes of pi_theta, on all ranks ................. experience/rollouts.py: Rollouts.play, Rollouts.advance
+    2. psi_t = grad log pi(a_t|s_t), weights w_t = A_t ......... algorithms/policy_gradient.py: gradient_sums
+    3. u = sum w psi, v = sum psi, a row of each fragment ...... algorithms/policy_gradient.py: PolicyGradient.sums_of
+    4. add the rows, in episode order .......................... parallel/allreduce.py: OrderedAllreduce.sum
+    5. g = (u - b v) / n, b the mean weight of all ranks ....... algorithms/policy_gradient.py: pooled_gradient
+    6. a step of the optimiser along g, then fit the critic .... algorithms/policy_gradient.py: PolicyGradient.learn
+
+Where step 3 is done is the choice: on the ranks that played (gradients travel), or after everybody's samples have come.
+Both forms add the same rows, so they agree to the bit, however the episodes are dealt out. A baseline that nobody knows
+before everybody has played is no obstacle: the gradient is linear in it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.options import option
+from minitrpo.algorithms.samples import advantages_of, fragments_of, named, part_of, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.block_sums import ordered_sum
+from minitrpo.critics import Critic, LinearCritic, MLPCritic
+from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.randomness import Purpose
+from minitrpo.log_probability import LogProbability
+from minitrpo.optimisers import OPTIMISERS, initial_state
+from minitrpo.policies import Array, Policy
+
+MOMENTS = 5  # numbers about the weights and the critic's targets that travel with a gradient
+
+
+def gradient_sums(policy: Policy, theta: Array, observations: Array, actions: Array, weights: Array) -> Array:
+    """Return u = sum_t w_t psi_t and v = sum_t psi_t, (2P,), psi_t = grad log pi(a_t|s_t): sums, never means."""
+    at = LogProbability(policy, theta, observations, actions)
+    return np.concatenate([at.weighted_gradient(weights), at.weighted_gradient(np.ones_like(weights))])
+
+
+def moments(weights: Array, targets: Array) -> Array:
+    """Return n, sum w, sum w^2, sum y, sum y^2, (MOMENTS,), of a fragment's weights and value targets."""
+    return np.array([len(weights), weights.sum(), weights @ weights, targets.sum(), targets @ targets])
+
+
+def pooled_gradient(sums: Array, about: Array) -> Array:
+    """Return the policy gradient (P,) of all workers' steps, with the mean weight of all steps as its baseline.
+
+    sums: (W, 2P), a row per worker: u = sum_t w_t psi_t, then v = sum_t psi_t, over the worker's own steps.
+    about: (W, 5), a row per worker: n, sum w, and three more that are not needed here. n may be 0 for some.
+    """
+    # 1. Add up the rows: u, v, n and sum w of all steps.
+    # 2. The gradient is (u - b v) / n, with the baseline b = sum w / n.
+    u, v = np.split(ordered_sum(sums), 2)
+    n, total = ordered_sum(about)[:2]
+    return np.asarray((u - total / n * v) / n)
+
+
+def explained(about: Array) -> float:
+    """Return 1 - Var(w) / Var(y): with a critic, w = y - V(s), how much of the targets its last fit explains."""
+    n, w, w2, y, y2 = about.tolist()
+    spread = y2 / n - (y / n) ** 2
+    return 1 - (w2 / n - (w / n) ** 2) / spread if spread > 1e-12 * y2 / n else float("nan")
+
+
+@dataclass(frozen=True)
+class PolicyGradientSettings:
+    """What the policy gradient can be told."""
+
+    travels: str = option(
+        "samples", "what ranks send: their samples, or sums of gradients; the bits are the same", "",
+        ("samples", "gradients"),
+    )  # fmt: skip
+    critic: str = option(
+        "mlp",
+        "value function behind the advantages: none (reward-to-go less its mean; nothing is expected after a cut), "
+        "ridge regression by summed normal equations, or a perceptron by pooled minibatch gradients",
+        "",
+        ("none", "linear", "mlp"),
+    )
+    discount: float = option(0.99, "discount per step (gamma)", "Duan et al. 2016", above=0, most=1)
+    gae_lambda: float = option(
+        0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", above=0, most=1
+    )
+    optimiser: str = option("adam", "what makes a step of the gradient", "", tuple(OPTIMISERS))
+    step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3)
+    critic_epochs: int = option(
+        10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1
+    )
+    critic_minibatch: int = option(
+        256, "steps per minibatch of the mlp critic, a multiple of 4 or the next one", "rl-zoo: 128", least=1
+    )
+    critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1)
+
+
+@dataclass(frozen=True)
+class NoCritic:
+    """V(s) = 0: advantages are what was received from a step on."""
+
+    def initialise(self, rng: np.random.Generator) -> Arrays:
+        """Return nothing."""
+        return {}
+
+    def predict(self, state: Arrays, observations: Array, times: Array) -> Array:
+        """Return zeros (N,)."""
+        return np.zeros(len(times))
+
+
+class PolicyGradient(Algorithm):
+    """Policy and critic of one run; each fragment's share of the update is computed in one place or another."""
+
+    Settings = PolicyGradientSettings
+    columns = ("gradient_norm", "explained_variance")
+    design = Design("batch", "barrier", "samples or gradients", "root or all", "on-policy", "Frans 2016; Williams 1992")
+    presets: ClassVar[dict[str, Preset]] = {"default": Preset("many small updates", {"steps_per_update": 2_000})}
+
+    def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
+        self.settings, self.policy, self.context = settings, context.policy, context
+        self.critic = make_critic(settings, context.policy)
+        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
+        self.optimiser_state = initial_state(settings.optimiser, len(self.theta))
+        self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
+        k = self.critic.size if isinstance(self.critic, LinearCritic) else 0
+        self._sizes = np.cumsum([2 * len(self.theta), MOMENTS, k * (k + 1)]).tolist()  # of a row of sums
+        self.update = SharedUpdate(context)
+
+    def plan(self) -> Plan:
+        """Return the policy and the critic: where gradients are computed, advantages are, too."""
+        return Plan(self.theta, arrays=self.critic_state)
+
+    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+        """Return the samples of a fragment, or the sums they are good for."""
+        samples = samples_of(fragment)
+        if self.settings.travels == "samples":
+            return samples
+        samples |= self._advantages(samples, plan.arrays)
+        minibatches_need = ("observations", "timesteps", "targets") if self.settings.critic == "mlp" else ()
+        return {"sums": self.sums_of(plan.theta, samples)[None]} | {name: samples[name] for name in minibatches_need}
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        """Take one step of the policy, then fit the critic: the other order would leave no advantage."""
+        if self.settings.travels == "samples":
+            parts = [self._advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
+            batch = batch | {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+        if self._shares:
+            self.update.share(batch)
+        sums, about, equations = self._total(self.theta, batch)
+        gradient = pooled_gradient(sums[None], about[None])  # one row: the workers' are in it
+        make_step, step_size = OPTIMISERS[self.settings.optimiser], self.settings.step_size
+        self.optimiser_state, step = make_step(self.optimiser_state, gradient, step_size)
+        self.theta = self.theta + step
+        self.critic_state = self._fit(self.critic_state, batch, equations, rng)
+        return {"gradient_norm": float(np.linalg.norm(gradient)), "explained_variance": explained(about)}
+
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
+        """Compute this rank's part of the sums."""
+        if self._shares:
+            batch = self.update.share()
+            *_, equations = self._total(plan.theta, batch)
+            self._fit(plan.arrays, batch, equations, rng)
+
+    @property
+    def _shares(self) -> bool:
+        """Return whether there is something to share: gradients of samples, or of the critic's minibatches."""
+        return self.settings.travels == "samples" or self.settings.critic == "mlp"
+
+    def _advantages(self, samples: Arrays, critic_state: Arrays) -> Arrays:
+        """Return advantages and value targets (n,) of a fragment, by the critic's last fit."""
+        gae_lambda = 1.0 if self.settings.critic == "none" else self.settings.gae_lambda
+        return advantages_of(self.critic, critic_state, samples, self.settings.discount, gae_lambda)
+
+    def sums_of(self, theta: Array, samples: Arrays) -> Array:
+        """Return all that an update needs of a fragment, in one vector: gradients, moments, normal equations."""
+        observations, weights, targets = (samples[name] for name in ("observations", "advantages", "targets"))
+        parts = [gradient_sums(self.policy, theta, observations, samples["actions"], weights)]
+        parts.append(moments(weights, targets))
+        if isinstance(self.critic, LinearCritic):
+            parts.append(self.critic.normal_sums(observations, samples["timesteps"], targets).ravel())
+        return np.concatenate(parts)
+
+    def _total(self, theta: Array, batch: Arrays) -> list[Array]:
+        """Return the sums over all fragments: gradients, moments, normal equations; the ranks share the work."""
+        if self.settings.travels == "samples":
+            every, reduction = fragments_of(batch), self.update.sums
+            rows = [self.sums_of(theta, fragment) for fragment in every[reduction.own(len(every))]]
+            total = reduction.sum(np.array(rows).reshape(len(rows), self._sizes[-1]), len(every))  # some have none
+        else:
+            total = ordered_sum(batch["sums"])
+        return np.split(total, self._sizes[:-1])
+
+    def _fit(self, state: Arrays, batch: Arrays, equations: Array, rng: np.random.Generator) -> Arrays:
+        """Return the critic's new state; the ranks share the work."""
+        if isinstance(self.critic, LinearCritic):
+            return self.critic.solve(equations.reshape(self.critic.size, -1))
+        if isinstance(self.critic, MLPCritic):
+            observations, timesteps, targets = (batch[name] for name in ("observations", "timesteps", "targets"))
+            return self.critic.fit(state, observations, timesteps, targets, rng, self.update.sums)
+        return state
+
+    def state(self) -> Arrays:
+        """Return policy, the optimiser's state and the critic."""
+        return {"theta": self.theta, **named("optimiser_", self.optimiser_state), **named("critic_", self.critic_state)}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned."""
+        self.theta = arrays["theta"]
+        self.optimiser_state, self.critic_state = part_of("optimiser_", arrays), part_of("critic_", arrays)
+
+
+def make_critic(settings: PolicyGradientSettings, policy: Policy) -> Critic | NoCritic:
+    """Return the critic that the settings ask for, as wide as the policy."""
+    if settings.critic == "none":
+        return NoCritic()
+    if settings.critic == "linear":
+        return LinearCritic(policy.observation_size)
+    s = settings
+    return MLPCritic(policy.observation_size, policy.hidden, s.critic_epochs, s.critic_minibatch, s.critic_step_size)

@@ -1,0 +1,54 @@
+"""How ranks share an update: who steps the policy, who fits the critic, and how what they need gets there.
+
+With --learner root, or on one rank, this rank does all of it, and the code of an algorithm is the same.
+"""
+
+from collections.abc import Callable
+
+from minitrpo.algorithms.algorithm import Arrays, Context
+from minitrpo.parallel.allreduce import ordered_allreduce
+
+
+class SharedUpdate:
+    """The ranks of one algorithm's update; the root calls `fit` and `fitted`, the others `assist`."""
+
+    def __init__(self, context: Context, fitters: int = 0) -> None:
+        """Deal the ranks out: the last `fitters` fit while the others step; 0: all do both, one after the other."""
+        self._context, self.comm = context, context.comm
+        steppers = self.comm.size - fitters
+        self.steps = self.comm.rank < steppers
+        self.fits = fitters == 0 or not self.steps
+        self.sums = ordered_allreduce(self.comm.split(int(self.steps)))  # over those who do the same
+        self._tells = self.comm.rank == steppers  # the first of those who fit
+        self._waits = fitters == 0 and self.comm.size > 1  # whether the next rollout waits for the fit
+        self._kept: Callable[[], Arrays] | None = None  # the fit that it does not wait for
+
+    def share(self, arrays: Arrays | None = None) -> Arrays:
+        """Return the root's arrays on every rank; the others give none."""
+        with self._context.span("idle" if arrays is None else "exchange"):
+            return self.comm.broadcast(arrays or {})
+
+    def pool(self, own: Arrays) -> Arrays:
+        """Return the arrays of all ranks, of different names, on every rank."""
+        with self._context.span("exchange"):
+            parts = self.comm.gather(own)
+            return self.comm.broadcast({name: array for part in parts for name, array in part.items()})
+
+    def fit(self, work: Callable[[], Arrays]) -> Arrays:
+        """Return what `work` fits, on the root; {} if others fit it, or if it is done later: see `fitted`."""
+        if self.fits and self._waits:
+            return work()
+        self._kept = work if self.fits else None
+        return {}
+
+    def fitted(self, found: list[Arrays]) -> Arrays:
+        """Return what was fitted while the next rollout was played, by the root or by others; {} for nothing."""
+        kept, self._kept = self._kept, None
+        return kept() if kept is not None else next(filter(None, found), {})
+
+    def assist(self, step: Callable[[], object], fit: Callable[[], Arrays]) -> Arrays:
+        """Do this rank's part, on the others; return what `fitted` is to get."""
+        if self.steps:
+            step()
+        fitted = fit() if self.fits else {}
+        return fitted if self._tells else {}

@@ -1,0 +1,209 @@
+"""Try whether an algorithm keeps its promises: equal bits on any number of ranks, and an exact resume."""
+
+import pickle
+import random
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm, Context
+from minitrpo.commands.cli import command
+from minitrpo.commands.command_line import RootParser, parse, whole
+from minitrpo.commands.doctor import Finding
+from minitrpo.errors import BadInput
+from minitrpo.experience.determinism import looked_at
+from minitrpo.experience.environments import describe
+from minitrpo.run_folder.checkpoint import CHECKPOINTS
+from minitrpo.run_folder.columns import TIMINGS
+from minitrpo.run_folder.folder import RunFolder, sha256
+from minitrpo.supervision.jobs import JobFailed, mpiexec
+from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.training.settings import Choice
+from minitrpo.training.synchronous import alone
+
+EPILOG = """Trains for a few updates on one rank, again, on two ranks, with a shared update where the algorithm has one,
+and once more from the checkpoint before the last. All must end with the same numbers, in theta and in the log."""
+RULES = (
+    "keyed random numbers alone, nothing of the rank or the clock, sums in the rows' order: see algorithms/algorithm.py"
+)
+SAYS = {
+    "again": "the same numbers a second time",
+    "2 ranks": "the same numbers on two ranks",
+    "sharded": "the same numbers on two ranks that share the update",
+    "resumed": "the same numbers from the checkpoint before the last",
+}
+Lasting = tuple[str, list[dict[str, str]]]
+
+
+@command("check")
+def main(name: str, words: list[str]) -> int:
+    """Print a line for each promise, kept or broken; exit code 1 if one is broken."""
+    parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
+    parser.add_argument("algorithm", help="module:Class of your own, or a name of the family")
+    parser.add_argument("--env", default="CartPole-v1", metavar="ID", help="what to train on (default: CartPole-v1)")
+    parser.add_argument("--updates", type=whole, default=2, metavar="N", help="at least 2, the default")
+    parser.add_argument("more", nargs="*", metavar="-- ARGUMENTS", help="further arguments of train, after --")
+    args = parser.parse_args(words)
+    if args.updates < 2:
+        raise BadInput(f"--updates must be 2 or more, not {args.updates}: the checkpoint before the last is resumed")
+    job = ["--algorithm", args.algorithm, "--env", args.env, *args.more]
+    choice = parse(job).choice()
+    job += ["--checkpoint-every", "1", "--record-every", "1"]
+    job += ["--total-steps", str(args.updates * choice.common.steps_per_update)]
+    job += ["--transport", "events"] if choice.asynchronous else []
+    choice, well = parse(job).choice(), True
+    for finding in findings(choice, job):
+        print(finding, flush=True)
+        well &= finding.well
+    return 0 if well else 1
+
+
+def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
+    """Yield a finding for each promise; those after one that is broken are left out where they would say nothing."""
+    repeats, seen = looked_at(choice.common.env)
+    yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
+    draws, lost = look_inside(choice)
+    yield Finding("random", not draws, draws or "draws no random numbers that nobody keyed", "take those of rng")
+    with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as folder:
+        place = Path(folder)
+        first = attempt("trains", lambda: trained(1, place / "first", job))
+        if isinstance(first, Finding):
+            yield first
+            return
+        yield Finding("trains", True, f"{len(first[1])} updates on one rank, theta sha256 {first[0][:16]}")
+        for name, trial in trials(choice, job, place):
+            outcome = attempt(name, trial)
+            if not isinstance(outcome, Finding):
+                same, why = outcome == first, lost if name == "resumed" and lost else RULES
+                outcome = Finding(name, same, SAYS[name] if same else f"not {SAYS[name]}", why)
+            yield outcome
+            if name == "again" and not outcome.well:
+                return
+
+
+def trials(choice: Choice, job: list[str], place: Path) -> Iterator[tuple[str, Callable[[], Lasting]]]:
+    """Yield what is to end as the first run did, by name."""
+    yield "again", lambda: trained(1, place / "again", job)
+    yield "2 ranks", lambda: trained(2, place / "two", job)
+    algorithm = choice.algorithm
+    if not choice.asynchronous and algorithm.can_share() and choice.common.requests in algorithm.assists_with:
+        yield "sharded", lambda: trained(2, place / "shared", [*job, "--learner", "sharded"])
+    yield "resumed", lambda: resumed(place / "first", place / "resumed", job)
+
+
+def attempt(name: str, trial: Callable[[], Lasting]) -> Lasting | Finding:
+    """Return what a trial ended with, or the finding that it failed."""
+    try:
+        return trial()
+    except JobFailed as error:
+        first, *more = str(error).splitlines()
+        return Finding(name, False, first, "\n      ".join(more))
+
+
+def trained(ranks: int, folder: Path, job: list[str]) -> Lasting:
+    """Return what lasts of a run on so many ranks."""
+    mpiexec(ranks, "train", "--out", folder, "--progress", "none", "--oversubscribe", *job, timeout=600)
+    return lasting(folder)
+
+
+def resumed(first: Path, folder: Path, job: list[str]) -> Lasting:
+    """Return what lasts of a run that goes on, on two ranks, from where the first was one update before its end."""
+    shutil.copytree(first, folder)
+    newest, before = (folder / name for name in CHECKPOINTS)
+    before.replace(newest)
+    named = job[: job.index("--env") + 2]  # whose modules may lie in this folder
+    mpiexec(2, "train", "--resume", folder, *named, "--progress", "none", "--oversubscribe", timeout=600)
+    return lasting(folder)
+
+
+def lasting(folder: Path) -> Lasting:
+    """Return the hash of theta and the log without its seconds."""
+    run = RunFolder(folder)
+    rows = [{name: text for name, text in row.items() if name not in TIMINGS} for row in run.rows()]
+    return sha256(run.load_checkpoint()["theta"]), rows
+
+
+# --- what one update in this process shows
+
+
+def look_inside(choice: Choice) -> tuple[str, str]:
+    """Return which method draws global random numbers, and what restore() does not bring back; "" for nothing.
+
+    An asynchronous algorithm, or one that fails, shows nothing here: the runs will.
+    """
+    try:
+        context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
+        algorithm = make_algorithm(choice, context.spec)[0]
+        if not isinstance(algorithm, Algorithm):
+            return "", ""
+        draws, before = watched(algorithm), attributes(algorithm)
+        learner, rank = alone(context, algorithm)
+        plan, request = learner.plan()
+        rank.collector.refill()
+        gathered = rank.collect(plan, request, checkpoint=False).gathered
+        assert gathered is not None
+        learner.learn(gathered)
+        learner.complete([])
+        return next(iter(draws), ""), forgotten(algorithm, before, make_algorithm(choice, context.spec)[0])
+    except Exception:
+        return "", ""
+
+
+def watched(algorithm: Algorithm) -> list[str]:
+    """Note from here on which of an algorithm's methods draw random numbers that nobody keyed; return the notes."""
+    notes: list[str] = []
+
+    def watching(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            before = global_states()
+            answer = method(*arguments)
+            for whose, one, other in zip(("numpy", "Python"), before, global_states(), strict=True):
+                if one != other:
+                    notes.append(f"{name}() draws {whose}'s global random numbers")
+            return answer
+
+        return call
+
+    for name in ("plan", "digest", "learn", "fit", "state"):
+        setattr(algorithm, name, watching(name, getattr(algorithm, name)))
+    return notes
+
+
+def global_states() -> tuple[bytes, bytes]:
+    """Return the states of numpy's and Python's global random numbers, to be compared."""
+    numpys = np.random.get_state(legacy=False)  # noqa: NPY002 - looked at, not drawn from
+    return pickle.dumps(numpys), pickle.dumps(random.getstate())
+
+
+def forgotten(algorithm: Algorithm, before: dict[str, bytes], fresh: Algorithm) -> str:
+    """Return which attribute changed in an update and is not brought back by restore(state()), in words."""
+    fresh.restore({name: np.array(array) for name, array in algorithm.state().items()})
+    after, there = attributes(algorithm), attributes(fresh)
+    lost = [name for name in after if before.get(name) != after[name] != there.get(name)]
+    return f"{min(lost)} changes in an update, and restore() does not bring it back" if lost else ""
+
+
+def plain(value: Any) -> Any:
+    """Return a value with Python's numbers in numpy's places: 3.0 that comes back from an array is 3.0."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return value.item()
+    if type(value) in (list, tuple, set, deque):
+        return [plain(each) for each in value]
+    return {key: plain(each) for key, each in value.items()} if type(value) is dict else value
+
+
+def attributes(algorithm: Algorithm) -> dict[str, bytes]:
+    """Return what stands in an object's attributes, to be compared; without what cannot be written down."""
+    found = {}
+    for name, value in vars(algorithm).items():
+        if not isinstance(value, Context) and not callable(value):
+            try:
+                found[name] = pickle.dumps(plain(value))
+            except Exception:  # noqa: S112 - what cannot be written down cannot be compared
+                continue
+    return found

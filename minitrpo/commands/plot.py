@@ -1,0 +1,40 @@
+"""Draw several runs over each other, the seeds of one setting as a band: return against steps and against seconds."""
+
+from pathlib import Path
+
+from minitrpo.commands.cli import command
+from minitrpo.commands.command_line import RootParser
+from minitrpo.errors import BadInput
+from minitrpo.run_folder.folder import RunFolder
+
+KINDS = (".png", ".pdf", ".svg")
+
+
+@command("plot")
+def main(name: str, words: list[str]) -> int:
+    """Write the picture and print where it is."""
+    parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a folder in which there are some")
+    parser.add_argument("--out", default="comparison.png", metavar="FILE", help="default: comparison.png")
+    args = parser.parse_args(words)
+    folders = [folder for path in args.runs for folder in folders_of(path)]
+    from minitrpo.reports.compare import compare
+
+    if Path(args.out).suffix not in KINDS:
+        raise BadInput(f"--out {args.out} must end in {', '.join(KINDS)}")
+    figure = compare(folders)
+    try:
+        figure.savefig(args.out)
+    except OSError as error:
+        raise BadInput(f"cannot write {args.out}: {error.strerror}") from error
+    print(args.out)
+    return 0
+
+
+def folders_of(path: str) -> list[RunFolder]:
+    """Return the run in a folder, or all runs somewhere in it, by name; BadInput if there is none."""
+    if not (Path(path) / "config.json").exists() and Path(path).is_dir():
+        inside = sorted(config.parent for config in Path(path).glob("**/config.json"))
+        if inside:
+            return [RunFolder.open(str(folder)) for folder in inside]
+    return [RunFolder.open(path)]

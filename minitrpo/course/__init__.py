@@ -1,0 +1,1 @@
+"""The course: what lectures need and training does not."""

@@ -1,0 +1,172 @@
+"""The register of exercises: a name, the function of the package that is its solution, the check, the hints."""
+
+import html
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from minitrpo.course.checks.differential import Candidate, Case, Wrong, judge
+
+GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
+
+# One file of checks per lecture, read when a check is first asked for.
+LECTURES = (
+    "policy_gradient",
+    "natural_gradient",
+    "conjugate_gradient",
+    "line_search",
+    "trpo",
+    "timing",
+    "pool",
+    "speedup",
+    "adaptive",
+    "parameter_server",
+    "actor_critic",
+    "batch_ppo",
+    "off_policy",
+    "guided_policy_search",
+)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function for the student to write. `target` is "module:function" of the package."""
+
+    name: str
+    target: str
+    hints: tuple[str, ...]
+    examine: Callable[[Candidate], str]  # returns what was checked, or raises AssertionError with the symptom
+    mistakes: dict[str, Candidate]
+
+
+_exercises: dict[str, Exercise] = {}
+
+
+def exercise(
+    name: str, target: str, *, hints: tuple[str, ...], mistakes: dict[str, Candidate]
+) -> Callable[[Callable[[], Iterator[Case]]], Callable[[], Iterator[Case]]]:
+    """Register the decorated generator of cases as an exercise; mistakes: {symptom: a function that makes it}."""
+
+    def register(cases: Callable[[], Iterator[Case]]) -> Callable[[], Iterator[Case]]:
+        def examine(candidate: Candidate) -> str:
+            return judge(function_of(target), cases, mistakes, candidate)
+
+        _exercises[name] = Exercise(name, target, hints, examine, mistakes)
+        return cases
+
+    return register
+
+
+def function_of(target: str) -> Candidate:
+    """Return the package's function of this "module:function"."""
+    module, _, function = target.partition(":")
+    found: Candidate = getattr(importlib.import_module(module), function)
+    return found
+
+
+def names() -> list[str]:
+    """Return the names of all exercises, in the order of the course."""
+    for lecture in LECTURES:
+        try:
+            importlib.import_module(f"minitrpo.course.checks.{lecture}")
+        except ModuleNotFoundError as error:
+            if error.name != f"minitrpo.course.checks.{lecture}":
+                raise
+    return list(_exercises)
+
+
+def find(name: str) -> Exercise:
+    """Return an exercise; KeyError names those that exist."""
+    if name not in names():
+        raise KeyError(f"there is no exercise {name!r}; there are {', '.join(names())}")
+    return _exercises[name]
+
+
+def target(name: str) -> Candidate:
+    """Return the package's own function for an exercise."""
+    return function_of(find(name).target)
+
+
+def check(name: str, candidate: Candidate) -> None:
+    """Print one line if the candidate is right, and let later cells use it as `mine.NAME`.
+
+    Raises AssertionError with the symptom if it is wrong, NotImplementedError if it was not attempted; in a notebook
+    that is open in Jupyter both are shown instead, because an error there would keep "Run All" from going on.
+    """
+    try:
+        checked = examine(name, candidate)
+    except (AssertionError, NotImplementedError) as error:
+        wrong = isinstance(error, AssertionError)
+        if not in_jupyter():  # without the frames of the check, which are not the student's
+            raise (AssertionError if wrong else NotImplementedError)(str(error)) from None
+        box(name, "not right yet" if wrong else "not attempted yet", str(error), ORANGE if wrong else GREY)
+        return
+    setattr(mine, name, candidate)
+    if in_jupyter():
+        box(name, "right", f"From here on the notebook uses your function. Checked: {checked}.", GREEN)
+    else:
+        print(f"{name}: right. From here on the notebook uses your function. Checked: {checked}.")
+
+
+def examine(name: str, candidate: Candidate) -> str:
+    """Return what was checked, in words, if the candidate is right; raise as `check` does, wherever it runs."""
+    found = find(name)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return found.examine(candidate)
+
+
+def in_jupyter() -> bool:
+    """Return whether a person looks at this kernel through Jupyter; nbval, nbclient and scripts are not that."""
+    return "JPY_SESSION_NAME" in os.environ and "ipykernel" in sys.modules
+
+
+def box(name: str, title: str, text: str, color: str) -> None:
+    """Display the outcome of a check: the page's own colours inside a coloured border, for light and dark themes."""
+    from IPython.display import HTML, display
+
+    style = f"border: 1px solid {color}; border-left: 8px solid {color}; color: inherit; background: none"
+    style += "; padding: 0.4em 0.8em; margin: 0.2em 0"
+    display(HTML(f"<div style='{style}'><b>{name}: {title}.</b> {html.escape(text)}</div>"))
+
+
+def hint(name: str, number: int = 1) -> None:
+    """Print the next hint for an exercise; each says a little more than the one before."""
+    hints = find(name).hints
+    if not 1 <= number <= len(hints):
+        print(f"{name} has hints 1 to {len(hints)}.")
+    else:
+        print(f"hint {number} of {len(hints)}: {hints[number - 1]}")
+
+
+def hunt(name: str, suspect: Candidate) -> bool:
+    """Print where a suspect goes wrong (not why), or that the bug is gone, without raising; return whether it is."""
+    try:
+        checked = examine(name, suspect)
+    except (AssertionError, NotImplementedError) as error:
+        print(f"the bug is still there. {error.what if isinstance(error, Wrong) else error}")
+        return False
+    if in_jupyter():
+        box(name, "the bug is gone", f"Checked: {checked}.", GREEN)
+    else:
+        print(f"the bug is gone. Checked: {checked}.")
+    return True
+
+
+class Mine(SimpleNamespace):
+    """`mine.f` is your f once its check has passed, the package's until then."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return target(name)
+
+
+mine = Mine()

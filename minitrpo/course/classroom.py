@@ -1,0 +1,204 @@
+"""What a lecture needs around its mathematics: budgets, predictions, MPI jobs started from a notebook, colours."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from minitrpo.course.checks.register import in_jupyter
+from minitrpo.course.machine import BUSY, busy_share
+from minitrpo.errors import BadInput
+from minitrpo.experience.environments import EnvironmentSpec, describe
+from minitrpo.experience.fragments import Fragments, concatenate
+from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.experience.rollouts import Rollouts
+from minitrpo.policies import Array, Policy
+from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.reports.video import film
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.jobs import JobFailed, mpiexec, mpiexec_code
+from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.training.learner import Learner
+from minitrpo.training.rank import Rank
+from minitrpo.training.settings import chosen
+from minitrpo.training.synchronous import alone
+
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "PURPLE",
+    "RED",
+    "JobFailed",
+    "Played",
+    "budget",
+    "busy",
+    "compare",
+    "mpiexec",
+    "mpiexec_code",
+    "one_process",
+    "play",
+    "recorded",
+    "reveal",
+    "say_if_busy",
+    "show_film",
+    "temporary_runs",
+    "train",
+]
+
+T = TypeVar("T")
+
+threadpool_limits(1)  # a lecture times one core; with more threads, sums and clocks would vary from machine to machine
+
+
+def budget(full: T, quick: T) -> T:
+    """Return `full`, or `quick` when MINITRPO_BUDGET=quick, as tests set it: the same lecture in seconds."""
+    return quick if os.environ.get("MINITRPO_BUDGET") == "quick" else full
+
+
+def busy() -> bool:
+    """Return whether other programs use this machine at the moment, so much that times measured now mean little."""
+    return busy_share() > BUSY
+
+
+def say_if_busy() -> None:
+    """Print one line if this machine is busy at the moment: for cells that measure time."""
+    share, cores = busy_share(), os.cpu_count() or 1
+    if share > BUSY:
+        used = f"other programs use {share * cores:.1f} of its {cores} core{'s' * (cores > 1)} right now"
+        print(f"This machine is busy: {used}. Do not trust the times below; the recorded measurement is shown beside.")
+
+
+def compare(what: str, guess: object, measured: object, unit: str = "") -> None:
+    """Print a prediction, a number or a word, beside the measurement; see `reveal` for when."""
+    unit = f" {unit}" if unit else ""
+    if guess is None:
+        print(f"{what}: no prediction was typed; measured {readable(measured)}{unit}")
+    else:
+        print(f"{what}: you predicted {readable(guess)}{unit}, measured {readable(measured)}{unit}")
+
+
+def readable(value: object) -> str:
+    """Return a number with three digits (0.00123, 42.1, 33,000,000), and anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return str(value)
+    number = float(value)
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e9 else f"{number:.3g}"
+
+
+def reveal(guess: object, show: Callable[[], None]) -> None:
+    """Show a measurement to who has typed a guess; to who has not, a button that shows it.
+
+    guess: a number, a word, or several in a tuple, None where nothing was typed; show: prints and draws. Only a person
+    in front of Jupyter has to guess: tests, scripts and the building of the solutions see everything.
+    """
+    guesses = guess if isinstance(guess, tuple) else (guess,)
+    if not in_jupyter() or all(each is not None for each in guesses):
+        show()
+        return
+    import ipywidgets
+    from IPython.display import display
+
+    button, shown = ipywidgets.Button(description="Reveal", tooltip="show the measurement"), ipywidgets.Output()
+    text = ipywidgets.Label("Type your guess in the cell above, then run it and this one again. Or:")
+    choice = ipywidgets.HBox([text, button])
+
+    def pressed(_: object) -> None:
+        button.on_click(pressed, remove=True)  # the second half of a double click comes when the first is done
+        button.close()
+        text.value = "Measuring ..."
+        with shown:
+            show()
+        choice.close()
+
+    button.on_click(pressed)
+    display(ipywidgets.VBox([choice, shown]))
+
+
+@dataclass(frozen=True)
+class Played:
+    """A policy and a batch of its episodes."""
+
+    spec: EnvironmentSpec
+    policy: Policy
+    theta: Array
+    episodes: Fragments
+
+    @property
+    def actions(self) -> Array:
+        """Return the actions, (N, A) floats or (N,) integers."""
+        return self.episodes.actions
+
+
+def recorded(name: str) -> Path:
+    """Return a file of notebooks/recorded/: near where the notebook runs, or in the clone this package is run from."""
+    clone = Path(__file__).parents[2] / "notebooks" / "recorded"
+    for folder in (Path("recorded"), Path("../recorded"), clone):
+        if (folder / name).exists():
+            return folder / name
+    raise FileNotFoundError(f"no recorded/{name} near {Path.cwd()}: open the notebook where it lies, in notebooks/")
+
+
+def temporary_runs() -> Path:
+    """Return a new folder for the runs of a lecture, outside the course's own folders."""
+    return Path(tempfile.mkdtemp(prefix="minitrpo-"))
+
+
+def play(
+    env_id: str, steps: int, theta: Array | None = None, seed: int = 0, hidden: tuple[int, ...] = (64, 64)
+) -> Played:
+    """Return a batch of whole episodes, about `steps` steps, of a policy (fresh if `theta` is None), in one process.
+
+    Observations come unfiltered. The same call gives the same bits.
+    """
+    spec = describe(env_id)
+    policy = spec.policy(hidden)
+    if theta is None:
+        theta = policy.initialise(generator(seed, 0, 0, Purpose.POLICY))
+    rollouts = Rollouts(spec, policy, make_vector_env(spec, 16), seed)
+    identity = ObservationFilter.identity(spec.observation_size, clip=np.inf)
+    parts: list[Fragments] = []
+    while sum(part.steps for part in parts) < steps:
+        wave = iter(range(len(parts), len(parts) + 4))  # four at a time; by number, so that the lockstep does not show
+        played = rollouts.play(theta, identity, 1, lambda wave=wave: next(wave, None), concurrency=4)  # type: ignore[misc]
+        parts += sorted(played, key=lambda fragment: int(fragment.numbers[0]))
+    while sum(part.steps for part in parts[:-1]) >= steps:
+        parts.pop()
+    return Played(spec, policy, theta, concatenate(parts))
+
+
+def train(ranks: int, *arguments: object, timeout: float = 150.0) -> RunFolder:
+    """Train on `ranks` ranks with these arguments of train, in a folder of its own, and return the run folder."""
+    folder = temporary_runs() / "run"
+    mpiexec(ranks, "train", "--out", folder, "--progress", "none", *arguments, timeout=timeout)
+    return RunFolder(folder)
+
+
+def show_film(folder: RunFolder, steps: int) -> Any:
+    """Return a film of an episode of a run's policy, for a cell to show; print why, where this machine draws none."""
+    from IPython.display import Video
+
+    try:
+        path = film(folder, seed=0, limit=steps, frames=60, pictures=6).video
+    except BadInput as error:
+        print(error)
+        return None
+    return Video(str(path), embed=True, html_attributes="controls loop muted")
+
+
+def one_process(**settings: object) -> tuple[Learner, Rank]:
+    """Return what `train` with these settings (env="Reacher-v5", ...) is made of, in this process, to be looked into.
+
+    The rank is what all ranks have, the learner only rank 0; both hold the one algorithm: see `synchronous.alone`.
+    """
+    choice = chosen(settings)
+    context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
+    return alone(context, make_algorithm(choice, context.spec)[0])

@@ -1,0 +1,77 @@
+"""Evaluation: how well a policy does by its best actions, from first states that training never sees, on all ranks.
+
+Episode n is the same whichever rank plays it, so the returns are the same to the bit on any number of ranks.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from minitrpo.acting import Acting
+from minitrpo.errors import EpisodeFailed, EvaluationFailed
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import ROWS, Rollouts
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.episode_pool import StaticPool, concurrency
+from minitrpo.policies import ActFunction, Array, Policy
+from minitrpo.supervision.status import IDLE, MAX_SLOTS, RankStatus
+
+
+class BestActions(Acting):
+    """A policy without chance: in every state the mean action, or that of the largest probability or value."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy, self.discrete = policy, policy.discrete  # type: ignore[misc]
+
+    def act_function(self, theta: Array) -> ActFunction:
+        """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
+        return lambda observations, noise, used: self.policy.mode(self.policy.distribution(theta, observations))
+
+
+class Evaluator:
+    """One rank's part of evaluating, with environments of its own."""
+
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        policy: Policy,
+        seed: int,
+        comm: Comm,
+        physics: str = "auto",
+        status: RankStatus | None = None,
+        sample: bool = False,
+    ) -> None:
+        """Make ready. status: what a watchdog reads. sample: draw actions as in training, instead of the best ones."""
+        actor: Any = policy if sample else BestActions(policy)
+        envs, status = make_vector_env(spec, ROWS, physics), status or RankStatus.private(MAX_SLOTS)
+        self._rollouts = Rollouts(spec, actor, envs, seed, status, purpose=Purpose.EVALUATION)
+        self._comm, self._pool, self._status = comm, StaticPool(comm), status
+
+    def returns(self, theta: Array, frozen: ObservationFilter, iteration: int, episodes: int) -> Array:
+        """Return the returns (episodes,) in the order of the episodes' numbers, on the root (others: none); collective.
+
+        iteration: the update after which they are played, with which their random numbers are keyed. EvaluationFailed
+        if the environment fails.
+        """
+        status, side_by_side = self._status, concurrency(episodes, self._comm.size, ROWS)
+        of_training = status.seeds.copy(), status.numbers.copy(), int(status.iteration[0])
+        status.numbers[:] = IDLE
+        try:
+            draw = self._pool.draw_from(episodes)
+            played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
+        except EpisodeFailed as error:
+            raise EvaluationFailed(error.env, iteration, error.episode, error.seed, error.cause) from error
+        status.seeds[:], status.numbers[:], status.iteration[0] = of_training
+        own = {name: np.array([getattr(f, name)[0] for f in played]) for name in ("numbers", "returns")}
+        parts = [part for part in self._comm.gather(own) if len(part["numbers"])]
+        if not parts:
+            return np.zeros(0)
+        numbers, returns = (np.concatenate([part[name] for part in parts]) for name in ("numbers", "returns"))
+        return np.asarray(returns[np.argsort(numbers)])
+
+    def close(self) -> None:
+        """Close the environments."""
+        self._rollouts.envs.close()

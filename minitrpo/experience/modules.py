@@ -1,0 +1,67 @@
+"""Modules that are named in settings, as module:Name. A run folder may be a stranger's: its word alone runs no code.
+
+What a person has typed, or handed over, is looked for in the folder in which it was typed, after everything else. What
+only a file says must be installed.
+"""
+
+import importlib
+import importlib.machinery
+import os
+import sys
+from types import ModuleType
+
+from minitrpo.errors import BadInput
+
+
+class Untyped(BadInput):
+    """A name that stands in a file alone, and whose module is not installed."""
+
+
+TYPED: set[str] = set()  # names that were typed in this process, or handed over to it
+
+
+def trust(*names: str | None) -> None:
+    """Take names for typed: their modules may lie in the folder that one is in."""
+    TYPED.update(name for name in names if name)
+
+
+def imported(name: str, option: str) -> ModuleType:
+    """Return the module of module:Name; BadInput if nobody typed that name, and the module is not installed.
+
+    option: what it is typed after. Raises whatever the module raises.
+    """
+    module = name.partition(":")[0]
+    if name in TYPED:
+        here = os.getcwd()
+        if here not in sys.path:  # last: a matplotlib.py there is not the library
+            sys.path.append(here)
+    elif module not in sys.modules and not is_installed(module):
+        raise untyped(name, option, f"the module {module} is not installed, and would be looked for in your folder")
+    return importlib.import_module(module)
+
+
+def untyped(name: str, option: str, why: str) -> Untyped:
+    """Return the refusal of a name that stands in a file alone."""
+    return Untyped(f"the run names code, and {why}. If you trust whoever made the run, type it again: {option} {name}")
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module is found elsewhere than in the folder one is in, and is none of Python's own."""
+    first, *rest = module.split(".")
+    if first in sys.stdlib_module_names:
+        return False
+    here = os.path.realpath(os.getcwd())
+    path = [place for place in sys.path if os.path.realpath(place or ".") != here]
+    found = importlib.machinery.PathFinder.find_spec(first, path)
+    for finder in sys.meta_path:  # those of an editable installation
+        if found is None and finder is not importlib.machinery.PathFinder:
+            found = finder.find_spec(first, None)
+    for number in range(len(rest)):
+        inside = list((found and found.submodule_search_locations) or [])
+        found = importlib.machinery.PathFinder.find_spec(".".join([first, *rest[: number + 1]]), inside)
+    return found is not None
+
+
+def again(name: str, option: str) -> list[str]:
+    """Return what to type with a run that names this: nothing for what needs no trust."""
+    return [option, name] if ":" in name and not is_installed(name.partition(":")[0]) else []

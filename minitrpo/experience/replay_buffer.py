@@ -1,0 +1,154 @@
+"""Replay buffer: the newest transitions in plain arrays, in shards, of which minibatches are drawn evenly.
+
+A transition is what an off-policy method learns from: what was seen, done, received and seen next, and whether the task
+ended there. A shard is the buffer of one environment slot. It may lie on the rank that plays the slot, or all of them
+together on one: the draw is the same, and so are its bits.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minitrpo.errors import TOO_LARGE, AlgorithmFailed
+from minitrpo.experience.fragments import Fragments
+from minitrpo.policies import Array
+from minitrpo.returns import n_step_returns
+
+Arrays = dict[str, Array]
+
+
+def transitions(fragment: Fragments) -> Arrays:
+    """Return every step as (observation, action, reward, next observation, terminated), an array of N rows each.
+
+    The next observation of a fragment's last step is its final observation. A step that a time limit ended is not
+    terminated: it has a future.
+    """
+    nexts = np.empty_like(fragment.observations)
+    nexts[:-1] = fragment.observations[1:]
+    nexts[fragment.last] = fragment.final_observations
+    return {
+        "observations": fragment.observations,
+        "actions": fragment.actions,
+        "rewards": fragment.rewards,
+        "next_observations": nexts,
+        "terminated": fragment.terminated_steps,
+    }
+
+
+def multi_step(fragment: Fragments, n: int, discount: float) -> Arrays:
+    """Return every step as a transition that looks n steps ahead, or to the end of its fragment.
+
+    rewards: r_t + discount r_{t+1} + ... of the k <= n steps in between; the next observation is what was seen after
+    them, terminated whether the task ended there; discounts: discount^k, (N,), the weight of what then follows. Where
+    another policy acted in between than the one that learns, this is an approximation (Hessel et al. 2018, section 3).
+    """
+    rows, ends = transitions(fragment), np.cumsum(fragment.lengths)
+    ahead = np.minimum(np.arange(1, fragment.steps + 1) + n - 1, np.repeat(ends, fragment.lengths)) - 1
+    steps = ahead - np.arange(fragment.steps) + 1
+    rewards = n_step_returns(fragment.rewards, np.zeros(fragment.steps), fragment.last, discount, n)
+    seen = {name: rows[name][ahead] for name in ("next_observations", "terminated")}
+    return {**rows, **seen, "rewards": rewards, "discounts": discount ** steps.astype(float)}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A minibatch: for each shard how many of its rows, (S,), and which, (S, M); M is the largest of the counts."""
+
+    counts: Array
+    positions: Array
+
+    @property
+    def weights(self) -> Array:
+        """Return 1 for what was drawn, 0 for what only fills a shard's row up to M, shape (S, M)."""
+        return (np.arange(self.positions.shape[1]) < self.counts[:, None]).astype(np.float32)
+
+
+def draw(rng: np.random.Generator, batch: int, sizes: Array) -> Draw:
+    """Return `batch` rows drawn evenly, with repetition, of the union of shards that hold `sizes` (S,) rows.
+
+    Shard w gives b_w rows, b ~ Multinomial(batch, sizes / sum(sizes)). Equal b_w of unequal shards would prefer the
+    rows of the small ones. The random numbers are those of all shards, whichever of them this process holds.
+    """
+    counts = rng.multinomial(batch, sizes / sizes.sum())
+    uniform = rng.random((len(sizes), counts.max()))
+    return Draw(counts, np.floor(uniform * sizes[:, None]).astype(np.int64))
+
+
+def updates_due(steps: int, warm_up: int, ratio: float, done: int) -> int:
+    """Return how many updates are due after `steps` steps: `ratio` for each step after the warm-up, less `done`.
+
+    A whole number, never below 0: what all steps so far are worth, rounded down, less the `done` updates already made.
+    """
+    # 1. the updates that the steps behind the warm-up are worth, rounded down
+    owed = int(ratio * max(0, steps - warm_up))
+    # 2. less those that were made
+    return max(0, owed - done)
+
+
+class ReplayBuffer:
+    """S shards of the newest `capacity` rows each, as arrays (S, capacity, ...): rings, written in order of arrival.
+
+    All but actions that are integers is kept as float32, in which networks learn from it, too: half of a checkpoint and
+    of the time. `terminated` is 1 or 0.
+    """
+
+    def __init__(self, shards: int, capacity: int, observation_size: int, action_size: int) -> None:
+        """Take the shape of a transition; action_size: numbers in an action, 0 for actions that are integers."""
+        real, seen = np.float32, (shards, capacity, observation_size)
+        self.capacity = capacity
+        self.added = np.zeros(shards, np.int64)  # rows that every shard was ever given
+        self._arrays: Arrays = {
+            "observations": np.zeros(seen, real),
+            "actions": np.zeros((shards, capacity, action_size), real) if action_size else np.zeros(seen[:2], np.int32),
+            "rewards": np.zeros(seen[:2], real),
+            "next_observations": np.zeros(seen, real),
+            "terminated": np.zeros(seen[:2], real),
+            "discounts": np.zeros(seen[:2], real),
+        }
+
+    @property
+    def sizes(self) -> Array:
+        """Return how many rows each shard holds, (S,)."""
+        return np.minimum(self.added, self.capacity)
+
+    def add(self, shard: int, rows: Arrays) -> None:
+        """Write rows behind those that a shard has, over its oldest when it is full.
+
+        AlgorithmFailed if one is finite, but beyond float32: it would come back from every draw as infinity.
+        """
+        count = len(rows["rewards"])
+        kept = min(count, self.capacity)
+        positions = (self.added[shard] + np.arange(count - kept, count)) % self.capacity
+        for name, array in self._arrays.items():
+            new = rows[name][count - kept :]
+            with np.errstate(over="ignore"):
+                array[shard, positions] = new
+            if not np.isfinite(array[shard, positions]).all():
+                raise AlgorithmFailed(
+                    f"the replay buffer keeps float32, and one of the {name.replace('_', ' ')} is "
+                    f"{new.flat[np.abs(new).argmax()]:.1g}. {TOO_LARGE}"
+                )
+        self.added[shard] += count
+
+    def take(self, drawn: Draw, own: slice = slice(None)) -> Arrays:
+        """Return what was drawn of some shards, (k, M, ...) each."""
+        shards, positions = np.arange(len(self.added))[own, None], drawn.positions[own]
+        return {name: array[shards, positions] for name, array in self._arrays.items()}
+
+    def state(self) -> Arrays:
+        """Return what a checkpoint must hold to go on exactly: the rows in use, not copied, and how many came."""
+        used = int(self.sizes.max())
+        return {"added": self.added, **{name: array[:, :used] for name, array in self._arrays.items()}}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what `state` returned; ValueError if it is of another shape."""
+        added = arrays["added"]
+        used = int(np.minimum(added, self.capacity).max()) if added.shape == self.added.shape else -1
+        for name, array in self._arrays.items():
+            wanted = (len(self.added), used, *array.shape[2:])
+            if arrays[name].shape != wanted or np.any(added < 0):
+                raise ValueError(f"the replay buffer's {name} of shape {arrays[name].shape}, where {wanted} is needed")
+            if not np.all(np.isfinite(arrays[name])):
+                raise ValueError(f"the replay buffer's {name} is not finite")
+            array[:, :used] = arrays[name]
+        self.added[:] = added

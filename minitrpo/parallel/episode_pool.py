@@ -1,0 +1,130 @@
+"""Lecture 07: the pool of episode requests, from which ranks draw; and the static split to compare it with.
+
+Which rank plays an episode is a question of speed alone: its number decides all of its random numbers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from minitrpo.parallel.comm import Comm, SerialComm
+
+Draw = Callable[[], int | None]
+
+
+class DynamicPool:
+    """Requests 0 .. n-1 in one pool; a rank that is free takes the next (Frans & Hafner 2016, section 5)."""
+
+    def __init__(self, comm: Comm) -> None:
+        self._counter = comm.counter()
+        self._root = comm.rank == 0
+
+    def refill(self) -> None:
+        """Put all requests back; the root calls it before it broadcasts what an iteration is to collect."""
+        if self._root:
+            self._counter.reset()
+
+    def draw_from(self, requests: int) -> Draw:
+        """Return a function that gives the next request's number, or None when the pool is empty."""
+
+        def draw() -> int | None:
+            number = self._counter.next()
+            return number if number < requests else None
+
+        return draw
+
+
+class StaticPool:
+    """Requests dealt out beforehand: rank r plays r, r + size, r + 2 size, ..."""
+
+    def __init__(self, comm: Comm) -> None:
+        self._rank, self._size = comm.rank, comm.size
+
+    def refill(self) -> None:
+        """Do nothing: every iteration deals afresh."""
+
+    def draw_from(self, requests: int) -> Draw:
+        """Return a function that gives this rank's next request, or None when it has played its share."""
+        mine = iter(range(self._rank, requests, self._size))
+        return lambda: next(mine, None)
+
+
+Pool = DynamicPool | StaticPool
+
+
+def concurrency(requests: int, ranks: int, width: int) -> int:
+    """Return how many episodes a rank should have in play: as few as finish its fair share in as few rounds.
+
+    requests: of all ranks; width: how many episodes a rank can play side by side, at most. Returns 1 if there is
+    nothing to play. Taking all the slots it has would let the first rank empty the pool while the others look on.
+    """
+    # 1. a rank's fair share of the requests, rounded up
+    share = -(-requests // ranks)
+    # 2. the fewest rounds in which it can play them, `width` at a time
+    rounds = -(-share // width)
+    # 3. the fewest in play for which that many rounds are enough
+    return -(-share // rounds) if share else 1
+
+
+def slots_of(rank: int, ranks: int, num_envs: int) -> range:
+    """Return the consecutive slots of 0 .. num_envs-1 that a rank owns when requests are segments, rank 0 the first.
+
+    Shares differ by at most one slot. The root gathers rank by rank, so the slots arrive there in order.
+    """
+    return range(rank * num_envs // ranks, (rank + 1) * num_envs // ranks)
+
+
+def requests_for(steps: int, mean_length: float) -> int:
+    """Return how many episodes to request for about `steps` steps: the nearest whole number, and at least 1.
+
+    Of two that are equally near, either.
+    Source: Frans & Hafner 2016, section 5: the desired steps divided by the mean length under the previous policy.
+    """
+    return max(1, round(steps / mean_length))
+
+
+def missing_requests(steps: int, played: int, episodes: int) -> int:
+    """Return how many more episodes to request for about `steps` steps, after so many with `played` steps; maybe none.
+
+    For a first update, of whose episodes nobody knows the length: the nearest whole number, but of few episodes the
+    mean length says little, so at most eight times as many again; then it is asked once more.
+    """
+    return min(max(0, round((steps - played) / (played / episodes))), 8 * episodes)
+
+
+@dataclass(frozen=True)
+class RankRequests:
+    """The pool as the collector of one rank sees it: how many requests there are, and which are this rank's."""
+
+    pool: Pool
+    ranks: int
+    width: int  # episodes that the rank can play side by side
+    comm: Comm = field(default_factory=SerialComm)  # all ranks that draw
+
+    def count_for(self, steps: int, mean_length: float) -> int:
+        """Return how many episodes to request for about `steps` steps."""
+        return requests_for(steps, mean_length)
+
+    def missing(self, steps: int, played: int, episodes: int) -> int:
+        """Return how many more episodes all ranks are to play, see `missing_requests`, and put them into the pool.
+
+        Collective. played: steps of this rank. episodes: of all ranks. Nobody draws before all have drawn the last.
+        """
+        parts = self.comm.gather({"played": np.array(played)})
+        total = sum(int(part["played"]) for part in parts) if self.comm.rank == 0 else 0
+        self.refill()
+        count = missing_requests(steps, total, episodes) if self.comm.rank == 0 else 0
+        return int(self.comm.broadcast({"count": np.array(count)})["count"])
+
+    def refill(self) -> None:
+        """Put all requests back; on the root."""
+        self.pool.refill()
+
+    def draw_from(self, count: int) -> Draw:
+        """Return this rank's way to the next of `count` requests."""
+        return self.pool.draw_from(count)
+
+    def concurrency(self, count: int) -> int:
+        """Return how many of `count` requests this rank should have in play."""
+        return concurrency(count, self.ranks, self.width)

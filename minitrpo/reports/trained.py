@@ -1,0 +1,125 @@
+"""A trained policy as a function, and how well it does: what a run's checkpoint is good for when training is over."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from minitrpo.contract import OWN
+from minitrpo.errors import BadInput
+from minitrpo.experience.environments import EnvironmentSpec, describe
+from minitrpo.experience.evaluation import Evaluator
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.parallel.comm import Comm
+from minitrpo.policies import Array, Policy
+from minitrpo.reports.statistics import half_interval
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.launch import raise_on_all
+from minitrpo.supervision.status import RankStatus
+from minitrpo.training.context import make_algorithm, make_policy
+from minitrpo.training.resume import check_arrays, load
+from minitrpo.training.settings import chosen
+
+MOST_EPISODES = 1_000_000
+
+
+@dataclass(frozen=True)
+class TrainedPolicy:
+    """The policy of a run: `policy(observation)` is the action to hand to the environment's `step`.
+
+    The observation filter, the stretching of actions to their bounds and the clipping are in it.
+    """
+
+    spec: EnvironmentSpec
+    policy: Policy
+    theta: Array
+    observation_filter: ObservationFilter
+
+    def __call__(self, observation: Any, rng: np.random.Generator | None = None) -> Any:
+        """Return the action for an observation, or an array of actions for a batch of them.
+
+        Without `rng` it is the best one: the mean action, or that of the largest probability or value. With it, it is
+        drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
+        BadInput for an observation of another shape.
+        """
+        array, shape = np.asarray(observation, np.float64), self.spec.observation_shape
+        alone = array.shape == shape
+        if not alone and array.shape[1:] != shape:
+            raise BadInput(f"an observation of {self.spec.id} has shape {shape}, or (N, *{shape}), not {array.shape}")
+        rows = array.reshape(1 if alone else len(array), -1)
+        actions = self.spec.to_environment(self.best(rows) if rng is None else self._drawn(rows, rng))
+        if not alone:
+            return actions
+        return int(actions[0]) if self.spec.discrete else actions[0]
+
+    def best(self, observations: Array) -> Array:
+        """Return the best actions of observations (N, D), as the policy has them: not stretched to their bounds."""
+        return np.asarray(self.policy.mode(self.policy.distribution(self.theta, self.observation_filter(observations))))
+
+    def _drawn(self, observations: Array, rng: np.random.Generator) -> Array:
+        policy, seen = cast(Any, self.policy), self.observation_filter(observations)
+        if policy.state_size:
+            raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
+        return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
+
+
+def trained(folder: RunFolder, status: RankStatus | None = None) -> TrainedPolicy:
+    """Return the policy of a run's newest checkpoint; BadInput if it does not fit its environment or settings."""
+    choice, arrays = load(folder)
+    spec = describe(choice.common.env, status)
+    check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice)
+    frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
+    return TrainedPolicy(spec, make_policy(choice, spec), arrays["theta"], frozen)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the episodes of an evaluation returned, in their order; `interval`: Student's of 95 % about their mean."""
+
+    returns: Array
+
+    @property
+    def mean(self) -> float:
+        """Return the mean return of an episode."""
+        return float(np.mean(self.returns))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of the mean; NaN if there is only one episode."""
+        half = float(half_interval(self.returns[:, None])[0])
+        return self.mean - half, self.mean + half
+
+    def __str__(self) -> str:
+        n, (low, high) = len(self.returns), self.interval
+        about = f", 95 % interval {low:.4g} to {high:.4g}" if n > 1 else ""
+        return f"mean return {self.mean:.4g}{about}, of {n} fresh episode{'s' * (n > 1)}"
+
+
+def evaluate(
+    folder: RunFolder | None, episodes: int, seed: int, sample: bool, comm: Comm, status: RankStatus | None = None
+) -> Evaluation:
+    """Return how well a run's policy does in fresh episodes; all ranks play them, and each gets the whole answer.
+
+    folder: on the root. seed: another one gives other episodes; none of them began as one in training did. sample: draw
+    actions as in training, instead of the best ones. Without a time limit an episode ends after 10,000 steps. BadInput
+    for a folder that is no run's; EvaluationFailed if the environment fails.
+    """
+    for name, value, least, most in (("episodes", episodes, 1, MOST_EPISODES), ("seed", seed, 0, 2**63 - 1)):
+        if not least <= value <= most:
+            raise BadInput(f"--{name} must lie in [{least}, {most}], not {value}")
+
+    def read() -> Any:
+        if folder is None:
+            return None
+        choice, arrays = load(folder)
+        return choice.flat(), arrays
+
+    settings, arrays = comm.broadcast_object(raise_on_all(comm, read))
+    choice = raise_on_all(comm, lambda: chosen(settings))
+    spec = raise_on_all(comm, lambda: describe(choice.common.env, status))
+    raise_on_all(comm, lambda: check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice))
+    frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
+    evaluator = Evaluator(spec, make_policy(choice, spec), seed, comm, choice.common.physics, status, sample)
+    returns = evaluator.returns(arrays["theta"], frozen, 0, episodes)
+    evaluator.close()
+    return Evaluation(comm.broadcast({"returns": returns})["returns"])

@@ -1,0 +1,1 @@
+"""The run folder: settings, log and checkpoints on disk, never half written."""

@@ -1,0 +1,85 @@
+"""What made a result: command, versions, machine, date; and how a command of ours is typed."""
+
+import datetime
+import os
+import platform
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("minitrpo", "numpy", "scipy", "autograd", "gymnasium", "mujoco", "mpi4py", "mpich")
+
+
+def provenance(ranks: int = 1, packages: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return what made a result on this many ranks; `packages` are named beside our own dependencies."""
+    versions = {name: installed(name) for name in (*PACKAGES, *packages)}
+    return {
+        "command": "a notebook" if in_notebook() else on_ranks(ranks, shlex.join([*typed(), *sys.argv[1:]])),
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "ranks": ranks,
+        "cores": os.cpu_count(),
+        "machine": f"{platform.system()} {platform.machine()}, {processor()}",
+        "python": platform.python_version(),
+        "versions": {name: result for name, result in versions.items() if result},
+    }
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook, of whose cells no command line tells."""
+    return "kernel_launcher" in os.path.basename(sys.argv[0])
+
+
+def processor() -> str:
+    """Return the name of the processor, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown processor"
+
+
+def installed(package: str) -> str | None:
+    """Return the version of a package, None if it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def typed() -> list[str]:
+    """Return the words that started this program: python mpi_scripts/train.py, python -m minitrpo, or minitrpo."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is None:
+        return ["minitrpo"] if os.path.basename(sys.argv[0]) == "minitrpo" else ["python", sys.argv[0]]
+    return ["python", "-m", spec.name.removesuffix(".__main__")]
+
+
+def program(name: str) -> str:
+    """Return what this program calls itself in messages: train.py, or minitrpo train."""
+    return f"{name}.py" if _is_script(name) else f"minitrpo {name}"
+
+
+def command(name: str, *arguments: str, ranks: int = 1, here: Path | None = None) -> str:
+    """Return how a command of ours is typed, as a script if this program is one, else as python -m.
+
+    here: the folder in which it is typed and this program was, by default the present one.
+    """
+    running = next((own for own in ("train", "speedup", "watch", "replay") if _is_script(own)), None)
+    if running is None:
+        words = ["python", "-m", "minitrpo", name]
+    else:
+        here = here or Path.cwd()
+        folder = os.path.relpath((here / sys.argv[0]).parent, here)
+        words = ["python", os.path.join(folder, f"{name}.py")]
+    return on_ranks(ranks, shlex.join([*words, *arguments]))
+
+
+def on_ranks(ranks: int, text: str) -> str:
+    """Return a command line as it is started on this many ranks."""
+    return f"mpiexec -n {ranks} {text}" if ranks > 1 else text
+
+
+def _is_script(name: str) -> bool:
+    return os.path.basename(sys.argv[0]) == f"{name}.py" and getattr(sys.modules["__main__"], "__spec__", None) is None

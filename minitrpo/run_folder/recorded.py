@@ -1,0 +1,21 @@
+"""The settings of another run, to be used once more."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from minitrpo.errors import BadInput
+
+
+def recorded(config: str) -> dict[str, Any]:
+    """Return the settings in a run's config.json, or in its folder; BadInput if there are none."""
+    path = Path(config) / "config.json" if Path(config).is_dir() else Path(config)
+    try:
+        settings = json.loads(path.read_text("utf-8"))["settings"]
+        if not all(isinstance(name, str) for name in settings):
+            raise ValueError
+        return dict(settings)
+    except OSError as error:
+        raise BadInput(f"--config: cannot read {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"--config: {path} does not hold the settings of a run") from error

@@ -1,0 +1,150 @@
+"""The pulse between machines: MPI waits for ever for one that has fallen silent, so the root listens to each of them.
+
+One rank of every machine tells the root once a second that it is there, and the root answers. A machine that loses its
+power or its cable closes no connection: nothing else would tell. Ranks of one machine need no pulse.
+"""
+
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.parallel.comm import Comm
+from minitrpo.supervision.watchdog import Watchdog
+
+BEAT = 1.0  # seconds
+TAG, LAST = 1, 2  # a beat, and the one after which none comes
+PATIENCE = 2  # times as long as an environment's call may take
+GRACE = 3.0  # seconds in which a launcher may end the job by itself
+# What stands between a rank and its user, and would wait for the machine that has gone; not a scheduler's own process
+LAUNCHERS = ("hydra_pmi_proxy", "mpiexec", "mpiexec.hydra", "mpirun", "orterun", "orted", "prterun", "prted")
+
+
+class Heartbeat:
+    """Begun on all ranks of a job; `close` is collective, too, and only for a job that went well."""
+
+    def __init__(self, comm: Comm, watchdog: Watchdog, stuck_after: float) -> None:
+        self._watchdog, self._patience = watchdog, PATIENCE * stuck_after
+        self._over, self._thread, self._closed = threading.Event(), None, set[int]()
+        if comm.native is None:
+            return
+        from mpi4py import MPI
+
+        machine = comm.native.Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank)
+        several, first = machine.size < comm.size, machine.rank == 0
+        self._mates: list[tuple[int, int, int]] = machine.gather((comm.rank, os.getpid(), _processes())) or []
+        self._leaders: Any = comm.native.Split(0 if several and first else MPI.UNDEFINED, key=comm.rank)
+        machine.Free()
+        if self._leaders == MPI.COMM_NULL or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            return
+        ranks = ", ".join(str(rank) for rank, _, _ in self._mates)
+        self._names = self._leaders.allgather(f"{socket.gethostname()}, rank {ranks}")
+        self._peers = range(1, self._leaders.size) if self._leaders.rank == 0 else range(1)
+        self._beats: dict[int, Any] = {}
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it on all ranks; each leader has heard the others' last beat then."""
+        if self._thread is None:
+            return
+        self._over.set()
+        self._thread.join()
+        sent = [self._leaders.Isend(np.zeros(1, np.uint8), peer, LAST) for peer in self._peers]
+        while len(self._closed) < len(self._peers):
+            for peer in self._peers:
+                self._hear(peer)
+            time.sleep(1e-3)
+        for request in (*sent, *self._beats.values()):
+            request.Wait()
+        self._leaders.Free()
+
+    def _listen(self) -> None:
+        """Beat and listen until the end; time counts as it passes here: who is suspended misses nothing."""
+        silent, last = dict.fromkeys(self._peers, 0.0), time.monotonic()
+        while not self._over.wait(BEAT):
+            now = time.monotonic()
+            passed, last = min(now - last, 2 * BEAT), now
+            for peer in self._peers:
+                silent[peer] = 0.0 if self._hear(peer) or peer in self._closed else silent[peer] + passed
+                self._beat(peer)
+                if silent[peer] > self._patience:
+                    self._leave(peer)
+
+    def _beat(self, peer: int) -> None:
+        if peer not in self._beats or self._beats[peer].Test():
+            self._beats[peer] = self._leaders.Isend(np.zeros(1, np.uint8), peer, TAG)
+
+    def _hear(self, peer: int) -> bool:
+        """Receive what has come from a leader, and return whether there was anything."""
+        from mpi4py import MPI
+
+        status, heard = MPI.Status(), False
+        while self._leaders.Iprobe(peer, MPI.ANY_TAG, status):
+            self._leaders.Recv(np.zeros(1, np.uint8), peer, status.Get_tag())
+            heard = True
+            if status.Get_tag() == LAST:
+                self._closed.add(peer)
+        return heard
+
+    def _leave(self, peer: int) -> None:
+        """Say which machine is silent, and end what is left of the job on this one."""
+        self._watchdog.report(
+            f"has heard nothing of {self._names[peer]}, for {self._patience:g} s: that machine, or the network to it, "
+            "is down"
+        )
+        end_machine([process for _, process, place in self._mates if place == _processes()])
+
+
+def _processes() -> int:
+    """Return what numbers of processes mean something here: two containers of one machine count their own."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return -os.getpid()
+
+
+def end_machine(ranks: list[int]) -> None:
+    """End the ranks of this machine, this one last, and the launchers above it that still wait for another machine."""
+    above = launchers(os.getpid())
+    if os.fork() == 0:  # who ends all others must outlive them
+        os.setsid()
+        for rank in ranks:
+            with suppress(ProcessLookupError):
+                os.kill(rank, signal.SIGKILL)
+        time.sleep(GRACE)
+        for process in above:
+            with suppress(ProcessLookupError):
+                if _name(process) in LAUNCHERS:
+                    os.kill(process, signal.SIGKILL)
+        os._exit(0)
+
+
+def launchers(process: int) -> list[int]:
+    """Return the processes above this one that are part of an MPI launcher, the nearest first."""
+    found: list[int] = []
+    while True:
+        process = _parent(process)
+        if _name(process) not in LAUNCHERS:
+            return found
+        found.append(process)
+
+
+def _parent(process: int) -> int:
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _name(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""

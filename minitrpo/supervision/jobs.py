@@ -1,0 +1,63 @@
+"""Jobs of several ranks, started from a notebook, a benchmark or a script: this process itself never starts MPI."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+COMMANDS = ("train", "evaluate", "check", "speedup", "watch", "replay")  # of python -m minitrpo
+
+
+class JobFailed(RuntimeError):
+    """A job started with `mpiexec` ended badly; the text has what its ranks printed."""
+
+
+def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0) -> str:
+    """Run `mpiexec -n ranks python program arguments` and return what it printed on stdout.
+
+    program: a file, or one of minitrpo's own commands, such as train. Raises JobFailed with the ranks' own messages if
+    the job fails, takes longer than `timeout` seconds, or runs on another number of ranks.
+    """
+    words = ["-m", "minitrpo", program] if program in COMMANDS else [program]
+    command = [launcher(), "-n", str(ranks), sys.executable, *words, *map(str, arguments)]
+    environment = {**os.environ, "MPIEXEC_TIMEOUT": str(int(timeout) + 5), "MINITRPO_RANKS": str(ranks)}
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise JobFailed(f"no end after {timeout:g} s: {' '.join(command[3:])}") from None
+    if done.returncode != 0:
+        raise JobFailed(f"exit code {done.returncode}: {' '.join(command[3:])}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def mpiexec_code(ranks: int, code: str, *arguments: object, timeout: float = 60.0) -> str:
+    """Run a piece of Python on several ranks, as `mpiexec` does a file: for programs of a few lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"
+        program.write_text(code)
+        return mpiexec(ranks, str(program), *arguments, timeout=timeout)
+
+
+def launcher() -> str:
+    """Return the mpiexec beside this Python, or the one on the PATH."""
+    beside = Path(sys.executable).parent / "mpiexec"
+    path = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if path is None:
+        raise JobFailed("there is no mpiexec here; python -m minitrpo.doctor knows the cure")
+    return path
+
+
+def flags(settings: dict[str, Any]) -> list[str]:
+    """Return settings as words of a command line: {"max_kl": 0.1} -> ["--max-kl", "0.1"]."""
+    return [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", str(value))]

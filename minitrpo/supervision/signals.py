@@ -1,0 +1,84 @@
+"""Exit codes, and what signals are to us: Ctrl-C ends a job with a line, SIGTERM asks a run to end at a checkpoint."""
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from minitrpo.parallel.launcher import launched_rank, launched_size
+
+OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+STOPPED = 143  # what a shell says of a process that SIGTERM ended
+IMPATIENT = 2.0  # seconds: launchers send a signal twice, a user who sends it again later will not wait
+SCRIPTS = ("train.py", "speedup.py", "watch.py", "replay.py", "minitrpo")  # the last: that of an installed wheel
+REMEMBERED: list[int] = []  # of Ctrl-C
+HEARD: list[float] = []  # of SIGTERM
+
+
+def is_command() -> bool:
+    """Return whether this process is a command of ours, which ends when its work is done; not a notebook or test."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return os.path.basename(sys.argv[0]) in SCRIPTS if spec is None else spec.name.startswith("minitrpo.")
+
+
+def leave_at_interrupts() -> None:
+    """Answer Ctrl-C with a line while modules are loaded: nothing has begun, and a traceback would help nobody.
+
+    A rank among several remembers it: the others would wait for one that left before MPI knows it.
+    """
+    if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def heed_interrupts() -> None:
+    """End that where a process is alone: what is loaded can answer by itself."""
+    if signal.getsignal(signal.SIGINT) is _leave and launched_size() == 1:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def was_interrupted() -> bool:
+    """Return whether there was a Ctrl-C that this rank has only remembered."""
+    return bool(REMEMBERED)
+
+
+def _leave(number: int, frame: Any) -> None:
+    if launched_size() > 1:
+        REMEMBERED.append(number)
+        return
+    os.write(2, b"interrupted before anything began\n")
+    os._exit(INTERRUPTED)
+
+
+def repeat_sigint(number: int, frame: object) -> None:
+    """Raise KeyboardInterrupt, and again until it gets through: Python drops what is raised inside some callbacks.
+
+    Launchers send SIGINT twice, and the second must not interrupt the answer to the first.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, repeat_sigint)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+    raise KeyboardInterrupt
+
+
+def ignore_sigint(number: int, frame: object) -> None:
+    """Do nothing at Ctrl-C: the root, which may be waiting for this rank, ends all of them."""
+
+
+def heed_terminations() -> None:
+    """From here on SIGTERM is a request to the root; launchers send it to all ranks."""
+    HEARD.clear()
+    if is_command():
+        signal.signal(signal.SIGTERM, _remember)
+
+
+def asked_to_stop() -> bool:
+    """Return whether this process was asked to end soon."""
+    return bool(HEARD)
+
+
+def _remember(number: int, frame: Any) -> None:
+    HEARD.append(time.monotonic())
+    if launched_rank() == 0 and HEARD[-1] - HEARD[0] > IMPATIENT:
+        os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,178 @@
+"""The loop without a barrier: workers pull, collect, push gradients; they are applied as they come.
+
+One algorithm, one worker, one server; only what lies between the two is chosen: see `parallel.parameter_server`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from minitrpo.algorithms.asynchronous import TRANSPORTS
+from minitrpo.contract import OWN
+from minitrpo.errors import BadInput
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.mailbox import Mail, serve
+from minitrpo.parallel.parameter_server import work_through
+from minitrpo.parallel.questions import Questions
+from minitrpo.parallel.sharded_server import ShardedStore, Shares, share_of
+from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
+from minitrpo.parallel.timing import Timeline
+from minitrpo.supervision.status import RankStatus
+from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.training.events import play_events
+from minitrpo.training.monitor import Monitor
+from minitrpo.training.parameters import make_server, pulled_names, starting_arrays
+from minitrpo.training.run_log import RunLog, Show
+from minitrpo.training.settings import Choice
+from minitrpo.training.workers import OVER, Worker
+
+
+def run_asynchronous(
+    context: RunContext,
+    comm: Comm,
+    show: Show,
+    status: RankStatus | None = None,
+    keep_trace: bool = False,
+    oversubscribe: bool = False,
+) -> Timeline:
+    """Run until the steps are used up; return what this rank did when.
+
+    Every rank works, whether it has a core or not: it is a worker, and how many there are is part of the method.
+    """
+    timeline = Timeline(comm, keep_trace)
+    transport = transport_of(context.choice, one_machine(comm), comm.size)
+    servers = context.choice.own.servers
+    if transport == "events":
+        if comm.rank == 0:
+            play_events(context, timeline, status, show, comm.size)
+        comm.barrier(max_sleep=0.05)
+    elif transport == "window" or comm.size == 1:
+        share_window(context, comm, timeline, status, show)
+    elif comm.rank < servers:
+        keep_server(context, comm, timeline, status, show)
+    else:
+        mail = Mail(comm)
+        worker = real_worker(context, comm.rank - servers, comm.size - servers, status, timeline)
+        size = len(worker.algorithm.state()["theta"])
+        with questions(comm, context, servers, worker) as answer:
+            work_through(ShardedStore(mail, servers, size, answer), worker.work)
+        mail.close()
+        comm.barrier()
+    return timeline
+
+
+def share_window(context: RunContext, comm: Comm, timeline: Timeline, status: RankStatus | None, show: Show) -> None:
+    """Work on parameters in shared memory; the root is a worker, too, and writes the log. One rank is alone there."""
+    worker = real_worker(context, comm.rank, comm.size, status, timeline)
+    window = SharedWindow(comm, starting_arrays(context, worker.algorithm, comm.size, exactly=False))
+    server = make_server(context, window.arrays, worker.algorithm, timeline, status)
+    monitor = None
+    if comm.rank == 0:
+        log = RunLog(context, timeline, show, comm.size, worker.notes)
+        monitor = Monitor(context, window.arrays, log, comm.size, status)
+    comm.barrier()
+    over = window.arrays[OVER]
+    names, record = pulled_names(context.choice), monitor.look if monitor else nothing
+    try:
+        with questions(comm, context, 0, worker) as answer:
+
+            def look() -> None:
+                answer()
+                record()
+
+            work_through(WindowStore(server, comm.rank, names, lambda: bool(over[0]), look), worker.work)
+        comm.barrier()
+        if monitor:
+            monitor.close()
+    finally:
+        if monitor:
+            monitor.log.close()
+    comm.barrier()
+    window.free()
+
+
+def keep_server(context: RunContext, comm: Comm, timeline: Timeline, status: RankStatus | None, show: Show) -> None:
+    """Serve the workers, on the first ranks; rank 0, which may be the only one of these, writes the log."""
+    servers, workers = context.choice.own.servers, comm.size - context.choice.own.servers
+    holds_last = comm.rank == servers - 1
+    algorithm, given = make_algorithm(context.choice, context.spec, None, timeline, holds_last=holds_last)
+    whole = starting_arrays(context, algorithm, workers, exactly=False)
+    shared_out = tuple(name for name, array in whole.items() if array.shape == whole["theta"].shape)
+    shared = share_of(whole, len(whole["theta"]), comm.rank, servers)
+    server = make_server(context, shared, algorithm, timeline, status)
+    names = tuple(name for name in pulled_names(context.choice) if comm.rank == 0 or name in shared_out)
+    mail = Mail(comm)
+    with questions(comm, context, servers, None):
+        if comm.rank > 0:
+            serve(mail, server, workers, names, lambda: False, first=servers, collected=shared_out)
+        else:
+            shares = Shares(mail, servers, shared, shared_out)
+            log = RunLog(context, timeline, show, comm.size, given.notes)
+            try:
+                monitor = Monitor(context, shared, log, comm.size, status, shares.whole if servers > 1 else None)
+                serve(mail, server, workers, names, lambda: monitor.over, monitor.look, servers)
+                monitor.close()
+                shares.end()
+            finally:
+                log.close()
+    mail.close()
+    comm.barrier()
+
+
+def real_worker(
+    context: RunContext, number: int, workers: int, status: RankStatus | None, timeline: Timeline
+) -> Worker:
+    """Return a worker of a real transport; after an interruption it begins with episodes that nobody has played."""
+    worker = Worker(context, number, workers, status, timeline)
+    worker.patience = 1e-3
+    if context.checkpoint:
+        steps = int(context.checkpoint[OWN + "report"][:, 0].sum())  # no more episodes than steps have begun
+        worker.begin_at(steps + worker.all_envs, steps)
+    return worker
+
+
+@contextmanager
+def questions(comm: Comm, context: RunContext, first: int, worker: Worker | None) -> Iterator[Callable[[], None]]:
+    """Let workers ask each other, if any of them only learns; yield what answers, and go on answering at the end.
+
+    first: rank of worker 0. worker: this rank's; None where a rank only serves. Collective.
+    """
+    if context.choice.algorithm.learners(context.choice.own, comm.size - first) == 0:
+        yield nothing
+        return
+    asked = Questions(comm, first, worker.algorithm.answer if worker else dict)
+    if worker:
+        worker.ask = asked.ask
+    yield asked.answer
+    asked.close()
+
+
+def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
+    """Return the transport of a run; BadInput if it cannot be had, or leaves nobody to collect.
+
+    shares_memory: whether all ranks do.
+    """
+    wanted, name = choice.own.transport, f"--algorithm {choice.common.algorithm}"
+    allowed, servers = choice.algorithm.transports, choice.own.servers
+    possible = [t for t in TRANSPORTS if t in allowed and (shares_memory or t != "window")]
+    if choice.common.record_every != 1:
+        raise BadInput(f"--record-every: {name} writes a row every --steps-per-update steps, however many updates")
+    if wanted == "auto":
+        wanted = "server" if servers > 1 else possible[0] if possible else "window"
+    if wanted not in allowed:
+        raise BadInput(f"--transport {wanted}: {name} works over {', '.join(allowed)}")
+    if wanted not in possible:
+        raise BadInput("--transport window: the ranks are on several machines, which share no memory; use server")
+    if servers > 1 and wanted != "server":
+        raise BadInput(f"--servers {servers}: the parameters lie on servers only with --transport server")
+    workers = (
+        choice.own.workers if wanted == "events" else ranks - servers if wanted == "server" and ranks > 1 else ranks
+    )
+    learners = choice.algorithm.learners(choice.own, workers)
+    if workers < 1 or learners >= workers:
+        roles = f"{servers * (wanted == 'server')} serve and {learners} learn"
+        raise BadInput(f"of {max(ranks, workers)} ranks or workers {roles}, so that nobody collects: start more")
+    return str(wanted)
+
+
+def nothing() -> None:
+    """Do nothing: only the root writes."""

@@ -1,0 +1,104 @@
+"""A rank's part of an iteration: collect what was requested, digest it, and bring it to the root in one order."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
+from minitrpo.contract import FOUND, FRAGMENT, check_digest
+from minitrpo.errors import AlgorithmFailed
+from minitrpo.experience.collectors import Collector, Request
+from minitrpo.experience.fragments import Fragments, in_order, rows_of
+from minitrpo.experience.observation_filter import moments
+from minitrpo.parallel.comm import Comm
+from minitrpo.policies import Array
+from minitrpo.supervision.status import RankStatus
+
+PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everybody's experience of one iteration, on the root, in episode order."""
+
+    batch: Arrays  # what the algorithm's digests sent
+    fragments: Arrays  # PER_FRAGMENT, (E,) each, and "mean" and "squares" of the raw observations, (E, D)
+
+    @property
+    def steps(self) -> int:
+        """Return the number of environment steps."""
+        return int(self.fragments["lengths"].sum())
+
+    @property
+    def ended(self) -> Array:
+        """Return which fragments finish their episode, (E,) bool."""
+        return self.fragments["terminated"] | self.fragments["truncated"]
+
+
+def digested(
+    algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments], status: RankStatus | None = None
+) -> Arrays:
+    """Return what this rank sends to the root: the algorithm's digests, and the house's arrays; {} without a step.
+
+    Fragment by fragment: BLAS rounds a row of a product by how many stand beside it, and how many a rank has depends
+    on the number of ranks.
+    """
+    if not fragments:
+        return {}
+    raw = [moments(fragment.observations) for fragment in fragments]
+    own = {name: np.concatenate([getattr(fragment, name) for fragment in fragments]) for name in PER_FRAGMENT}
+    own |= {"mean": np.array([mean for mean, _ in raw]), "squares": np.array([squares for _, squares in raw])}
+    parts = []
+    with (status or RankStatus.private()).at("digest"):
+        for fragment in fragments:
+            digest = algorithm.digest(plan, fragment.filtered(request.observation_filter))
+            parts.append(check_digest(digest, fragment.steps))
+    if any(part.keys() != parts[0].keys() for part in parts):
+        raise AlgorithmFailed("digest() returned other arrays for one fragment than for another")
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return arrays | {FRAGMENT + name: array for name, array in own.items()}
+
+
+def in_episode_order(parts: list[Arrays]) -> Gathered:
+    """Return what all ranks sent, sorted by episode number: the one order that does not depend on who played what."""
+    parts = [part for part in parts if part]
+    names = (*PER_FRAGMENT, "mean", "squares")
+    own = {name: np.concatenate([part[FRAGMENT + name] for part in parts]) for name in names}
+    order = in_order(own["numbers"], own["starts"])
+    rows = rows_of(order, own["lengths"])
+    batch = {}
+    for name in sorted({name for part in parts for name in part if not name.startswith(FRAGMENT)}):
+        per_step = _per_step(name, parts)
+        batch[name] = np.concatenate([part[name] for part in parts])[rows if per_step else order]
+    return Gathered(batch, {name: array[order] for name, array in own.items()})
+
+
+def _per_step(name: str, parts: list[Arrays]) -> bool:
+    """Return whether an array has a row for each step, not for each fragment; where both fit there is no difference."""
+    steps = [int(part[FRAGMENT + "lengths"].sum()) for part in parts]
+    fragments = [len(part[FRAGMENT + "lengths"]) for part in parts]
+    rows = [len(part.get(name, ())) for part in parts]
+    shapes = {part[name].shape[1:] for part in parts if name in part}
+    if rows not in (steps, fragments) or len(shapes) > 1:
+        r = next((i for i in range(len(parts)) if rows[i] not in (steps[i], fragments[i])), 0)
+        raise AlgorithmFailed(
+            f"digest() returned {name!r} with {rows[r]} rows of shapes {sorted(shapes)} for {steps[r]} steps in "
+            f"{fragments[r]} fragments: it must have one row for each step or one for each fragment, all of one shape"
+        )
+    return rows == steps
+
+
+def gather(comm: Comm, own: Arrays, found: Arrays) -> tuple[Gathered | None, list[Arrays]]:
+    """Return everybody's experience, and what every rank has found for the update before, on the root."""
+    parts = comm.gather(own | {FOUND + name: array for name, array in found.items()})
+    if comm.rank != 0:
+        return None, []
+    experience = [{name: a for name, a in part.items() if not name.startswith(FOUND)} for part in parts]
+    others = [{name.removeprefix(FOUND): a for name, a in part.items() if name.startswith(FOUND)} for part in parts]
+    return in_episode_order(experience), others
+
+
+def gather_unfinished(comm: Comm, collector: Collector) -> Arrays:
+    """Return the unfinished episodes of all ranks' slots, for a checkpoint, on the root; collective."""
+    parts = [part for part in comm.gather(collector.unfinished()) if part]
+    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else {})}

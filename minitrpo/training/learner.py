@@ -1,0 +1,169 @@
+"""The root's part of a run: what to request next, what was learned from it, and everything a checkpoint holds."""
+
+from typing import Any
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
+from minitrpo.contract import OWN, check_columns, check_plan, check_state
+from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
+from minitrpo.experience.collectors import UNFINISHED, Collector, Request
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.supervision.status import RankStatus
+from minitrpo.training.context import RunContext, first_mean_length, fresh_filter
+from minitrpo.training.gather import Gathered
+from minitrpo.training.run_log import Row
+
+
+class Learner:
+    """The algorithm on the root, the observation filter, and the counters of the run."""
+
+    def __init__(
+        self, context: RunContext, algorithm: Algorithm, collector: Collector, status: RankStatus | None = None
+    ) -> None:
+        """Begin, or go on from the run's checkpoint. status: where a watchdog reads what is being done."""
+        self.settings, self.algorithm, self._collector = context.settings, algorithm, collector
+        self.filter, self.mean_length = fresh_filter(self.settings, context.spec), first_mean_length(context.spec)
+        self.iteration, self.env_steps, self._rows_until = 0, 0, 0
+        self._episodes = 0  # that the last plan asked for; 0: it asked for steps
+        self.evaluated: float | None = None  # the mean return of an evaluation, for the next row
+        self._status = status or RankStatus.private()
+        self._steps_wanted = self.settings.steps_per_update
+        self._row = Row()
+        theta = np.asarray(algorithm.state()["theta"])
+        self._theta_shape, self._theta_dtype = theta.shape, theta.dtype
+        if context.checkpoint:
+            self._restore(context.checkpoint)
+
+    @property
+    def finished(self) -> bool:
+        """Return whether the run has taken all its steps, or all but fewer than its next episodes are expected to take.
+
+        That matters where the algorithm says how many episodes it needs; a first update is always made.
+        """
+        to_come = self._episodes * self.mean_length if self.iteration else 0.0
+        return self.env_steps >= self.settings.total_steps or self.env_steps + to_come > self.settings.total_steps
+
+    def plan(self) -> tuple[Plan, Request]:
+        """Return what the algorithm wants next, and what is requested for it."""
+        with self._status.at("plan"):
+            plan = self.algorithm.plan()
+        check_plan(plan, self._theta_shape)
+        self._steps_wanted, self._episodes = plan.steps or self.settings.steps_per_update, int(plan.episodes or 0)
+        amount = plan.episodes or self._collector.amount(self._steps_wanted, self.mean_length)
+        known = self.iteration > 0 or plan.episodes is not None  # else nobody knows how long an episode takes
+        wanted = 0 if known else int(self._steps_wanted)
+        return plan, Request(self.iteration + 1, amount, plan.theta, self.filter, wanted)
+
+    def is_last(self, request: Request) -> bool:
+        """Return whether the run ends with this request; False where nobody knows how many steps it takes."""
+        steps = self._collector.steps(request.amount)
+        return steps is not None and self.env_steps + steps >= self.settings.total_steps
+
+    @property
+    def row_due(self) -> bool:
+        """Return whether the last update ends a row of the log."""
+        return self.finished or self.iteration % self.settings.record_every == 0
+
+    def evaluation(self) -> Request | None:
+        """Return what is to be evaluated after this update, its number as -iteration; None if nothing is.
+
+        In the last update of a row, if since the row before a multiple of --eval-every steps was passed.
+        """
+        every = self.settings.eval_every
+        if not every or not self.row_due or self.env_steps // every == self._rows_until // every:
+            return None
+        with self._status.at("state"):
+            theta = np.array(self.algorithm.state()["theta"])
+        return Request(-self.iteration, self.settings.eval_episodes, theta, self.filter)
+
+    def learn(self, gathered: Gathered) -> None:
+        """Move the policy; `complete` does what the next rollout does not need."""
+        self.iteration += 1
+        self.env_steps += gathered.steps
+        try:
+            with self._status.at("learn"):
+                columns = self.algorithm.learn(gathered.batch, update_rng(self.settings.seed, self.iteration))
+        except np.linalg.LinAlgError as error:
+            said = " ".join(str(error).split())
+            raise AlgorithmFailed(
+                f"learn() failed in update {self.iteration} ({said}). {sizes(gathered)}{TOO_LARGE}"
+            ) from error
+        check_columns(columns, self.algorithm.columns)
+        self._check_theta(gathered)
+        own, ended = gathered.fragments, gathered.ended
+        if self.settings.filter == "running":
+            for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
+                self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them
+        lengths = (own["starts"] + own["lengths"])[ended]
+        if ended.any():
+            self.mean_length = float(np.mean(lengths))
+        self._row.add(own["returns"][ended], lengths, columns)
+
+    def complete(self, found: list[Arrays]) -> None:
+        """Do what the next rollout does not need; found: what `assist` returned on the ranks that help."""
+        if type(self.algorithm).fit is Algorithm.fit:
+            return
+        theta = np.array(self.algorithm.state()["theta"])
+        with self._status.at("fit"):
+            self.algorithm.fit(found)
+        if not np.array_equal(theta, self.algorithm.state()["theta"]):
+            raise AlgorithmFailed("fit() changed theta, with which the ranks are already playing: learn() may")
+
+    def row(self) -> dict[str, Any]:
+        """Return the row that ends with the last update; see `row_due`."""
+        counters: dict[str, Any] = {
+            "iteration": self.iteration,
+            "env_steps": self.env_steps,
+            "steps_per_update": self._steps_wanted,
+        }
+        self._rows_until = self.env_steps
+        if self.settings.eval_every:
+            counters |= {"eval_return": "" if self.evaluated is None else self.evaluated}
+            self.evaluated = None
+        return counters | self._row.take()
+
+    def state(self) -> Arrays:
+        """Return everything a checkpoint needs, as arrays."""
+        own = {
+            "filter": self.filter.to_vector(),
+            "counters": np.array([self.iteration, self.env_steps]),
+            "mean_length": np.array([self.mean_length]),
+            "episodes": np.array([self._episodes]),
+        }
+        with self._status.at("state"):
+            state = check_state(self.algorithm.state())
+        return {**state, **{OWN + name: array for name, array in own.items()}}
+
+    def _restore(self, arrays: Arrays) -> None:
+        """Take the state from a checkpoint's arrays."""
+        with self._status.at("restore"):
+            self.algorithm.restore({name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))})
+        self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
+        self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
+        self.mean_length, self._rows_until = float(arrays[OWN + "mean_length"][0]), self.env_steps
+        self._episodes = int(arrays[OWN + "episodes"][0])
+
+    def _check_theta(self, gathered: Gathered) -> None:
+        theta, when = np.asarray(self.algorithm.state()["theta"]), f"after learn() in update {self.iteration}"
+        if (theta.shape, theta.dtype) != (self._theta_shape, self._theta_dtype):
+            wanted = f"{self._theta_dtype} of shape {self._theta_shape}"
+            raise AlgorithmFailed(
+                f"theta is {theta.dtype} of shape {theta.shape}, not {wanted}, {when}; no checkpoint has it"
+            )
+        if theta.dtype.kind in "fc" and not np.all(np.isfinite(theta)):
+            raise infinite_theta(when, sizes(gathered))
+
+
+def sizes(gathered: Gathered) -> str:
+    """Return how large the numbers of an update are, for a message about those that became infinite in it."""
+    own = gathered.fragments
+    observations = f"{np.max(np.abs(own['mean']), initial=0.0):.1g}"
+    returns = f"{np.max(np.abs(own['returns'][gathered.ended]), initial=0.0):.1g}"
+    return f"Mean observations were up to {observations}, returns of finished episodes up to {returns}. "
+
+
+def update_rng(seed: int, iteration: int) -> np.random.Generator:
+    """Return the random numbers of one update, the same on every rank."""
+    return generator(seed, iteration, 0, Purpose.UPDATE)

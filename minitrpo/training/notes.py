@@ -1,0 +1,82 @@
+"""What the user of a run should know, in one line each: what may surprise, and what was asked for in vain."""
+
+from typing import Any
+
+from minitrpo.algorithms.options import flag
+from minitrpo.experience.collectors import Collector, Request
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.training.context import RunContext
+from minitrpo.training.settings import Choice, Settings
+
+MANY = 1_000  # numbers in an observation of rows and columns: a picture
+
+
+def without_effect(given: dict[str, Any], choice: Choice) -> list[str]:
+    """Return a note for every setting that nothing listens to, or that spoils what is kept."""
+    name, segments = choice.common.algorithm, choice.common.segments
+    idle = {"num_envs": f"--requests {choice.common.requests}"} if not segments else {}
+    idle |= dict.fromkeys(("pool", "envs_per_rank"), f"--requests {choice.common.requests}") if segments else {}
+    idle |= {"eval_episodes": "--eval-every 0"} if not choice.common.eval_every else {}
+    if choice.asynchronous:
+        scheme = ("requests", "pool", "envs_per_rank", "num_envs", "learner", "overlap")
+        states = ("first_states", "renew_first_states")
+        idle = dict.fromkeys((*scheme, *states), f"--algorithm {name}, which is asynchronous")
+        if choice.own.transport != "events":
+            idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {choice.own.transport}")
+    idle |= {} if choice.common.first_states else {"renew_first_states": "--first-states 0"}
+    idle |= choice.own.idle() if hasattr(choice.own, "idle") else {}
+    notes = [f"note: {flag(option)} has no effect with {reason}" for option, reason in idle.items() if option in given]
+    if choice.algorithm.replays and choice.common.filter == "running":
+        notes.append(
+            "note: with --filter running the replay buffer mixes observations that were normalised by what was known "
+            "when they came; --filter none keeps them as they are"
+        )
+    return notes
+
+
+def of_images(spec: EnvironmentSpec, settings: Settings) -> list[str]:
+    """Return a note, if observations are pictures: here they are nothing but many numbers."""
+    if len(spec.observation_shape) < 2 or spec.observation_size < MANY:
+        return []
+    size, width = spec.observation_size, settings.hidden_sizes[0]
+    return [
+        f"note: {spec.id} has observations of shape {spec.observation_shape}, which a perceptron takes as {size:,} "
+        f"separate inputs: {size * width:,} weights in its first layer, no convolution, slow to play and to learn; "
+        "gymnasium.wrappers.ResizeObservation and GrayscaleObservation make them smaller"
+    ]
+
+
+def at_the_beginning(context: RunContext, collector: Collector, ranks: int, working: int) -> list[str]:
+    """Return what to say before the first update; `working` of the ranks work."""
+    notes, spec = [], context.spec
+    if working < ranks:
+        notes.append(
+            f"note: {ranks} ranks, {working} core(s): {ranks - working} rank(s) leave the work to the others, "
+            "who do it sooner alone; --oversubscribe makes all of them work"
+        )
+    if spec.max_episode_steps is None and collector.waits_for_ends:
+        notes.append(
+            f"note: {spec.id} has no time limit, so an episode may never end; --requests segments does not wait for one"
+        )
+    return notes
+
+
+class IdleRanks:
+    """Says when there are fewer requests than ranks, and what can be done; once per change."""
+
+    def __init__(self, collector: Collector, working: int) -> None:
+        self._collector, self._working, self._idle = collector, working, 0
+
+    def look(self, request: Request, mean_length: float) -> list[str]:
+        """Return what is to be said about a request of episodes of this length."""
+        idle = max(0, self._working - request.amount) if self._collector.waits_for_ends else 0
+        if request.iteration == 1:
+            return []  # the length of an episode is still a guess
+        before, self._idle = self._idle, idle
+        if idle in (0, before):
+            return []
+        return [
+            f"note: {request.amount} episode(s) of about {mean_length:.0f} steps for {self._working} ranks: {idle} "
+            "rank(s) have nothing to do. --requests segments cuts them into equal shares; "
+            f"--steps-per-update {int(self._working * mean_length)} would give each rank an episode"
+        ]

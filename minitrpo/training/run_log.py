@@ -1,0 +1,116 @@
+"""What the root writes and shows of a run, whichever loop plays it: rows with their seconds, checkpoints, notes."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Arrays
+from minitrpo.contract import OWN
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array
+from minitrpo.supervision.signals import asked_to_stop
+from minitrpo.training.context import SETTINGS, RunContext
+
+
+class Display(Protocol):
+    """How a run shows itself to whoever waits for it."""
+
+    def update(self, row: dict[str, Any]) -> None: ...
+    def note(self, text: str) -> None: ...
+    def close(self) -> None: ...
+
+
+Show = Callable[[int], Display]  # environment steps that a run has taken already -> its display
+
+
+class RunLog:
+    """The run folder, the display and the clock of a run; on the root."""
+
+    def __init__(self, context: RunContext, timeline: Timeline, show: Show, ranks: int, notes: list[str]) -> None:
+        """Take what is said while the run goes on: `notes`, which the algorithm adds to and each row empties."""
+        self._context, self._settings, self._folder = context, context.settings, context.folder
+        self.timeline, self._ranks, self._notes = timeline, ranks, notes
+        self._display = show(context.env_steps)
+        self._fingerprint = context.choice.fingerprint()
+        self._time = float(context.checkpoint[OWN + "time_s"][0]) if context.checkpoint else 0.0  # of the whole run
+        self._saved = 0.0  # seconds of this process at the last checkpoint
+        self._seconds: dict[str, float] = {}  # of the row to come
+
+    def begin(self, state: Callable[[], Arrays]) -> None:
+        """Cut the log where the run goes on, or write a new run's first checkpoint; then say what may surprise."""
+        if self._context.checkpoint:
+            self._folder.forget_after(self._context.iteration)
+        else:
+            self.save(state())
+        for note in self._context.notes:
+            self.note(note)
+
+    def due(self, iteration: int, last: bool = False) -> bool:
+        """Return whether there is to be a checkpoint after this update; last: of the run."""
+        s, i = self._settings, iteration
+        by_clock = self.timeline.now() - self._saved >= s.checkpoint_seconds
+        by_count = s.checkpoint_updates > 0 and i // s.checkpoint_updates > (i - s.record_every) // s.checkpoint_updates
+        return last or (i % s.record_every == 0 and (by_clock or by_count or asked_to_stop()))
+
+    def stop_clock(self, rest_is_waiting: bool = False) -> None:
+        """End the seconds of a row, see `Timeline.row`, and of the run."""
+        seconds = self.timeline.row(rest_is_waiting)
+        self._time += seconds["iteration_s"]
+        self._seconds = seconds | {"time_s": self._time}
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Write a row to the log and show it, with the seconds that the clock was stopped at."""
+        row = {**row, **self._seconds, "ranks": self._ranks}
+        with self.timeline.span("checkpoint"):
+            self._folder.append(row)
+        self._display.update(row)
+        for note in self._notes:
+            self.note(note)
+        self._notes.clear()
+
+    def save(self, arrays: Arrays) -> None:
+        """Write a checkpoint of these arrays."""
+        own = {OWN + "time_s": np.array([self._time]), SETTINGS: self._fingerprint}
+        with self.timeline.span("checkpoint"):
+            self._folder.save_checkpoint({**arrays, **own})
+        self._saved = self.timeline.now()
+
+    def note(self, text: str) -> None:
+        """Say what must not be missed."""
+        self._display.note(text)
+
+    def close(self) -> None:
+        """Leave the screen."""
+        self._display.close()
+
+
+class Row:
+    """The updates of one row: their episodes are counted together, the algorithm's numbers are averaged."""
+
+    def __init__(self) -> None:
+        self._columns: list[dict[str, Any]] = []
+        self._returns: list[Array] = []
+        self._lengths: list[Array] = []
+
+    def add(self, returns: Array, lengths: Array, columns: dict[str, Any]) -> None:
+        """Add an update: returns and lengths of the episodes that ended in it, and the algorithm's columns."""
+        self._returns.append(returns)
+        self._lengths.append(lengths)
+        self._columns.append(columns)
+
+    def take(self) -> dict[str, Any]:
+        """Return the row of all updates since the last call; means of no episode are NaN."""
+        returns, lengths = np.concatenate(self._returns), np.concatenate(self._lengths)
+        columns = {name: mean([c[name] for c in self._columns]) for name in self._columns[0]}
+        self._columns, self._returns, self._lengths = [], [], []
+        means = {
+            "mean_return": float(np.mean(returns)) if len(returns) else float("nan"),
+            "mean_length": float(np.mean(lengths)) if len(lengths) else float("nan"),
+        }
+        return {"episodes": len(returns), **means, **columns}
+
+
+def mean(values: list[Any]) -> Any:
+    """Return the mean of numbers; of words, and of a single value, the last."""
+    return values[-1] if len(values) == 1 or isinstance(values[-1], str) else float(np.mean(values))

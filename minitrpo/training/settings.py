@@ -1,0 +1,215 @@
+"""What every run can be told, whatever its algorithm: each setting with its default, its meaning and its limits."""
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from minitrpo import contract
+from minitrpo.algorithms import registry
+from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
+from minitrpo.algorithms.options import check_options, flag, option
+from minitrpo.errors import BadInput
+from minitrpo.policies import Array
+from minitrpo.run_folder.columns import EVALUATION, FIRST, GRADIENTS, LAST
+from minitrpo.supervision.status import MAX_SLOTS
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides a run beside its algorithm's own settings; the same settings give the same bits on any ranks."""
+
+    algorithm: str = option(
+        registry.DEFAULT, f"{', '.join(registry.ALGORITHMS)}, or a class of your own as module:Class"
+    )
+    env: str = option(
+        "Reacher-v5", "any Gymnasium id with Box observations and Box or Discrete actions; also module:Name-v0"
+    )
+    total_steps: int = option(
+        500_000,
+        "stop after the update that reaches this many environment steps, or, where the algorithm says how many "
+        "episodes it needs, before one that would go beyond; what falls over the run (--anneal, where an algorithm has "
+        "it) reaches 0 there, so a short run is not the beginning of a long one",
+        least=1,
+        most=10**15,
+    )
+    steps_per_update: int = option(
+        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1, most=10**9
+    )
+    seed: int = option(0, "every random number of the run follows from it", least=0, most=2**63 - 1)
+    requests: str = option(
+        "episodes",
+        "a request is a whole episode, or a segment of fixed length of a numbered environment, bootstrapped at its end",
+        "Frans & Hafner 2016; Batch PPO",
+        ("episodes", "segments"),
+    )
+    first_states: int = option(
+        0,
+        "episodes begin in so many states, in turn, the same ones in every update; 0: each in one of its own",
+        least=0,
+        most=10**6,
+    )
+    renew_first_states: int = option(
+        0, "with --first-states: updates after which they are others; 0: never", least=0, most=10**9
+    )
+    pool: str = option(
+        "dynamic",
+        "ranks draw requests for episodes from a pool, or get a fixed share",
+        "Frans & Hafner 2016, section 5",
+        ("dynamic", "static"),
+    )
+    envs_per_rank: int = option(
+        16, "with --requests episodes: how many a rank plays in lockstep at most", least=1, most=MAX_SLOTS
+    )
+    num_envs: int = option(
+        16, "with --requests segments: environments of the whole job, dealt out to the ranks", least=1, most=MAX_SLOTS
+    )
+    learner: str = option(
+        "root",
+        "who computes the update: rank 0, or all ranks that have a core; the bits are the same",
+        "Frans & Hafner 2016, section 4",
+        ("root", "sharded"),
+    )
+    overlap: str = option(
+        "yes", "collect while that is learned which collecting does not need, such as a critic", "", ("yes", "no")
+    )
+    physics: str = option(
+        "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
+    )
+    hidden: str = option("64,64", "widths of the tanh layers of the networks", "modular_rl, Henderson et al. 2018")
+    initial_log_std: float = option(
+        0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0", least=-20, most=5
+    )
+    filter: str = option(
+        "running",
+        "observations are normalised by the mean and deviation of those seen before, or left as they are",
+        "",
+        ("running", "none"),
+    )
+    filter_clip: float = option(
+        10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6
+    )
+    checkpoint_every: str = option("1s", "updates between two checkpoints, or seconds with an s: 20, 30s")
+    record_every: int = option(
+        1, "updates per row of metrics.csv: their means; checkpoints are written with rows", least=1, most=10**9
+    )
+    eval_every: int = option(
+        0,
+        "play fresh episodes by the mean action each time that so many steps were taken, for the column eval_return; "
+        "their steps and seconds count nowhere (but the others go on meanwhile where there is no barrier); 0: never",
+        least=0,
+        most=10**15,
+    )
+    eval_episodes: int = option(10, "with --eval-every: how many episodes", least=1, most=100_000)
+
+    @property
+    def segments(self) -> bool:
+        """Return whether environments are played on where they were cut, not episode by episode."""
+        return self.requests == "segments"
+
+    @property
+    def hidden_sizes(self) -> tuple[int, ...]:
+        """Return the widths of the hidden layers as integers."""
+        return tuple(int(width) for width in self.hidden.split(",") if width)
+
+    @property
+    def checkpoint_updates(self) -> int:
+        """Return after how many updates a checkpoint is due; 0 if the clock decides."""
+        return 0 if self.checkpoint_every.endswith("s") else int(self.checkpoint_every)
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """Return after how many seconds a checkpoint is due; infinity if updates are counted."""
+        return float(self.checkpoint_every[:-1]) if self.checkpoint_every.endswith("s") else float("inf")
+
+    def check(self) -> None:
+        """Raise BadInput for a text that means nothing."""
+        if not re.fullmatch(r" *[1-9][0-9]{0,4} *(, *[1-9][0-9]{0,4} *)*", self.hidden):
+            raise BadInput(
+                f"--hidden must be positive integers below 100000 with commas, such as 64,64, not {self.hidden!r}"
+            )
+        if not re.fullmatch(r"[1-9][0-9]{0,8}|([1-9][0-9]{0,8}|0)(\.[0-9]{1,6})?s", self.checkpoint_every):
+            raise BadInput(
+                f"--checkpoint-every must be a number of updates or seconds, such as 20 or 30s, "
+                f"not {self.checkpoint_every!r}"
+            )
+
+
+MAY_CHANGE = (  # on --resume: nothing that would make the numbers differ
+    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "overlap", "checkpoint_every"),
+)
+TAKEN = (
+    {f.name for f in fields(Settings)}
+    | {*FIRST, *EVALUATION, *GRADIENTS, *LAST}
+    | {"preset", "out", "resume", "trace", "oversubscribe"}
+)
+TAKEN |= {"progress", "stuck_after", "help", "config", "seeds"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The settings of one run: those every run has, and the algorithm's class with its own."""
+
+    common: Settings
+    algorithm: Any
+    own: Any
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of metrics.csv."""
+        evaluation = EVALUATION if self.common.eval_every else ()
+        return (*FIRST, *evaluation, *(GRADIENTS if self.asynchronous else ()), *self.algorithm.columns, *LAST)
+
+    @property
+    def asynchronous(self) -> bool:
+        """Return whether the algorithm applies gradients as they come, without a barrier."""
+        return issubclass(self.algorithm, AsynchronousAlgorithm)
+
+    def fingerprint(self) -> Array:
+        """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""
+        idle = () if self.common.eval_every else ("eval_every", "eval_episodes")
+        deciding = {name: value for name, value in sorted(self.flat().items()) if name not in (*MAY_CHANGE, *idle)}
+        return np.frombuffer(hashlib.sha256(json.dumps(deciding).encode()).digest(), np.uint8)
+
+    def flat(self) -> dict[str, Any]:
+        """Return all settings by name."""
+        return asdict(self.common) | asdict(self.own)
+
+
+def algorithm_of(name: str) -> Any:
+    """Return the class of an algorithm; BadInput if there is none."""
+    return contract.accepted(name, registry.find(name), TAKEN)
+
+
+def chosen(values: dict[str, Any]) -> Choice:
+    """Return the settings with these values, checked; BadInput for one that is unknown or outside its limits."""
+    common_names = {f.name for f in fields(Settings)}
+    common = Settings(**{name: value for name, value in values.items() if name in common_names})
+    check_options(common)
+    algorithm = algorithm_of(common.algorithm)
+    own = {name: value for name, value in values.items() if name not in common_names}
+    unknown = own.keys() - {f.name for f in fields(algorithm.Settings)}
+    if unknown:
+        raise BadInput(f"{common.algorithm} has no setting {flag(min(unknown))}")
+    choice = Choice(common, algorithm, algorithm.Settings(**own))
+    check_options(choice.own)
+    if common.learner == "sharded":
+        check_sharing(choice)
+    return choice
+
+
+def check_sharing(choice: Choice) -> None:
+    """Raise BadInput where ranks cannot share the update of an algorithm."""
+    common, algorithm = choice.common, choice.algorithm
+    if choice.asynchronous or not algorithm.can_share():
+        raise BadInput(
+            f"--learner sharded: {common.algorithm} has no assist(), so it cannot share its update; use --learner root"
+        )
+    if common.requests not in algorithm.assists_with:
+        raise BadInput(
+            f"--learner sharded: {common.algorithm} can share its update with --requests "
+            f"{' or '.join(algorithm.assists_with)} only"
+        )

@@ -1,0 +1,197 @@
+"""A worker of an asynchronous run: pulled parameters become a gradient; and what a worker reports beside it.
+
+Reports go into shared arrays that have a row for each worker, so that no report is lost over any transport.
+"""
+
+import time
+from enum import IntEnum
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Arrays
+from minitrpo.algorithms.asynchronous import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
+from minitrpo.contract import OWN, check_gradient, check_numbers, check_worker_state
+from minitrpo.errors import AlgorithmFailed, infinite_theta, shown
+from minitrpo.experience.environments import EnvironmentSpec
+from minitrpo.experience.fragments import Fragments, concatenate
+from minitrpo.experience.lockstep import as_arrays, from_arrays
+from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.experience.rollouts import Rollouts
+from minitrpo.parallel.parameter_server import Pulled, Tally
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array
+from minitrpo.supervision.status import IDLE, RankStatus
+from minitrpo.training.context import RunContext, fresh_filter, make_algorithm
+from minitrpo.training.settings import Choice, Settings
+
+REPORT, SEEN, ITERATION, OVER = (OWN + name for name in ("report", "seen", "iteration", "over"))
+OWN_STATE = "own_"  # how an algorithm's own arrays are called among those of its worker
+PULLED = (REPORT, SEEN, ITERATION)
+
+
+class Of(IntEnum):
+    """What a worker's report counts; sum and number for each column follow."""
+
+    STEPS, EPISODES, RETURNS, LENGTHS, COLUMNS = range(5)
+
+
+def house_arrays(choice: Choice, spec: EnvironmentSpec, workers: int) -> Arrays:
+    """Return the shared arrays that every asynchronous run has beside its algorithm's own.
+
+    report: (W, 4 + 2C), sums over all gradients of a worker. seen: (W, 2 + 2D), its observations' moments, as a filter.
+    """
+    nothing = fresh_filter(choice.common, spec).to_vector()
+    return {
+        REPORT: np.zeros((workers, Of.COLUMNS + 2 * len(choice.algorithm.columns))),
+        SEEN: np.tile(nothing, (workers, 1)),
+        ITERATION: np.ones(1, np.int64),
+        OVER: np.zeros(1, np.int64),
+        **Tally.arrays(workers),
+    }
+
+
+def account(worker: int, shared: Arrays, message: Arrays) -> None:
+    """Take a worker's report out of what it pushed and add it to its row."""
+    shared[REPORT][worker] += message.pop(REPORT)
+    shared[SEEN][worker] = merged(np.array([shared[SEEN][worker], message.pop(SEEN)])).to_vector()
+
+
+def merged(seen: Array) -> ObservationFilter:
+    """Return the filter of all workers' observations, from their moments (W, 2 + 2D), in their order."""
+    whole = ObservationFilter.from_vector(seen[0])
+    for row in seen[1:]:
+        other = ObservationFilter.from_vector(row)
+        if other.count > 0:
+            whole = whole.merged_moments(int(other.count), other.mean, other.squares)
+    return whole
+
+
+def env_steps(shared: Arrays) -> int:
+    """Return the environment steps of all workers whose gradients have come."""
+    return int(shared[REPORT][:, Of.STEPS].sum())
+
+
+class Worker:
+    """One worker: its environments, its algorithm with whatever that keeps, and its random numbers."""
+
+    def __init__(
+        self, context: RunContext, number: int, workers: int, status: RankStatus | None, timeline: Timeline
+    ) -> None:
+        choice = context.choice
+        self.settings: Settings = choice.common
+        self.own: AsynchronousSettings = choice.own
+        self.number, self.columns, self._timeline = number, choice.algorithm.columns, timeline
+        self.algorithm: AsynchronousAlgorithm
+        self.algorithm, given = make_algorithm(choice, context.spec, None, timeline, number, workers)
+        self.notes = given.notes
+        self.collects = number < workers - choice.algorithm.learners(self.own, workers)
+        self.ask: Ask = dict  # set where there is somebody to ask
+        self.patience = 0.0  # seconds to sleep after a gradient that there was none
+        num_envs = self.own.envs_per_worker
+        envs = make_vector_env(context.spec, num_envs, self.settings.physics)
+        self.rollouts = Rollouts(context.spec, given.policy, envs, self.settings.seed, status)
+        self.all_envs = workers * num_envs
+        self._away = self._numbers().copy()  # what the status says of this worker's slots while another works here
+        self.begin_at(0, 0)
+
+    def begin_at(self, episode: int, gradients: int) -> None:
+        """Begin with episodes from this number on, and with the random numbers of this gradient."""
+        first = episode + self.number * self.own.envs_per_worker
+        self._slots, self.gradients = range(first, first + self.own.envs_per_worker), gradients
+
+    def work(self, pulled: Pulled) -> Arrays:
+        """Return a gradient of what was pulled, and the report that goes with it."""
+        shared = pulled.arrays
+        now, frozen = Moment(pulled.version, env_steps(shared)), merged(shared.pop(SEEN))
+        iteration = int(shared.pop(ITERATION)[0])
+        del shared[REPORT]
+        if not self.collects:
+            return self._learn(shared, now, len(frozen.mean))
+        theta = self.algorithm.acting(shared, now)
+        if not isinstance(theta, np.ndarray) or theta.ndim != 1 or theta.dtype.kind != "f":
+            raise AlgorithmFailed(f"acting() returned {shown(theta)}; it must return the parameters that act, (P,)")
+        if not np.isfinite(theta).all():
+            raise infinite_theta(f"in update {iteration}")
+        with self._timeline.span("collect"):
+            self._arrive()
+            played = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
+            episodes = concatenate(played)
+            self._leave()
+        with self._timeline.span("update"), self.rollouts.status.at("gradient"):
+            answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, self._random_numbers())
+        gradient, columns = check_gradient(answer, self.columns)
+        seen = ObservationFilter.identity(episodes.observations.shape[1])
+        if self.settings.filter == "running":
+            seen = seen.merged(episodes.observations)
+        return gradient | {REPORT: report(episodes, [columns[name] for name in self.columns]), SEEN: seen.to_vector()}
+
+    def _learn(self, shared: Arrays, now: Moment, observation_size: int) -> Arrays:
+        """Return a gradient of what the others have kept, and a report of no steps."""
+        with self._timeline.span("update"), self.rollouts.status.at("gradient"):
+            answer = self.algorithm.lesson(shared, self.ask, now, self._random_numbers())
+        gradient, columns = check_gradient(answer, self.columns)
+        if not gradient:
+            time.sleep(self.patience)
+        nothing = np.concatenate([np.zeros(Of.COLUMNS), reported([columns[name] for name in self.columns])])
+        return gradient | {REPORT: nothing, SEEN: ObservationFilter.identity(observation_size).to_vector()}
+
+    def _random_numbers(self) -> np.random.Generator:
+        self.gradients += 1
+        return generator(self.settings.seed, self.gradients - 1, self.number, Purpose.UPDATE)
+
+    def state(self) -> Arrays:
+        """Return its unfinished episodes, slot by slot, and what its algorithm keeps of its own."""
+        own = {OWN_STATE + name: array for name, array in check_worker_state(self.algorithm).items()}
+        if not self.gradients or not self.collects:
+            return own
+        self._arrive()
+        episodes = self.rollouts.unfinished()
+        self._leave()
+        return own | as_arrays(episodes)
+
+    def restore(self, arrays: Arrays, iteration: int) -> None:
+        """Take over what `state` returned, for this iteration."""
+        own = {name.removeprefix(OWN_STATE): a for name, a in arrays.items() if name.startswith(OWN_STATE)}
+        self.algorithm.restore_worker(own)
+        if "numbers" in arrays:
+            self._arrive()
+            self.rollouts.restore(from_arrays(arrays), iteration)
+            self._leave()
+
+    def _numbers(self) -> Array:
+        status = self.rollouts.status
+        return np.array([status.seeds, status.numbers])
+
+    def _arrive(self) -> None:
+        """Tell the status, which one process's workers share, which episodes are in this worker's slots."""
+        self.rollouts.status.seeds[:], self.rollouts.status.numbers[:] = self._away
+
+    def _leave(self) -> None:
+        self._away = self._numbers()
+        self.rollouts.status.numbers[:] = IDLE
+
+
+def report(episodes: Fragments, columns: list[float]) -> Array:
+    """Return what a worker says of its steps, (4 + 2C,): see `house_arrays`."""
+    ended = episodes.ended
+    lengths = (episodes.starts + episodes.lengths)[ended]
+    head = np.array([episodes.steps, ended.sum(), episodes.returns[ended].sum(), lengths.sum()], np.float64)
+    return np.concatenate([head, reported(columns)])
+
+
+def reported(columns: list[float]) -> Array:
+    """Return (value, 1) for each column that has one, (0, 0) for NaN, one after the other, (2C,)."""
+    known = [(value, 1.0) if np.isfinite(value) else (0.0, 0.0) for value in columns]
+    return np.array(known, np.float64).reshape(-1)
+
+
+def report_applied(row: Array, said: dict[str, float], columns: tuple[str, ...]) -> None:
+    """Add what `apply` says of a gradient to its worker's report, in place; AlgorithmFailed for what is no column."""
+    check_numbers("apply", said)
+    for name, value in said.items():
+        if name not in columns:
+            raise AlgorithmFailed(f"apply() reported {name!r}, which is none of the columns {columns}")
+        if np.isfinite(value):
+            row[Of.COLUMNS + 2 * columns.index(name) :][:2] += value, 1.0

@@ -1,0 +1,90 @@
+"""What a message says is so: of an older policy, of a file that cannot be read, of a launcher's variable."""
+
+import errno
+import io
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import SCRIPTS, run
+from forked import forked
+
+from minitrpo.errors import BadInput
+from minitrpo.parallel.launcher import launched_rank, launched_size
+from minitrpo.run_folder import checkpoint
+from minitrpo.supervision import watchdog
+
+
+@pytest.mark.parametrize("words", [("watch", "run", "--steps", 3), ("replay", "run", 0)])
+def test_an_older_policy_is_named(words, cartpole_run, tmp_path):
+    shutil.copytree(cartpole_run, tmp_path / "run")
+    (tmp_path / "run" / "checkpoint.npz").write_bytes(b"x")
+    done = forked(*words, cwd=tmp_path)
+    assert done.code == 0, done
+    assert "checkpoint.npz is damaged" in done.err
+    assert "this is the older policy of checkpoint_before.npz" in done.err
+    assert "pickle" not in done.err
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ENFILE])
+def test_what_passes_is_no_damage(number, cartpole_run, monkeypatch):
+    def load(path):
+        raise OSError(number, "it passes", str(path))
+
+    monkeypatch.setattr(checkpoint, "read_arrays", load)
+    with pytest.raises(BadInput, match=r"cannot read .*checkpoint\.npz: it passes; nothing was changed"):
+        checkpoint.newest(cartpole_run)
+
+
+def pickled():
+    """Return an array of objects as numpy writes it."""
+    content = io.BytesIO()
+    np.save(content, np.array([{}]), allow_pickle=True)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\x80\x04.", pickled()])
+def test_nobody_is_told_to_allow_pickle(content, tmp_path):
+    (tmp_path / "checkpoint.npz").write_bytes(content)
+    with pytest.raises(BadInput, match="damaged") as refused:
+        checkpoint.newest(tmp_path)
+    assert "pickle" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["abc", "", "-1", "1.5", "²", "9" * 5000])
+def test_a_launchers_variable_that_is_no_number_is_none(text, monkeypatch):
+    monkeypatch.setenv("PMI_RANK", text)
+    monkeypatch.setenv("PMI_SIZE", text)
+    assert (launched_rank(), launched_size()) == (0, 1)
+
+
+def test_ranks_of_many_digits_are_refused_in_one_line(tmp_path):
+    done = run("speedup.py", "--ranks", f"1,{'9' * 5000}", cwd=tmp_path)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert len(done.err) < 300
+
+
+def test_a_full_stdout_is_not_the_run_folder(tmp_path):
+    words = "--env CartPole-v1 --total-steps 300 --steps-per-update 300 --hidden 4 --critic linear --out run"
+    line = f"{sys.executable} {SCRIPTS / 'train.py'} {words} > /dev/full"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "cannot print: no space left where stdout goes" in done.stderr
+    assert "run folder" not in done.stderr
+
+
+def test_another_user_cannot_silence_a_failure(monkeypatch):
+    """Whoever holds the name without listening, or listens as another user, is not a rank of ours."""
+    monkeypatch.setattr(watchdog, "LAUNCHER", f"test-{os.getpid()}")
+    monkeypatch.setattr(watchdog, "CLAIMS", [])
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.bind(f"\0minitrpo-test-{os.getpid()}")
+        assert watchdog._is_first()
+        stranger.listen()
+        assert not watchdog._is_first()
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        assert watchdog._is_first()
