@@ -18,6 +18,7 @@ JOBS = {
     ),
 }
 KILLED_IN = 4  # toys/fits.py
+QUIET = ("--progress", "none", "--oversubscribe")
 
 
 @pytest.mark.parametrize("learner", ["root", "sharded"])
@@ -48,14 +49,14 @@ def test_a_run_killed_in_the_middle_of_a_fit_resumes_to_the_same_bits(
     job, ranks, learner, uninterrupted, tmp_path, monkeypatch
 ):
     out = tmp_path / "run"
-    words = ("--algorithm", "fits:Killed", *JOBS[job], "--learner", learner, "--progress", "none", "--oversubscribe")
+    words = ("--algorithm", "fits:Killed", *JOBS[job], "--learner", learner, "--checkpoint-every", 1, *QUIET)
     assert run("train.py", *words, "--out", out, ranks=ranks).code != 0
     rows = [int(row["iteration"]) for row in RunFolder(out).rows()]
     assert rows == list(range(1, len(rows) + 1))
     assert KILLED_IN - 2 <= len(rows) <= KILLED_IN - 1  # a row is complete when its fit is, and none was lost before
     assert RunFolder(out).load_checkpoint()["run_counters"][0] == len(rows)
     monkeypatch.setenv("TOYS_BEHAVE", "1")
-    resumed = run("train.py", "--resume", out, "--progress", "none", "--oversubscribe", ranks=3)
+    resumed = run("train.py", "--resume", out, *QUIET, ranks=3)
     assert resumed.code == 0, resumed.err
     assert lasting(out) == lasting(uninterrupted / job)
 
