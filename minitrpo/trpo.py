@@ -16,7 +16,11 @@ from minitrpo.policy_gradient import policy_gradient, surrogate
 
 @dataclass(frozen=True)
 class Batch:
-    """What an update learns from: N steps in a fixed order. Advantages should be standardised."""
+    """What an update learns from: N steps in a fixed order. Advantages should be standardised.
+
+    The network's own sums have the precision of the observations, everything that is made of its outputs double
+    precision: float32 observations take a third of the time and move the gradient by a few parts in a million.
+    """
 
     observations: Array  # (N, D), as the policy saw them
     actions: Array  # (N, A) floats or (N,) integers
@@ -27,6 +31,11 @@ class Batch:
     def blocks(self) -> Blocks:
         """Return the rows cut into blocks."""
         return Blocks(len(self.advantages), self.reduction)
+
+    def distribution(self, policy: Policy, theta: Array, rows: slice) -> Array:
+        """Return the distribution parameters of a policy on some of the rows, (n, K), in double precision."""
+        seen = self.observations[rows]
+        return policy.distribution(theta.astype(seen.dtype), seen).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,7 @@ def report_of(search: LineSearch, g: Array, entropy: float) -> Report:
 
 def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:
     """Return the gradient of the surrogate at theta, (P,): the policy gradient, block by block."""
+    theta = theta.astype(batch.observations.dtype)
 
     def of_block(rows: slice) -> Array:
         return policy_gradient(policy, theta, batch.observations[rows], batch.actions[rows], batch.advantages[rows])
@@ -92,7 +102,7 @@ def damped_fisher(
 ) -> Callable[[Array], Array]:
     """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision.
 
-    It decides only where the line search looks; that, and the gradient, are in double precision.
+    It decides only where the line search looks.
     """
     theta, some = theta.astype(np.float32), every_kth(batch.observations, fraction).astype(np.float32)
     blocks = Blocks(len(some), batch.reduction)
@@ -108,7 +118,7 @@ def damped_fisher(
 def objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Array], tuple[float, float]], float]:
     """Return the function theta' -> (surrogate gain, mean KL), and the mean entropy of the old policy, in nats."""
     blocks = batch.blocks
-    old = blocks.map(lambda rows: policy.distribution(theta, batch.observations[rows]))
+    old = blocks.map(lambda rows: batch.distribution(policy, theta, rows))
     old_log_prob = [
         policy.log_prob(dist_params, batch.actions[rows]) for rows, dist_params in zip(blocks.own, old, strict=True)
     ]
@@ -116,7 +126,7 @@ def objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Arr
 
     def evaluate(candidate: Array) -> tuple[float, float]:
         def of_block(rows: slice, old: Array, old_log_prob: Array) -> Array:
-            new, advantages = policy.distribution(candidate, batch.observations[rows]), batch.advantages[rows]
+            new, advantages = batch.distribution(policy, candidate, rows), batch.advantages[rows]
             after = surrogate(policy, new, old_log_prob, batch.actions[rows], advantages)
             return np.array([after - np.mean(advantages), mean_kl(policy, old, new)])
 

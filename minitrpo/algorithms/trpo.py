@@ -225,7 +225,8 @@ class TRPO(Algorithm):
     def _step(self, theta: Array, samples: Arrays) -> tuple[Array, Report]:
         """Return the new policy and what the step did."""
         s = self.settings
-        batch = Batch(samples["observations"], samples["actions"], samples["advantages"], self.update.sums)
+        observations = samples["observations"].astype(np.float32)
+        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
             theta, report = trpo_step(
                 self.policy, theta, batch, float(samples["max_kl"]), s.cg_iterations, s.cg_damping, s.fisher_fraction

@@ -39,7 +39,7 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
     settings, checkpoint, notes = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
     common = choice.common
-    raise_on_all(comm, lambda: check_to_come(common.total_steps, checkpoint, arguments))
+    notes = [*notes, *raise_on_all(comm, lambda: check_to_come(common.total_steps, checkpoint, arguments))]
     watchdog.describe(environment=common.env, algorithm=common.algorithm)
     spec = raise_on_all(comm, lambda: _suited(choice, settings, checkpoint, comm, watchdog.status))
     if choice.asynchronous:
@@ -55,11 +55,13 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
 
 
-def check_to_come(total: int, checkpoint: Arrays, arguments: Arguments) -> None:
-    """Raise BadInput if a resumed run is to end before the steps that it has taken."""
+def check_to_come(total: int, checkpoint: Arrays, arguments: Arguments) -> list[str]:
+    """Raise BadInput if a resumed run is to end before the steps that it has taken; return a note if none are left."""
     _, taken = counted(checkpoint)
     if "total_steps" in arguments.given and total < taken:
         raise BadInput(f"--total-steps {total} is less than the {taken} that the run to resume has taken")
+    whole = f"note: the run has taken its {taken} steps; --total-steps with a larger number goes on"
+    return [whole] if arguments.resume and checkpoint and taken >= total else []
 
 
 def check_schedules(given: Context, recorded: dict[str, Any], choice: Choice) -> None:
