@@ -18,8 +18,7 @@ from minitrpo.policy_gradient import policy_gradient, surrogate
 class Batch:
     """What an update learns from: N steps in a fixed order. Advantages should be standardised.
 
-    The network's own sums have the precision of the observations, everything that is made of its outputs double
-    precision: float32 observations take a third of the time and move the gradient by a few parts in a million.
+    The network's sums have the precision of the observations (float32: a third of the time); all else is in double.
     """
 
     observations: Array  # (N, D), as the policy saw them
@@ -63,7 +62,6 @@ def trpo_step(
 ) -> tuple[Array, Report]:
     """Return theta' (P,) that raises the surrogate within KL(old || new) <= max_kl, and a report; theta stays as it is.
 
-    F, with its P x P entries, is never written down.
     Source: Schulman et al. 2015 (TRPO), appendix C; Frans & Hafner 2016, Algorithm 1, line 6.
     """
     # 1. the gradient g of the surrogate at theta
@@ -89,21 +87,15 @@ def report_of(search: LineSearch, g: Array, entropy: float) -> Report:
 
 def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:
     """Return the gradient of the surrogate at theta, (P,): the policy gradient, block by block."""
-    theta = theta.astype(batch.observations.dtype)
-
-    def of_block(rows: slice) -> Array:
-        return policy_gradient(policy, theta, batch.observations[rows], batch.actions[rows], batch.advantages[rows])
-
-    return batch.blocks.mean(of_block, len(theta))
+    seen, actions, advantages = batch.observations, batch.actions, batch.advantages
+    at = theta.astype(seen.dtype)
+    return batch.blocks.mean(lambda n: policy_gradient(policy, at, seen[n], actions[n], advantages[n]), len(theta))
 
 
 def damped_fisher(
     policy: Policy, theta: Array, batch: Batch, damping: float, fraction: float
 ) -> Callable[[Array], Array]:
-    """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision.
-
-    It decides only where the line search looks.
-    """
+    """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision."""
     theta, some = theta.astype(np.float32), every_kth(batch.observations, fraction).astype(np.float32)
     blocks = Blocks(len(some), batch.reduction)
     products = blocks.map(lambda rows: fisher_vector_product(policy, theta, some[rows], damping))
@@ -119,9 +111,7 @@ def objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Arr
     """Return the function theta' -> (surrogate gain, mean KL), and the mean entropy of the old policy, in nats."""
     blocks = batch.blocks
     old = blocks.map(lambda rows: batch.distribution(policy, theta, rows))
-    old_log_prob = [
-        policy.log_prob(dist_params, batch.actions[rows]) for rows, dist_params in zip(blocks.own, old, strict=True)
-    ]
+    old_log_prob = [policy.log_prob(dist, batch.actions[rows]) for rows, dist in zip(blocks.own, old, strict=True)]
     entropy = blocks.mean(lambda rows, old: np.mean(policy.entropy(old), keepdims=True), 1, old)
 
     def evaluate(candidate: Array) -> tuple[float, float]:

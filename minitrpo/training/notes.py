@@ -5,7 +5,7 @@ from typing import Any
 from minitrpo.algorithms.options import flag
 from minitrpo.experience.collectors import Collector, Request
 from minitrpo.experience.environments import EnvironmentSpec
-from minitrpo.training.context import RunContext
+from minitrpo.training.context import RunContext, meets_too_often
 from minitrpo.training.settings import Choice, Settings
 
 MANY = 1_000  # numbers in an observation of rows and columns: a picture
@@ -50,8 +50,10 @@ def at_the_beginning(context: RunContext, collector: Collector, ranks: int, work
     """Return what to say before the first update; `working` of the ranks work."""
     notes, spec = [], context.spec
     if working < ranks:
+        few = f"{context.settings.steps_per_update} light steps between two updates"
+        reason = few if meets_too_often(context.settings) else f"{working} core(s)"
         notes.append(
-            f"note: {ranks} ranks, {working} core(s): {ranks - working} rank(s) leave the work to the others, "
+            f"note: {ranks} ranks, {reason}: {ranks - working} rank(s) leave the work to the others, "
             "who do it sooner alone; --oversubscribe makes all of them work"
         )
     if spec.max_episode_steps is None and collector.waits_for_ends:
