@@ -1,0 +1,52 @@
+"""What lectures say of a few seeds: the window of a log is told from learning; nothing goes beyond the ranks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words
+
+HEAD = "algorithm,env,seed,env_steps,goal,steps_to_goal,last_return"
+RECORDED = Path(__file__).parent.parent / "notebooks" / "recorded"
+
+
+def written(folder, head, *rows):
+    """Return a record with these lines."""
+    path = folder / "family.csv"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_the_logs_window_holds_steps_of_its_own(tmp_path):
+    path = written(tmp_path, HEAD, "naf,Pendulum-v1,0,40000,-250,21600,-160", "a2c,CartPole-v1,0,200000,475,,300")
+    runs = family_of(path)
+    assert runs["Pendulum-v1", "naf"].floor == 100 * 200
+    assert runs["Pendulum-v1", "naf"].before.tolist() == [1600]
+    assert runs["CartPole-v1", "a2c"].floor == 100 * 475  # a step pays 1
+    assert runs["CartPole-v1", "a2c"].before.tolist() == [np.inf]
+
+
+def test_fresh_episodes_have_no_window(tmp_path):
+    path = written(tmp_path, f"{HEAD},fresh", "naf,Pendulum-v1,0,40000,-250,5000,-160,1")
+    assert family_of(path)["Pendulum-v1", "naf"].before.tolist() == [5000]
+
+
+@pytest.mark.parametrize("lecture", [11, 12, 13, 14])
+def test_no_recorded_run_arrives_before_its_window_is_full(lecture):
+    for (env, name), runs in family_of(RECORDED / f"{lecture}_family.csv").items():
+        assert np.isnan(runs.floor) or np.all(runs.before > 0), f"{name} on {env}"
+
+
+def test_a_ratio_is_told_by_welch_or_by_ranks():
+    assert ratio_in_words([10, 11, 12, 10, 11], [1, 1.1, 1.2, 1, 1.1]) == "10 times, 95 % interval 8.9 to 11"
+    assert ratio_in_words([1, 2, 4, 8, 9], [2, 3, 3, 5, 4]).endswith("; cannot tell it from 1")
+    far = ratio_in_words([10, 11, 12, 13, np.inf], [1, 2, 3, 4, 5])
+    assert far == "4 times by the medians (a run never arrives; ranks: p = 0.0079)"
+    assert ratio_in_words([1, 2, 12, 13, np.inf], [1, 2, 3, 4, 5]).endswith("cannot tell it from 1")
+
+
+def test_a_difference_has_welchs_interval():
+    # lecture 12: the percentile bootstrap of five said 28 to 110 where Welch says 4 to 131 of such numbers
+    assert difference_in_words([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]).endswith("cannot tell it from 0")
+    assert difference_in_words([11, 12, 13, 14, 15], [1, 2, 3, 4, 5]) == "10, 95 % interval 7.69 to 12.3"
