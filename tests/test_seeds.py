@@ -39,7 +39,7 @@ def test_no_recorded_run_arrives_before_its_window_is_full(lecture):
 
 
 def test_a_ratio_is_told_by_welch_or_by_ranks():
-    assert ratio_in_words([10, 11, 12, 10, 11], [1, 1.1, 1.2, 1, 1.1]) == "10 times, 95 % interval 8.9 to 11"
+    assert ratio_in_words([10, 11, 12, 10, 11], [1, 1.1, 1.2, 1, 1.1]) == "10 times, 95 % interval 8.94 to 11.2"
     assert ratio_in_words([1, 2, 4, 8, 9], [2, 3, 3, 5, 4]).endswith("; cannot tell it from 1")
     far = ratio_in_words([10, 11, 12, 13, np.inf], [1, 2, 3, 4, 5])
     assert far == "4 times by the medians (a run never arrives; ranks: p = 0.0079)"

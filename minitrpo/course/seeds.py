@@ -55,7 +55,7 @@ def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
     if np.isfinite([*one, *other]).all():
         ratio = ratio_interval(one, other)
         told = f"; {CANNOT_TELL} it from 1" if ratio.low <= 1 <= ratio.high else ""
-        return f"{ratio.middle:.3g} times, 95 % interval {ratio.low:.2g} to {ratio.high:.2g}{told}"
+        return f"{ratio.middle:.3g} times, 95 % interval {ratio.low:.3g} to {ratio.high:.3g}{told}"
     p = rank_test(one, other)
     ratio_of_medians = np.median(one) / np.median(other)
     told = f"; {CANNOT_TELL} it from 1" if p >= CHANCE else ""
