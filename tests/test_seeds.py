@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words
+from minitrpo.course.seeds import corrected, difference_in_words, family_of, ratio_in_words
 
 HEAD = "algorithm,env,seed,env_steps,goal,steps_to_goal,last_return"
 RECORDED = Path(__file__).parent.parent / "notebooks" / "recorded"
@@ -50,3 +50,9 @@ def test_a_difference_has_welchs_interval():
     # lecture 12: the percentile bootstrap of five said 28 to 110 where Welch says 4 to 131 of such numbers
     assert difference_in_words([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]).endswith("cannot tell it from 0")
     assert difference_in_words([11, 12, 13, 14, 15], [1, 2, 3, 4, 5]) == "10, 95 % interval 7.69 to 12.3"
+
+
+def test_many_questions_want_more_of_each():
+    assert corrected([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert corrected([0.5, 0.9]).tolist() == pytest.approx([1.0, 1.0])
+    assert corrected([0.02]).tolist() == [0.02]

@@ -67,3 +67,11 @@ def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:
     gap = difference_interval(one, other)
     told = f"; {CANNOT_TELL} it from 0" if gap.low <= 0 <= gap.high else ""
     return f"{gap.middle:.3g}, 95 % interval {gap.low:.3g} to {gap.high:.3g}{told}"
+
+
+def corrected(chances: ArrayLike) -> Array:
+    """Return p values for several questions asked at once, each for all that are smaller, too (Holm 1979)."""
+    p = np.asarray(chances, float)
+    order = np.argsort(p)
+    raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return np.minimum(raised, 1.0)[np.argsort(order)]
