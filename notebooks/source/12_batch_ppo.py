@@ -135,6 +135,7 @@ def mean_return(theta):
     return mean_of(play("CartPole-v1", budget(6000, 1500), theta, seed=99).episodes.returns)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def half_trained(seed):
     """Return a batch of a policy that has learned for some updates, by what this lecture is about."""
     played = play("CartPole-v1", 2048, seed=100 * seed)
