@@ -109,11 +109,16 @@ def unsolved(solved: nbformat.NotebookNode, student: nbformat.NotebookNode) -> n
         elif cell.cell_type == "code" and re.search(r"\b(reveal|compare|compare_mean)\(", cell.source):
             for output in cell.outputs:
                 if "text" in output:
-                    output.text = re.sub(r"you predicted [^\n]*?, measured", "measured", output.text)
+                    output.text = re.sub(r"you predicted:? [^\n]*?(, measured|\. What)", unguessed, output.text)
             tags = [*cell.metadata.get("tags", []), "hide-output"]
             cell.metadata.update(tags=tags, mystnb={"code_prompt_show": PREDICT, "code_prompt_hide": "Hide {type}"})
     solved.cells = cells
     return solved
+
+
+def unguessed(found: re.Match[str]) -> str:
+    """Return "measured" or "What happened" without the guess that stands before it."""
+    return found[1].lstrip(",. ")
 
 
 def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
