@@ -124,6 +124,7 @@ def unguessed(found: re.Match[str]) -> str:
 def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Return a lecture as it is to be read on a page."""
     states = notebook.metadata.pop("widgets", {}).get("application/vnd.jupyter.widget-state+json", {}).get("state", {})
+    next(cell for cell in notebook.cells if cell.cell_type == "code").metadata["tags"] = ["hide-input"]  # imports
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [shown for output in cell.outputs for shown in still(output, states)]
