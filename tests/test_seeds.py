@@ -1,5 +1,6 @@
 """What lectures say of a few seeds: the window of a log is told from learning; nothing goes beyond the ranks."""
 
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -56,3 +57,15 @@ def test_many_questions_want_more_of_each():
     assert corrected([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
     assert corrected([0.5, 0.9]).tolist() == pytest.approx([1.0, 1.0])
     assert corrected([0.02]).tolist() == [0.02]
+
+
+def test_a_record_takes_fresh_episodes_where_there_are_some(monkeypatch):
+    monkeypatch.syspath_prepend(str(RECORDED))
+    outcome = importlib.import_module("family_runs").outcome
+    run = {"curve": [[100, 20.0], [200, 450.0]], "clock": [[1.0, 20.0], [2.0, 450.0]]}
+    of_window = {"steps_to_goal": 200, "seconds_to_goal": 2.0, "last_return": 450.0, "fresh": 0}
+    assert outcome(run, 400) == of_window
+    assert outcome(run, 475)["steps_to_goal"] == ""
+    assert outcome(run, None)["steps_to_goal"] == ""
+    judged = outcome(run | {"fresh": [[50, 0.5, 410.0], [150, 1.5, 90.0]], "final": 470.0}, 400)
+    assert judged == {"steps_to_goal": 50, "seconds_to_goal": 0.5, "last_return": 470.0, "fresh": 1}

@@ -321,7 +321,7 @@ def draw_roots(axis, rate, delay):
     axis.plot(roots[inside].real, roots[inside].imag, "o", color=BLUE, label="fades")
     if not inside.all():
         axis.plot(roots[~inside].real, roots[~inside].imag, "s", color=RED, label="stays or grows")
-    axis.set(xlabel="real part of z", ylabel="imaginary part", xlim=(-1.6, 2.1), ylim=(-1.6, 1.6), aspect="equal")
+    axis.set(xlabel="real part of z", ylabel="imaginary part", xlim=(-1.6, 2.9), ylim=(-1.6, 1.6), aspect="equal")
     axis.legend(loc="lower right")
     axis.grid(alpha=0.3)
 
@@ -631,7 +631,8 @@ def show_lost():
         begin = max(int(np.searchsorted(reads, near)) - 5, 0)
         some = np.arange(begin, min(begin + 30, len(reads)))
         axis.plot(some - begin, np.array(reads)[some], marker, color=color, label=f"rank {rank}", fillstyle="none")
-    axis.set(xlabel="thirty increments of each rank, from where both first read the same", ylabel="what it read")
+    title = "from where both first read the same" if counted["twice"] else "no number was read by both: they took turns"
+    axis.set(xlabel=f"thirty increments of each rank ({title})", ylabel="what it read")
     axis.legend()
     axis.grid(alpha=0.3)
     plt.show()
@@ -644,7 +645,8 @@ reveal(guess_lost, show_lost)
 #
 # Where both read the same number, one of two increments is gone. Lose half, and the two went in step: nearly every number was
 # read by both. A rank that is stopped between its read and its write does worse: on waking up it writes a number that is
-# thousands of increments old, and undoes them all. Another machine, another number: run it twice.
+# thousands of increments old, and undoes them all. Another machine, another number, down to 0 where both had to take turns on one
+# core: run it twice.
 #
 # </details>
 #

@@ -665,10 +665,11 @@ def draw_family(pendulum):
             axis.plot(got, [y] * len(got), "o", color=color, alpha=0.6)
             axis.plot([np.median(values)], [y], "|", color="black", markersize=22)
             if len(got) < len(values):
-                axis.text(1.05 * got.max(), y + 0.1, f" {len(got)} of {len(values)} arrive", fontsize=9)
+                axis.text(got.min() / 1.1, y + 0.1, f"{len(got)} of {len(values)} arrive", fontsize=9, ha="right")
         axis.set(xscale="log", xlabel=f"{label} to -250", yticks=range(len(pendulum)), yticklabels=pendulum)
         axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axis.margins(x=0.15)
+        axis.minorticks_off()
         axis.grid(alpha=0.3, axis="x")
     if floor:
         axes[0].axvline(floor, color=GREY, linestyle="--", label="the hundred episodes alone")

@@ -56,20 +56,8 @@ from minitrpo.algorithms.guided_policy_search.lqr import (
 )
 from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.classroom import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
-    budget,
-    compare,
-    one_process,
-    recorded,
-    reveal,
-)
-from minitrpo.course.classroom import train
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, one_process
+from minitrpo.course.classroom import recorded, reveal, train
 from minitrpo.course import linear_quadratic as puck
 from minitrpo.course.seeds import corrected, family_of
 from minitrpo.experience.randomness import first_state_seed
