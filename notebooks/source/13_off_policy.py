@@ -667,6 +667,7 @@ def draw_family(pendulum):
             if len(got) < len(values):
                 axis.text(got.min() / 1.1, y + 0.1, f"{len(got)} of {len(values)} arrive", fontsize=9, ha="right")
         axis.set(xscale="log", xlabel=f"{label} to -250", yticks=range(len(pendulum)), yticklabels=pendulum)
+        axis.xaxis.set_major_locator(plt.LogLocator(subs=(1, 3)))
         axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axis.margins(x=0.15)
         axis.minorticks_off()
