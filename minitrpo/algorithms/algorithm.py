@@ -48,7 +48,7 @@ class Design:
     sync: str  # barrier | asynchronous
     travels: str  # samples | gradients
     learns: str  # root | all ranks | server or shared memory
-    data: str  # on-policy | replay
+    data: str  # on-policy | off-policy, fresh | replay
     source: str
 
 

@@ -11,7 +11,7 @@ Every actor turns what it has just seen into a gradient; all gradients are summe
 renewed, and exploration wanes, with the steps of all actors together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -87,7 +87,9 @@ class NStepQ(Algorithm):
     columns = COLUMNS
     chart, chart_label = ("td_loss",), "loss (return^2)"
     actions = ("Discrete",)
-    design = Design("every n steps", "barrier", "gradients", "root", "on-policy", "Mnih et al. 2016, with a barrier")
+    design = Design(
+        "every n steps", "barrier", "gradients", "root", "off-policy, fresh", "Mnih et al. 2016, with a barrier"
+    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 16 environments",
@@ -153,6 +155,7 @@ class OneStepSarsa(NStepQ):
     """One-step Sarsa of one run."""
 
     targets = staticmethod(sarsa_one_step)
+    design = replace(NStepQ.design, data="on-policy")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 16 environments; one step ahead, news travels slowly",
