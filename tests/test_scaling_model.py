@@ -207,10 +207,9 @@ def test_a_ring_sends_few_bytes_and_a_tree_few_messages():
 
 def test_the_noise_scale_of_gradients_whose_noise_is_known():
     rng, signal, noise, rows = np.random.default_rng(7), 0.5, 3.0, 100
-    gradients = signal + noise * rng.normal(size=(2000, 30, 50)) / math.sqrt(rows)
-    found = [formulas.noise_scale(g, rows) for g in gradients[:200]]
-    assert np.median(found) == pytest.approx(noise**2 / signal**2, rel=0.05)
-    assert formulas.noise_scale(np.array([[1.0], [-1.0]]), 10) == math.inf
+    gradients = signal + noise * rng.normal(size=(200, 30, 50)) / math.sqrt(rows)
+    assert formulas.noise_scale(gradients, rows) == pytest.approx(noise**2 / signal**2, rel=0.02)
+    assert formulas.noise_scale(np.array([[[1.0], [-1.0]]]), 10) == math.inf
 
 
 def test_a_batch_of_the_noise_scale_needs_twice_the_updates_of_the_largest():

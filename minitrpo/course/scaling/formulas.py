@@ -152,9 +152,10 @@ def updates_needed(batch: float, reference: float, updates: float, noise_scale: 
 def noise_scale(gradients: ArrayLike, rows: float) -> float:
     """Return the gradient noise scale in steps, tr(Sigma) / |G|^2, from gradients of blocks of `rows` steps.
 
-    gradients: (K, p), K at least 2. Unbiased above and below the fraction line; infinite where the signal drowns.
+    gradients: (U, K, p), of K blocks in each of U updates, K at least 2. What stands above and below the fraction line
+    is unbiased, and added over the updates first; infinite where the signal drowns.
     """
     g = np.asarray(gradients, dtype=float)
-    spread = float(np.sum(np.var(g, axis=0, ddof=1)))  # of a block's gradient: tr(Sigma) / rows
-    signal = float(np.sum(np.mean(g, axis=0) ** 2)) - spread / len(g)
-    return rows * spread / signal if signal > 0 else INFINITE
+    spread = np.sum(np.var(g, axis=1, ddof=1), axis=1)  # of a block's gradient: tr(Sigma) / rows, (U,)
+    signal = float(np.sum(np.sum(np.mean(g, axis=1) ** 2, axis=1) - spread / g.shape[1]))
+    return rows * float(spread.sum()) / signal if signal > 0 else INFINITE
