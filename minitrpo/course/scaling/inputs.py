@@ -101,9 +101,9 @@ def fitted(samples: dict[str, list[float]]) -> dict[str, Any]:
 
 def task_from(content: dict[str, Any]) -> Task:
     """Return the task that `parts.py` measured."""
-    lines = {name: Line(*content[name]["line"]) for name in PARTS}
-    rest = {name: value for name, value in content.items() if name not in PARTS}
-    return Task(**lines, **{**rest, "lengths": np.array(rest["lengths"])})
+    fields: dict[str, Any] = {name: Line(*content[name]["line"]) for name in PARTS}
+    fields |= {name: value for name, value in content.items() if name not in PARTS}
+    return Task(**fields | {"lengths": np.array(content["lengths"])})
 
 
 def messages_from(content: dict[str, Any]) -> Messages:

@@ -1,0 +1,190 @@
+"""Lecture 15: one iteration on P ranks, part by part: what the root does, what is shared, what waits for whom.
+
+`iteration` follows `training/synchronous.py: root_loop` in its order. Every number that it returns is simulated.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from minitrpo.block_sums import BLOCK
+from minitrpo.course.scaling import formulas
+from minitrpo.course.scaling.events import Playing, play
+from minitrpo.course.scaling.formulas import Network
+from minitrpo.course.scaling.inputs import Inputs, Messages, Task
+from minitrpo.critics import PARTS, MLPCritic
+from minitrpo.parallel.episode_pool import concurrency, requests_for
+from minitrpo.policies import Array
+
+SIDE_BY_SIDE = 16  # episodes that a rank plays in lockstep at most, by default
+CG_ITERATIONS = 10
+MOST_EPISODES = 20_000  # that are played event by event; of more, a part of the ranks plays its part
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it runs: the network between ranks, and how many cores there are (None: one for each rank)."""
+
+    network: Network
+    cores: int | None = None
+    failures: float = formulas.INFINITE  # seconds from one failure of a core to the next, on average
+    slow: float = 0.0  # fraction of the ranks that take twice as long
+    exchange: float | None = None  # seconds of an iteration's short messages; None: by the network's latency
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the work is shared out. As the package does it: `Design()`, `Design(learner="sharded")`."""
+
+    learner: str = "root"  # or "sharded"
+    pool: str = "dynamic"  # or "static"
+    gather: str = "root"  # one message after another, or "tree"
+    sums: str = "parts"  # all ranks get all blocks' parts, or "tree": added on the way, in a fixed order
+    counter: str = "one"  # for all ranks, or "node": one for NODE ranks, who get an equal share
+    digest: str = "samples"  # what travels, or "sums": every rank keeps its samples, and only sums leave it
+    overlap: bool = False  # the critic is fitted while the next episodes are played
+
+
+NODE = 64  # ranks of a machine
+TODAY = Design(learner="sharded")
+MENDED = Design("sharded", "dynamic", "tree", "tree", "node", "sums", overlap=True)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The seconds of one iteration, which add up to `seconds`."""
+
+    broadcast: float
+    ideal: float  # of playing, were it dealt out evenly in full lockstep
+    narrow: float  # lost because few episodes on a rank fill its lockstep badly
+    counter: float
+    wait: float  # for the last rank
+    digest: float
+    gather: float
+    root: float  # what rank 0 does alone
+    shared: float  # what the ranks that learn do
+    sums: float  # messages between these
+    critic: float  # what of its fit is not hidden
+
+    def parts(self) -> Iterator[tuple[str, float]]:
+        """Yield (name, seconds)."""
+        yield from vars(self).items()
+
+    @property
+    def seconds(self) -> float:
+        """Return all of it."""
+        return sum(vars(self).values())
+
+
+def episodes_of(task: Task, steps: int, seed: int) -> Array:
+    """Return the lengths of an update's episodes, drawn from those that were seen, (E,)."""
+    count = requests_for(steps, float(np.mean(task.lengths)))
+    return np.random.default_rng(seed).choice(task.lengths, count)
+
+
+def iteration(
+    inputs: Inputs, task: Task, machine: Machine, design: Design, ranks: int, steps: int, seed: int = 0
+) -> Iteration:
+    """Return the seconds of an update of about `steps` steps on P ranks; seed: of its episodes' lengths."""
+    lengths = episodes_of(task, steps, seed)
+    steps, crowd = int(lengths.sum()), crowding(task, machine, ranks)
+    ideal, narrow, counter, wait = collecting(inputs.messages, task, machine, design, ranks, lengths)
+    alone, shared, sums, critic = learning(inputs.messages, task, machine, design, ranks, steps)
+    hidden = min(critic, ideal + narrow) if design.overlap else 0.0
+    kept = design.digest == "sums"
+    travels = steps * task.step_bytes if not kept else 8 * task.parameters * min(ranks, steps // BLOCK + 1)
+    tree = design.gather == "tree"
+    arrives = formulas.gather(machine.network, ranks, travels, tree)
+    order = task.order(steps) if not kept else 0.0
+    return Iteration(
+        broadcast=messages(machine, ranks, 8 * task.parameters),
+        ideal=ideal,
+        narrow=narrow,
+        counter=counter,
+        wait=wait,
+        digest=crowd * task.digest.each * steps / ranks + task.digest.fixed,
+        gather=arrives + order,
+        root=alone,
+        shared=shared,
+        sums=sums,
+        critic=critic - hidden,
+    )
+
+
+def messages(machine: Machine, ranks: int, theta_bytes: float) -> float:
+    """Return the seconds in which policy and plan reach all ranks, and a barrier that lets none go early."""
+    if ranks == 1:
+        return 0.0
+    short = machine.exchange or 4 * formulas.rounds(ranks) * machine.network.latency
+    return short + formulas.broadcast(machine.network, ranks, theta_bytes)
+
+
+def crowding(task: Task, machine: Machine, ranks: int) -> float:
+    """Return how many times as long a rank takes because others use the machine, or even its own core, too."""
+    if machine.cores is None or ranks == 1:
+        return 1.0 if ranks == 1 else task.shared_slowdown
+    filled = min(1.0, (ranks - 1) / max(machine.cores - 1, 1))
+    return (1 + filled * (task.shared_slowdown - 1)) * max(1.0, ranks / machine.cores)
+
+
+def collecting(
+    messages: Messages, task: Task, machine: Machine, design: Design, ranks: int, lengths: Array
+) -> tuple[float, float, float, float]:
+    """Return (ideal, narrow, counter, wait): the seconds of playing these episodes, by what they are lost to."""
+    crowd, side_by_side = crowding(task, machine, ranks), concurrency(len(lengths), ranks, SIDE_BY_SIDE)
+    ideal = crowd * float(lengths.sum()) / ranks * task.tick(SIDE_BY_SIDE) / SIDE_BY_SIDE
+    part = min(1.0, MOST_EPISODES / len(lengths))  # of the machine that is played event by event
+    some, several = lengths[: max(1, round(part * len(lengths)))], max(1, round(part * ranks))
+    load = (NODE / ranks if design.counter == "node" and ranks > NODE else 1.0) / part
+    how = Playing(
+        lambda count: crowd * task.tick(count),
+        side_by_side,
+        0.0 if ranks == 1 else messages.draw * load,
+        0.0 if ranks == 1 else 2 * (machine.network.latency if design.counter == "one" else 1e-6),
+    )
+    slow = np.ones(several)
+    slow[: round(machine.slow * several)] = 2.0
+    played = play(some, several, how, design.pool == "static", slow)
+    mean, queued = float(played.played.mean()), float(played.queued.mean())
+    return ideal, max(0.0, mean - ideal), queued, played.makespan - mean - queued + min(0.0, mean - ideal)
+
+
+def learning(
+    messages: Messages, task: Task, machine: Machine, design: Design, ranks: int, steps: int
+) -> tuple[float, float, float, float]:
+    """Return (alone, shared, sums, critic): the seconds of an update's learning, by who does it.
+
+    With the sharded learner the last of the ranks, at most PARTS, fit the critic while the others step the policy.
+    """
+    count = -(-steps // BLOCK)
+    work = task.gradient(steps) + CG_ITERATIONS * task.product(steps) + task.trials * task.trial(steps)
+    if design.learner == "root" or ranks == 1:
+        return task.advantages(steps) + task.rest(steps), work, 0.0, task.critic(steps)
+    crowd = crowding(task, replace(machine, cores=machine.cores or ranks), ranks)
+    fitters = min(ranks // 2, PARTS)
+    steppers = ranks - fitters
+    vectors = CG_ITERATIONS + 1
+    fitted = crowd * task.critic(steps) / fitters + critic_sums(messages, machine, task, fitters, steps)
+    if design.digest == "sums":  # every rank keeps its samples, computes its own advantages, and its own blocks
+        each = formulas.tree_allreduce(machine.network, steppers, 8 * task.parameters)
+        own = crowd * (work + task.advantages(steps)) / min(steppers, max(1, steps))
+        return task.rest.fixed, own, vectors * each + task.trials * 2 * each / task.parameters, max(0.0, fitted - own)
+    share = formulas.broadcast(machine.network, ranks, steps * task.step_bytes)
+    parts = 8 * task.parameters * count
+    each = formulas.all_gather(machine.network, steppers, parts)
+    if design.sums == "tree":
+        each = formulas.tree_allreduce(machine.network, min(steppers, count), 8 * task.parameters)
+    added = vectors * each if steppers > 1 else 0.0
+    own = crowd * work * -(-count // min(steppers, count)) / count
+    return task.advantages(steps) + task.rest(steps), own, share + added, max(0.0, fitted - own - added)
+
+
+def critic_sums(messages: Messages, machine: Machine, task: Task, fitters: int, steps: int) -> float:
+    """Return the seconds of the messages of a critic's fit: one all-gather for each of its minibatches."""
+    if fitters == 1:
+        return 0.0
+    fit = MLPCritic(1)
+    several = fit.epochs * -(-steps // fit.minibatch)
+    one = max(messages.all_gather, formulas.all_gather(machine.network, fitters, 4 * PARTS * task.parameters))
+    return several * one
