@@ -105,7 +105,8 @@ def told(inputs: Inputs) -> str:
 
 def predict(args: Any) -> int:
     """Print the tables."""
-    from minitrpo.course.scaling.model import MENDED, TODAY, Machine
+    from minitrpo.course.scaling.model import DESIGNS, MENDED, Machine
+    from minitrpo.course.scaling.others import lines
     from minitrpo.course.scaling.predict import RANKS, Job, best_batch, breaks, predicted, table
 
     if not 0 <= args.slow <= 1:
@@ -115,13 +116,14 @@ def predict(args: Any) -> int:
     machine = Machine(Network(args.latency, 1 / args.bandwidth), None, 86_400 * args.failures, args.slow)
     print(f"{args.env}, {args.steps:,.0f} steps; inputs {told(inputs)}")
     content: dict[str, Any] = {"provenance": inputs.provenance, "settings": {k: str(v) for k, v in vars(args).items()}}
-    for title, rows in (
-        ("as the package is, one batch", [predicted(inputs, job, machine, TODAY, ranks) for ranks in RANKS]),
-        ("with sums in trees and kept samples, one batch", [predicted(inputs, job, machine, MENDED, n) for n in RANKS]),
-        ("the same, batches that grow", [best_batch(inputs, job, machine, MENDED, ranks) for ranks in RANKS]),
-    ):
+    tables = {name: [predicted(inputs, job, machine, d, ranks) for ranks in RANKS] for name, d in DESIGNS.items()}
+    tables["the same, batches that grow"] = [best_batch(inputs, job, machine, MENDED, ranks) for ranks in RANKS]
+    for title, rows in tables.items():
         print(f"\n{title} ({SIMULATED})", *table(rows), sep="\n")
-        content[title] = [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck} for row in rows]
+        content[title] = [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
+    episodes = max(1, round(job.batch / float(job.task.lengths.mean())))
+    print(f"\nwithout a barrier, or without samples, {episodes:,} episodes a generation ({SIMULATED})")
+    print(*lines(job.task, machine, RANKS, episodes), sep="\n")
     each = 1_000
     found = breaks(inputs, job.task, machine, each, 1e9 * args.memory, round(job.steps / job.batch))
     print(f"\na tenth of an iteration, as the package is, {each:,} steps a rank ({SIMULATED}): from ... ranks")
@@ -131,7 +133,7 @@ def predict(args: Any) -> int:
         save(args.out, content | {"breaks": {k: None if v == INFINITE else v for k, v in found.items()}})
         from minitrpo.course.scaling.drawing import draw
 
-        draw(inputs, job, machine, args.out.with_suffix(".png"))
+        draw(f"{job.steps:,.0f} steps of {args.env}", tables, args.out.with_suffix(".png"))
     return 0
 
 

@@ -44,6 +44,8 @@ class Task:
     product: Line  # one Fisher product, of the fraction of the steps that it uses
     trial: Line  # one policy of the line search
     critic: Line  # its whole fit
+    apply: float  # a gradient at a parameter server
+    noise: float  # drawing a perturbation of the policy, and adding it
     trials: float  # policies that a line search tries, on average
     parameters: int  # of the policy
     step_bytes: float  # that travel for each step

@@ -19,7 +19,7 @@ from minitrpo.policies import Array
 
 SIDE_BY_SIDE = 16  # episodes that a rank plays in lockstep at most, by default
 CG_ITERATIONS = 10
-MOST_EPISODES = 20_000  # that are played event by event; of more, a part of the ranks plays its part
+MOST_EPISODES = 4_000  # that are played event by event; of more, a part of the ranks plays its part
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,20 @@ class Design:
     gather: str = "root"  # one message after another, or "tree"
     sums: str = "parts"  # all ranks get all blocks' parts, or "tree": added on the way, in a fixed order
     counter: str = "one"  # for all ranks, or "node": one for NODE ranks, who get an equal share
-    digest: str = "samples"  # what travels, or "sums": every rank keeps its samples, and only sums leave it
+    samples: str = "travel"  # to the root and back, or "stay": every rank keeps its own, and only sums leave it
     overlap: bool = False  # the critic is fitted while the next episodes are played
 
 
 NODE = 64  # ranks of a machine
-TODAY = Design(learner="sharded")
-MENDED = Design("sharded", "dynamic", "tree", "tree", "node", "sums", overlap=True)
+MINIBATCHES = 50  # of a pass of the critic, where samples stay: all ranks share each, so there must be few
+ROWS = 64  # of one, for which a rank is worth its message
+TODAY = Design("sharded", overlap=True)
+MENDED = Design("sharded", "dynamic", "tree", "tree", "node", "stay")
+DESIGNS = {
+    "rank 0 learns alone": Design(),
+    "sharded learner, as the package has it": TODAY,
+    "sums in trees, samples stay where they are": MENDED,
+}
 
 
 @dataclass(frozen=True)
@@ -91,12 +98,12 @@ def iteration(
     steps, crowd = int(lengths.sum()), crowding(task, machine, ranks)
     ideal, narrow, counter, wait = collecting(inputs.messages, task, machine, design, ranks, lengths)
     alone, shared, sums, critic = learning(inputs.messages, task, machine, design, ranks, steps)
-    hidden = min(critic, ideal + narrow) if design.overlap else 0.0
-    kept = design.digest == "sums"
-    travels = steps * task.step_bytes if not kept else 8 * task.parameters * min(ranks, steps // BLOCK + 1)
-    tree = design.gather == "tree"
-    arrives = formulas.gather(machine.network, ranks, travels, tree)
-    order = task.order(steps) if not kept else 0.0
+    if design.overlap and ranks > 1:  # others play meanwhile what those would play who fit
+        playing = ideal + narrow
+        critic = max(0.0, critic - playing) + min(critic, playing) * min(ranks // 2, PARTS) / ranks
+    stay = design.samples == "stay"
+    travels = 8 * len(lengths) if stay else steps * task.step_bytes  # of each episode its return
+    arrives = formulas.gather(machine.network, ranks, travels, design.gather == "tree")
     return Iteration(
         broadcast=messages(machine, ranks, 8 * task.parameters),
         ideal=ideal,
@@ -104,11 +111,11 @@ def iteration(
         counter=counter,
         wait=wait,
         digest=crowd * task.digest.each * steps / ranks + task.digest.fixed,
-        gather=arrives + order,
+        gather=arrives + (0.0 if stay else task.order(steps)),
         root=alone,
         shared=shared,
         sums=sums,
-        critic=critic - hidden,
+        critic=critic,
     )
 
 
@@ -145,9 +152,13 @@ def collecting(
     )
     slow = np.ones(several)
     slow[: round(machine.slow * several)] = 2.0
-    played = play(some, several, how, design.pool == "static", slow)
-    mean, queued = float(played.played.mean()), float(played.queued.mean())
-    return ideal, max(0.0, mean - ideal), queued, played.makespan - mean - queued + min(0.0, mean - ideal)
+    busy = slow[:: max(1, several // len(some))][: len(some)]  # who finds the pool empty at once plays no part
+    played = play(some, len(busy), how, design.pool == "static", busy)
+    mean, queued = float(played.played.sum()) / several, float(played.queued.sum()) / several
+    last = 0.0 if design.pool == "static" else how.draw * several - played.makespan  # all must hear that it is empty
+    queued += max(0.0, last)
+    wait = played.makespan + max(0.0, last) - mean - queued
+    return ideal, max(0.0, mean - ideal), queued, wait + min(0.0, mean - ideal)
 
 
 def learning(
@@ -156,27 +167,30 @@ def learning(
     """Return (alone, shared, sums, critic): the seconds of an update's learning, by who does it.
 
     With the sharded learner the last of the ranks, at most PARTS, fit the critic while the others step the policy.
+    Where samples stay, all ranks do both, one after the other.
     """
     count = -(-steps // BLOCK)
     work = task.gradient(steps) + CG_ITERATIONS * task.product(steps) + task.trials * task.trial(steps)
     if design.learner == "root" or ranks == 1:
         return task.advantages(steps) + task.rest(steps), work, 0.0, task.critic(steps)
     crowd = crowding(task, replace(machine, cores=machine.cores or ranks), ranks)
+    vectors, net = CG_ITERATIONS + 1, machine.network
+    if design.samples == "stay":
+        each = formulas.tree_allreduce(net, ranks, 8 * task.parameters)
+        added = vectors * each + task.trials * formulas.tree_allreduce(net, ranks, 16)
+        own = crowd * (work + task.advantages(steps)) / ranks
+        sharing = min(ranks, max(1, steps // (MINIBATCHES * ROWS)))
+        sums_of_fit = MLPCritic(1).epochs * MINIBATCHES * formulas.tree_allreduce(net, sharing, 4 * task.parameters)
+        return task.rest.fixed, own, added, crowd * task.critic(steps) / sharing + sums_of_fit
     fitters = min(ranks // 2, PARTS)
     steppers = ranks - fitters
-    vectors = CG_ITERATIONS + 1
     fitted = crowd * task.critic(steps) / fitters + critic_sums(messages, machine, task, fitters, steps)
-    if design.digest == "sums":  # every rank keeps its samples, computes its own advantages, and its own blocks
-        each = formulas.tree_allreduce(machine.network, steppers, 8 * task.parameters)
-        own = crowd * (work + task.advantages(steps)) / min(steppers, max(1, steps))
-        return task.rest.fixed, own, vectors * each + task.trials * 2 * each / task.parameters, max(0.0, fitted - own)
-    share = formulas.broadcast(machine.network, ranks, steps * task.step_bytes)
-    parts = 8 * task.parameters * count
-    each = formulas.all_gather(machine.network, steppers, parts)
+    each = formulas.all_gather(net, steppers, 8 * task.parameters * count)
     if design.sums == "tree":
-        each = formulas.tree_allreduce(machine.network, min(steppers, count), 8 * task.parameters)
+        each = formulas.tree_allreduce(net, min(steppers, count), 8 * task.parameters)
     added = vectors * each if steppers > 1 else 0.0
     own = crowd * work * -(-count // min(steppers, count)) / count
+    share = formulas.broadcast(net, ranks, steps * task.step_bytes)
     return task.advantages(steps) + task.rest(steps), own, share + added, max(0.0, fitted - own - added)
 
 

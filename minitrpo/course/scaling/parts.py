@@ -21,6 +21,7 @@ from minitrpo.commands.command_line import parse
 from minitrpo.course.scaling.formulas import noise_scale
 from minitrpo.course.scaling.inputs import PARTS, fitted
 from minitrpo.experience.environments import describe
+from minitrpo.optimisers import initial_state, rmsprop
 from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.packing import packed, unpacked
 from minitrpo.parallel.timing import Timeline
@@ -145,6 +146,18 @@ def advantages_of(algorithm: Any, batch: dict[str, Array]) -> Batch:
     return Batch(batch["observations"], batch["actions"], standardise(found["advantages"]))
 
 
+def of_parameters(size: int, again: int = 100) -> tuple[float, float]:
+    """Return the seconds of an RMSProp step in place, as a parameter server takes it, and of a perturbation."""
+    rng, watch = np.random.default_rng(0), Stopwatch()
+    theta, gradient = rng.normal(size=size), rng.normal(size=size)
+    state = initial_state("rmsprop", size, np.float64)
+    for _ in range(10):
+        watch.time("apply", size, lambda: np.subtract(theta, rmsprop(state, gradient, 1e-3, in_place=True)[1]), again)
+        watch.time("noise", size, lambda: theta + 0.1 * rng.standard_normal(size), again)
+    apply, noise = (float(np.median(watch.samples[part][str(size)])) for part in ("apply", "noise"))
+    return apply, noise
+
+
 def measure(environment: str, steps: int, updates: int) -> dict[str, Any]:
     """Return everything about one environment, as it is recorded; from updates of two sizes, the first not counted."""
     watch = Stopwatch()
@@ -154,8 +167,11 @@ def measure(environment: str, steps: int, updates: int) -> dict[str, Any]:
             run.update(watch if number >= FIRST else Stopwatch())
     run.ticks(watch, 0.4)
     noise = noise_scale(np.array(run.gradients[-updates:]), steps / PIECES)
+    apply, perturb = of_parameters(len(run.algorithm.theta))
     return {part: fitted(watch.rounded(part)) for part in PARTS} | {
         "environment": environment,
+        "apply": apply,
+        "noise": perturb,
         "trials": float(np.mean(run.trials)),
         "parameters": len(run.algorithm.theta),
         "step_bytes": run.step_bytes,

@@ -4,14 +4,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.inputs import Inputs, Task
 from minitrpo.course.scaling.model import TODAY, Design, Iteration, Machine, iteration
 
 RANKS = (1, 8, 64, 512, 4096, 32_768, 100_000)
-LARGER = 7  # times that a batch may double
+BATCHES = range(-5, 8)  # how often a batch is doubled, or halved
 TENTH = 0.1
 COPIES = 3  # of the experience, in the root's memory: as received, joined, sorted
 
@@ -37,12 +35,15 @@ class Prediction:
     seconds: float  # of the whole job, start and failures included
     efficiency: float  # of the ranks' time; 1 is one rank's
     dollars: float
+    start: float  # seconds until all ranks may begin
     one: Iteration
 
     @property
-    def bottleneck(self) -> str:
-        """Return the name of the largest part that is not playing at full width."""
-        return max((pair for pair in self.one.parts() if pair[0] != "ideal"), key=lambda pair: pair[1])[0]
+    def bottleneck(self) -> tuple[str, float]:
+        """Return the largest part of the job beside playing at full width, and which fraction of the seconds it is."""
+        parts = [(name, self.updates * seconds) for name, seconds in self.one.parts() if name != "ideal"]
+        name, seconds = max([*parts, ("start", self.start)], key=lambda pair: pair[1])
+        return name, seconds / (self.start + self.updates * self.one.seconds)
 
 
 def predicted(inputs: Inputs, job: Job, machine: Machine, design: Design, ranks: int, batch: int = 0) -> Prediction:
@@ -50,20 +51,17 @@ def predicted(inputs: Inputs, job: Job, machine: Machine, design: Design, ranks:
     batch = batch or job.batch
     one = iteration(inputs, job.task, machine, design, ranks, batch)
     updates = formulas.updates_needed(batch, job.batch, job.steps / job.batch, job.task.noise_scale)
-    work = starting(inputs, ranks) + updates * one.seconds
+    start = starting(inputs, ranks)
+    work = start + updates * one.seconds
     seconds, alone = surviving(inputs, job, machine, ranks, work), alone_seconds(inputs, job, machine)
-    return Prediction(ranks, batch, updates, seconds, alone / (ranks * seconds), price(job, ranks, seconds), one)
+    dollars = job.price * ranks * seconds / 3600
+    return Prediction(ranks, batch, updates, seconds, alone / (ranks * seconds), dollars, start, one)
 
 
 def alone_seconds(inputs: Inputs, job: Job, machine: Machine) -> float:
     """Return the seconds of the job on one rank."""
     one = iteration(inputs, job.task, machine, Design(learner="root"), 1, job.batch)
     return inputs.messages.start + job.steps / job.batch * one.seconds
-
-
-def price(job: Job, ranks: int, seconds: float) -> float:
-    """Return the dollars of so many cores for so long."""
-    return job.price * ranks * seconds / 3600
 
 
 def starting(inputs: Inputs, ranks: int) -> float:
@@ -81,14 +79,9 @@ def surviving(inputs: Inputs, job: Job, machine: Machine, ranks: int, work: floa
 
 
 def best_batch(inputs: Inputs, job: Job, machine: Machine, design: Design, ranks: int) -> Prediction:
-    """Return the job with the batch, the job's own or larger, with which it learns as much in the fewest seconds."""
-    found = predicted(inputs, job, machine, design, ranks)
-    for doubled in range(1, LARGER + 1):
-        larger = predicted(inputs, job, machine, design, ranks, job.batch << doubled)
-        if larger.seconds > 1.1 * found.seconds:
-            break
-        found = min(found, larger, key=lambda each: each.seconds)
-    return found
+    """Return the job with the batch, smaller or larger, with which it learns as much in the fewest seconds."""
+    batches = [max(1, round(job.batch * 2.0**doubled)) for doubled in BATCHES]
+    return min((predicted(inputs, job, machine, design, ranks, b) for b in batches), key=lambda each: each.seconds)
 
 
 def table(rows: list[Prediction]) -> list[str]:
@@ -96,14 +89,16 @@ def table(rows: list[Prediction]) -> list[str]:
     head = "ranks  steps/update  updates  seconds  efficiency  dollars  costs most beside playing"
     lines = [head]
     for row in rows:
-        share = dict(row.one.parts())[row.bottleneck] / row.one.seconds
+        name, share = row.bottleneck
         numbers = f"{row.ranks:7,}  {row.batch:11,}  {row.updates:7.1f}  {row.seconds:7.4g}  {row.efficiency:10.2g}"
-        lines.append(f"{numbers}  {row.dollars:7.3g}  {row.bottleneck} ({100 * share:.0f} %)")
+        lines.append(f"{numbers}  {row.dollars:7.3g}  {name} ({100 * share:.0f} %)")
     return lines
 
 
 def breaks(inputs: Inputs, task: Task, machine: Machine, each: int, memory: float, updates: int) -> dict[str, float]:
     """Return from how many ranks on each of these costs a tenth of an iteration, about; infinite: not up to 100,000.
+
+    A tenth of one in which nothing else is lost: playing, digesting, and a rank's share of the sums.
 
     each: steps of a rank in an update, so the batch grows with the ranks. memory: bytes of the root's; there it counts
     that they are full. updates: of a job, a tenth of which its start may take.
@@ -133,25 +128,20 @@ def breaks(inputs: Inputs, task: Task, machine: Machine, each: int, memory: floa
         "the critic's few ranks": lambda one: one.critic,
     }
     found = {
-        name: crossing(lambda ranks, part=part: part(ones[ranks]) / (TENTH * ones[ranks].seconds))  # type: ignore[misc]
+        name: crossing(lambda ranks, part=part: part(ones[ranks]) / (TENTH * own(ones[ranks])))  # type: ignore[misc]
         for name, part in tenth.items()
     }
     found["memory of rank 0"] = memory / (COPIES * each * task.step_bytes)
-    found["start of the ranks"] = crossing(
-        lambda ranks: starting(inputs, ranks) / (TENTH * (starting(inputs, ranks) + updates * ones[ranks].seconds))
-    )
+    found["start of the ranks"] = crossing(lambda ranks: starting(inputs, ranks) / (TENTH * updates * own(ones[ranks])))
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def own(one: Iteration) -> float:
+    """Return the seconds of an iteration in which nothing is lost."""
+    return one.ideal + one.digest + one.shared
 
 
 def weak(inputs: Inputs, job: Job, machine: Machine, design: Design, each: int, ranks: int) -> tuple[float, float]:
     """Return (steps a second, seconds to the job's return) if every rank plays `each` steps in an update."""
     row = predicted(inputs, job, machine, design, ranks, each * ranks)
     return each * ranks / row.one.seconds, row.seconds
-
-
-def drawn(inputs: Inputs, job: Job, machine: Machine, designs: dict[str, Design]) -> dict[str, np.ndarray]:
-    """Return {name: seconds by RANKS} of the job under several designs, for the picture."""
-    return {
-        name: np.array([predicted(inputs, job, machine, design, ranks).seconds for ranks in RANKS])
-        for name, design in designs.items()
-    }
