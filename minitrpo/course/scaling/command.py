@@ -55,6 +55,7 @@ def make_parser(name: str) -> RootParser:
         each.add_argument("--inputs", type=Path, default=RECORDED, metavar="FILE", help="default: in the checkout")
     for each in (predict, check):
         each.add_argument("--out", type=Path, metavar="FILE", help="write the result as JSON; predict: a .png, too")
+        each.add_argument("--page", type=Path, metavar="FILE", help="write its tables into a page, docs/scaling.md")
     return parser
 
 
@@ -105,6 +106,7 @@ def told(inputs: Inputs) -> str:
 
 def predict(args: Any) -> int:
     """Print the tables."""
+    from minitrpo.course.scaling import page
     from minitrpo.course.scaling.model import DESIGNS, MENDED, Machine
     from minitrpo.course.scaling.others import lines
     from minitrpo.course.scaling.predict import RANKS, Job, best_batch, breaks, predicted, table
@@ -129,16 +131,21 @@ def predict(args: Any) -> int:
     print(f"\na tenth of an iteration, as the package is, {each:,} steps a rank ({SIMULATED}): from ... ranks")
     for cost, at in found.items():
         print(f"  {cost:38s} {'not up to 100,000' if at == INFINITE else f'{at:,.0f}'}")
+    title = f"{job.steps:,.0f} steps of {args.env}"
+    if args.page:
+        page.put(args.page, "predicted", page.of_tables(title, tables, told(inputs)))
+        page.put(args.page, "breaks", page.of_breaks(found, each, told(inputs)))
     if args.out:
         save(args.out, content | {"breaks": {k: None if v == INFINITE else v for k, v in found.items()}})
         from minitrpo.course.scaling.drawing import draw
 
-        draw(f"{job.steps:,.0f} steps of {args.env}", tables, args.out.with_suffix(".png"))
+        draw(title, tables, args.out.with_suffix(".png"))
     return 0
 
 
 def check(args: Any) -> int:
     """Print predicted beside measured."""
+    from minitrpo.course.scaling import page
     from minitrpo.course.scaling.checking import compared, report
     from minitrpo.course.scaling.measuring import refuse_if_busy
 
@@ -149,6 +156,9 @@ def check(args: Any) -> int:
     if share > 0:
         print(f"others used {100 * share:.0f} % of the cores when it began")
     print(*report(rows), sep="\n")
+    if args.page:
+        summary = [line for line in report(rows) if line.startswith("median error")]
+        page.put(args.page, "checked", page.of_comparison(rows, summary, told(inputs)))
     if args.out:
         save(args.out, {"inputs": inputs.provenance, "busy_share_of_others": share, "rows": [vars(r) for r in rows]})
     return 0
