@@ -14,7 +14,8 @@ from minitrpo.errors import BadInput, shown
 from minitrpo.policies import Array
 from minitrpo.run_folder.files import write_atomically
 
-RECORDED = Path(__file__).parents[3] / "notebooks" / "recorded" / "15_inputs.json"
+CHECKOUT = Path(__file__).parents[3] / "notebooks" / "recorded"
+RECORDED = (CHECKOUT if CHECKOUT.is_dir() else Path()) / "15_inputs.json"
 PARTS = ("tick", "digest", "order", "rest", "advantages", "gradient", "product", "trial", "critic")
 
 
