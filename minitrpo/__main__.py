@@ -11,7 +11,9 @@ COMMANDS = {
     name: f"minitrpo.commands.{name}"
     for name in ("train", "evaluate", "plot", "new", "check", "watch", "replay", "doctor")
 }
-COMMANDS |= {name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")}
+COMMANDS |= {
+    name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")
+}
 COMMANDS["grade"] = "minitrpo.course.grading.command"
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("simpy")
 
-from conftest import run
+from conftest import ROOT, run
 
-from minitrpo.course.scaling import measuring
+from minitrpo.course.scaling import measuring, page
+from minitrpo.course.scaling import recorded as recorded_runs
 from minitrpo.course.scaling.checking import Row, report, runs
 from minitrpo.course.scaling.command import main
 from minitrpo.course.scaling.events import push
@@ -263,3 +264,44 @@ def test_the_script_is_the_command():
     done = run("scaling.py", "--help", new=True)
     assert done.code == 0
     assert "measure | predict | check" in done.out
+
+
+# --- what was recorded on quiet machines
+
+
+def test_one_ranks_recorded_seconds_predict_those_of_several():
+    rows = recorded_runs.all_rows()
+    assert len({(row.environment.split(",")[0], row.ranks, row.pool) for row in rows}) == 12
+    assert np.median([abs(row.error) for row in rows]) < 0.1
+    assert max(abs(row.error) for row in rows) < 0.25
+
+
+def test_four_cores_explain_the_seeds_curve_better_than_five():
+    four, five = (np.array([row.error for row in recorded_runs.of_the_seed(cores)]) for cores in (4, 5))
+    assert len(four) == 7
+    assert np.median(np.abs(four)) < 0.12 < np.median(np.abs(five))
+
+
+def test_a_page_gets_its_tables_between_their_marks(tmp_path, capfd):
+    text = (ROOT / "docs" / "scaling.md").read_text()
+    (tmp_path / "page.md").write_text(text)
+    assert main(["check", "--recorded", "--page", str(tmp_path / "page.md")]) == 0
+    assert (tmp_path / "page.md").read_text() == text, "docs/scaling.md shows what is recorded"
+    (tmp_path / "other.md").write_text("nothing\n")
+    assert main(["check", "--recorded", "--page", str(tmp_path / "other.md")]) == 2
+    assert "has no place for it" in capfd.readouterr().err
+
+
+def test_tables_of_a_page(tmp_path):
+    (tmp_path / "page.md").write_text("a\n<!-- predicted -->\nold\n<!-- /predicted -->\nb\n")
+    job = Job(TASK, 1e6, 50_000)
+    tables = {"as it is": [predicted(TOY, job, IDEAL, TODAY, ranks) for ranks in (1, 100_000)]}
+    page.put(tmp_path / "page.md", "predicted", page.of_tables("a job", tables, "made up"))
+    text = (tmp_path / "page.md").read_text()
+    assert text.startswith("a\n<!-- predicted -->\n**As it is** (simulated)\n")
+    assert "| 100,000 | 50,000 | 20 | " in text
+    assert text.endswith("*a job: simulated, not measured; inputs made up.*\n<!-- /predicted -->\nb\n")
+    assert page.of_breaks({"gather": 77.4, "counter": math.inf}, 1000, "made up")[2:4] == [
+        "| gather | 77 |",
+        "| counter | not up to 100,000 |",
+    ]
