@@ -215,3 +215,4 @@ def test_the_noise_scale_of_gradients_whose_noise_is_known():
 def test_a_batch_of_the_noise_scale_needs_twice_the_updates_of_the_largest():
     assert formulas.updates_needed(1000, 1e15, 10, 1000) == pytest.approx(20)
     assert formulas.updates_needed(500, 500, 10, 1000) == 10
+    assert formulas.updates_needed(500, 1000, 10, math.inf) == 20, "nothing but noise: the steps count"

@@ -7,6 +7,7 @@ from typing import Any
 
 from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser, whole
+from minitrpo.course.machine import BUSY, Others
 from minitrpo.course.scaling.formulas import INFINITE, Network
 from minitrpo.course.scaling.inputs import RECORDED, Inputs, load, save
 from minitrpo.errors import BadInput
@@ -16,6 +17,7 @@ from minitrpo.supervision.stderr import say
 
 ENVIRONMENTS = "Reacher-v5,HalfCheetah-v5,Hopper-v5,Humanoid-v5"
 SIMULATED = "simulated, not measured"
+STEPS_EACH = 1_000  # of a rank in an update, where the batch grows with the ranks
 
 
 def positive(text: str) -> float:
@@ -45,6 +47,8 @@ def make_parser(name: str) -> RootParser:
     day = "days from one failure of a core to the next (default: 64000, a node of 64 cores every 1,000 days)"
     predict.add_argument("--failures", type=positive, default=64_000.0, metavar="X", help=day)
     predict.add_argument("--slow", type=float, default=0.0, metavar="X", help="fraction of ranks at half speed")
+    paused = "seconds of a rank's work between two pauses of a second (default: never)"
+    predict.add_argument("--pauses", type=positive, default=INFINITE, metavar="X", help=paused)
     memory = "GB of rank 0's machine (default: 256)"
     predict.add_argument("--memory", type=positive, default=256.0, metavar="X", help=memory)
     check = tasks.add_parser("check", help="predicted beside measured seconds, on this machine", allow_abbrev=False)
@@ -89,8 +93,9 @@ def measure(args: Any) -> int:
     for environment in environments:
         trust(environment)
         describe(environment)
-    share = refuse_if_busy(args.anyway)
+    before, others = refuse_if_busy(args.anyway), Others()
     content = measured(environments, args.steps_per_update, args.updates, lambda text: print(text, flush=True))
+    share = max(before, refuse_if_busy(args.anyway, others.share()))
     content["provenance"]["busy_share_of_others"] = share
     save(args.inputs, content)
     print(f"written: {args.inputs}; {told(load(args.inputs))}")
@@ -99,8 +104,6 @@ def measure(args: Any) -> int:
 
 def told(inputs: Inputs) -> str:
     """Return in a few words where inputs come from, and whether their seconds are to be trusted."""
-    from minitrpo.course.machine import BUSY
-
     made, share = inputs.provenance, inputs.provenance.get("busy_share_of_others", 0.0)
     busy = f", while others used {100 * share:.0f} % of the cores: do not trust the seconds" if share > BUSY else ""
     return f"measured on {made['cores']} cores, {made['machine'].partition(', ')[2]}, {made['date'][:10]}{busy}"
@@ -108,41 +111,62 @@ def told(inputs: Inputs) -> str:
 
 def predict(args: Any) -> int:
     """Print the tables."""
-    from minitrpo.course.scaling import page
-    from minitrpo.course.scaling.model import DESIGNS, MENDED, Machine
+    from minitrpo.course.scaling.model import Machine
     from minitrpo.course.scaling.others import lines
-    from minitrpo.course.scaling.predict import RANKS, Job, best_batch, breaks, predicted, table
+    from minitrpo.course.scaling.predict import RANKS, Job, breaks, table, weak
 
     if not 0 <= args.slow <= 1:
         raise BadInput(f"--slow is a fraction, 0 to 1, not {args.slow:g}")
     inputs = load(args.inputs)
     job = Job(inputs.task(args.env), args.steps, args.steps_per_update, args.price)
-    machine = Machine(Network(args.latency, 1 / args.bandwidth), None, 86_400 * args.failures, args.slow)
-    print(f"{args.env}, {args.steps:,.0f} steps; inputs {told(inputs)}")
-    content: dict[str, Any] = {"provenance": inputs.provenance, "settings": {k: str(v) for k, v in vars(args).items()}}
-    tables = {name: [predicted(inputs, job, machine, d, ranks) for ranks in RANKS] for name, d in DESIGNS.items()}
-    tables["the same, batches that grow"] = [best_batch(inputs, job, machine, MENDED, ranks) for ranks in RANKS]
-    for title, rows in tables.items():
-        print(f"\n{title} ({SIMULATED})", *table(rows), sep="\n")
-        content[title] = [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
-    episodes = max(1, round(job.batch / float(job.task.lengths.mean())))
+    network = Network(args.latency, 1 / args.bandwidth)
+    machine = Machine(network, None, 86_400 * args.failures, args.slow, args.pauses)
+    title, episodes = f"{job.steps:,.0f} steps of {args.env}", max(1, round(job.batch / job.task.lengths.mean()))
+    print(f"{title}; inputs {told(inputs)}")
+    tables = tables_of(inputs, job, machine)
+    for name, rows in tables.items():
+        print(f"\n{name} ({SIMULATED})", *table(rows), sep="\n")
+    print(f"\n{STEPS_EACH:,} steps a rank and update ({SIMULATED})", *weak(inputs, job, machine, STEPS_EACH), sep="\n")
     print(f"\nwithout a barrier, or without samples, {episodes:,} episodes a generation ({SIMULATED})")
     print(*lines(job.task, machine, RANKS, episodes), sep="\n")
-    each = 1_000
-    found = breaks(inputs, job.task, machine, each, 1e9 * args.memory, round(job.steps / job.batch))
-    print(f"\na tenth of an iteration, as the package is, {each:,} steps a rank ({SIMULATED}): from ... ranks")
+    found = breaks(inputs, job.task, machine, STEPS_EACH, 1e9 * args.memory, round(job.steps / job.batch))
+    print(f"\na tenth of an iteration, as the package is, {STEPS_EACH:,} steps a rank ({SIMULATED}): from ... ranks")
     for cost, at in found.items():
         print(f"  {cost:38s} {'not up to 100,000' if at == INFINITE else f'{at:,.0f}'}")
-    title = f"{job.steps:,.0f} steps of {args.env}"
+    keep(args, inputs, title, tables, found)
+    return 0
+
+
+def tables_of(inputs: Inputs, job: Any, machine: Any) -> dict[str, list[Any]]:
+    """Return {what is done: a prediction for each number of ranks}."""
+    from minitrpo.course.scaling.model import DESIGNS, MENDED
+    from minitrpo.course.scaling.predict import RANKS, best_batch, predicted
+
+    tables = {name: [predicted(inputs, job, machine, d, ranks) for ranks in RANKS] for name, d in DESIGNS.items()}
+    tables["the same, each with the batch that is best for it"] = [
+        best_batch(inputs, job, machine, MENDED, ranks) for ranks in RANKS
+    ]
+    return tables
+
+
+def keep(args: Any, inputs: Inputs, title: str, tables: dict[str, list[Any]], found: dict[str, float]) -> None:
+    """Write what was predicted where it is wanted."""
+    from minitrpo.course.scaling import page
+    from minitrpo.course.scaling.drawing import draw
+
     if args.page:
         page.put(args.page, "predicted", page.of_tables(title, tables, told(inputs)))
-        page.put(args.page, "breaks", page.of_breaks(found, each, told(inputs)))
+        page.put(args.page, "breaks", page.of_breaks(found, STEPS_EACH, told(inputs)))
+        draw(title, tables, args.page.with_suffix(".png"))
     if args.out:
-        save(args.out, content | {"breaks": {k: None if v == INFINITE else v for k, v in found.items()}})
-        from minitrpo.course.scaling.drawing import draw
-
+        rows = {
+            name: [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
+            for name, rows in tables.items()
+        }
+        settings = {name: str(value) for name, value in vars(args).items()}
+        ends = {name: None if at == INFINITE else at for name, at in found.items()}
+        save(args.out, {"provenance": inputs.provenance, "settings": settings, **rows, "breaks": ends})
         draw(title, tables, args.out.with_suffix(".png"))
-    return 0
 
 
 def check(args: Any) -> int:
@@ -154,12 +178,12 @@ def check(args: Any) -> int:
     if args.recorded:
         return check_recorded(args)
     inputs = load(args.inputs)
-    share = refuse_if_busy(args.anyway)
+    before = refuse_if_busy(args.anyway)
     rows = compared(inputs, args.rounds, lambda text: print(text, flush=True))
-    print(f"inputs {told(inputs)}")
-    if share > 0:
-        print(f"others used {100 * share:.0f} % of the cores when it began")
-    print(*report(rows), sep="\n")
+    print(f"inputs {told(inputs)}", *report(rows), sep="\n")
+    share = max(before, *(row.others for row in rows))
+    print(f"others used up to {100 * share:.0f} % of the cores")
+    refuse_if_busy(args.anyway, share)
     if args.page:
         summary = [line for line in report(rows) if line.startswith("median error")]
         page.put(args.page, "checked", page.of_comparison(rows, summary, told(inputs)))

@@ -146,6 +146,8 @@ def updates_needed(batch: float, reference: float, updates: float, noise_scale: 
 
     1 + noise / batch times as many as one of infinite size would: beyond the noise scale larger batches buy little.
     """
+    if math.isinf(noise_scale):
+        return updates * reference / batch
     return updates * (1 + noise_scale / batch) / (1 + noise_scale / reference)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo.block_sums import BLOCK
 from minitrpo.course.scaling import formulas
-from minitrpo.course.scaling.events import Playing, play
+from minitrpo.course.scaling.events import Playing, play, preempted
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs, Messages, Task
 from minitrpo.critics import PARTS, MLPCritic
@@ -30,6 +30,7 @@ class Machine:
     cores: int | None = None
     failures: float = formulas.INFINITE  # seconds from one failure of a core to the next, on average
     slow: float = 0.0  # fraction of the ranks that take twice as long
+    pauses: float = formulas.INFINITE  # seconds of a rank's work between two pauses of a second, on average
     exchange: float | None = None  # seconds of an iteration's short messages; None: by the network's latency
 
 
@@ -152,6 +153,8 @@ def collecting(
     )
     slow = np.ones(several)
     slow[: round(machine.slow * several)] = 2.0
+    if machine.pauses < formulas.INFINITE:  # each rank of its own luck, known to none
+        slow *= preempted(several, max(ideal, 1e-9), machine.pauses, 1.0, np.random.default_rng(ranks))
     busy = slow[:: max(1, several // len(some))][: len(some)]  # who finds the pool empty at once plays no part
     played = play(some, len(busy), how, design.pool == "static", busy)
     mean, queued = float(played.played.sum()) / several, float(played.queued.sum()) / several

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.inputs import Inputs, Task
-from minitrpo.course.scaling.model import TODAY, Design, Iteration, Machine, iteration
+from minitrpo.course.scaling.model import MENDED, TODAY, Design, Iteration, Machine, iteration
 
 RANKS = (1, 8, 64, 512, 4096, 32_768, 100_000)
 BATCHES = range(-5, 8)  # how often a batch is doubled, or halved
@@ -141,7 +141,14 @@ def own(one: Iteration) -> float:
     return one.ideal + one.digest + one.shared
 
 
-def weak(inputs: Inputs, job: Job, machine: Machine, design: Design, each: int, ranks: int) -> tuple[float, float]:
-    """Return (steps a second, seconds to the job's return) if every rank plays `each` steps in an update."""
-    row = predicted(inputs, job, machine, design, ranks, each * ranks)
-    return each * ranks / row.one.seconds, row.seconds
+def weak(inputs: Inputs, job: Job, machine: Machine, each: int) -> list[str]:
+    """Return as text how many steps a second there are, and what they are worth, if every rank plays `each` an update.
+
+    Weak scaling: the batch grows with the ranks, beyond the noise scale for little.
+    """
+    lines = ["  ranks  steps/update  steps/s, as it is  steps/s, in trees  seconds to the job's return, in trees"]
+    for ranks in RANKS:
+        today, mended = (predicted(inputs, job, machine, d, ranks, each * ranks) for d in (TODAY, MENDED))
+        rates = [f"{each * ranks / row.one.seconds:17,.0f}" for row in (today, mended)]
+        lines.append(f"{ranks:7,}  {each * ranks:12,}  {'  '.join(rates)}  {mended.seconds:38.4g}")
+    return lines
