@@ -12,6 +12,7 @@ pytest.importorskip("simpy")
 from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.events import Playing, failing, play, preempted, push
 from minitrpo.course.scaling.formulas import Network
+from minitrpo.course.scaling.heart import makespan
 
 QUICK = settings(max_examples=50, deadline=None)
 ONE = Playing(lambda count: 1.0)
@@ -61,6 +62,15 @@ def test_a_longer_way_to_the_counter_never_helps_one_rank_or_ranks_with_an_episo
     ranks = 1 if single else len(lengths)
     before, after = (play(lengths, ranks, Playing(ONE.tick, 1, 0.1, each)).makespan for each in (way, way + more))
     assert after >= before - 1e-9
+
+
+@given(LENGTHS, st.integers(1, 8), st.floats(0, 5))
+@QUICK
+def test_the_heart_of_the_simulator_is_the_simulator(lengths, ranks, draw):
+    """With a draw that takes time, ranks that find the pool empty were served, too, before they were done."""
+    assert makespan(lengths.tolist(), ranks) == play(lengths, ranks, ONE).makespan
+    served = play(lengths, ranks, Playing(ONE.tick, 1, draw)).makespan
+    assert -1e-9 <= served - makespan(lengths.tolist(), ranks, draw) <= ranks * draw + 1e-9
 
 
 def test_lockstep_by_hand():

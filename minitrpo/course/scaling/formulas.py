@@ -107,12 +107,17 @@ def wait_md1(rate: float, service: float) -> float:
 def finite_source(customers: int, think: float, service: float) -> float:
     """Return how many of `customers` a server serves a second, if each comes back after `think` seconds, on average.
 
-    Exact for exponential times (mean value analysis): a served customer meets the queue that one customer less makes.
+    Exact for exponential times (mean value analysis): a customer who comes finds the queue that one customer less would
+    make. service: seconds of one; customers: at least 1. think and service are not both 0.
     """
+    # 1. without customers there is no queue
     queue, rate = 0.0, 0.0
     for count in range(1, customers + 1):
+        # 2. with one more: seconds at the server are the own service, and that of the queue one finds
         here = service * (1 + queue)
+        # 3. so many come round in so many seconds
         rate = count / (think + here)
+        # 4. and so many of them are at the server (Little's law)
         queue = rate * here
     return rate
 
@@ -142,12 +147,15 @@ def with_failures(work: float, interval: float, checkpoint: float, restart: floa
 
 
 def updates_needed(batch: float, reference: float, updates: float, noise_scale: float) -> float:
-    """Return the updates that a batch needs for the return that `updates` updates of `reference` steps reach.
+    """Return the updates with which batches of `batch` steps reach what `updates` of `reference` steps reach.
 
-    1 + noise / batch times as many as one of infinite size would: beyond the noise scale larger batches buy little.
+    An update of B steps gets 1 / (1 + noise_scale / B) as far as one of infinitely many: beyond the noise scale larger
+    batches gain little. noise_scale: in steps, 0 to infinity; an infinite one leaves nothing but the number of steps.
     """
+    # 1. nothing but noise: the same number of steps
     if math.isinf(noise_scale):
         return updates * reference / batch
+    # 2. else as many times the updates as an update gets less far
     return updates * (1 + noise_scale / batch) / (1 + noise_scale / reference)
 
 
