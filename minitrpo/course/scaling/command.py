@@ -155,7 +155,9 @@ def keep(args: Any, inputs: Inputs, title: str, tables: dict[str, list[Any]], fo
     from minitrpo.course.scaling.drawing import draw
 
     if args.page:
-        page.put(args.page, "predicted", page.of_tables(title, tables, told(inputs)))
+        alt = f"{title}: seconds against ranks for four designs, and where the seconds go; simulated"
+        picture = [f"![{alt}]({args.page.with_suffix('.png').name})", ""]
+        page.put(args.page, "predicted", [*picture, *page.of_tables(title, tables, told(inputs))])
         page.put(args.page, "breaks", page.of_breaks(found, STEPS_EACH, told(inputs)))
         draw(title, tables, args.page.with_suffix(".png"))
     if args.out:
