@@ -34,7 +34,7 @@ def of_tables(title: str, tables: dict[str, list[Prediction]], told: str) -> lis
         lines += ["| ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
         for row in rows:
             part, share = row.bottleneck
-            numbers = f"{row.seconds:,.3g} | {100 * row.efficiency:.2g} % | {row.dollars:.2g}"
+            numbers = f"{row.seconds:,.3g} | {100 * row.efficiency:.3g} % | {row.dollars:.2g}"
             costs = f"{part} ({100 * share:.0f} %)"
             lines.append(f"| {row.ranks:,} | {row.batch:,} | {row.updates:,.0f} | {numbers} | {costs} |")
         lines.append("")
