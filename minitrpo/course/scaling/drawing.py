@@ -7,7 +7,19 @@ import numpy as np
 
 from minitrpo.course.scaling.predict import RANKS, Prediction
 
-SHADES = ("#9ecae1", "#3182bd", "#756bb1", "#de2d26", "#fdae6b", "#a1d99b", "#636363", "#31a354", "#e6550d", "#c994c7")
+SHADES = (
+    "#9ecae1",
+    "#3182bd",
+    "#756bb1",
+    "#de2d26",
+    "#fdae6b",
+    "#a1d99b",
+    "#636363",
+    "#31a354",
+    "#e6550d",
+    "#c994c7",
+    "#000000",
+)
 
 
 def draw(title: str, tables: dict[str, list[Prediction]], path: Path) -> None:
@@ -35,7 +47,7 @@ def draw(title: str, tables: dict[str, list[Prediction]], path: Path) -> None:
 def stack(axis: Any, rows: list[Prediction]) -> None:
     """Draw which fraction of an iteration each part takes."""
     bottom, places = np.zeros(len(rows)), [f"{row.ranks:,}" for row in rows]
-    for shade, name in zip(SHADES * 2, (name for name, _ in rows[0].one.parts()), strict=False):
+    for shade, name in zip(SHADES, (name for name, _ in rows[0].one.parts()), strict=True):
         heights = np.array([dict(row.one.parts())[name] / row.one.seconds for row in rows])
         axis.bar(places, heights, bottom=bottom, color=shade, label=name)
         bottom += heights
