@@ -13,10 +13,11 @@ import pytest
 from conftest import SCRIPTS, run
 from forked import forked
 
+from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.run_folder import checkpoint
-from minitrpo.supervision import watchdog
+from minitrpo.supervision import shared_memory, watchdog
 
 
 @pytest.mark.parametrize("words", [("watch", "run", "--steps", 3), ("replay", "run", 0)])
@@ -88,3 +89,40 @@ def test_another_user_cannot_silence_a_failure(monkeypatch):
         assert not watchdog._is_first()
         monkeypatch.setattr(os, "getuid", lambda: 12345)
         assert watchdog._is_first()
+
+
+# --- /dev/shm
+
+SMALL = f"mount -t tmpfs -o size=%s tmpfs /dev/shm; exec mpiexec -n 2 {sys.executable} {SCRIPTS / 'train.py'}"
+MAY_MOUNT = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not MAY_MOUNT, reason="this user may not mount a small /dev/shm")
+@pytest.mark.parametrize("size", ["1m", "16m"])
+def test_too_little_shared_memory_is_named(size, tmp_path):
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    line = f"{SMALL % size} --env CartPole-v1 --total-steps 100"
+    done = subprocess.run(["unshare", "-m", "bash", "-c", line], cwd=tmp_path, env={**os.environ, "PATH": path},
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert done.returncode != 0
+    said = [line for line in done.stderr.splitlines() if line.startswith("minitrpo:")]
+    assert len(said) == 1, done.stderr
+    assert "crashed while it joined the others; /dev/shm has " in said[0]
+    assert said[0].endswith("MB free, and MPI may need 24 for 2 ranks: " + shared_memory.CURE)
+
+
+@pytest.mark.parametrize(("free", "ranks"), [(0, 1), (1, 1), (16, 1), (17, 2), (20, 2), (32, 4), (64, 8), (1024, 128)])
+def test_how_many_ranks_a_shared_memory_is_enough_for(free, ranks, monkeypatch):
+    monkeypatch.setattr(shared_memory, "room", lambda: free * shared_memory.MB)
+    assert shared_memory.enough_for(free * shared_memory.MB) == ranks
+    assert shared_memory.shortage(ranks) == ""
+    assert f"has {free} MB free" in shared_memory.shortage(ranks + 1)
+
+
+def test_the_doctor_looks_at_shared_memory(monkeypatch):
+    for free, cores, well in ((64, 2, True), (64, 16, False), (16, 1, False), (2**44, 64, True)):
+        monkeypatch.setattr(doctor, "room", lambda free=free: free * shared_memory.MB)
+        monkeypatch.setattr(doctor, "usable", lambda cores=cores: cores)
+        finding = doctor.shared_memory()
+        assert (finding.name, finding.well) == ("/dev/shm", well)
+        assert ("--shm-size" in str(finding)) == (not well)

@@ -21,7 +21,8 @@ import numpy as np
 
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.supervision.descendants import Descendants
-from minitrpo.supervision.hang_detector import TICK, HangDetector, shared_memory_left, state_of
+from minitrpo.supervision.hang_detector import TICK, HangDetector, state_of
+from minitrpo.supervision.shared_memory import shortage
 from minitrpo.supervision.status import CALLS, MAX_SLOTS, NUMBERS, RankStatus
 from minitrpo.supervision.stderr import is_still, keep_stderr, say
 
@@ -145,15 +146,14 @@ class Watchdog:
         if launched_size() > 1 and (idle or call.patient) and "killed" in what:
             let_others_speak(job)  # the launcher kills all ranks when one has died: it was perhaps not this one
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
-        episodes = self.status.episodes() if job and self.status.busy[0] else []
         iteration = int(self.status.iteration[0])
+        episodes = self.status.episodes() if job and self.status.busy[0] else []
         of = f"of iteration {iteration}" if iteration >= 0 else f"of the evaluation after update {-iteration}"
         playing = [f"episode {number} {of} (reset seed {seed})" for seed, number in episodes]
         place = "outside the environments"
         if job.get("several_machines") and "crashed" in what:
             place += ", perhaps because a rank on another machine was killed"
-        if now == "MPI_Init":
-            place = f"while it joined the others{shared_memory_left()}"
+        place = f"while it joined the others{shortage(launched_size())}" if now == "MPI_Init" else place
         if playing:
             place = f"while playing {job['environment']}: {', '.join(playing)}"
         elif call.whose:
