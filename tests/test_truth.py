@@ -17,6 +17,7 @@ from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.run_folder import checkpoint
+from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import shared_memory, watchdog
 
 
@@ -126,3 +127,85 @@ def test_the_doctor_looks_at_shared_memory(monkeypatch):
         finding = doctor.shared_memory()
         assert (finding.name, finding.well) == ("/dev/shm", well)
         assert ("--shm-size" in str(finding)) == (not well)
+
+
+# --- environments that meddle with what is ours
+
+MEDDLES = """
+import os, sys, tempfile
+from pathlib import Path
+from gymnasium.envs.classic_control import CartPoleEnv
+
+class Mutes(CartPoleEnv):
+    def step(self, action):
+        sys.stdout = None
+        return super().step(action)
+
+class Leaves(CartPoleEnv):
+    def __init__(self, **_):
+        os.chdir(tempfile.mkdtemp())
+        os.rmdir(os.getcwd())
+        super().__init__()
+
+class Writes(CartPoleEnv):
+    log, steps = Path("run/metrics.csv").absolute(), 0
+    def step(self, action):
+        Writes.steps += 1
+        if Writes.steps == 500:
+            self.log.open("a").write("my own line\\n")
+        return super().step(action)
+
+class Cuts(Writes):
+    def step(self, action):
+        if Writes.steps == 500:
+            os.truncate(self.log, 10)
+        return super().step(action)
+"""
+SHORT = ("--hidden", 4, "--critic", "linear", "--steps-per-update", 300, "--progress", "none", "--num-envs", 4)
+
+
+@pytest.fixture
+def meddling(tmp_path):
+    (tmp_path / "meddles.py").write_text(MEDDLES)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["Mutes", "Leaves"])
+def test_the_hash_is_printed_whatever_an_environment_replaces(name, meddling):
+    done = forked("train", "--env", f"meddles:{name}", "--total-steps", 300, *SHORT, "--out", "run", cwd=meddling)
+    assert (done.code, done.err) == (0, ""), done
+    assert done.out.splitlines()[-1].startswith("theta sha256: ")
+
+
+def test_what_somebody_adds_to_the_log_is_cut_off_and_said(meddling):
+    done = forked("train", "--env", "meddles:Writes", "--total-steps", 900, *SHORT, "--out", "run", cwd=meddling)
+    assert (done.code, done.err) == (0, ""), done
+    assert "note: somebody else wrote 12 byte(s) to metrics.csv: they are cut off" in done.out
+    again = ("--resume", "run", "--env", "meddles:Writes", "--total-steps", 1500, "--progress", "none")
+    assert forked("train", *again, cwd=meddling).code == 0
+    assert [row["iteration"] for row in RunFolder(meddling / "run").rows()] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_log_that_is_cut_ends_the_run_in_one_line(meddling):
+    done = forked("train", "--env", "meddles:Cuts", "--total-steps", 900, *SHORT, "--out", "run", cwd=meddling)
+    assert done.code == 1
+    assert "metrics.csv: it was cut while the run was at work" in done.err.splitlines()[0]
+    assert "Traceback" not in done.err
+
+
+NO_THREADS = """
+import faulthandler, sys, threading
+def cannot(*_, **__):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = faulthandler.dump_traceback_later = cannot
+sys.path[0] = sys.argv.pop(1)
+from minitrpo.commands.train import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_no_thread_is_needed_to_end(tmp_path):
+    words = ["--env", "CartPole-v1", "--total-steps", 300, *SHORT, "--out", "run", "--overlap", "no"]
+    command = [sys.executable, "-c", NO_THREADS, str(SCRIPTS), *map(str, words)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
