@@ -92,6 +92,21 @@ def test_another_user_cannot_silence_a_failure(monkeypatch):
         assert watchdog._is_first()
 
 
+def test_a_stranger_who_answers_nobody_keeps_nobody_waiting(monkeypatch):
+    monkeypatch.setattr(watchdog, "LAUNCHER", f"deaf-{os.getpid()}")
+    monkeypatch.setattr(watchdog, "CLAIMS", [])
+    callers = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.bind(f"\0minitrpo-deaf-{os.getpid()}")
+        stranger.listen(0)
+        for caller in callers:  # until its queue is full
+            caller.setblocking(False)
+            caller.connect_ex(f"\0minitrpo-deaf-{os.getpid()}")
+        assert watchdog._is_first()
+    for caller in callers:
+        caller.close()
+
+
 # --- /dev/shm
 
 SMALL = f"mount -t tmpfs -o size=%s tmpfs /dev/shm; exec mpiexec -n 2 {sys.executable} {SCRIPTS / 'train.py'}"

@@ -122,8 +122,7 @@ class Watchdog:
                 if message == b"" and not gone and _lives(parent):  # an environment closed all that it found open
                     ears.clear()
                     continue
-                dismissed = self.status.now == "dismissed"
-                if message in (b"", CRASH) and not dismissed:
+                if message in (b"", CRASH) and self.status.now != "dismissed":
                     self._say("crashed" if message else "was killed or crashed")
                     started.end()  # a launcher waits for whoever holds what it gave the rank
                     time.sleep(LINGER if CLAIMS else 0)
@@ -190,7 +189,7 @@ def _is_first() -> bool:
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f"\0minitrpo-{LAUNCHER}")
-        claim.listen()
+        claim.listen(4096)  # as many as may ask
     except OSError:
         return sys.platform != "linux" or not _is_ours(claim)  # elsewhere no such names: every rank speaks
     CLAIMS.append(claim)
@@ -200,6 +199,7 @@ def _is_first() -> bool:
 def _is_ours(other: socket.socket) -> bool:
     """Return whether the name is held by a process of this user: another's must not silence a failure."""
     try:
+        other.setblocking(False)  # whose queue is full would keep this one waiting
         other.connect(f"\0minitrpo-{LAUNCHER}")
         credentials = other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # pid, uid, gid
         return int.from_bytes(credentials[4:8], sys.byteorder) == os.getuid()
