@@ -105,7 +105,7 @@ JOB = ("--env", "CartPole-v1", "--hidden", 4, "--critic", "linear", "--preset", 
     [
         ("--fisher-fraction 1e-9", "1e-09 of the 100 states of an update is less than one: one is taken"),
         ("--adapt both --adapt-window 2", "2 waits for 2 times so many, and the run has 3 updates: nothing is"),
-        ("--adapt both --adapt-window 1e30", "waits for 2 times so many, and the run has 3 updates: nothing is adapted"),
+        ("--adapt both --adapt-window 1e30", "waits for 2 times so many, and the run has 3 updates: nothing is"),
         ("--eval-every 301", "--eval-every 301 waits for so many, and the run has 300 steps: there is no evaluation"),
         ("--record-every 4", "--record-every 4 waits for so many, and the run has 3 updates: it is one row"),
         ("--first-states 2 --renew-first-states 9", "9 waits for so many, and the run has 3 updates: they stay"),
