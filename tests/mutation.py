@@ -111,9 +111,9 @@ def main():
     every = [(file, edit) for file in files for edit in edits(file)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
-        shutil.copytree(
-            ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", "runs", ".hypothesis")
-        )
+        unwanted = (".git", ".venv", "__pycache__", "runs", ".hypothesis")
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*unwanted))
+        used = set()
         for file, edit in rng.sample(every, min(options.edits, len(every))):
             place, text, began = copy / file.relative_to(ROOT), file.read_text(), time.monotonic()
             place.write_text(edited(text, edit))
