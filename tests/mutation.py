@@ -1,8 +1,7 @@
 """One-token edits of our own code, and whether its module's quick tests notice: python tests/mutation.py --edits 30
 
-An edit turns < into <=, + into -, True into False, 3 into 4, `and` into `or`, or leaves out a `not`. The tests of a
-module are the test files that name it, or its room's, most often; the edit is made in a copy of the package. What
-survives is printed: it is equal in meaning, or a test is missing.
+An edit turns < into <=, + into -, True into False, 3 into 4, `and` into `or`, or leaves out a `not`. It is made in a
+copy of the package. What survives is printed: it is equal in meaning, or a test is missing.
 """
 
 import argparse
@@ -66,17 +65,17 @@ def edited(text, edit):
 
 
 def tests_of(file, most):
-    """Return the test files that name a module most often."""
-    names = ".".join(file.relative_to(ROOT).with_suffix("").parts)
-    words = [names.replace("minitrpo.", ""), file.stem]
-
-    def score(test):
-        text = test.read_text()
-        called = 50 * (test.stem == f"test_{file.stem}")
-        return called + 20 * text.count(names) + 3 * sum(text.count(word) for word in words)
-
-    tests = sorted((ROOT / "tests").glob("test_*.py"), key=score, reverse=True)
-    return [test for test in tests[:most] if score(test)]
+    """Return the test files that import a module and little else; its namesake first, else those that name its room."""
+    name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    scores = {}
+    for test in (ROOT / "tests").glob("test_*.py"):
+        lines = re.findall(r"^from (minitrpo[\w.]*) import (.+)$", test.read_text(), re.MULTILINE)
+        imported = [f"{module}.{part}" for module, parts in lines for part in ("", *re.findall(r"\w+", parts))]
+        near = 100 * (test.stem == f"test_{file.stem}") + 40 * (test.stem == f"test_{file.parent.name}")
+        near += 30 * (f"{name}." in imported or name in imported)
+        near += 10 * any(each.startswith(name.rpartition(".")[0]) for each in imported)
+        scores[test] = near and near - len(lines)
+    return [test for test in sorted(scores, key=lambda test: (-scores[test], test.name))[:most] if scores[test]]
 
 
 def caught(copy, tests, seconds):
