@@ -14,7 +14,7 @@ from conftest import SCRIPTS, run
 from forked import forked
 
 from minitrpo.commands import doctor
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, shown
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.run_folder import checkpoint
 from minitrpo.run_folder.folder import RunFolder
@@ -224,3 +224,10 @@ def test_no_thread_is_needed_to_end(tmp_path):
     command = [sys.executable, "-c", NO_THREADS, str(SCRIPTS), *map(str, words)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize(("length", "whole"), [(57, True), (58, True), (59, False), (1000, False)])
+def test_a_value_is_shown_whole_where_it_fits(length, whole):
+    """With its quotation marks in 60 letters."""
+    text = shown("x" * length)
+    assert text == (f"'{'x' * length}'" if whole else f"'{'x' * 56}...")
