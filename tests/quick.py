@@ -168,7 +168,15 @@ LEFT_OUT = {
 }
 
 
-SELDOM = {}
+SELDOM = {
+    "test_the_students_notebook_fails_at_its_checks_as_not_attempted": 6,
+    "test_run_all_by_a_student_gives_no_answer_away": 6,
+    "test_the_solution_passes": 4,
+    "test_a_wrong_answer_is_refused_with_its_symptom": 4,
+    "test_a_known_mistake_is_told_its_own_symptom": 3,
+    "test_an_answer_of_ones_own_is_never_taken_for_the_packages": 4,
+    "test_one_message_and_an_end": 2,
+}
 
 
 def leave_out(items, slow, thorough):

@@ -15,7 +15,7 @@ import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
-from minitrpo.algorithms.options import flag, option
+from minitrpo.algorithms.options import Wait, flag, option
 from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
@@ -60,9 +60,15 @@ class TRPOSettings:
         0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines", least=0, most=1e6
     )
     fisher_fraction: float = option(
-        0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1
+        0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1, part_of="states"
     )
-    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1)
+    adapt_window: int = option(
+        RULE.window,
+        "updates per decision",
+        "Frans 2016",
+        least=1,
+        waits=Wait("updates", "nothing is adapted", 2),  # two windows are compared
+    )
     adapt_steps_by: int = option(
         RULE.steps_by, "steps/update that a decision adds or removes", "his runs: 300", least=1
     )
@@ -81,6 +87,18 @@ class TRPOSettings:
         for low, high in (("adapt_min_steps", "adapt_max_steps"), ("adapt_min_kl", "adapt_max_kl")):
             if getattr(self, low) > getattr(self, high):
                 raise BadInput(f"{flag(low)} {getattr(self, low)} is above {flag(high)} {getattr(self, high)}")
+
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        of_rule = {
+            "adapt_window": ("steps", "kl", "both"),
+            "margin": ("steps", "kl", "both"),
+            **dict.fromkeys(("adapt_steps_by", "adapt_min_steps", "adapt_max_steps"), ("steps", "both")),
+            **dict.fromkeys(("adapt_kl_by", "adapt_min_kl", "adapt_max_kl"), ("kl", "both")),
+        }
+        of_mlp = ("critic_epochs", "critic_minibatch", "critic_step_size") if self.critic == "linear" else ()
+        idle = {name: f"--adapt {self.adapt}" for name, modes in of_rule.items() if self.adapt not in modes}
+        return idle | dict.fromkeys(of_mlp, "--critic linear")
 
     @property
     def rule(self) -> AdaptiveConfig:

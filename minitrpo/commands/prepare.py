@@ -22,7 +22,7 @@ from minitrpo.supervision.status import RankStatus
 from minitrpo.supervision.unwatched import Described
 from minitrpo.training.asynchronous import transport_of
 from minitrpo.training.context import RunContext, check_ranks, check_requests, counted, make_algorithm
-from minitrpo.training.notes import of_images, without_effect
+from minitrpo.training.notes import in_vain, of_images, without_effect
 from minitrpo.training.resume import check_arrays, check_settings, recorded_settings
 from minitrpo.training.settings import Choice
 
@@ -47,7 +47,9 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
         transport = raise_on_all(comm, lambda: transport_of(choice, shares_memory, comm.size))
         if not shares_memory and transport != choice.own.transport:
             notes.append(f"note: the ranks are on several machines, which share no memory: --transport {transport}")
-    notes += without_effect(arguments.given, choice) + of_images(spec, common)
+    given = arguments.given
+    notes += without_effect(given, choice, spec) + in_vain(given, choice, arguments.stuck_after)
+    notes += of_images(spec, common)
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))

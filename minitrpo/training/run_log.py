@@ -63,9 +63,9 @@ class RunLog:
         """Write a row to the log and show it, with the seconds that the clock was stopped at."""
         row = {**row, **self._seconds, "ranks": self._ranks}
         with self.timeline.span("checkpoint"):
-            self._folder.append(row)
+            cut = self._folder.append(row)
         self._display.update(row)
-        for note in self._notes:
+        for note in filter(None, [cut, *self._notes]):
             self.note(note)
         self._notes.clear()
 
