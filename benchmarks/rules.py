@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--rule", type=lambda text: text.split(";"), default=list(RULES), help="names with semicolons")
     parser.add_argument("--seeds", type=lambda text: [int(word) for word in text.split(",")], default=[0, 1, 2])
     args = parser.parse_args()
-    for seed, rule, env in itertools.product(args.seeds, args.rule, args.env):
+    for seed, env, rule in itertools.product(args.seeds, args.env, args.rule):
         for start in ARMS[rule]:
             record(Run(env, rule, start, seed))
 

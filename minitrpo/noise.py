@@ -128,7 +128,9 @@ def turn_steps(state: NoiseState, measured: Measured, config: NoiseConfig) -> No
     signal = (1 - trust) * state.signal + trust * (measured.both - measured.noise)
     wanted = noise / signal * (1 - config.noise) / config.noise if signal > 0.0 else np.inf
     old = state.steps_per_update
-    steps = within(within(wanted, config.steps_limits), (config.down * old, config.up * old))
+    # a start below the limits is lifted at once: there is next to nothing to see there
+    most = max(config.up * old, config.steps_limits[0])
+    steps = within(within(wanted, config.steps_limits), (config.down * old, most))
     return replace(state, noise=noise, signal=signal, steps_per_update=round(steps))
 
 

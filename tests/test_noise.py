@@ -217,7 +217,9 @@ def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
         found = measured(policy, theta, batch) if whole.due else None
         again = StepNoise(1, 1.0, len(theta))
         again.restore({name: array.copy() for name, array in whole.state().items()})
-        columns = [noise.add(report, new - theta, 60, found, follows=True) for noise in (whole, again)]
+        columns = [
+            noise.add(report.gradient, new - theta, report.kl, 60, found, follows=True) for noise in (whole, again)
+        ]
         assert repr(columns[0]) == repr(columns[1])  # NaN is not NaN
         assert whole.rule == again.rule
         if last is not None:

@@ -36,7 +36,7 @@ def drawn(monkeypatch):
     monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
 
     def draw(folder, chart=("kl", "max_kl")):
-        plots.learning_curve(folder, chart, "KL (nats)")
+        plots.learning_curve(folder, (chart, "KL (nats)"))
         return figures[-1]
 
     return draw

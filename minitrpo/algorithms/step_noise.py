@@ -7,7 +7,6 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.noise import Measured, NoiseConfig, NoiseState, Seen, due, follow
 from minitrpo.policies import Array
-from minitrpo.trpo import Report
 
 
 class StepNoise:
@@ -26,17 +25,17 @@ class StepNoise:
         return due(self._updates + 1)
 
     def add(
-        self, report: Report, step: Array, steps: int, measured: Measured | None, follows: bool
+        self, gradient: Array, step: Array, kl: float, steps: int, measured: Measured | None, follows: bool
     ) -> dict[str, float]:
-        """Take an update's report and step, (P,), of a batch of so many steps; return the columns.
+        """Take an update: its gradient and step, (P,), the step's KL, and of how many steps; return the columns.
 
-        measured: what halves of it say. follows: whether steps/update and max-KL go by it.
+        measured: what halves of the batch say. follows: whether steps/update and max-KL go by it.
         """
-        seen = Seen(float(report.gradient @ self._step), self._promised, self._kl, steps)
+        seen = Seen(float(gradient @ self._step), self._promised, self._kl, steps)
         if follows:
             self.rule = follow(self.rule, seen, measured, NoiseConfig())
         self._updates, self._step = self._updates + 1, step
-        self._promised, self._kl = float(report.gradient @ step), report.kl
+        self._promised, self._kl = float(gradient @ step), kl
         return {
             "noise": measured.fraction if measured is not None else float("nan"),
             "agreement": seen.kept / seen.promised if seen.promised > 0.0 else float("nan"),

@@ -152,6 +152,7 @@ class TRPO(Algorithm):
         *("gradient_norm", "entropy", "explained_variance", *StepNoise.columns),
     )
     chart, chart_label = ("kl", "max_kl"), "KL (nats)"
+    second_chart, second_label = ("agreement", "noise"), "part of the promised gain"
     design = Design(
         "batch", "barrier", "samples", "root or all", "on-policy", "Frans & Hafner 2016; Schulman et al. 2015"
     )
@@ -185,7 +186,8 @@ class TRPO(Algorithm):
         self.update.share(samples | named(CRITIC, self.critic_state))
         theta, report, measured = self._step(self.theta, samples)
         of_noise = self.noise.add(
-            report, theta - self.theta, len(samples["actions"]), measured, self.settings.adapt == "noise"
+            *(report.gradient, theta - self.theta, report.kl, len(samples["actions"])),
+            *(measured, self.settings.adapt == "noise"),
         )
         self.theta = theta
         self._take_over(self.update.fit(lambda: self._fit(samples, self.critic_state, rng)))
