@@ -1,8 +1,8 @@
 """Rules that choose steps/update and max-KL while learning, beside fixed settings, from good and from bad starts.
 
     python -m benchmarks.rules
-    python -m benchmarks.rules --report                              the tables of what is recorded
-    python -m benchmarks.rules --rule noise --seeds 100,101          other seeds, to choose by
+    python -m benchmarks.rules --report                        the tables of what is recorded
+    python -m benchmarks.rules --rule noise --seeds 100,101    seeds from 100 on are to choose by: not in the tables
 
 A run that is recorded in results/rules is not run again, so that an interrupted comparison goes on where it was. Every
 run has one rank, as their number does not matter to the result, and no seconds are recorded. The score of a run is the
@@ -46,6 +46,7 @@ BATCH = PRESETS["default"].values["steps_per_update"]
 STARTS = ((1, 1), (10, 1), (0.1, 1), (1, 10), (1, 0.1))  # how many times the default's steps/update and max-KL
 ARMS = {rule: ((1, 1),) if rule == NO_MARGIN else STARTS for rule in RULES}
 Recorded = dict[tuple[str, str, tuple[float, float]], dict[int, dict[str, Any]]]
+CHOOSING = 100  # seeds from here on were for choosing among designs
 ROWS = 1_000  # places at which a curve is read to have its mean
 
 
@@ -109,11 +110,12 @@ def returns_over_steps(columns: dict[str, Array], total: int) -> Array:
 
 
 def recorded() -> Recorded:
-    """Return {(environment, rule, start): {seed: run}} of all that is recorded."""
+    """Return {(environment, rule, start): {seed: run}} of all that is recorded; seeds from 100 were for choosing."""
     found: Recorded = {}
     for path in sorted((RESULTS / "rules").glob("*.json")):
         run = read_json(path)
-        found.setdefault((run["env"], run["rule"], tuple(run["start"])), {})[run["seed"]] = run
+        if run["seed"] < CHOOSING:
+            found.setdefault((run["env"], run["rule"], tuple(run["start"])), {})[run["seed"]] = run
     return found
 
 
@@ -123,7 +125,13 @@ def main() -> None:
     parser.add_argument("--env", type=names, default=CHEAP, help="ids with commas (default: the four cheap ones)")
     parser.add_argument("--rule", type=lambda text: text.split(";"), default=list(RULES), help="names with semicolons")
     parser.add_argument("--seeds", type=lambda text: [int(word) for word in text.split(",")], default=[0, 1, 2])
+    parser.add_argument("--report", action="store_true", help="print the tables of what is recorded, and run nothing")
     args = parser.parse_args()
+    if args.report:
+        from benchmarks.rules_report import report
+
+        print(report(recorded()))
+        return
     for seed, env, rule in itertools.product(args.seeds, args.env, args.rule):
         for start in ARMS[rule]:
             record(Run(env, rule, start, seed))

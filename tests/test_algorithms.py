@@ -112,6 +112,7 @@ DEFECTS = {
     ),
     "a column twice": (but(columns=("loss", "loss")), "has a column loss, which metrics.csv has already"),
     "a chart of something else": (but(chart=("loss", "kl")), "has chart = ('loss', 'kl'); only names of `columns`"),
+    "a second one of it": (but(second_chart=("kl",)), "has second_chart = ('kl',); only names of `columns`"),
     "a method with a parameter too few": (
         but(learn=lambda self, batch: {}),
         "has learn(self, batch); it must take (self, batch, rng)",
