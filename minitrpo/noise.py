@@ -113,10 +113,13 @@ class Seen:
 
 
 def follow(state: NoiseState, seen: Seen, measured: Measured | None, config: NoiseConfig) -> NoiseState:
-    """Return the state after an update; measured: by halves of its batch, if that was due."""
-    if measured is not None and measured.both > 0.0:
+    """Return the state after an update; measured: by halves of its batch, if that was due.
+
+    Where there was no step before, or something is not finite, there is nothing to go by, and nothing moves.
+    """
+    if measured is not None and measured.both > 0.0 and np.isfinite(measured.fraction):
         state = turn_steps(state, measured, config)
-    if seen.promised > 0.0 and seen.spread > 0.0:
+    if seen.promised > 0.0 and seen.spread > 0.0 and np.isfinite(seen.kept / seen.promised):
         state = turn_kl(state, seen, config)
     return state
 

@@ -164,6 +164,14 @@ def test_without_a_step_before_or_a_measurement_nothing_moves():
     assert follow(state, Seen(0.0, 0.0, 0.0, 5_000), Measured(0.1, 0.0, 5_000), CONFIG) == state
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_moves_nothing(bad):
+    state = NoiseState(5_000, 0.01, 3.0, 0.1)
+    for seen in (Seen(bad, 1.0, 0.01, 5_000), Seen(0.5, bad, 0.01, 5_000), Seen(0.5, 1.0, np.nan, 5_000)):
+        assert follow(state, seen, Measured(bad, 1.0, 5_000), CONFIG) == state
+        assert follow(state, seen, Measured(0.5, np.nan, 5_000), CONFIG) == state
+
+
 @pytest.mark.parametrize("start", [2_000, 6_000, 20_000, 205, 60_000])
 def test_steps_end_where_noise_is_the_part_that_is_wanted(start):
     """A world with trace 300 and signal 0.0125: 6,000 steps make 0.8 of a step noise."""

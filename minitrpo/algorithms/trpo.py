@@ -30,6 +30,7 @@ from minitrpo.trpo import Batch, Report, trpo_step
 
 CRITIC = "critic_"  # how the critic's arrays are called among others
 RULE = AdaptiveConfig()
+MODES = ("none", "steps", "kl", "both", "noise")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class TRPOSettings:
     max_kl: float = option(
         0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0, most=1e3
     )
-    adapt: str = option("none", "what to adapt while learning", "Frans 2016", ("none", "steps", "kl", "both", "noise"))
+    adapt: str = option("none", "what to adapt while learning; noise: both, by noise.py", "Frans 2016", MODES)
     margin: float = option(
         RULE.margin, "improvement that counts, as a fraction of |return|; 0: no margin", "Frans 2016", least=0
     )
