@@ -237,6 +237,11 @@ def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
     assert whole.rule != NoiseState(60, 0.01)
 
 
+def test_what_was_remembered_of_another_theta_is_refused():
+    with pytest.raises(ValueError, match=r"the last step has shape \(8,\), theta \(9,\)"):
+        StepNoise(60, 0.01, 9).restore(StepNoise(60, 0.01, 8).state())
+
+
 JOB = ("--env", "CartPole-v1", "--total-steps", 16_000, "--steps-per-update", 1_000, "--adapt", "noise")
 
 

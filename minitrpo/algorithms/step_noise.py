@@ -47,7 +47,9 @@ class StepNoise:
         return {"noise": np.array(numbers, dtype=np.float64), "noise_step": self._step}
 
     def restore(self, arrays: Arrays) -> None:
-        """Go on from what `state` returned."""
+        """Go on from what `state` returned; ValueError if that was of another theta."""
+        if arrays["noise_step"].shape != self._step.shape:
+            raise ValueError(f"the last step has shape {arrays['noise_step'].shape}, theta {self._step.shape}")
         updates, self._promised, self._kl, steps, *rest = arrays["noise"].tolist()
         self._updates, self._step = int(updates), arrays["noise_step"]
         self.rule = NoiseState(int(steps), *rest)
