@@ -117,9 +117,9 @@ def follow(state: NoiseState, seen: Seen, measured: Measured | None, config: Noi
 
     Where there was no step before, or something is not finite, there is nothing to go by, and nothing moves.
     """
-    if measured is not None and measured.both > 0.0 and np.isfinite(measured.fraction):
+    if measured is not None and measured.both > 0.0 and np.isfinite([measured.noise, measured.both]).all():
         state = turn_steps(state, measured, config)
-    if seen.promised > 0.0 and seen.spread > 0.0 and np.isfinite(seen.kept / seen.promised):
+    if seen.promised > 0.0 and seen.spread > 0.0 and np.isfinite([seen.kept, seen.promised, seen.spread]).all():
         state = turn_kl(state, seen, config)
     return state
 
