@@ -61,14 +61,19 @@ def improvement(pairs: list[tuple[Array, Array]], resamples: int = RESAMPLES) ->
     return float(np.mean([probability(one, other) for one, other in pairs])), float(low), float(high)
 
 
+def cell_of(values: Array) -> str:
+    """Return the mean with its interval over seeds; of a single seed there is none."""
+    return f"{mean_interval(values):.2f}" if len(values) > 1 else f"{values[0]:.2f} (one seed)"
+
+
 def scores_table(scores: Scores) -> str:
     """Return a row for each arm: the normalised score in each environment, and the mean over them."""
     rows = []
     for rule, starts in ((FIXED, STARTS), (NO_MARGIN, STARTS[:1]), (MARGIN, STARTS), (NOISE, STARTS)):
         for start in starts:
-            cells = [mean_interval(of_env[rule, start]) for of_env in scores.values()]
+            values = [of_env[rule, start] for of_env in scores.values()]
             words = f"{rule}: steps x {start[0]:g}, max-KL x {start[1]:g}"
-            rows.append((words, *(f"{cell:.2f}" for cell in cells), f"{np.mean([cell.middle for cell in cells]):.2f}"))
+            rows.append((words, *map(cell_of, values), f"{np.mean([np.mean(each) for each in values]):.2f}"))
     return table(("arm", *scores, "mean"), rows)
 
 
@@ -78,7 +83,7 @@ def over_starts(scores: Scores) -> str:
     for rule in (FIXED, MARGIN, NOISE):
         means = {env: np.mean([of_env[rule, start] for start in STARTS], axis=0) for env, of_env in scores.items()}
         worst = [min(float(np.mean(of_env[rule, start])) for start in STARTS) for of_env in scores.values()]
-        cells = [f"{mean_interval(mean):.2f}" for mean in means.values()]
+        cells = map(cell_of, means.values())
         average = np.mean([np.mean(mean) for mean in means.values()])
         rows.append((rule, *cells, f"{average:.2f}", f"{np.mean(worst):.2f}"))
     return table(("rule", *scores, "mean", "worst start"), rows)
