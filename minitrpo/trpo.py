@@ -1,7 +1,7 @@
 """Lecture 05b: one update of Trust Region Policy Optimization, (theta, batch) -> (theta', report)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -49,6 +49,7 @@ class Report:
     gain_ratio: float  # actual gain / gain expected from the gradient, of the last trial
     gradient_norm: float
     entropy: float  # of the old policy, mean over the states, in nats
+    gradient: Array = field(default_factory=lambda: np.zeros(0))  # at the old theta, (P,); not for the log
 
 
 def trpo_step(
@@ -82,7 +83,7 @@ def report_of(search: LineSearch, g: Array, entropy: float) -> Report:
     """Return the report of an update from its line search, its gradient and the old policy's mean entropy."""
     norm = float(np.linalg.norm(g))
     reason = search.reason if np.isfinite(norm) else "not finite"
-    return Report(search.accepted, reason, search.trials, search.gain, search.kl, search.gain_ratio, norm, entropy)
+    return Report(search.accepted, reason, search.trials, search.gain, search.kl, search.gain_ratio, norm, entropy, g)
 
 
 def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:

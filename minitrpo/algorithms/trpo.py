@@ -8,7 +8,7 @@
 6. adapt steps/update and max_kl ........................... adaptive.py: adapt
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,16 +18,19 @@ from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Pl
 from minitrpo.algorithms.options import Wait, flag, option
 from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.algorithms.step_noise import StepNoise
 from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.noise import Measured, measure_noise
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import explained_variance, standardise
 from minitrpo.trpo import Batch, Report, trpo_step
 
 CRITIC = "critic_"  # how the critic's arrays are called among others
 RULE = AdaptiveConfig()
+MODES = ("none", "steps", "kl", "both", "noise")
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class TRPOSettings:
     max_kl: float = option(
         0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0, most=1e3
     )
-    adapt: str = option("none", "what to adapt while learning", "Frans 2016", ("none", "steps", "kl", "both"))
+    adapt: str = option("none", "what to adapt while learning; noise: both, by noise.py", "Frans 2016", MODES)
     margin: float = option(
         RULE.margin, "improvement that counts, as a fraction of |return|; 0: no margin", "Frans 2016", least=0
     )
@@ -165,9 +168,10 @@ class TRPO(Algorithm):
     Settings = TRPOSettings
     columns = (
         *("max_kl", "kl", "surrogate_gain", "gain_ratio", "line_search_steps", "line_search"),
-        *("gradient_norm", "entropy", "explained_variance"),
+        *("gradient_norm", "entropy", "explained_variance", *StepNoise.columns),
     )
     chart, chart_label = ("kl", "max_kl"), "KL (nats)"
+    second_chart, second_label = ("agreement", "noise"), "part of the promised gain"
     design = Design(
         "batch", "barrier", "samples", "root or all", "on-policy", "Frans & Hafner 2016; Schulman et al. 2015"
     )
@@ -179,6 +183,7 @@ class TRPO(Algorithm):
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
+        self.noise = StepNoise(context.steps_per_update, settings.max_kl, len(self.theta))
         # The perceptron critic has hundreds of small sums, one after the other, and does not need the new policy: half
         # of the ranks, at most one for each part of a minibatch, fit it while the others step the policy.
         fitters = min(context.comm.size // 2, PARTS) if settings.critic == "mlp" else 0
@@ -198,10 +203,15 @@ class TRPO(Algorithm):
         with self.context.span("advantages"):
             samples, explained = self._with_advantages(batch)
         self.update.share(samples | named(CRITIC, self.critic_state))
-        self.theta, report = self._step(self.theta, samples)
+        theta, report, measured = self._step(self.theta, samples)
+        of_noise = self.noise.add(
+            *(report.gradient, theta - self.theta, report.kl, len(samples["actions"])),
+            *(measured, self.settings.adapt == "noise"),
+        )
+        self.theta = theta
         self._take_over(self.update.fit(lambda: self._fit(samples, self.critic_state, rng)))
         self._adapt(batch["returns"][batch["ended"]])
-        return row(report, max_kl, explained)
+        return row(report, max_kl, explained) | of_noise
 
     def fit(self, found: list[Arrays]) -> None:
         """Take over the critic that was fitted while the next rollout was played."""
@@ -222,11 +232,13 @@ class TRPO(Algorithm):
             "adaptive": np.array([rule.steps_per_update, rule.max_kl, before]),
             "adaptive_returns": np.array(rule.returns),
             **named(CRITIC, self.critic_state),
+            **self.noise.state(),
         }
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned."""
         self.theta, self.critic_state = arrays["theta"], part_of(CRITIC, arrays)
+        self.noise.restore(arrays)
         steps, max_kl, before = arrays["adaptive"].tolist()
         returns = tuple(arrays["adaptive_returns"].tolist())
         self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
@@ -237,21 +249,23 @@ class TRPO(Algorithm):
         found = advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
         samples = {name: batch[name] for name in ("observations", "actions", "timesteps")}
         samples |= {"advantages": standardise(found["advantages"]), "targets": found["targets"]}
-        samples |= {"max_kl": np.array(self.adaptive.max_kl)}
+        samples |= {"max_kl": np.array(self.adaptive.max_kl), "measure": np.array(self.noise.due)}
         return samples, explained_variance(found["values"], found["targets"])
 
-    def _step(self, theta: Array, samples: Arrays) -> tuple[Array, Report]:
-        """Return the new policy and what the step did."""
-        s = self.settings
+    def _step(self, theta: Array, samples: Arrays) -> tuple[Array, Report, Measured | None]:
+        """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
+        s, old = self.settings, theta
         observations = samples["observations"].astype(np.float32)
         batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
-            theta, report = trpo_step(
-                self.policy, theta, batch, float(samples["max_kl"]), s.cg_iterations, s.cg_damping, s.fisher_fraction
-            )
+            solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
+            theta, report = trpo_step(self.policy, old, batch, float(samples["max_kl"]), *solver)
+            measured = None
+            if samples["measure"] and report.accepted:
+                measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)
         if report.reason == "not finite":
             self.context.note("the step is not finite, and was not taken: see how large observations and rewards are")
-        return theta, report
+        return theta, report, measured
 
     def _fit(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state."""
@@ -267,7 +281,10 @@ class TRPO(Algorithm):
             self.critic_state = fitted
 
     def _adapt(self, returns: Array) -> None:
-        if self.settings.adapt == "none" or len(returns) == 0:
+        if self.settings.adapt == "noise":
+            chosen = self.noise.rule
+            self.adaptive = replace(self.adaptive, steps_per_update=chosen.steps_per_update, max_kl=chosen.max_kl)
+        if self.settings.adapt in ("none", "noise") or len(returns) == 0:
             return
         self.adaptive, decision = adapt(self.adaptive, float(np.mean(returns)), self.settings.rule)
         if decision is not None:

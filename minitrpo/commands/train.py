@@ -99,7 +99,8 @@ def draw(context: RunContext) -> str:
     try:
         algorithm = context.choice.algorithm
         chart = algorithm.columns[:1] if algorithm.chart is None else algorithm.chart
-        return str(learning_curve(context.folder, chart, algorithm.chart_label))
+        second = (algorithm.second_chart, algorithm.second_label)
+        return str(learning_curve(context.folder, (chart, algorithm.chart_label), second))
     except Exception as error:  # a picture less is no failed run
         return f"no picture could be drawn: {told(error)}"
 
