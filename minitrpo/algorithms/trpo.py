@@ -31,6 +31,7 @@ from minitrpo.trpo import Batch, Report, trpo_step
 CRITIC = "critic_"  # how the critic's arrays are called among others
 RULE = AdaptiveConfig()
 MODES = ("none", "steps", "kl", "both", "noise")
+TWO_WINDOWS = Wait("updates", "nothing is adapted", 2)  # they are compared
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,7 @@ class TRPOSettings:
     fisher_fraction: float = option(
         0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1, part_of="states"
     )
-    adapt_window: int = option(
-        RULE.window,
-        "updates per decision",
-        "Frans 2016",
-        least=1,
-        waits=Wait("updates", "nothing is adapted", 2),  # two windows are compared
-    )
+    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1, waits=TWO_WINDOWS)
     adapt_steps_by: int = option(
         RULE.steps_by, "steps/update that a decision adds or removes", "his runs: 300", least=1
     )
@@ -106,15 +101,9 @@ class TRPOSettings:
     @property
     def rule(self) -> AdaptiveConfig:
         """Return the constants of the adaptive rule."""
-        return AdaptiveConfig(
-            mode=self.adapt,
-            margin=self.margin,
-            window=self.adapt_window,
-            steps_by=self.adapt_steps_by,
-            kl_by=self.adapt_kl_by,
-            steps_limits=(self.adapt_min_steps, self.adapt_max_steps),
-            kl_limits=(self.adapt_min_kl, self.adapt_max_kl),
-        )
+        steps, kl = (self.adapt_min_steps, self.adapt_max_steps), (self.adapt_min_kl, self.adapt_max_kl)
+        by = (self.adapt_steps_by, self.adapt_kl_by)
+        return AdaptiveConfig(self.adapt, self.margin, self.adapt_window, *by, steps_limits=steps, kl_limits=kl)
 
 
 # More work in every update, as in rl-zoo
@@ -301,14 +290,11 @@ def make_critic(settings: Any, policy: Policy) -> Critic:
 
 def row(report: Report, max_kl: float, explained: float) -> dict[str, Any]:
     """Return what the log says of an update."""
-    return {
+    found: dict[str, Any] = {
         "max_kl": max_kl,
         "kl": report.kl,
         "surrogate_gain": report.gain,
         "gain_ratio": report.gain_ratio,
-        "line_search_steps": report.trials,
-        "line_search": report.reason,
-        "gradient_norm": report.gradient_norm,
-        "entropy": report.entropy,
-        "explained_variance": explained,
     }
+    found |= {"line_search_steps": report.trials, "line_search": report.reason}
+    return found | {"gradient_norm": report.gradient_norm, "entropy": report.entropy, "explained_variance": explained}
