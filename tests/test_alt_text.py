@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from minitrpo.course.alt_text import LINES, MOST, describe
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
-from build import KERNEL, execute, without_outputs  # noqa: E402
+from build import KERNEL, execute, without_outputs
 
 DRAWN = """
 from matplotlib import pyplot as plt
