@@ -327,6 +327,7 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     exercises = {cell.metadata["check"] for cell in notebook.cells if "check" in cell.metadata}
     code = {file for file in package.rglob("*.py") if not is_of_others(file, exercises)}
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
+    data |= set((HERE / "recorded" / "claims").rglob("*.json")) if "CHECKOUT" in text else set()
     return {
         "code": digest(code, package),
         "data": digest({f for f in data if f.exists()}, HERE),

@@ -28,7 +28,8 @@ def describe(figure: Any) -> str:
 def panel(axis: Any) -> str:
     """Return what one panel shows."""
     title = axis.get_title() or axis.get_title("left")
-    words = f"{title + ': ' if title else ''}{axis.get_ylabel() or 'y'} against {axis.get_xlabel() or 'x'}"
+    x, y = label_of(axis, "x"), label_of(axis, "y")
+    words = f"{title + ': ' if title else ''}{y or 'y'} against {x or 'x'}" if x or y else title or "no labels"
     told = [curve(line) for line in axis.lines if named(line) and len(line.get_xdata()) > 0]
     bars, images, points = bar_lengths(axis), len(axis.images), sum(named(dots) for dots in axis.collections)
     if told:
@@ -40,6 +41,13 @@ def panel(axis: Any) -> str:
     if points and not told:
         words += f"; {points} group{'s' * (points > 1)} of points or areas"
     return words
+
+
+def label_of(axis: Any, way: str) -> str:
+    """Return the label of a panel's x or y, that of a neighbour with whom it is shared if it has none itself."""
+    others = getattr(axis, f"get_shared_{way}_axes")().get_siblings(axis)
+    labels = [getattr(one, f"get_{way}label")() for one in (axis, *others)]
+    return str(next(filter(None, labels), ""))
 
 
 def curve(line: Any) -> str:
