@@ -74,12 +74,12 @@ def busy() -> bool:
     return busy_share() > BUSY
 
 
-def say_if_busy() -> None:
-    """Print one line if this machine is busy at the moment: for cells that measure time."""
+def say_if_busy(beside: str = "; the recorded measurement is shown beside") -> None:
+    """Print one line if this machine is busy at the moment: for cells that measure time. beside: what to trust."""
     share, cores = busy_share(), os.cpu_count() or 1
     if share > BUSY:
         used = f"other programs use {share * cores:.1f} of its {cores} core{'s' * (cores > 1)} right now"
-        print(f"This machine is busy: {used}. Do not trust the times below; the recorded measurement is shown beside.")
+        print(f"This machine is busy: {used}. Do not trust the times below{beside}.")
 
 
 def compare(what: str, guess: object, measured: object, unit: str = "") -> None:

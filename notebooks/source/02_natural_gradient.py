@@ -487,7 +487,7 @@ def milliseconds(function, *arguments, repeats=5):
     return min(times[1:])
 
 
-say_if_busy()
+say_if_busy(beside="")
 runner = play("HalfCheetah-v5", steps=budget(4000, 1000))
 seen, P = runner.episodes.observations, len(runner.theta)
 large_product = mine.fisher_vector_product(runner.policy, runner.theta, seen, 0.1)

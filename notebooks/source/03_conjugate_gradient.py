@@ -70,7 +70,7 @@ multiply_large = fisher_vector_product(policy, theta, observations, damping=0.1)
 
 def show_columns():
     """Answer the prediction from the time of five products."""
-    say_if_busy()
+    say_if_busy(beside="")
     multiply_large(theta)  # the first call warms up
     start = time.perf_counter()
     for _ in range(5):
@@ -377,7 +377,7 @@ plt.show()
 # The same natural direction, two ways, for growing networks: build $F$ column by column and solve, or ten iterations.
 
 # %%
-say_if_busy()
+say_if_busy(beside="")
 bill = []
 states = systems[0][2].episodes.observations
 for width in budget((4, 8, 16, 24), (4, 8)):
