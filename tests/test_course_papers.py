@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_both_plans_of_a_lecture_have_no_gap_and_end_in_time(number):
         assert len(spans) > 5
         assert spans[0][0] == 0
         assert spans[-1][1] == length
-        assert all(before[1] == after[0] < after[1] for before, after in zip(spans, spans[1:], strict=False))
+        assert all(before[1] == after[0] < after[1] for before, after in pairwise(spans))
 
 
 def test_the_syllabi_name_every_lecture():
@@ -73,3 +74,12 @@ def test_the_citation_is_of_this_version():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert f"\nversion: {version}\n" in text
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_points_of_every_assignment_sum_to_twenty():
+    parts = (TEACHING / "assignments.md").read_text().split("\n## ")[1:]
+    assert len(parts) == 3
+    for part in parts:
+        rubric = part.split("| points | for |")[1].split("\n\n")[0]
+        assert sum(map(int, re.findall(r"^\| (\d+) \|", rubric, re.MULTILINE))) == 20
+        assert "**Reference**" in part
