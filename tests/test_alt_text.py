@@ -48,6 +48,18 @@ def test_panels_bars_pictures_and_what_has_no_number():
     assert "lost" in describe(figure)
 
 
+def test_error_bars_and_a_label_that_a_neighbour_has():
+    figure = Figure()
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.errorbar([1, 2], [3.0, 4.0], [0.1, 0.1], label="measured")
+    below.plot([1, 2], [5.0, 5.0], label="flat")
+    above.set_ylabel("seconds")
+    below.set_xlabel("ranks")
+    assert describe(figure) == (
+        "Chart of 2 panels. Panel 1: seconds against ranks; measured from 3 to 4. Panel 2: ranks; flat at 5."
+    )
+
+
 def test_it_stays_short():
     figure = Figure()
     for axis in figure.subplots(4, 4).flat:

@@ -29,8 +29,12 @@ def panel(axis: Any) -> str:
     """Return what one panel shows."""
     title = axis.get_title() or axis.get_title("left")
     x, y = label_of(axis, "x"), label_of(axis, "y")
-    words = f"{title + ': ' if title else ''}{y or 'y'} against {x or 'x'}" if x or y else title or "no labels"
-    told = [curve(line) for line in axis.lines if named(line) and len(line.get_xdata()) > 0]
+    labels = f"{y} against {x}" if x and y else x or y
+    words = ": ".join(filter(None, (title, labels))) or "no labels"
+    told = [curve(line, line.get_label()) for line in axis.lines if named(line) and len(line.get_xdata()) > 0]
+    told += [
+        curve(bars.lines[0], bars.get_label()) for bars in axis.containers if hasattr(bars, "lines") and named(bars)
+    ]
     bars, images, points = bar_lengths(axis), len(axis.images), sum(named(dots) for dots in axis.collections)
     if told:
         words += f"; {'; '.join(told[:LINES])}" + (f"; and {len(told) - LINES} more" if len(told) > LINES else "")
@@ -50,15 +54,15 @@ def label_of(axis: Any, way: str) -> str:
     return str(next(filter(None, labels), ""))
 
 
-def curve(line: Any) -> str:
+def curve(line: Any, name: str) -> str:
     """Return the name of a curve, and between which values it runs from left to right."""
     y: Any = np.ma.masked_invalid(np.ma.asarray(line.get_ydata(), float)).compressed()
     if not y.size:
-        return str(line.get_label())
+        return name
     if np.ptp(y) == 0:
-        return f"{line.get_label()} at {number(y[0])}"
+        return f"{name} at {number(y[0])}"
     turns = "" if {y[0], y[-1]} == {y.min(), y.max()} else f" (within {number(y.min())} to {number(y.max())})"
-    return f"{line.get_label()} from {number(y[0])} to {number(y[-1])}{turns}"
+    return f"{name} from {number(y[0])} to {number(y[-1])}{turns}"
 
 
 def bar_lengths(axis: Any) -> Any:
