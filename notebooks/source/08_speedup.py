@@ -56,11 +56,10 @@ UPDATES = budget(4, 3)
 print(f"{cores()} cores here; runs on {RANKS} ranks, {STEPS:,} steps per update")
 
 # %% [markdown]
-# Every measurement of yours is shown beside one that was recorded (`recorded/08_speedup.py`) on a machine with 2 cores. It
-# was not perfectly idle: the load averages below (processes that want a core, over a minute) are above 0, partly from the
-# recording before. So its seconds are upper limits. `say_if_busy()` warns you when your own cannot be trusted. Points
-# with more ranks than cores are **oversubscribed** and lie on grey: the section on them says why they prove nothing.
-# That leaves *our* part of every figure with one number of ranks that says something, 2. Measure on a machine with more.
+# Every measurement of yours is shown beside a recorded one (`recorded/08_speedup.py`), from 2 cores that were not quite idle
+# (the load averages below): its seconds are upper limits. `say_if_busy()` warns you when your own cannot be trusted.
+# Points with more ranks than cores are **oversubscribed** and lie on grey: the section on them says why they prove
+# nothing. That leaves *our* half of each figure with one number of ranks that says something: 2.
 
 # %%
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]
@@ -153,8 +152,7 @@ def show_rounds():
 reveal(guess_two, show_rounds)
 
 # %% [markdown]
-# The same `theta`, to the bit: every run did the same work, so any difference in seconds is the machine's. (For many
-# programs this has to be argued; here it is checked.) But the seconds differ. What is *the* time of an update, then?
+# The same `theta`, to the bit: every run did the same work, so any difference in seconds is the machine's. But the seconds differ. What is *the* time of an update, then?
 #
 # - Not the mean: one hiccup of the operating system can double it.
 # - Not the smallest: it tells of the luckiest moment, and the more often you measure the smaller it gets.
@@ -240,8 +238,7 @@ reveal(guess_two, show_speedups)
 # intervals that overlap may still belong to different medians; and an interval covers the noise you had, not the noise
 # of another machine.
 #
-# And does "95 %" mean 95 %? Try it where the truth is known: nine independent measurements of a job whose true median is 1
-# second, your interval, and again, 400 times.
+# And does "95 %" mean 95 %? Try it where the truth is known: nine measurements, true median 1 second, 400 times.
 
 # %%
 worlds = np.exp(0.05 * np.random.default_rng(0).standard_normal((budget(400, 100), 9)))  # true median 1 s
@@ -250,15 +247,14 @@ covered = np.mean((ends[:, 0] <= 1) & (ends[:, 1] >= 1))
 print(f"the interval of nine independent measurements holds the true median in {covered:.0%} of {len(worlds)} trials")
 
 # %% [markdown]
-# A little less than it says, since nine numbers know little of their own tails; with five it would be worse, and with updates
-# of one run, which resemble each other, too. Report how many measurements from how many runs an interval stands for.
+# A little less than it says: nine numbers know little of their own tails. Report how many an interval stands for.
 #
 # Collecting alone and the whole update differ, and that is not noise: ranks share the collecting, but only rank 0 learns.
 #
 # ## The part that does not get faster
 #
 # Lecture 06 had Amdahl's law. Call the time on one rank 1, and let *serial* be the fraction of it that stays with one rank
-# whatever you do: for us, the learner's. $p$ ranks divide the rest. What can be gained at most? Write it yourself now.
+# whatever you do: for us, the learner's. $p$ ranks divide the rest. What can be gained at most?
 #
 # ### Exercise 2: `amdahl`
 
@@ -321,7 +317,7 @@ reveal(guess_limit, show_limit)
 
 # %% [markdown]
 # Amdahl's law is a bound: it forgets waiting, gathering and crowding. Where the whole update lies *above* its curve,
-# look for a reason (noise in the fraction, or a cache that fits now), and do not celebrate.
+# look for a reason, and do not celebrate.
 #
 # Drag the fraction (with a running kernel; the grey curves are the same without one).
 
@@ -392,7 +388,7 @@ reveal(guess_spinning, show_spinning)
 #
 # On a machine with more cores than ranks the factor is 1, and the trap stays hidden until somebody runs your program on a
 # laptop. With fewer cores it is a learner that looks slow although nothing is wrong with it. So: sleep, and mark every
-# oversubscribed point in a figure as what it is. It says nothing about a machine with more cores.
+# oversubscribed point in a figure as what it is.
 #
 # </details>
 #
@@ -417,8 +413,7 @@ reveal(guess_spinning, show_spinning)
 # Now the seed of it all. Frans & Hafner's figure 2 (left) shows the seconds for 20,000 steps of Reacher against the
 # number of threads (processes, really), and Frans's post of 2016 shows it again. Here are the medians of the author's
 # own logs (kvfrans/parallel-trpo, `results/speedup`, one run of 185 to 542 updates each), and beside it our recorded runs of
-# `python -m minitrpo speedup` (the long version of what you measured above). Ours have bars, 95 % of the bootstrap; his
-# are medians of one run each, and what one run says of another is not known.
+# `python -m minitrpo speedup` (the long version of what you measured above), with intervals.
 
 # %%
 threads = np.array(author["threads"])
@@ -479,8 +474,7 @@ plt.tight_layout()
 plt.show()
 
 # %% [markdown]
-# "These diminishing returns most likely stem from hardware limitations", says the paper, and the post says so, too. A
-# plausible guess; nobody checked. His Karp-Flatt fraction rises from 3 threads on without a break, so it is *not* a fixed
+# "These diminishing returns most likely stem from hardware limitations", says the paper, and the post says so, too. His Karp-Flatt fraction rises from 3 threads on without a break, so it is *not* a fixed
 # serial part. What else? Fit three stories with two constants each to the eight medians:
 #
 # - **a serial part**: work / p + rest;
@@ -565,8 +559,7 @@ reveal(guess_first, show_first)
 # Our own run is a control for one story: there we *know* the ceiling, since no more ranks play than there are cores. Its
 # Karp-Flatt fraction is smaller up to there and jumps behind it. His rises slowly. One thing does not fit: a ceiling of 3.6
 # on "a 5 core CPU" (paper and post). The note beside the logs says "about a 2x speedup with 4 multiprocesses running on a
-# 4 core macbook pro"; but the logs show 3.2 times with 4, so the note may be about another run. It would have taken one
-# more line in the paper.
+# 4 core macbook pro"; but the logs show 3.2 times with 4, so the note may be about another run.
 #
 # </details>
 #
@@ -669,12 +662,10 @@ reveal(guess_weak, show_weak)
 # on white alike, because one rank learns while the others sleep. So Gustafson's promise, for a serial part that does *not* grow
 # with the job, is not kept: growing the job gains no more than Amdahl allows. (Given the fraction *on all the ranks*, his
 # law is right again: in the example above, 4/7 + 3/7 x 4 = 2.3, which is just Amdahl's 1 / (1/4 + 3/16). But then it has to
-# be measured there and promises nothing.) The blue blocks should all be equally high: each rank has the same
-# to play. In the recorded run they are, to a few per cent, as long as there are cores. On grey they are not, since ranks
-# without a core add steps and no hands: that is the machine's doing and not the law's, so compare the laws on white only.
-# If *your* blue block grows on white, too, your second core was not free, or slows down when both work (shared memory and
-# caches, a lower clock): then your point lies below Amdahl's, and says nothing against him. If you want both, share the
-# learner.
+# be measured there and promises nothing.) The blue blocks should all be equally high. On
+# grey they are not, since ranks without a core add steps and no hands: that is the machine's doing, so compare the laws on
+# white only. If *your* blue block grows on white, too, the second core was not free, or is slower when both work (memory,
+# clock): that lowers your point, and says nothing against Amdahl. If you want both, share the learner.
 #
 # </details>
 #

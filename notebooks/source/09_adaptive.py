@@ -593,6 +593,7 @@ def seeds_for(gain, spread, power=0.8):
     return (norm.ppf(0.975) + norm.ppf(power)) ** 2 * (spread / gain) ** 2
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 PAIRS = [*product(adaptive_ways, fixed_ways), ("both, margin 0.05", "both, margin 0")]
 
 
@@ -617,6 +618,7 @@ def draw_differences():
     plt.show()
 
 
+# %%
 def show_luck():
     """Draw all paired differences, and print the seeds that a gain of 15 on Swimmer would take."""
     draw_differences()
