@@ -52,6 +52,7 @@ def test_error_bars_and_a_label_that_a_neighbour_has():
     figure = Figure()
     above, below = figure.subplots(2, 1, sharex=True)
     above.errorbar([1, 2], [3.0, 4.0], [0.1, 0.1], label="measured")
+    above.errorbar([1, 2], [3.0, 4.0], [0.1, 0.1], fmt="none", label="bars without a curve")
     below.plot([1, 2], [5.0, 5.0], label="flat")
     above.set_ylabel("seconds")
     below.set_xlabel("ranks")

@@ -33,7 +33,9 @@ def panel(axis: Any) -> str:
     words = ": ".join(filter(None, (title, labels))) or "no labels"
     told = [curve(line, line.get_label()) for line in axis.lines if named(line) and len(line.get_xdata()) > 0]
     told += [
-        curve(bars.lines[0], bars.get_label()) for bars in axis.containers if hasattr(bars, "lines") and named(bars)
+        curve(bars.lines[0], bars.get_label())
+        for bars in axis.containers
+        if getattr(bars, "lines", [None])[0] is not None and named(bars)
     ]
     bars, images, points = bar_lengths(axis), len(axis.images), sum(named(dots) for dots in axis.collections)
     if told:
