@@ -6,7 +6,7 @@ OWN = $(if $(filter limit,$(NAME)),mine,$(NAME))
 ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
-HIDDEN := __pycache__ *.py source solutions teaching
+HIDDEN := __pycache__ *.py source solutions teaching site
 
 .PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade site slides benchmark hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ test-all: .venv/ready-dev .venv/ready-course ## run the slow tests, too, as cont
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal -m "not thorough" $(ARGS)
 
 lab: .venv/ready-course ## open JupyterLab on the course; ALL=1 shows answers, sources and notes for the lecturer, too
-	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks \
+	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks --LabApp.news_url=None \
 	  $(if $(ALL),,$(HIDDEN:%='--ContentsManager.hide_globs=%')) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 own-algorithm: ## start an algorithm of your own from an example: make own-algorithm NAME=mine

@@ -20,7 +20,11 @@ FLOORS = (  # the rooms of a floor, their colour, and what they are for
     (("experience",), ORANGE, "how a policy meets the world: environments, rollouts, fragments, filter"),
     (("supervision",), GREY, "that every job ends, and says why"),
     (("parallel",), ORANGE, "ranks, messages, sums in a fixed order, the pool, a parameter server"),
-    (("trpo", "adaptive", "line_search", "conjugate_gradient", "natural_gradient", "policy_gradient"), BLUE, ""),
+    (
+        ("noise", "trpo", "adaptive", "line_search", "conjugate_gradient", "natural_gradient", "policy_gradient"),
+        BLUE,
+        "",
+    ),
     (
         ("returns", "critics", "optimisers", "log_probability", "policies", "acting", "perceptron", "block_sums"),
         BLUE,

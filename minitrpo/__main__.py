@@ -11,7 +11,9 @@ COMMANDS = {
     name: f"minitrpo.commands.{name}"
     for name in ("train", "evaluate", "plot", "new", "check", "watch", "replay", "doctor")
 }
-COMMANDS |= {name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd")}
+COMMANDS |= {
+    name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")
+}
 COMMANDS["grade"] = "minitrpo.course.grading.command"
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
@@ -22,6 +24,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo new mine                                   start an algorithm of your own, from an example
     python -m minitrpo check mine:Class --env ID                  does your algorithm keep its promises?
     python -m minitrpo speedup --ranks 1,2,4                      measure how much faster more ranks are
+    python -m minitrpo scaling predict                            1 to 100,000 ranks, simulated
     python -m minitrpo watch RUN                                  a video of a run's policy
     python -m minitrpo replay RUN EPISODE                         play an episode that failed again
     python -m minitrpo grade PATH                                 grade notebooks of the course

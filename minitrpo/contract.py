@@ -113,8 +113,9 @@ def _defect_of_columns(algorithm: Any, taken: set[str]) -> str:
     presets = algorithm.presets
     if not isinstance(presets, dict) or not all(isinstance(preset, Preset) for preset in presets.values()):
         return "has presets that are no dict of Preset(text, values)"
-    if not set(algorithm.chart or ()) <= set(columns):
-        return f"has chart = {algorithm.chart!r}; only names of `columns` can be drawn"
+    for name, chart in (("chart", algorithm.chart), ("second_chart", algorithm.second_chart)):
+        if not set(chart or ()) <= set(columns):
+            return f"has {name} = {chart!r}; only names of `columns` can be drawn"
     return ""
 
 

@@ -90,8 +90,11 @@ class Linearisation:
         self.slopes = [1.0 - a * a for a in self.values[1:]]  # of tanh
 
     def transposed_product(self, u: Array) -> Array:
-        """Return J'u, (P,), for u (N, K): back-propagation. For B batches at once: (B, P) for u (B, N, K)."""
-        stop = count_parameters(self.sizes)
+        """Return J'u, (P,), for u (N, K): back-propagation. For B batches at once: (B, P) for u (B, N, K).
+
+        In the precision of the network, whatever that of u is.
+        """
+        stop, u = count_parameters(self.sizes), u.astype(self.outputs.dtype, copy=False)
         result = numpy.empty((*u.shape[:-2], stop), u.dtype)
         for i in reversed(range(len(self.sizes))):
             rows, columns = self.sizes[i]

@@ -1,7 +1,7 @@
 """Lecture 05b: one update of Trust Region Policy Optimization, (theta, batch) -> (theta', report)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,10 @@ from minitrpo.policy_gradient import policy_gradient, surrogate
 
 @dataclass(frozen=True)
 class Batch:
-    """What an update learns from: N steps in a fixed order. Advantages should be standardised."""
+    """What an update learns from: N steps in a fixed order. Advantages should be standardised.
+
+    The network's sums have the precision of the observations (float32: a third of the time); all else is in double.
+    """
 
     observations: Array  # (N, D), as the policy saw them
     actions: Array  # (N, A) floats or (N,) integers
@@ -27,6 +30,11 @@ class Batch:
     def blocks(self) -> Blocks:
         """Return the rows cut into blocks."""
         return Blocks(len(self.advantages), self.reduction)
+
+    def distribution(self, policy: Policy, theta: Array, rows: slice) -> Array:
+        """Return the distribution parameters of a policy on some of the rows, (n, K), in double precision."""
+        seen = self.observations[rows]
+        return policy.distribution(theta.astype(seen.dtype), seen).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class Report:
     gain_ratio: float  # actual gain / gain expected from the gradient, of the last trial
     gradient_norm: float
     entropy: float  # of the old policy, mean over the states, in nats
+    gradient: Array = field(default_factory=lambda: np.zeros(0))  # at the old theta, (P,); not for the log
 
 
 def trpo_step(
@@ -54,7 +63,6 @@ def trpo_step(
 ) -> tuple[Array, Report]:
     """Return theta' (P,) that raises the surrogate within KL(old || new) <= max_kl, and a report; theta stays as it is.
 
-    F, with its P x P entries, is never written down.
     Source: Schulman et al. 2015 (TRPO), appendix C; Frans & Hafner 2016, Algorithm 1, line 6.
     """
     # 1. the gradient g of the surrogate at theta
@@ -75,25 +83,20 @@ def report_of(search: LineSearch, g: Array, entropy: float) -> Report:
     """Return the report of an update from its line search, its gradient and the old policy's mean entropy."""
     norm = float(np.linalg.norm(g))
     reason = search.reason if np.isfinite(norm) else "not finite"
-    return Report(search.accepted, reason, search.trials, search.gain, search.kl, search.gain_ratio, norm, entropy)
+    return Report(search.accepted, reason, search.trials, search.gain, search.kl, search.gain_ratio, norm, entropy, g)
 
 
 def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:
     """Return the gradient of the surrogate at theta, (P,): the policy gradient, block by block."""
-
-    def of_block(rows: slice) -> Array:
-        return policy_gradient(policy, theta, batch.observations[rows], batch.actions[rows], batch.advantages[rows])
-
-    return batch.blocks.mean(of_block, len(theta))
+    seen, actions, advantages = batch.observations, batch.actions, batch.advantages
+    at = theta.astype(seen.dtype)
+    return batch.blocks.mean(lambda n: policy_gradient(policy, at, seen[n], actions[n], advantages[n]), len(theta))
 
 
 def damped_fisher(
     policy: Policy, theta: Array, batch: Batch, damping: float, fraction: float
 ) -> Callable[[Array], Array]:
-    """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision.
-
-    It decides only where the line search looks; that, and the gradient, are in double precision.
-    """
+    """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision."""
     theta, some = theta.astype(np.float32), every_kth(batch.observations, fraction).astype(np.float32)
     blocks = Blocks(len(some), batch.reduction)
     products = blocks.map(lambda rows: fisher_vector_product(policy, theta, some[rows], damping))
@@ -108,15 +111,13 @@ def damped_fisher(
 def objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Array], tuple[float, float]], float]:
     """Return the function theta' -> (surrogate gain, mean KL), and the mean entropy of the old policy, in nats."""
     blocks = batch.blocks
-    old = blocks.map(lambda rows: policy.distribution(theta, batch.observations[rows]))
-    old_log_prob = [
-        policy.log_prob(dist_params, batch.actions[rows]) for rows, dist_params in zip(blocks.own, old, strict=True)
-    ]
+    old = blocks.map(lambda rows: batch.distribution(policy, theta, rows))
+    old_log_prob = [policy.log_prob(dist, batch.actions[rows]) for rows, dist in zip(blocks.own, old, strict=True)]
     entropy = blocks.mean(lambda rows, old: np.mean(policy.entropy(old), keepdims=True), 1, old)
 
     def evaluate(candidate: Array) -> tuple[float, float]:
         def of_block(rows: slice, old: Array, old_log_prob: Array) -> Array:
-            new, advantages = policy.distribution(candidate, batch.observations[rows]), batch.advantages[rows]
+            new, advantages = batch.distribution(policy, candidate, rows), batch.advantages[rows]
             after = surrogate(policy, new, old_log_prob, batch.actions[rows], advantages)
             return np.array([after - np.mean(advantages), mean_kl(policy, old, new)])
 

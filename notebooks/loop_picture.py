@@ -55,6 +55,7 @@ TODAY = {
     "12": ("collect", "gradient", "search"),
     "13": ("collect", "critic"),
     "14": ("collect", "direction", "search"),
+    "15": ("collect", "clock", "speedup"),
 }
 
 

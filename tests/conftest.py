@@ -44,7 +44,7 @@ def pytest_configure():
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark what `make test` leaves to the others: see quick.py."""
-    leave_out(items, pytest.mark.slow)
+    leave_out(items, pytest.mark.slow, pytest.mark.thorough)
 
 
 @functools.cache

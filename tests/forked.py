@@ -58,7 +58,7 @@ class Forked:
             sys.argv = [str(SCRIPTS / f"{self.command}.py"), *self.words]
             warnings.resetwarnings()  # those that pytest makes errors of
             sys.modules["__main__"].__spec__ = None  # a script, not python -m pytest
-            train.learning_curve = lambda folder, chart, label: "no picture"  # takes a second
+            train.learning_curve = lambda folder, *charts: "no picture"  # takes a second
             minitrpo.supervision.watchdog.LAUNCHER = os.getpid()  # claims of other tests are not ours
             code = MAINS[self.command](self.words)
             sys.stdout.flush()

@@ -1,7 +1,8 @@
 """Which tests `make test` runs: every promise once. What is left out here, `make test-all` and `.ci/run` run, too.
 
 EVERY: of a function's cases the quick set has every n-th. LEFT_OUT: functions that it leaves out whole, since another
-test of the quick set holds the same promise with less work.
+test of the quick set holds the same promise with less work. SELDOM: of the cases that the quick set leaves out,
+continuous integration runs every n-th, as they are many of one kind; the others are thorough.
 """
 
 EVERY = {
@@ -167,11 +168,28 @@ LEFT_OUT = {
 }
 
 
-def leave_out(items, slow):
-    """Mark with `slow` what the quick set leaves out; of a function's cases it keeps the first of every n."""
-    seen = {}
+SELDOM = {
+    "test_the_students_notebook_fails_at_its_checks_as_not_attempted": 6,
+    "test_run_all_by_a_student_gives_no_answer_away": 6,
+    "test_the_solution_passes": 4,
+    "test_a_wrong_answer_is_refused_with_its_symptom": 4,
+    "test_a_known_mistake_is_told_its_own_symptom": 3,
+    "test_an_answer_of_ones_own_is_never_taken_for_the_packages": 4,
+    "test_one_message_and_an_end": 2,
+}
+
+
+def leave_out(items, slow, thorough):
+    """Mark with `slow` what the quick set leaves out; of a function's cases it keeps the first of every n.
+
+    thorough: marks, of these, what continuous integration leaves out, too.
+    """
+    seen, left = {}, {}
     for item in items:
         name, file = item.originalname, item.path.stem
         number = seen[file, name] = seen.get((file, name), -1) + 1
         if name in LEFT_OUT.get(file, ()) or number % EVERY.get(name, 1):
             item.add_marker(slow)
+            number = left[file, name] = left.get((file, name), -1) + 1
+            if number % SELDOM.get(name, 1):
+                item.add_marker(thorough)

@@ -74,3 +74,20 @@ def test_a_cable_that_is_pulled_ends_the_job_and_says_so_once(hosts, tmp_path):
     assert "has heard nothing of host-b, rank 2, 3, for 6 s" in told[0]
     code, out, err = ended(job(hosts, "1:2,2:2", "--resume", hosts.here / "cut"))
     assert out.splitlines()[-1] == HASH + whole.sha256, out + err
+
+
+@pytest.mark.thorough
+def test_64_ranks_on_four_hosts_have_the_bits_of_one_process(tmp_path):
+    """On hardly any cores: what it says is about numbers, not about seconds."""
+    lacking = missing()
+    if lacking:
+        pytest.skip(f"no hosts to be had: {lacking}")
+    words = ("--preset", "episodes", "--hidden", "8", "--total-steps", 2000)
+    whole = train(tmp_path / "run", *JOB, *words)
+    places = ",".join(f"{number}:16" for number in range(1, 5))
+    with Hosts(4) as those:
+        process = job(those, places, *words, "--oversubscribe", "--stuck-after", 300, "--out", those.here / "many")
+        code, out, err = ended(process, 540)
+    assert code == 0, out + err
+    assert "64 rank(s)" in out
+    assert out.splitlines()[-1] == HASH + whole.sha256

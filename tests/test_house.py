@@ -38,6 +38,7 @@ FLOORS = (
         "log_probability",
     ),
     ("trpo",),
+    ("noise",),
     ("parallel",),
     ("supervision",),
     ("experience",),

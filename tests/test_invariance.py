@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from conftest import SCRIPTS, fails, lasting, run, train
 
 from minitrpo.course.trace import read_chrome_trace
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.training.context import meets_too_often
+from minitrpo.training.settings import Settings
 
 # A continuous task of equal episodes, a discrete one of unequal ones, and one that ends early; adapting or not.
 JOBS = {
@@ -76,6 +79,35 @@ def test_who_learns_what_with_the_sharded_learner(critic, phases, tmp_path):
     train(tmp_path / "run", *job, "--learner", "sharded", "--trace", ranks=3)
     spans = read_chrome_trace(tmp_path / "run" / "trace.json")
     assert [{name for name, _, _ in of_rank} & {"policy", "critic"} for of_rank in spans] == phases
+
+
+def test_where_a_meeting_takes_longer_than_the_steps_one_rank_works_alone_unless_told_otherwise(tmp_path):
+    job = ("--algorithm", "a2c", "--env", "CartPole-v1", "--total-steps", 4000, "--progress", "none", "--trace")
+    alone = run("train.py", "--out", tmp_path / "alone", *job, ranks=2)
+    both = run("train.py", "--out", tmp_path / "both", *job, "--oversubscribe", ranks=2)
+    assert alone.sha256 == both.sha256
+    assert "2 ranks, 80 light steps between two updates: 1 rank(s) leave the work to the others" in alone.out
+    assert "leave the work" not in both.out
+    did = [
+        [{name for name, _, _ in spans} for spans in read_chrome_trace(tmp_path / name / "trace.json")]
+        for name in ("alone", "both")
+    ]
+    assert "collect" in did[0][0]
+    assert did[0][1] == {"idle"}
+    assert "collect" in did[1][1]
+
+
+@pytest.mark.parametrize(
+    ("env", "steps", "too_often"),
+    [
+        ("CartPole-v1", 128, True),
+        ("CartPole-v1", 129, False),
+        ("Reacher-v5", 80, False),
+        ("CartPoleOfMyOwn", 80, False),
+    ],
+)
+def test_only_few_and_light_steps_are_played_by_one_rank(env, steps, too_often):
+    assert meets_too_often(replace(Settings(), env=env, steps_per_update=steps)) is too_often
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
@@ -174,7 +206,9 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
 
 def test_resuming_a_finished_run_changes_nothing(tmp_path, cartpole_run):
     before = lasting(cartpole_run)
-    assert run("train.py", "--resume", cartpole_run, ranks=2).code == 0
+    outcome = run("train.py", "--resume", cartpole_run, ranks=2)
+    assert outcome.code == 0
+    assert "note: the run has taken its" in outcome.out + outcome.err
     assert lasting(cartpole_run) == before
 
 

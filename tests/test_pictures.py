@@ -35,8 +35,8 @@ def drawn(monkeypatch):
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
 
-    def draw(folder, chart=("kl", "max_kl")):
-        plots.learning_curve(folder, chart, "KL (nats)")
+    def draw(folder, chart=("kl", "max_kl"), second=()):
+        plots.learning_curve(folder, (chart, "KL (nats)"), (second, "a part"))
         return figures[-1]
 
     return draw
@@ -131,6 +131,8 @@ def test_there_are_panels_only_of_what_happens(tmp_path, drawn):
     assert charted.axes[3].get_legend().texts[1].get_text() == "max kl 0.01", "a limit that stands is a dashed line"
     adapting = drawn(new_run(tmp_path / "adapting", 4, steps_per_update=[100, 100, 200, 300]))
     assert labels_of(adapting)[3:] == ["KL (nats)", "steps wanted per update"]
+    both = drawn(new_run(tmp_path / "both", 4), second=("collect_s",))
+    assert labels_of(both)[3:] == ["KL (nats)", "a part"]
     unknown = drawn(new_run(tmp_path / "unknown", 2, kl=[float("nan")] * 2), chart=("kl",))
     assert len(unknown.axes) == 3, "nothing is known of it yet"
 

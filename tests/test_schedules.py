@@ -53,6 +53,7 @@ def test_no_preset_stands_still_before_the_end(name):
     for preset in presets(algorithm_of(name)).values():
         for values in (preset.values, *preset.by_env.values()):
             assert "anneal_steps" not in values
+    assert getattr(algorithm_of(name).Settings(), "anneal_steps", 0) == 0
 
 
 @pytest.mark.parametrize("name", ANNEALED)

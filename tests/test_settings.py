@@ -124,3 +124,11 @@ def test_a_run_of_another_version_is_refused():
         parse(["--resume", "run"]).resumed(DEFAULTS | {"lanes": 16})
     with pytest.raises(BadInput, match="--max-kl must be a number, not None"):
         parse(["--resume", "run"]).resumed(DEFAULTS | {"max_kl": None})
+
+
+@pytest.mark.parametrize("name", ["a3c", "actor-critic", "n-step-q"])
+def test_only_who_is_asked_to_share_must_be_able_to(name):
+    assert chosen({"algorithm": name}).common.learner == "root"
+    with pytest.raises(BadInput, match="--learner sharded"):
+        chosen({"algorithm": name, "learner": "sharded"})
+    assert chosen({"algorithm": "trpo", "learner": "sharded"}).common.learner == "sharded"

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "notebooks" / "site" / "build.py"
+LECTURES = sorted(path.stem for path in (ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 pytest.importorskip("myst_nb", reason="make site installs what builds it")
 
 
@@ -33,13 +35,104 @@ class Links(HTMLParser):
             self.loaded.append(given["href"])
 
 
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+
+
+class Nested(HTMLParser):
+    """Whether what is opened is closed again, in order; and the slides among it: sections that hold no other."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.errors, self.slides = [], [], 0
+        self.feed(text)
+        self.errors += [f"<{tag}> is never closed" for tag, _, _ in self.open]
+
+    def handle_starttag(self, tag, attributes):
+        if tag in VOID:
+            return
+        if tag == "section":
+            self.open = [(t, kind, "parent" if t == "section" else state) for t, kind, state in self.open]
+        self.open.append((tag, dict(attributes).get("class") or "", ""))
+
+    def handle_startendtag(self, tag, attributes):
+        """Leave out what closes itself."""
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        if not self.open or self.open[-1][0] != tag:
+            self.errors.append(f"line {self.getpos()[0]}: </{tag}> closes {self.open[-1:]}")
+            return
+        _, _, state = self.open.pop()
+        if tag == "section" and state != "parent" and any("slides" in kind.split() for _, kind, _ in self.open):
+            self.slides += 1
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a function that builds pages or slides once and returns their folder."""
+    folders = {}
+
+    def folder_of(*words):
+        if words not in folders:
+            folders[words] = tmp_path_factory.mktemp("built")
+            command = [sys.executable, str(BUILD), *words, "--out", str(folders[words])]
+            subprocess.run(command, check=True, timeout=300)
+        return folders[words]
+
+    return folder_of
+
+
+def test_a_tag_that_is_torn_over_two_slides_is_seen():
+    deck = "<div class='slides'><section><section><p>1</section><section>2</section></section></div>"
+    assert Nested(deck.replace("<p>", "")).slides == 2
+    assert Nested(deck.replace("<p>", "")).errors == []
+    assert Nested(deck.replace("<p>", "<div>")).errors
+    assert Nested("<div>").errors == ["<div> is never closed"]
+
+
+@pytest.mark.slow
+def test_every_slide_is_in_its_deck(built):
+    folder = built("--slides")
+    for lecture in LECTURES:
+        text = (folder / f"{lecture}.html").read_text("utf-8")
+        deck = Nested(text)
+        assert deck.errors == [], lecture
+        assert text.count("<section") - text.count("</section") == 0
+        assert 25 <= deck.slides <= 75, f"{lecture} has {deck.slides} slides"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--slides",)])
-def test_every_link_holds_and_nothing_comes_from_elsewhere(words, tmp_path):
-    subprocess.run([sys.executable, str(BUILD), *words, "--out", str(tmp_path)], check=True, timeout=300)
+def test_students_get_no_answer(words, built):
+    from minitrpo.checks import names
+
+    folder = built(*words)
+    everything = "".join((folder / f"{lecture}.html").read_text("utf-8") for lecture in LECTURES)
+    text = re.sub(r"<[^>]+>", "", everything)
+    missing = [name for name in names() if f"exercise {name}: write the body of this function" not in unescape(text)]
+    assert missing == []
+    assert not re.search(r"guess_\w+ = [^N]", unescape(text))
+    assert not re.search(r"you predicted:? [^{]", unescape(text))
+    assert "Predict first" in text
+
+
+@pytest.mark.slow
+def test_the_first_page_says_what_it_is_about(built):
+    folder = built()
+    text = (folder / "index.html").read_text("utf-8")
+    for part in ('name="description"', "og:title", "favicon.svg", "01_before_after.mp4", "90 min", "MIT licence"):
+        assert part in text, part
+    assert not list(folder.rglob("*.doctree"))
+    assert {path.stem for path in folder.rglob("_downloads/*/*.ipynb")} == set(LECTURES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("--slides",)])
+def test_every_link_holds_and_nothing_comes_from_elsewhere(words, built):
+    tmp_path = built(*words)
     pages = {path.name: Links(path.read_text("utf-8")) for path in tmp_path.glob("*.html")}
-    lectures = [path.stem for path in (ROOT / "notebooks" / "solutions").glob("*.ipynb")]
-    assert {f"{name}.html" for name in [*lectures, "index", "claims", "glossary"]} <= pages.keys()
+    assert {f"{name}.html" for name in [*LECTURES, "index", "claims", "glossary"]} <= pages.keys()
     for name, page in pages.items():
         for url in page.loaded:
             assert not re.match(r"https?:|//", url), f"{name} loads {url}"

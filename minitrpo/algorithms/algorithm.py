@@ -48,7 +48,7 @@ class Design:
     sync: str  # barrier | asynchronous
     travels: str  # samples | gradients
     learns: str  # root | all ranks | server or shared memory
-    data: str  # on-policy | replay
+    data: str  # on-policy | off-policy, fresh | replay
     source: str
 
 
@@ -120,6 +120,8 @@ class Member:
     columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
     chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
     chart_label: ClassVar[str] = ""  # their unit
+    second_chart: ClassVar[tuple[str, ...]] = ()  # one or two more, of another unit
+    second_label: ClassVar[str] = ""
     presets: ClassVar[dict[str, Preset]] = {}
     design: ClassVar[Design]
     actions: ClassVar[tuple[str, ...]] = KINDS  # of Gymnasium's spaces that it can choose from

@@ -2,9 +2,17 @@
 
 import math
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from minitrpo.errors import BadInput
+
+
+class Wait(NamedTuple):
+    """What a setting waits for: `times` its value in `unit`; `then` is what becomes of a run that has fewer of them."""
+
+    unit: str  # steps | updates, or what `units` of the settings counts
+    then: str
+    times: int = 1
 
 
 def option(
@@ -16,12 +24,16 @@ def option(
     above: float | None = None,
     least: float | None = None,
     most: float | None = None,
+    waits: Wait | None = None,
+    part_of: str = "",
 ) -> Any:
     """Return a dataclass field for one setting: an int, float or str, by the type of its default.
 
     text, source: what --help says of it. choices: the only texts allowed. Limits: value > above, >= least, <= most.
+    waits, part_of: what of the run it is measured by, so that a value that can do nothing there is told. A part of less
+    than one is one.
     """
-    limits = {"above": above, "least": least, "most": most}
+    limits = {"above": above, "least": least, "most": most, "waits": waits, "part_of": part_of}
     return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
 
 

@@ -92,6 +92,11 @@ class PolicyGradientSettings:
     )
     critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1)
 
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        of_mlp = () if self.critic == "mlp" else ("critic_epochs", "critic_minibatch", "critic_step_size")
+        return dict.fromkeys(of_mlp + (("gae_lambda",) if self.critic == "none" else ()), f"--critic {self.critic}")
+
 
 @dataclass(frozen=True)
 class NoCritic:

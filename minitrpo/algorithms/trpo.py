@@ -8,26 +8,30 @@
 6. adapt steps/update and max_kl ........................... adaptive.py: adapt
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
-from minitrpo.algorithms.options import flag, option
+from minitrpo.algorithms.options import Wait, flag, option
 from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.algorithms.step_noise import StepNoise
 from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.noise import Measured, measure_noise
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import explained_variance, standardise
 from minitrpo.trpo import Batch, Report, trpo_step
 
 CRITIC = "critic_"  # how the critic's arrays are called among others
 RULE = AdaptiveConfig()
+MODES = ("none", "steps", "kl", "both", "noise")
+TWO_WINDOWS = Wait("updates", "nothing is adapted", 2)  # they are compared
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class TRPOSettings:
     max_kl: float = option(
         0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0, most=1e3
     )
-    adapt: str = option("none", "what to adapt while learning", "Frans 2016", ("none", "steps", "kl", "both"))
+    adapt: str = option("none", "what to adapt while learning; noise: both, by noise.py", "Frans 2016", MODES)
     margin: float = option(
         RULE.margin, "improvement that counts, as a fraction of |return|; 0: no margin", "Frans 2016", least=0
     )
@@ -60,9 +64,9 @@ class TRPOSettings:
         0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines", least=0, most=1e6
     )
     fisher_fraction: float = option(
-        0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1
+        0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1, part_of="states"
     )
-    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1)
+    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1, waits=TWO_WINDOWS)
     adapt_steps_by: int = option(
         RULE.steps_by, "steps/update that a decision adds or removes", "his runs: 300", least=1
     )
@@ -82,18 +86,24 @@ class TRPOSettings:
             if getattr(self, low) > getattr(self, high):
                 raise BadInput(f"{flag(low)} {getattr(self, low)} is above {flag(high)} {getattr(self, high)}")
 
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        of_rule = {
+            "adapt_window": ("steps", "kl", "both"),
+            "margin": ("steps", "kl", "both"),
+            **dict.fromkeys(("adapt_steps_by", "adapt_min_steps", "adapt_max_steps"), ("steps", "both")),
+            **dict.fromkeys(("adapt_kl_by", "adapt_min_kl", "adapt_max_kl"), ("kl", "both")),
+        }
+        of_mlp = ("critic_epochs", "critic_minibatch", "critic_step_size") if self.critic == "linear" else ()
+        idle = {name: f"--adapt {self.adapt}" for name, modes in of_rule.items() if self.adapt not in modes}
+        return idle | dict.fromkeys(of_mlp, "--critic linear")
+
     @property
     def rule(self) -> AdaptiveConfig:
         """Return the constants of the adaptive rule."""
-        return AdaptiveConfig(
-            mode=self.adapt,
-            margin=self.margin,
-            window=self.adapt_window,
-            steps_by=self.adapt_steps_by,
-            kl_by=self.adapt_kl_by,
-            steps_limits=(self.adapt_min_steps, self.adapt_max_steps),
-            kl_limits=(self.adapt_min_kl, self.adapt_max_kl),
-        )
+        steps, kl = (self.adapt_min_steps, self.adapt_max_steps), (self.adapt_min_kl, self.adapt_max_kl)
+        by = (self.adapt_steps_by, self.adapt_kl_by)
+        return AdaptiveConfig(self.adapt, self.margin, self.adapt_window, *by, steps_limits=steps, kl_limits=kl)
 
 
 # More work in every update, as in rl-zoo
@@ -147,9 +157,10 @@ class TRPO(Algorithm):
     Settings = TRPOSettings
     columns = (
         *("max_kl", "kl", "surrogate_gain", "gain_ratio", "line_search_steps", "line_search"),
-        *("gradient_norm", "entropy", "explained_variance"),
+        *("gradient_norm", "entropy", "explained_variance", *StepNoise.columns),
     )
     chart, chart_label = ("kl", "max_kl"), "KL (nats)"
+    second_chart, second_label = ("agreement", "noise"), "part of the promised gain"
     design = Design(
         "batch", "barrier", "samples", "root or all", "on-policy", "Frans & Hafner 2016; Schulman et al. 2015"
     )
@@ -161,6 +172,7 @@ class TRPO(Algorithm):
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
+        self.noise = StepNoise(context.steps_per_update, settings.max_kl, len(self.theta))
         # The perceptron critic has hundreds of small sums, one after the other, and does not need the new policy: half
         # of the ranks, at most one for each part of a minibatch, fit it while the others step the policy.
         fitters = min(context.comm.size // 2, PARTS) if settings.critic == "mlp" else 0
@@ -180,10 +192,15 @@ class TRPO(Algorithm):
         with self.context.span("advantages"):
             samples, explained = self._with_advantages(batch)
         self.update.share(samples | named(CRITIC, self.critic_state))
-        self.theta, report = self._step(self.theta, samples)
+        theta, report, measured = self._step(self.theta, samples)
+        of_noise = self.noise.add(
+            *(report.gradient, theta - self.theta, report.kl, len(samples["actions"])),
+            *(measured, self.settings.adapt == "noise"),
+        )
+        self.theta = theta
         self._take_over(self.update.fit(lambda: self._fit(samples, self.critic_state, rng)))
         self._adapt(batch["returns"][batch["ended"]])
-        return row(report, max_kl, explained)
+        return row(report, max_kl, explained) | of_noise
 
     def fit(self, found: list[Arrays]) -> None:
         """Take over the critic that was fitted while the next rollout was played."""
@@ -204,11 +221,13 @@ class TRPO(Algorithm):
             "adaptive": np.array([rule.steps_per_update, rule.max_kl, before]),
             "adaptive_returns": np.array(rule.returns),
             **named(CRITIC, self.critic_state),
+            **self.noise.state(),
         }
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what `state` returned."""
         self.theta, self.critic_state = arrays["theta"], part_of(CRITIC, arrays)
+        self.noise.restore(arrays)
         steps, max_kl, before = arrays["adaptive"].tolist()
         returns = tuple(arrays["adaptive_returns"].tolist())
         self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
@@ -219,20 +238,23 @@ class TRPO(Algorithm):
         found = advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
         samples = {name: batch[name] for name in ("observations", "actions", "timesteps")}
         samples |= {"advantages": standardise(found["advantages"]), "targets": found["targets"]}
-        samples |= {"max_kl": np.array(self.adaptive.max_kl)}
+        samples |= {"max_kl": np.array(self.adaptive.max_kl), "measure": np.array(self.noise.due)}
         return samples, explained_variance(found["values"], found["targets"])
 
-    def _step(self, theta: Array, samples: Arrays) -> tuple[Array, Report]:
-        """Return the new policy and what the step did."""
-        s = self.settings
-        batch = Batch(samples["observations"], samples["actions"], samples["advantages"], self.update.sums)
+    def _step(self, theta: Array, samples: Arrays) -> tuple[Array, Report, Measured | None]:
+        """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
+        s, old = self.settings, theta
+        observations = samples["observations"].astype(np.float32)
+        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
-            theta, report = trpo_step(
-                self.policy, theta, batch, float(samples["max_kl"]), s.cg_iterations, s.cg_damping, s.fisher_fraction
-            )
+            solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
+            theta, report = trpo_step(self.policy, old, batch, float(samples["max_kl"]), *solver)
+            measured = None
+            if samples["measure"] and report.accepted:
+                measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)
         if report.reason == "not finite":
             self.context.note("the step is not finite, and was not taken: see how large observations and rewards are")
-        return theta, report
+        return theta, report, measured
 
     def _fit(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state."""
@@ -248,7 +270,10 @@ class TRPO(Algorithm):
             self.critic_state = fitted
 
     def _adapt(self, returns: Array) -> None:
-        if self.settings.adapt == "none" or len(returns) == 0:
+        if self.settings.adapt == "noise":
+            chosen = self.noise.rule
+            self.adaptive = replace(self.adaptive, steps_per_update=chosen.steps_per_update, max_kl=chosen.max_kl)
+        if self.settings.adapt in ("none", "noise") or len(returns) == 0:
             return
         self.adaptive, decision = adapt(self.adaptive, float(np.mean(returns)), self.settings.rule)
         if decision is not None:
@@ -265,14 +290,11 @@ def make_critic(settings: Any, policy: Policy) -> Critic:
 
 def row(report: Report, max_kl: float, explained: float) -> dict[str, Any]:
     """Return what the log says of an update."""
-    return {
+    found: dict[str, Any] = {
         "max_kl": max_kl,
         "kl": report.kl,
         "surrogate_gain": report.gain,
         "gain_ratio": report.gain_ratio,
-        "line_search_steps": report.trials,
-        "line_search": report.reason,
-        "gradient_norm": report.gradient_norm,
-        "entropy": report.entropy,
-        "explained_variance": explained,
     }
+    found |= {"line_search_steps": report.trials, "line_search": report.reason}
+    return found | {"gradient_norm": report.gradient_norm, "entropy": report.entropy, "explained_variance": explained}

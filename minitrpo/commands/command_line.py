@@ -121,7 +121,7 @@ def job_parser(defaults: dict[str, Any] | None = None) -> RootParser:
     group.add_argument(
         "--oversubscribe",
         action="store_true",
-        help="let ranks work that have no core of their own; the bits are the same",
+        help="let ranks work that have no core of their own, or too little to play; the bits are the same",
     )
     modes = ("auto", "bar", "lines", "none")
     group.add_argument("--progress", choices=modes, default="auto", help="auto: a bar on a terminal, else lines")

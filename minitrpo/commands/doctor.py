@@ -15,6 +15,8 @@ import numpy as np
 
 from minitrpo.commands.cli import command
 from minitrpo.experience.modules import trust
+from minitrpo.parallel.cores import cores as usable
+from minitrpo.supervision.shared_memory import CURE, MB, PLACE, enough_for, room
 
 NEEDED = (
     *("numpy", "scipy", "autograd", "gymnasium", "mujoco"),
@@ -65,8 +67,6 @@ def course() -> Finding:
 
 def cores() -> Finding:
     """Count the cores this process may use."""
-    from minitrpo.parallel.cores import cores as usable
-
     return Finding("cores", True, f"{usable()} usable of {os.cpu_count()}; more ranks than that share them")
 
 
@@ -99,6 +99,13 @@ def ranks() -> Finding:
         cure = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or do not be root"
     seen = "2 ranks see each other" if well else f"mpiexec -n 2 said: {' '.join(output.split())[-200:]}"
     return Finding("ranks", well, seen, cure)
+
+
+def shared_memory() -> Finding:
+    """Look at the memory in which ranks meet: with too little of it MPI crashes."""
+    free = room()
+    ranks = enough_for(free)
+    return Finding(PLACE, ranks >= max(2, usable()), f"{free // MB:,} MB free, enough for {ranks:,} rank(s)", CURE)
 
 
 def blas() -> Finding:
@@ -159,7 +166,8 @@ def environment(env_id: str) -> Finding:
 
 def examine(more: list[Callable[[], Finding]]) -> Iterator[Finding]:
     """Yield all findings, one after the other."""
-    looks: list[Callable[[], Finding]] = [python, packages, course, cores, launcher, ranks, blas, rendering, disk]
+    looks: list[Callable[[], Finding]] = [python, packages, course, cores, shared_memory, launcher, ranks, blas]
+    looks += [rendering, disk]
     for look in looks + more:
         try:
             yield look()
@@ -185,14 +193,8 @@ def _versions(names: tuple[str, ...]) -> tuple[str, list[str]]:
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            env={**os.environ, **(environment or {})},
-            check=False,
-        )
+        env = {**os.environ, **(environment or {})}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=env, check=False)
     except subprocess.TimeoutExpired:
         return f"no answer in {SECONDS} s"
     return done.stdout + done.stderr

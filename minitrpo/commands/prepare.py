@@ -22,7 +22,7 @@ from minitrpo.supervision.status import RankStatus
 from minitrpo.supervision.unwatched import Described
 from minitrpo.training.asynchronous import transport_of
 from minitrpo.training.context import RunContext, check_ranks, check_requests, counted, make_algorithm
-from minitrpo.training.notes import of_images, without_effect
+from minitrpo.training.notes import in_vain, of_images, without_effect
 from minitrpo.training.resume import check_arrays, check_settings, recorded_settings
 from minitrpo.training.settings import Choice
 
@@ -39,7 +39,7 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
     settings, checkpoint, notes = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
     common = choice.common
-    raise_on_all(comm, lambda: check_to_come(common.total_steps, checkpoint, arguments))
+    notes = [*notes, *raise_on_all(comm, lambda: check_to_come(common.total_steps, checkpoint, arguments))]
     watchdog.describe(environment=common.env, algorithm=common.algorithm)
     spec = raise_on_all(comm, lambda: _suited(choice, settings, checkpoint, comm, watchdog.status))
     if choice.asynchronous:
@@ -47,7 +47,9 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
         transport = raise_on_all(comm, lambda: transport_of(choice, shares_memory, comm.size))
         if not shares_memory and transport != choice.own.transport:
             notes.append(f"note: the ranks are on several machines, which share no memory: --transport {transport}")
-    notes += without_effect(arguments.given, choice) + of_images(spec, common)
+    given = arguments.given
+    notes += without_effect(given, choice, spec) + in_vain(given, choice, arguments.stuck_after)
+    notes += of_images(spec, common)
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
@@ -55,11 +57,13 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
 
 
-def check_to_come(total: int, checkpoint: Arrays, arguments: Arguments) -> None:
-    """Raise BadInput if a resumed run is to end before the steps that it has taken."""
+def check_to_come(total: int, checkpoint: Arrays, arguments: Arguments) -> list[str]:
+    """Raise BadInput if a resumed run is to end before the steps that it has taken; return a note if none are left."""
     _, taken = counted(checkpoint)
     if "total_steps" in arguments.given and total < taken:
         raise BadInput(f"--total-steps {total} is less than the {taken} that the run to resume has taken")
+    whole = f"note: the run has taken its {taken} steps; --total-steps with a larger number goes on"
+    return [whole] if arguments.resume and checkpoint and taken >= total else []
 
 
 def check_schedules(given: Context, recorded: dict[str, Any], choice: Choice) -> None:

@@ -1,6 +1,7 @@
 """Train a policy with any algorithm of the family, on as many ranks as mpiexec starts."""
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -29,11 +30,12 @@ from minitrpo.training.synchronous import run_synchronous
 
 def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> None:
     """Do what every rank does: prepare, train, and let the root finish. start: where relative names begin."""
+    out = sys.stdout
     context = prepare(arguments, comm, watchdog, start)
     settings = context.settings
     path = os.path.relpath(context.folder.path, start) if context.folder.path.is_relative_to(start) else ""
     path = path or str(context.folder.path)
-    named = [*again(settings.env, "--env"), *again(settings.algorithm, "--algorithm")]
+    named = [*again(settings.env, "--env", start), *again(settings.algorithm, "--algorithm", start)]
     watchdog.describe(
         environment=settings.env,
         algorithm=settings.algorithm,
@@ -52,6 +54,7 @@ def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> No
     if left_at:
         raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
+        sys.stdout = out  # an environment may have replaced it, and nobody would see the hash
         finish(context)
 
 
@@ -96,7 +99,8 @@ def draw(context: RunContext) -> str:
     try:
         algorithm = context.choice.algorithm
         chart = algorithm.columns[:1] if algorithm.chart is None else algorithm.chart
-        return str(learning_curve(context.folder, chart, algorithm.chart_label))
+        second = (algorithm.second_chart, algorithm.second_label)
+        return str(learning_curve(context.folder, (chart, algorithm.chart_label), second))
     except Exception as error:  # a picture less is no failed run
         return f"no picture could be drawn: {told(error)}"
 

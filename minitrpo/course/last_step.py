@@ -29,7 +29,7 @@ def values_after(
     that resets before it looks (where nobody resets: final_values). `final` is returns.next_values.
     """
     # 1. inside a fragment all readings agree: the value of the next step
-    after = np.append(values[1:], 0.0)
+    after = np.append(values[1:], 0.0)[: len(values)]
     # 2. after its last step they do not
     after[last] = {"zero": np.zeros_like(final_values), "next": first_values}.get(reading, final_values)
     # 3. and what comes after the end of the task

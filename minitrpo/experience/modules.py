@@ -8,6 +8,7 @@ import importlib
 import importlib.machinery
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
 
 from minitrpo.errors import BadInput
@@ -17,12 +18,12 @@ class Untyped(BadInput):
     """A name that stands in a file alone, and whose module is not installed."""
 
 
-TYPED: set[str] = set()  # names that were typed in this process, or handed over to it
+TYPED: dict[str, str] = {}  # names that were typed in this process, or handed over to it; in which folder
 
 
 def trust(*names: str | None) -> None:
     """Take names for typed: their modules may lie in the folder that one is in."""
-    TYPED.update(name for name in names if name)
+    TYPED.update({name: os.getcwd() for name in names if name})
 
 
 def imported(name: str, option: str) -> ModuleType:
@@ -32,7 +33,7 @@ def imported(name: str, option: str) -> ModuleType:
     """
     module = name.partition(":")[0]
     if name in TYPED:
-        here = os.getcwd()
+        here = TYPED[name]  # where one is now an environment may have deleted
         if here not in sys.path:  # last: a matplotlib.py there is not the library
             sys.path.append(here)
     elif module not in sys.modules and not is_installed(module):
@@ -45,12 +46,12 @@ def untyped(name: str, option: str, why: str) -> Untyped:
     return Untyped(f"the run names code, and {why}. If you trust whoever made the run, type it again: {option} {name}")
 
 
-def is_installed(module: str) -> bool:
-    """Return whether a module is found elsewhere than in the folder one is in, and is none of Python's own."""
+def is_installed(module: str, here: str = "") -> bool:
+    """Return whether a module is found elsewhere than in the folder `here` (one is in), and is none of Python's own."""
     first, *rest = module.split(".")
     if first in sys.stdlib_module_names:
         return False
-    here = os.path.realpath(os.getcwd())
+    here = os.path.realpath(here or os.getcwd())
     path = [place for place in sys.path if os.path.realpath(place or ".") != here]
     found = importlib.machinery.PathFinder.find_spec(first, path)
     for finder in sys.meta_path:  # those of an editable installation
@@ -62,6 +63,6 @@ def is_installed(module: str) -> bool:
     return found is not None
 
 
-def again(name: str, option: str) -> list[str]:
-    """Return what to type with a run that names this: nothing for what needs no trust."""
-    return [option, name] if ":" in name and not is_installed(name.partition(":")[0]) else []
+def again(name: str, option: str, here: Path) -> list[str]:
+    """Return what to type in the folder `here` with a run that names this: nothing for what needs no trust."""
+    return [option, name] if ":" in name and not is_installed(name.partition(":")[0], str(here)) else []

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ MANY_ROWS = 40  # beyond, points are no longer marked, and what goes up and down
 WIDE = 300.0  # times the least is the most: from there on a positive quantity has a logarithmic axis
 
 
-def learning_curve(folder: RunFolder, chart: tuple[str, ...] = (), label: str = "") -> Path:
+def learning_curve(folder: RunFolder, *charts: tuple[tuple[str, ...], str]) -> Path:
     """Draw return against steps and time, where the time went, and what else happened; return the picture's path.
 
-    chart: one or two columns of metrics.csv, of one unit, that the algorithm wants to be seen. label: that unit.
+    charts: what the algorithm wants to be seen: one or two columns of metrics.csv, of one unit, and that unit.
     """
     from matplotlib.figure import Figure
 
@@ -36,9 +37,10 @@ def learning_curve(folder: RunFolder, chart: tuple[str, ...] = (), label: str = 
     figure.suptitle(title(config, c["ranks"]), fontsize=14)
     updates = config["settings"].get("record_every", 1)
     below: list[Callable[[Any], None]] = [lambda axis: _phases(axis, c, updates)]
-    shown = [name for name in chart if name in c and np.isfinite(c[name]).any()]
-    if shown:
-        below.append(lambda axis: _chart(axis, c, shown, label))
+    for chart, label in charts:
+        shown = [name for name in chart if name in c and np.isfinite(c[name]).any()]
+        if shown:
+            below.append(partial(_chart, c=c, chart=shown, label=label))
     if len(set(c["steps_per_update"])) > 1:
         below.append(lambda axis: _steps_per_update(axis, c))
     places = figure.add_gridspec(2, 2 * len(below))

@@ -1,6 +1,7 @@
 """The run folder: config.json, metrics.csv, two checkpoints, learning_curve.png. Nothing in it is ever half written."""
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -117,15 +118,19 @@ class RunFolder:
         """Return the names of the columns of metrics.csv."""
         return (self.path / "metrics.csv").read_text("utf-8").partition("\n")[0].rstrip("\r").split(",")
 
-    def append(self, row: dict[str, Any]) -> None:
-        """Add one update to metrics.csv."""
-        written, text = self._written, io.StringIO(newline="")
+    def append(self, row: dict[str, Any]) -> str:
+        """Add one update to metrics.csv; return a note if somebody else wrote to it, of which nothing is kept."""
+        written, text, place = self._written, io.StringIO(newline=""), self.path / "metrics.csv"
         csv.DictWriter(text, self.header, lineterminator="\n").writerow({k: written_cell(v) for k, v in row.items()})
-        # "a" would make a new one
-        with open(self.path / "metrics.csv", "r+", encoding="utf-8", newline="", opener=no_link) as file:
-            file.seek(0, os.SEEK_END)
-            file.write(text.getvalue())
+        with open(place, "r+b", opener=no_link) as file:  # "a" would make a new one
+            beyond = file.seek(0, os.SEEK_END) - self._size
+            if beyond < 0:
+                raise OSError(errno.EIO, "it was cut while the run was at work", str(place))
+            file.seek(self._size)
+            self._size += file.write(text.getvalue().encode())
+            file.truncate()
         written.add(*text.getvalue().splitlines())
+        return f"note: somebody else wrote {beyond} byte(s) to metrics.csv: they are cut off" if beyond else ""
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text."""
@@ -149,12 +154,14 @@ class RunFolder:
     def forget_after(self, iteration: int) -> None:
         """Drop the rows of updates that the checkpoint of `iteration` does not know."""
         known = known_lines(self._log(), iteration)
-        write_atomically(self.path / "metrics.csv", ("\n".join(known) + "\n").encode())
-        self._written = Checksum(*known)
+        content = ("\n".join(known) + "\n").encode()
+        write_atomically(self.path / "metrics.csv", content)
+        self._written, self._size = Checksum(*known), len(content)
 
     @cached_property
     def _written(self) -> Checksum:
         """Of metrics.csv as this run has written it."""
+        self._size = (self.path / "metrics.csv").stat().st_size  # bytes
         return Checksum(*self._log())
 
     def _log(self) -> list[str]:

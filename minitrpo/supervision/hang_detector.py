@@ -1,8 +1,6 @@
 """Whether a rank gets any further: what its watchdog looks at once a second."""
 
-import os
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from minitrpo.parallel.launcher import launched_rank, launched_size
@@ -59,11 +57,3 @@ def state_of(process: int) -> str:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
-
-
-def shared_memory_left() -> str:
-    """Return how much room ranks have to meet in, "" where that is not known."""
-    with suppress(OSError):
-        room = os.statvfs("/dev/shm")  # noqa: S108
-        return f"; /dev/shm has {room.f_bavail * room.f_frsize // 2**20} MB free, and MPI needs some"
-    return ""

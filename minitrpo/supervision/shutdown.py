@@ -56,7 +56,7 @@ def exit_now(code: int) -> NoReturn:
     deadline.daemon = True
     with suppress(RuntimeError):  # a limit on threads or memory: then nothing but faulthandler ends what hangs
         deadline.start()
-    with suppress(OSError, ValueError):  # what holds the interpreter's lock stops the deadline, but not this one
+    with suppress(OSError, ValueError, RuntimeError):  # who holds the interpreter's lock stops that one, not this
         faulthandler.dump_traceback_later(3 * LINGER, exit=True, file=os.open(os.devnull, os.O_WRONLY))
     for farewell in (getattr(threading, "_shutdown", None), atexit._run_exitfuncs, _flush):
         with suppress(BaseException):

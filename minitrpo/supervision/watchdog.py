@@ -21,7 +21,8 @@ import numpy as np
 
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.supervision.descendants import Descendants
-from minitrpo.supervision.hang_detector import TICK, HangDetector, shared_memory_left, state_of
+from minitrpo.supervision.hang_detector import TICK, HangDetector, state_of
+from minitrpo.supervision.shared_memory import shortage
 from minitrpo.supervision.status import CALLS, MAX_SLOTS, NUMBERS, RankStatus
 from minitrpo.supervision.stderr import is_still, keep_stderr, say
 
@@ -121,8 +122,7 @@ class Watchdog:
                 if message == b"" and not gone and _lives(parent):  # an environment closed all that it found open
                     ears.clear()
                     continue
-                dismissed = self.status.now == "dismissed"
-                if message in (b"", CRASH) and not dismissed:
+                if message in (b"", CRASH) and self.status.now != "dismissed":
                     self._say("crashed" if message else "was killed or crashed")
                     started.end()  # a launcher waits for whoever holds what it gave the rank
                     time.sleep(LINGER if CLAIMS else 0)
@@ -145,15 +145,14 @@ class Watchdog:
         if launched_size() > 1 and (idle or call.patient) and "killed" in what:
             let_others_speak(job)  # the launcher kills all ranks when one has died: it was perhaps not this one
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
-        episodes = self.status.episodes() if job and self.status.busy[0] else []
         iteration = int(self.status.iteration[0])
+        episodes = self.status.episodes() if job and self.status.busy[0] else []
         of = f"of iteration {iteration}" if iteration >= 0 else f"of the evaluation after update {-iteration}"
         playing = [f"episode {number} {of} (reset seed {seed})" for seed, number in episodes]
         place = "outside the environments"
         if job.get("several_machines") and "crashed" in what:
             place += ", perhaps because a rank on another machine was killed"
-        if now == "MPI_Init":
-            place = f"while it joined the others{shared_memory_left()}"
+        place = f"while it joined the others{shortage(launched_size())}" if now == "MPI_Init" else place
         if playing:
             place = f"while playing {job['environment']}: {', '.join(playing)}"
         elif call.whose:
@@ -190,7 +189,7 @@ def _is_first() -> bool:
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f"\0minitrpo-{LAUNCHER}")
-        claim.listen()
+        claim.listen(4096)  # as many as may ask
     except OSError:
         return sys.platform != "linux" or not _is_ours(claim)  # elsewhere no such names: every rank speaks
     CLAIMS.append(claim)
@@ -200,6 +199,7 @@ def _is_first() -> bool:
 def _is_ours(other: socket.socket) -> bool:
     """Return whether the name is held by a process of this user: another's must not silence a failure."""
     try:
+        other.setblocking(False)  # whose queue is full would keep this one waiting
         other.connect(f"\0minitrpo-{LAUNCHER}")
         credentials = other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # pid, uid, gid
         return int.from_bytes(credentials[4:8], sys.byteorder) == os.getuid()

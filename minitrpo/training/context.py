@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import gymnasium
+
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Arrays, Context, Plan
 from minitrpo.contract import OWN
@@ -14,6 +16,7 @@ from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.cores import cores
 from minitrpo.parallel.episode_pool import DynamicPool, RankRequests, StaticPool, slots_of
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
@@ -25,6 +28,8 @@ from minitrpo.training.settings import Choice, Settings
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
 MOST_PARAMETERS = 100_000_000
 NO_CLIP = 1e100  # environments may not return more
+LIGHT = ("gymnasium.envs.classic_control", "gymnasium.envs.toy_text")  # a step takes a few microseconds
+FEW = 128  # such steps: to play them takes less time than it takes ranks to meet
 UNKNOWN_LENGTH = 1_000.0  # steps, assumed of an episode before one has been seen and where there is no time limit
 
 
@@ -58,6 +63,24 @@ def counted(checkpoint: Arrays) -> tuple[int, int]:
     """Return updates and environment steps of a checkpoint, 0 and 0 if there is none."""
     iteration, steps = checkpoint[OWN + "counters"].tolist() if checkpoint else (0, 0)
     return iteration, steps
+
+
+def meets_too_often(settings: Settings) -> bool:
+    """Return whether one rank is sooner alone: so little is played between two updates that meeting takes longer."""
+    known = gymnasium.registry.get(settings.env)
+    return settings.steps_per_update <= FEW and known is not None and str(known.entry_point).startswith(LIGHT)
+
+
+def those_who_work(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm | None:
+    """Return the ranks that work, the root among them; None on those that leave the work to the others; collective.
+
+    Ranks beyond the cores of their machine would only disturb the others, and so would all but one where an update is
+    a matter of microseconds. Who plays changes no bit; with `oversubscribe` all work.
+    """
+    if not oversubscribe and meets_too_often(context.settings):
+        root = comm.split(int(comm.rank > 0))
+        return root if comm.rank == 0 else None
+    return comm.split_per_node(comm.size if oversubscribe else cores())
 
 
 def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:

@@ -63,9 +63,9 @@ class RunLog:
         """Write a row to the log and show it, with the seconds that the clock was stopped at."""
         row = {**row, **self._seconds, "ranks": self._ranks}
         with self.timeline.span("checkpoint"):
-            self._folder.append(row)
+            cut = self._folder.append(row)
         self._display.update(row)
-        for note in self._notes:
+        for note in filter(None, [cut, *self._notes]):
             self.note(note)
         self._notes.clear()
 
@@ -112,5 +112,8 @@ class Row:
 
 
 def mean(values: list[Any]) -> Any:
-    """Return the mean of numbers; of words, and of a single value, the last."""
-    return values[-1] if len(values) == 1 or isinstance(values[-1], str) else float(np.mean(values))
+    """Return the mean of numbers, without those that are not known; of words, and of a single value, the last."""
+    if len(values) == 1 or isinstance(values[-1], str):
+        return values[-1]
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")

@@ -10,7 +10,6 @@ from minitrpo.contract import check_found
 from minitrpo.experience.collectors import Request
 from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.parallel.comm import Comm, SerialComm
-from minitrpo.parallel.cores import cores
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.parallel.timing import Timeline
 from minitrpo.supervision.signals import asked_to_stop
@@ -23,6 +22,7 @@ from minitrpo.training.context import (
     make_collector,
     make_evaluator,
     make_policy,
+    those_who_work,
 )
 from minitrpo.training.learner import Learner, update_rng
 from minitrpo.training.notes import IdleRanks, at_the_beginning
@@ -40,11 +40,11 @@ def run_synchronous(
 ) -> Timeline:
     """Run the loop on every rank until the steps are used up; return what this rank did when.
 
-    show: makes the root's display. status: where a watchdog reads what is being done. Ranks beyond the cores of their
-    machine leave the work to the others, who do it sooner alone, unless `oversubscribe` makes all of them work.
+    show: makes the root's display. status: where a watchdog reads what is being done.
+    oversubscribe: all ranks work, whether that is sooner or not.
     """
     check_ranks(context.settings, comm.size)
-    working, timeline = comm.split_per_node(comm.size if oversubscribe else cores()), Timeline(comm, keep_trace)
+    working, timeline = those_who_work(context, comm, oversubscribe), Timeline(comm, keep_trace)
     if working is not None:
         work(context, comm, working, timeline, show, status or RankStatus.private())
         working.close()

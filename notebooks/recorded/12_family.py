@@ -11,18 +11,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from family_runs import outcome
+
 HERE = Path(__file__).parent
 FAMILY = HERE.parent.parent / "benchmarks" / "results" / "family"
 GOALS = {"CartPole-v1": 475, "Pendulum-v1": -250, "Reacher-v5": -8}  # those of benchmarks/family.py
-COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "seconds", "last_return")
+COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "seconds", "last_return", "fresh")
 
 
 def row_of(run: dict[str, Any]) -> dict[str, Any]:
     """Return what the lecture needs of a run; steps_to_goal is empty if the goal was not reached."""
-    goal, (steps, last) = GOALS[run["env"]], run["curve"][-1]
-    reached = next((at for at, mean in run["curve"] if mean >= goal), "")
-    values = (run["algorithm"], run["env"], run["seed"], steps, goal, reached, round(run["seconds"], 2), last)
-    return dict(zip(COLUMNS, values, strict=True))
+    head = (run["algorithm"], run["env"], run["seed"], run["curve"][-1][0], GOALS[run["env"]])
+    found = dict(zip(COLUMNS, head, strict=False)) | outcome(run, GOALS[run["env"]])
+    found["seconds"] = round(run["seconds"], 2)
+    return {name: found[name] for name in COLUMNS}
 
 
 def main() -> None:

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from family_runs import outcome
+
 HERE = Path(__file__).parent
 FAMILY = HERE.parent.parent / "benchmarks" / "results" / "family"
 GOALS = {"CartPole-v1": 400, "Pendulum-v1": -250}  # those of benchmarks/family.py for dqn, gorila and naf
@@ -25,20 +27,16 @@ COLUMNS = (
     "seconds_to_goal",
     "seconds",
     "last_return",
+    "fresh",
 )
 
 
-def first_at(curve: list[list[float]], goal: float) -> float | str:
-    """Return the first abscissa at which a curve is at its goal; empty if it never is."""
-    return next((at for at, mean in curve if mean >= goal), "")
-
-
 def row_of(run: dict[str, Any]) -> dict[str, Any]:
-    """Return what the lecture needs of a run."""
-    goal, (steps, last) = GOALS[run["env"]], run["curve"][-1]
-    reached = first_at(run["curve"], goal), first_at(run["clock"], goal)
-    values = (run["algorithm"], run["env"], run["seed"], steps, goal, *reached, round(run["seconds"], 2), last)
-    return dict(zip(COLUMNS, values, strict=True))
+    """Return what the lecture needs of a run; steps_to_goal is empty if the goal was not reached."""
+    head = (run["algorithm"], run["env"], run["seed"], run["curve"][-1][0], GOALS[run["env"]])
+    found = dict(zip(COLUMNS, head, strict=False)) | outcome(run, GOALS[run["env"]])
+    found["seconds"] = round(run["seconds"], 2)
+    return {name: found[name] for name in COLUMNS}
 
 
 def main() -> None:

@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from family_runs import outcome
 
 HERE = Path(__file__).parent
 FAMILY = HERE.parent.parent / "benchmarks" / "results" / "family"
 # one goal for all members on a task: on CartPole the lower of the two in benchmarks/family.py
 GOALS = {"CartPole-v1": 400, "Pendulum-v1": -250, "Reacher-v5": -8, "InvertedPendulum-v5": 900}
-COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "last_return")
+COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "last_return", "fresh")
 POINTS = 40  # of a curve
 
 
 def row_of(run: dict[str, Any]) -> dict[str, Any]:
     """Return what the lecture needs of a run; goal and steps_to_goal are empty where there is none or it was missed."""
-    env, (steps, last) = run["env"].rpartition(":")[2], run["curve"][-1]
-    goal = GOALS.get(env, "")
-    reached = next((at for at, mean in run["curve"] if goal != "" and mean >= goal), "")
-    return dict(zip(COLUMNS, (run["algorithm"], env, run["seed"], steps, goal, reached, last), strict=True))
+    env = run["env"].rpartition(":")[2]
+    head = (run["algorithm"], env, run["seed"], run["curve"][-1][0], GOALS.get(env, ""))
+    found = dict(zip(COLUMNS, head, strict=False)) | outcome(run, GOALS.get(env))
+    return {name: found[name] for name in COLUMNS}
 
 
 def points_of(run: dict[str, Any]) -> list[dict[str, Any]]:

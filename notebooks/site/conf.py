@@ -2,16 +2,30 @@
 
 project = "minitrpo: the course"
 author = "the authors of minitrpo"
+copyright = "the authors of minitrpo; MIT licence"  # noqa: A001
 extensions = ["myst_nb", "sphinx_revealjs", "sphinx-mathjax-offline"]  # the last: formulas without a network
+exclude_patterns = ["notebooks"]  # to be downloaded, no pages
 html_theme = "sphinx_book_theme"
-html_title = "minitrpo"
-html_theme_options = {"show_toc_level": 2, "use_download_button": True, "home_page_in_toc": True}
+html_title = "minitrpo: parallel TRPO, built by hand"
+html_favicon = "static/favicon.svg"
+html_theme_options = {"show_toc_level": 2, "use_download_button": False, "home_page_in_toc": True}
+html_sidebars = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}  # the search stands on top
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["course.css"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
+ABOUT = (
+    "Fifteen lectures in which you build Trust Region Policy Optimization by hand and run it in parallel: the same "
+    "result, to the bit, on any number of processes; 49 exercises whose checks name your mistake."
+)
+myst_html_meta = {
+    "description": ABOUT,
+    "property=og:title": "minitrpo: parallel TRPO, built by hand",
+    "property=og:description": ABOUT,
+    "property=og:type": "website",
+}
 revealjs_static_path = ["static"]
 revealjs_css_files = ["revealjs/dist/theme/white.css", "slides.css"]
 revealjs_script_conf = {"hash": True, "slideNumber": True, "width": 1280, "height": 720, "margin": 0.03}

@@ -8,6 +8,7 @@ Needs Linux, root, and iproute2.
 """
 
 import csv
+import json
 import os
 import signal
 import statistics
@@ -172,6 +173,21 @@ def traffic(hosts, table):
         table.add(f"traffic: {name}", True, seen, **numbers)
 
 
+def latency(hosts, table):
+    """Measure mpi4py's own collectives between two hosts, a rank on each: what a message and a byte cost over TCP."""
+    process = hosts.start("1:1,2:1", sys.executable, "-m", "minitrpo.course.scaling.messages", 5000, 100,
+                          env=environment())  # fmt: skip
+    code, said, err = finish(process)
+    if code:
+        table.add("messages over TCP", False, err[-600:])
+        return
+    seen = json.loads(said.splitlines()[-1])
+    latency_s, per_byte = seen["network"]
+    table.add("messages over TCP", True, "mpi4py's broadcasts of 8 bytes to 16 MiB, one rank on each of two hosts",
+              microseconds=round(1e6 * latency_s, 1), MB_per_s=round(1e-6 / per_byte),
+              exchange_ms=round(1e3 * seen["exchange"]["median"], 2))  # fmt: skip
+
+
 def ranks_on(hosts, letter):
     """Return the processes of the ranks on a host, without their watchdogs."""
     ours = {pid for pid in hosts.processes(letter) if b"minitrpo" in Path(f"/proc/{pid}/cmdline").read_bytes()}
@@ -199,7 +215,7 @@ def main():
     table = Table()
     with Hosts(3) as hosts:
         table.add("three hosts", True, "network, files, processes and shared memory of their own; TCP between them")
-        for part in (synchronous, asynchronous, traffic, cut, killed):
+        for part in (synchronous, asynchronous, traffic, latency, cut, killed):
             part(hosts, table)
     keep("hosts", {"rows": table.rows})
     return 0 if table.well else 1

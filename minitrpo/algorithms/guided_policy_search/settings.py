@@ -60,6 +60,11 @@ class GuidedPolicySearchSettings:
             if not (np.all(np.isfinite(weights)) and np.all(weights >= 0) and np.any(weights > 0)):
                 raise BadInput(f"--state-cost must be weights of 0 or more, such as 1,10,0.1, not {self.state_cost!r}")
 
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        idle = {"steps_per_update": "guided policy search: --samples says how many episodes an update has"}
+        return idle | ({} if self.state_cost else {"control_cost": "a cost that is estimated from the rewards"})
+
     @property
     def state_weights(self) -> Array:
         """Return the weights of the squared numbers of a state."""

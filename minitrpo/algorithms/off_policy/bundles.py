@@ -45,6 +45,12 @@ class BundleSettings(BufferSettings, AsynchronousSettings):
     optimiser: str = option("adam", "the server's", "Nair et al. 2015: adagrad", ("adam", "rmsprop", "sgd", "adagrad"))
     target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
 
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        if self.learners == 1:
+            return {"max_staleness": "--learners 1: nobody else changes theta while it learns"}
+        return {} if self.learners else dict.fromkeys(("replay_ratio", "fetch"), "--learners 0")
+
 
 class Bundles(AsynchronousAlgorithm):
     """Actors with their replay, learners, and what the server does; a member says what Q and its gradient are.

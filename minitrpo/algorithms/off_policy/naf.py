@@ -161,6 +161,11 @@ class NAFTargets:
     final_sigma: float = option(0.1, "deviation of the actions finally", least=0, most=10)
     exploration_steps: int = option(20_000, "steps in which the deviation goes from first to final", least=1)
 
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        of_others: dict[str, str] = getattr(super(), "idle", dict)()
+        return of_others | {"initial_log_std": "NAF: --first-sigma is the deviation of its actions"}
+
 
 @dataclass(frozen=True)
 class NAFSettings(NAFTargets, ReplaySettings):

@@ -12,7 +12,7 @@ Each worker, until the work is over (parallel/parameter_server.py: work_through)
 Source: Mnih et al. 2016, algorithms 1, S1 and S2.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -50,7 +50,7 @@ class AsynchronousNStepQ(AsynchronousAlgorithm):
     chart, chart_label = ("td_loss",), "loss (return^2)"
     actions = ("Discrete",)
     design = Design(
-        "every n steps", "asynchronous", "gradients", "shared memory or server", "on-policy, late", "Mnih et al. 2016"
+        "every n steps", "asynchronous", "gradients", "shared memory or server", "off-policy, fresh", "Mnih et al. 2016"
     )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
@@ -112,6 +112,7 @@ class AsynchronousSarsa(AsynchronousNStepQ):
     """One-step Sarsa without a barrier."""
 
     targets = staticmethod(sarsa_one_step)
+    design = replace(AsynchronousNStepQ.design, data="on-policy, late")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 8 environments; one step ahead, news travels slowly",

@@ -20,6 +20,7 @@ from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.perceptron import Linearisation
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
+from minitrpo.returns import discounted_sums
 
 # --- bootstrapped_returns
 
@@ -47,6 +48,13 @@ def leaking(rewards: Array, final_values: Array, last: Array, terminated: Array,
         total = rewards[t] + discount * (0.0 if terminated[t] else total)
         result[t] = total
     return result
+
+
+def over_cuts(r: Array, final_values: Array, last: Array, terminated: Array, discount: float) -> Array:
+    """Return what comes of V added behind each cut, and a walk that stops at terminations alone."""
+    rewards, ends = r.astype(float), terminated | (np.arange(len(r)) == len(r) - 1)
+    rewards[last] += discount * np.where(terminated[last], 0.0, final_values)
+    return discounted_sums(rewards, discount, ends)
 
 
 def one_step_ahead(rewards: Array, final_values: Array, last: Array, terminated: Array, discount: float) -> Array:
@@ -87,6 +95,7 @@ def bootstrapped_at_the_end_only(r: Array, final: Array, last: Array, terminated
             right_returns(r, f / d if d else f, ends, t, d)
         ),
         "The returns of one fragment leak into the one before it.": leaking,
+        "It walks on over a cut: a fragment ends where `last` says so, not only where the task terminated.": over_cuts,
         "Only the last step of a fragment knows of V; the steps before it look ahead, too.": one_step_ahead,
         "Nothing is discounted.": lambda r, f, ends, t, d: right_returns(r, f, ends, t, 1.0),
         "The reward of the step itself is discounted: it counts in full.": walked(
@@ -96,9 +105,6 @@ def bootstrapped_at_the_end_only(r: Array, final: Array, last: Array, terminated
             np.where(ends & ~t, 0, r), f, ends, t, d
         ),
         "The final values come in the wrong order.": lambda r, f, ends, t, d: right_returns(r, f[::-1], ends, t, d),
-        "V is taken off the returns: what remains are advantages of another kind.": lambda r, f, ends, t, d: (
-            right_returns(r, -f, ends, t, d)
-        ),
         "The returns are rounded to whole numbers: compute in floats.": lambda r, f, ends, t, d: np.trunc(
             right_returns(r, f, ends, t, d)
         ),
@@ -578,11 +584,8 @@ def sarsa_targets_cases() -> Iterator[Case]:
         ("equal Q", [1.0, 2.0], [0, 0], [[4.0, 4.0], [4.0, 4.0]], [1, 0], 0.9),
         ("a single action", [1.0, 2.0], [0, 1], [[4.0], [8.0]], [0, 0], 0.9),
     ):
-        masks_of = (np.array(terminated, bool), np.array(terminated, float))
-        for mask in masks_of:
-            yield case(kind, np.array(rewards), mask, np.array(next_q), np.array(actions), discount)
-    whole = np.array([1, 2, 3]), np.zeros(3, bool), np.array([[4, 8], [2, -6], [1, 3]]), np.array([0, 1, 1])
-    yield case("rewards and Q that are whole numbers", *whole, 0.9)
+        over = np.array(terminated, bool)
+        yield case(kind, np.array(rewards), over, np.array(next_q), np.array(actions), discount)
     yield case(
         "huge Q behind a terminated task", np.ones(1), np.ones(1, bool), np.full((1, 2), 1e300), np.array([1]), 0.9
     )

@@ -6,9 +6,13 @@ it}. The first case on which the two differ is shown, with the symptom of a know
 
 import copy
 import inspect
+import signal
+import threading
+import time
 import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,10 @@ import numpy as np
 from minitrpo.course.checks.words import number_words, short, value_words
 
 Candidate = Callable[..., Any]
+PATIENCE = 5.0  # seconds in which a symptom is looked for
+SMALL = 2_000  # numbers of an input on which it is looked for: a wrong answer may make their square of them
+LONGEST = 20.0  # seconds that a case may take
+FASTER = "The package needs far less than a second: a loop that never ends, or a search where a formula would do?"
 PACKAGE = str(Path(__file__).parents[2])  # its own folder: that of a clone is called minitrpo, too
 
 
@@ -89,6 +97,30 @@ def tried(
 ) -> Case:
     """Return a case that compares what run(function) returns; `run` may also state a rule with `need`."""
     return Case(kind, (), {}, rtol, atol, each, run, shown)
+
+
+class TooLong(BaseException):
+    """A case took too long; no Exception, so that what catches those lets it through."""
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """End what takes longer than LONGEST with TooLong, where the system and the thread have a timer to spare."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def ring(*_: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(frozen=True)
@@ -195,14 +227,18 @@ def judge(
         count, kinds[each.kind] = count + 1, None
         own, lent = set[str](), set[str]()
         want = each.outcome(unspoilt(target, target, own))
-        got = each.outcome(unspoilt(candidate, target, lent))
+        try:
+            with in_time():
+                got = each.outcome(unspoilt(candidate, target, lent))
+        except TooLong:
+            raise Wrong(f"For {each.words(target)}: it was stopped after {LONGEST:.0f} s. {FASTER}") from None
         found = difference(want, got, each)
         if not found and lent - own:
             name = min(lent - own)
             raise Wrong(f"For {each.words(target)}: it returned its argument `{name}`, or a part of it: return a copy.")
         if found:
             error = got.error if isinstance(got, Raised) else None
-            symptom = known(each, want, got, cases, mistakes, candidate) or general(want, got)
+            symptom = known(each, want, got, cases, mistakes, candidate, target) or general(want, got)
             raise Wrong(f"For {each.words(target)}: {found}.", symptom) from error
         kept += [(each.kind, array, array.copy()) for array in arrays_in(got)]
     for kind, array, before in kept:
@@ -271,32 +307,46 @@ def known(
     cases: Callable[[], Iterator[Case]],
     mistakes: dict[str, Candidate],
     candidate: Candidate,
+    target: Candidate,
 ) -> str:
-    """Return the symptom of the known mistake that gives what came, here and in most other cases; or nothing."""
+    """Return the symptom of the known mistake that gives what came, here and where either is wrong; or nothing.
 
-    def alike(each: Case, mistake: Candidate, came: Any) -> bool:
-        try:
-            return not difference(each.outcome(mistake), came, Case("", rtol=max(each.rtol, 1e-7), atol=each.atol))
-        except NotImplementedError:
-            return False
-
-    def is_wrong(mistake: Candidate) -> bool:
-        return bool(difference(want, failed.outcome(mistake), failed))
-
-    # a mistake that makes no difference here explains nothing
-    fitting = {s: m for s, m in mistakes.items() if alike(failed, m, got) and is_wrong(m)}
-    agreed = dict.fromkeys(fitting, 0)
+    Where both are right they agree about nothing. One result is kept at a time: a wrong one can be large.
+    """
+    fitting = {text: f for text, f in mistakes.items() if alike(failed, f, got) and not near(failed, f, want, got)}
+    told, seen, until = dict.fromkeys(fitting, 0), dict.fromkeys(fitting, 0), time.monotonic() + PATIENCE
     try:
-        some = list(cases()) if fitting else []
-        others = some[:: 1 + len(some) // 150]
-        for each in others:  # one result at a time: those of a wrong answer can be large
-            came = each.outcome(candidate)
-            for symptom, mistake in fitting.items():
-                agreed[symptom] += alike(each, mistake, came)
-        best = max(fitting, key=agreed.__getitem__, default="")
-        return best if best and agreed[best] > 0.6 * len(others) else ""
+        for number, each in enumerate(cases() if len(fitting) else ()):
+            entries = sum(array.size for array in arrays_in((each.arguments, each.named)))
+            if (number % 2 and number > 150) or entries > SMALL or time.monotonic() > until:
+                continue
+            right, came = each.outcome(target), each.outcome(candidate)
+            wrong = bool(difference(right, came, each))
+            for text, mistake in fitting.items():
+                if wrong or not alike(each, mistake, right):
+                    seen[text] += 1
+                    told[text] += alike(each, mistake, came)
     except NotImplementedError:
         return next(iter(fitting))
+    best = max(fitting, key=lambda text: told[text] / max(seen[text], 1), default="")
+    return best if best and told[best] > 0.6 * seen[best] else ""
+
+
+def alike(each: Case, mistake: Candidate, came: Any) -> bool:
+    """Return whether a mistake gives what came."""
+    return _equal(each, mistake, came, max(each.rtol, 1e-7), each.atol)
+
+
+def near(failed: Case, mistake: Candidate, want: Any, got: Any) -> bool:
+    """Return whether a mistake gives what is right, and so explains nothing; unless it gives what came to the bit."""
+    return alike(failed, mistake, want) and not _equal(failed, mistake, got, 1e-13, 0.0)
+
+
+def _equal(each: Case, mistake: Candidate, came: Any, rtol: float, atol: float) -> bool:
+    try:
+        return not difference(each.outcome(mistake), came, Case("", rtol=rtol, atol=atol))
+    except NotImplementedError:
+        return False
 
 
 def general(want: Any, got: Any) -> str:
@@ -306,8 +356,10 @@ def general(want: Any, got: Any) -> str:
     right, given = np.asarray(want, dtype=float), np.asarray(got, dtype=float)
     if right.shape != given.shape or not right.any() or not (np.isfinite(right).all() and np.isfinite(given).all()):
         return ""
-    if np.allclose(given, right, rtol=1e-6, atol=1e-6 * np.abs(right).max()):
-        return ""  # rounding, or another type: no word about size is true
+    if np.array_equal(given, right):
+        return ""
+    if np.allclose(given, right, rtol=1e-5, atol=0.0):
+        return "It is nearly right: too few digits. Is something rounded, or in single precision?"
     factor = float(np.sum(right * given) / np.sum(right * right))
     if np.isclose(factor, -1.0) and np.allclose(given, -right, rtol=1e-6):
         return "Its sign is turned."

@@ -292,6 +292,12 @@ def priced(change: Callable[..., Any]) -> Candidate:
     return wrong
 
 
+def turned(G: Array) -> Array:
+    """Return [I, -Kbar] for [-Kbar, I]."""
+    n = G.shape[2] - G.shape[1]
+    return np.concatenate([G[:, :, n:], G[:, :, :n]], axis=2)
+
+
 def added(G: Array, P: Array, kbar: Array) -> tuple[Array, Array]:
     """Return G'P G and G'P kbar."""
     return np.einsum("tmi,tmk,tkj->tij", G, P, G), np.einsum("tmi,tmk,tk->ti", G, P, kbar)
@@ -329,6 +335,12 @@ def flipped(G: Array) -> Array:
         "Everything is half as much as it should be.": mixed(0.5, -0.5),
         "The linear part is twice as much as it should be.": mixed(1.0, -2.0),
         "The KL is subtracted: it is a price, to be added to the cost.": mixed(-1.0, 1.0),
+        "G is [-Kbar, I]: z = [x; u], and x comes first.": priced(
+            lambda cost, G, P, k, eta: (
+                cost.C + eta * added(turned(G), P, k)[0],
+                cost.c - eta * added(turned(G), P, k)[1],
+            )
+        ),
         "The linear part of the KL is not multiplied by eta.": priced(
             lambda cost, G, P, k, eta: (cost.C + eta * added(G, P, k)[0], cost.c - added(G, P, k)[1])
         ),
@@ -388,9 +400,6 @@ def with_kl_cases() -> Iterator[Case]:
         pbar = Controller(np.array([[[K]]]), np.array([[k]]), np.array([[[S]]]))
         for eta in (1.0, 2.0):
             yield case(kind, nothing, pbar, eta, shown=f"no cost, Kbar = {K}, kbar = {k}, Sbar = {S}, eta = {eta}")
-    whole = Cost(np.tile(2 * np.eye(2, dtype=int), (1, 1, 1)), np.array([[1, 2]]), np.array([0]))
-    exact = Controller(np.array([[[1]]]), np.array([[3]]), np.array([[[2]]]))
-    yield case("whole numbers", whole, exact, 1, shown="a cost and a controller of whole numbers, eta = 1")
     rng = np.random.default_rng(0)
     for T, n, m in ((1, 2, 1), (2, 1, 2), (3, 2, 2), (5, 3, 1), (4, 4, 3), (2, 2, 3), (50, 10, 2), (6, 1, 1)):
         cost, pbar = random_cost(rng, T, n, m), random_controller(rng, T, n, m)

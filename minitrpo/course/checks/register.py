@@ -32,6 +32,7 @@ LECTURES = (
     "batch_ppo",
     "off_policy",
     "guided_policy_search",
+    "scaling",
 )
 
 

@@ -33,6 +33,8 @@ def value_words(value: Any) -> str:
         return f"the list {short(value)}"
     if isinstance(value, str):
         return repr(value)
+    if isinstance(value, dict):  # results by name
+        return "; ".join(f"{name}: {value_words(part)}" for name, part in list(value.items())[:4])
     return short(value)
 
 

@@ -1,0 +1,127 @@
+"""Tables of the comparison of rules: normalised scores, intervals over seeds, the probability of improvement."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rules import FIXED, MARGIN, NO_MARGIN, NOISE, STARTS, Recorded
+from benchmarks.tables import table
+from minitrpo.policies import Array
+from minitrpo.reports.statistics import mean_interval
+
+RESAMPLES = 2_000
+Arm = tuple[str, tuple[float, float]]
+Scores = dict[str, dict[Arm, Array]]  # environment -> arm -> scores of the seeds that all its arms have, in order
+
+
+def complete(found: Recorded) -> Recorded:
+    """Return the runs of those seeds that all arms of an environment have; environments without any are left out."""
+    kept: Recorded = {}
+    for env in dict.fromkeys(env for env, _, _ in found):
+        arms = {key: runs for key, runs in found.items() if key[0] == env}
+        seeds = set.intersection(*(set(runs) for runs in arms.values()))
+        if len(arms) == 3 * len(STARTS) + 1 and seeds:
+            kept |= {key: {seed: runs[seed] for seed in sorted(seeds)} for key, runs in arms.items()}
+    return kept
+
+
+def normalised(found: Recorded) -> Scores:
+    """Return scores in which 0 is the return before any learning, and 1 what the best fixed setting ends with.
+
+    The mean over all runs of their first row is the one, the mean over seeds of the last tenth of a run the other:
+    neither depends on the rules that are compared.
+    """
+    scores: Scores = {}
+    for env in dict.fromkeys(env for env, _, _ in found):
+        arms = {(rule, start): list(runs.values()) for (e, rule, start), runs in found.items() if e == env}
+        low = np.mean([run["curve"][0][1] for runs in arms.values() for run in runs])
+        high = max(np.mean([run["end"] for run in runs]) for (rule, _), runs in arms.items() if rule == FIXED)
+        scores[env] = {
+            arm: (np.array([run["score"] for run in runs]) - low) / (high - low) for arm, runs in arms.items()
+        }
+    return scores
+
+
+def probability(one: Array, other: Array) -> float:
+    """Return how often a run of `one` scores more than a run of `other`, a tie counting one half.
+
+    Source: Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice".
+    """
+    return float(np.mean((one[:, None] > other) + 0.5 * (one[:, None] == other)))
+
+
+def improvement(pairs: list[tuple[Array, Array]], resamples: int = RESAMPLES) -> tuple[float, float, float]:
+    """Return the mean probability of improvement over pairs of arms, and its 95 % interval, of seeds drawn anew."""
+    rng = np.random.default_rng(0)
+    drawn = [
+        np.mean([probability(rng.choice(one, len(one)), rng.choice(other, len(other))) for one, other in pairs])
+        for _ in range(resamples)
+    ]
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return float(np.mean([probability(one, other) for one, other in pairs])), float(low), float(high)
+
+
+def cell_of(values: Array) -> str:
+    """Return the mean with its interval over seeds; of a single seed there is none."""
+    return f"{mean_interval(values):.2f}" if len(values) > 1 else f"{values[0]:.2f} (one seed)"
+
+
+def scores_table(scores: Scores) -> str:
+    """Return a row for each arm: the normalised score in each environment, and the mean over them."""
+    rows = []
+    for rule, starts in ((FIXED, STARTS), (NO_MARGIN, STARTS[:1]), (MARGIN, STARTS), (NOISE, STARTS)):
+        for start in starts:
+            values = [of_env[rule, start] for of_env in scores.values()]
+            words = f"{rule}: steps x {start[0]:g}, max-KL x {start[1]:g}"
+            rows.append((words, *map(cell_of, values), f"{np.mean([np.mean(each) for each in values]):.2f}"))
+    return table(("arm", *scores, "mean"), rows)
+
+
+def over_starts(scores: Scores) -> str:
+    """Return a row for each rule: the mean over the five starts, and the worst of them."""
+    rows = []
+    for rule in (FIXED, MARGIN, NOISE):
+        means = {env: np.mean([of_env[rule, start] for start in STARTS], axis=0) for env, of_env in scores.items()}
+        worst = [min(float(np.mean(of_env[rule, start])) for start in STARTS) for of_env in scores.values()]
+        cells = map(cell_of, means.values())
+        average = np.mean([np.mean(mean) for mean in means.values()])
+        rows.append((rule, *cells, f"{average:.2f}", f"{np.mean(worst):.2f}"))
+    return table(("rule", *scores, "mean", "worst start"), rows)
+
+
+def improvements(scores: Scores) -> str:
+    """Return a row for each comparison of the new rule with another arm, from good and from bad starts."""
+
+    def best(env: str) -> Array:
+        return max((scores[env][FIXED, start] for start in STARTS), key=np.mean)
+
+    bad = STARTS[1:]
+    rows = []
+    comparisons: dict[str, list[tuple[Array, Array]]] = {
+        "started right: fixed defaults": [(s[NOISE, STARTS[0]], s[FIXED, STARTS[0]]) for s in scores.values()],
+        "started right: the best of five fixed settings": [(s[NOISE, STARTS[0]], best(e)) for e, s in scores.items()],
+        "started right: published, margin": [(s[NOISE, STARTS[0]], s[MARGIN, STARTS[0]]) for s in scores.values()],
+        "started right: published, no margin": [
+            (s[NOISE, STARTS[0]], s[NO_MARGIN, STARTS[0]]) for s in scores.values()
+        ],
+        "started badly: fixed, from there": [(s[NOISE, b], s[FIXED, b]) for s in scores.values() for b in bad],
+        "started badly: published, margin, from there": [
+            (s[NOISE, b], s[MARGIN, b]) for s in scores.values() for b in bad
+        ],
+        "started badly: fixed defaults": [(s[NOISE, b], s[FIXED, STARTS[0]]) for s in scores.values() for b in bad],
+    }
+    for words, pairs in comparisons.items():
+        middle, low, high = improvement(pairs)
+        rows.append((words, f"{middle:.2f}", f"{low:.2f} to {high:.2f}"))
+    return table((f"`{NOISE}` against", "probability that it scores more", "95 % interval over seeds"), rows)
+
+
+def report(found: Recorded) -> str:
+    """Return all tables of the environments of which some seeds are complete."""
+    found = complete(found)
+    if not found:
+        return "no environment has a seed with all arms yet: python -m benchmarks.rules goes on"
+    seeds: dict[str, Any] = {env: ", ".join(map(str, runs)) for (env, _, _), runs in found.items()}
+    told = "; ".join(f"{env}: seeds {numbers}" for env, numbers in seeds.items())
+    scores = normalised(found)
+    return "\n\n".join((f"{told}.", scores_table(scores), over_starts(scores), improvements(scores)))

@@ -1,0 +1,107 @@
+"""Lecture 15: predicted beside measured seconds of an iteration, on as many ranks as this machine can start."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from minitrpo.course.machine import Others
+from minitrpo.course.scaling.inputs import Inputs
+from minitrpo.course.scaling.model import Design, Machine, iteration
+from minitrpo.course.speedup.experiment import by_turns, timed_run
+from minitrpo.course.speedup.statistics import interval
+from minitrpo.parallel.cores import cores
+from minitrpo.supervision.jobs import flags
+
+STEPS, UPDATES, FIRST = 4096, 9, 4  # per update; in a run; of which so many are not counted
+AGAIN = 5  # simulations, whose episodes are drawn anew
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is predicted and measured: a run of whole episodes, all of whose ranks work."""
+
+    environment: str
+    ranks: int
+    learner: str = "root"
+    pool: str = "dynamic"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the comparison, in seconds of an iteration."""
+
+    environment: str
+    ranks: int
+    learner: str
+    pool: str
+    oversubscribed: bool
+    predicted: float
+    measured: float
+    low: float
+    high: float
+    others: float  # which part of the cores other programs used meanwhile
+
+    @property
+    def error(self) -> float:
+        """Return by how much the prediction is off, as a fraction of what was measured."""
+        return self.predicted / self.measured - 1
+
+
+def runs(environments: list[str]) -> list[Run]:
+    """Return what is compared: one rank, all cores and more of them, both learners and both pools."""
+    several = sorted({2, cores(), cores() + 1})
+    found = [Run(name, ranks) for name in environments for ranks in (1, *several)]
+    found += [Run(name, ranks, "sharded") for name in environments for ranks in several[:2] if ranks <= cores()]
+    return found + [Run(name, several[0], "root", "static") for name in environments]
+
+
+def predicted(inputs: Inputs, run: Run) -> float:
+    """Return the simulated seconds of an iteration here."""
+    machine = Machine(inputs.messages.network, cores(), exchange=inputs.messages.exchange)
+    task, design = inputs.task(run.environment), Design(run.learner, run.pool)
+    drawn = [iteration(inputs, task, machine, design, run.ranks, STEPS, seed).seconds for seed in range(AGAIN)]
+    return float(np.median(drawn))
+
+
+def measured(run: Run) -> np.ndarray:
+    """Return the seconds of the counted iterations of one real run."""
+    settings = {"env": run.environment, "learner": run.learner, "pool": run.pool, "preset": "episodes"}
+    words = flags(settings | {"steps_per_update": STEPS, "total_steps": STEPS * UPDATES})
+    columns = timed_run(run.ranks, [*words, "--oversubscribe"])
+    return columns["iteration_s"][FIRST:] * STEPS / columns["steps"][FIRST:]  # episodes never make STEPS exactly
+
+
+def compared(inputs: Inputs, rounds: int, tell: Callable[[str], None]) -> list[Row]:
+    """Return predicted beside measured for all runs. Raises JobFailed."""
+    all_runs = runs(list(inputs.tasks))
+    seconds: dict[Run, list[np.ndarray]] = {run: [] for run in all_runs}
+    others: dict[Run, list[float]] = {run: [] for run in all_runs}
+    for number, run in by_turns(rounds, all_runs):
+        watching = Others()
+        seconds[run].append(measured(run))
+        others[run].append(watching.share())
+        tell(f"round {number}, {run.environment}, {run.ranks} rank(s), {run.learner}: {seconds[run][-1].mean():.3g} s")
+    rows = []
+    for run in all_runs:
+        found = np.concatenate(seconds[run])
+        low, high = interval(found)
+        seen = (float(np.median(found)), low, high, float(np.mean(others[run])))
+        name, ranks = run.environment, run.ranks
+        rows.append(Row(name, ranks, run.learner, run.pool, ranks > cores(), predicted(inputs, run), *seen))
+    return rows
+
+
+def report(rows: list[Row]) -> list[str]:
+    """Return the comparison as text, and the median error."""
+    lines = ["environment     ranks  learner  pool     predicted  measured     95 % interval   error"]
+    for r in rows:
+        many = "*" if r.oversubscribed else " "
+        name = f"{r.environment:14s}  {r.ranks:4d}{many}  {r.learner:7s}  {r.pool:7s}"
+        lines.append(
+            f"{name}  {r.predicted:9.3g}  {r.measured:8.3g}  {r.low:7.3g} to {r.high:7.3g}  {100 * r.error:+4.0f} %"
+        )
+    for title, some in (("all", rows), ("a core for every rank", [row for row in rows if not row.oversubscribed])):
+        middle = np.median([abs(row.error) for row in some])
+        lines.append(f"median error, {title}, {len(some)} configurations: {100 * middle:.0f} %")
+    return [*lines, "* more ranks than cores"]

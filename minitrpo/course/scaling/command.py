@@ -1,0 +1,216 @@
+"""Measure this machine, predict larger ones from it, and check the prediction where it can be checked."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from minitrpo.commands.cli import command
+from minitrpo.commands.command_line import RootParser, whole
+from minitrpo.course.machine import BUSY, Others
+from minitrpo.course.scaling.formulas import INFINITE, Network
+from minitrpo.course.scaling.inputs import RECORDED, Inputs, load, save
+from minitrpo.errors import BadInput
+from minitrpo.parallel.launcher import RANK_VARIABLES
+from minitrpo.supervision.jobs import JobFailed
+from minitrpo.supervision.stderr import say
+
+ENVIRONMENTS = "Reacher-v5,HalfCheetah-v5,Hopper-v5,Humanoid-v5"
+SIMULATED = "simulated, not measured"
+STEPS_EACH = 1_000  # of a rank in an update, where the batch grows with the ranks
+
+
+def positive(text: str) -> float:
+    """Return a number above 0, or infinity."""
+    value = float(text)
+    if not value > 0:
+        raise ValueError(text)
+    return value
+
+
+def make_parser(name: str) -> RootParser:
+    """Return the command line."""
+    parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
+    tasks = parser.add_subparsers(dest="task", required=True, metavar="measure | predict | check")
+    measure = tasks.add_parser("measure", help="seconds of all parts of an update, and of messages", allow_abbrev=False)
+    measure.add_argument("--env", default=ENVIRONMENTS, metavar="IDS", help=f"with commas (default: {ENVIRONMENTS})")
+    measure.add_argument("--steps-per-update", type=whole, default=8192, metavar="N", help="default: 8192")
+    measure.add_argument("--updates", type=whole, default=10, metavar="N", help="that count (default: 10)")
+    predict = tasks.add_parser("predict", help="a job on 1 to 100,000 ranks, simulated", allow_abbrev=False)
+    predict.add_argument("--env", default="Humanoid-v5", metavar="ID", help="default: Humanoid-v5")
+    predict.add_argument("--steps", type=positive, default=1e6, metavar="N", help="of the job (default: 1e6)")
+    predict.add_argument("--steps-per-update", type=whole, default=50_000, metavar="N", help="default: 50000")
+    predict.add_argument("--price", type=positive, default=0.04, metavar="X", help="dollars a core-hour (0.04)")
+    of = "of the network (default: 2e-6 and 1e10: an InfiniBand of 100 Gbit/s)"
+    predict.add_argument("--latency", type=positive, default=2e-6, metavar="X", help=f"seconds {of}")
+    predict.add_argument("--bandwidth", type=positive, default=1e10, metavar="X", help=f"bytes a second {of}")
+    day = "days from one failure of a core to the next (default: 64000, a node of 64 cores every 1,000 days)"
+    predict.add_argument("--failures", type=positive, default=64_000.0, metavar="X", help=day)
+    predict.add_argument("--slow", type=float, default=0.0, metavar="X", help="fraction of ranks at half speed")
+    paused = "seconds of a rank's work between two pauses of a second (default: never)"
+    predict.add_argument("--pauses", type=positive, default=INFINITE, metavar="X", help=paused)
+    memory = "GB of rank 0's machine (default: 256)"
+    predict.add_argument("--memory", type=positive, default=256.0, metavar="X", help=memory)
+    check = tasks.add_parser("check", help="predicted beside measured seconds, on this machine", allow_abbrev=False)
+    kept = "compare with what benchmarks and the author of 2016 recorded, and train nothing"
+    check.add_argument("--recorded", action="store_true", help=kept)
+    check.add_argument("--rounds", type=whole, default=2, metavar="N", help="runs of each (default: 2)")
+    for each in (measure, check):
+        each.add_argument("--anyway", action="store_true", help="on a busy machine, too; the result says so")
+    for each in (measure, predict, check):
+        each.add_argument("--inputs", type=Path, default=RECORDED, metavar="FILE", help="default: in the checkout")
+    for each in (predict, check):
+        each.add_argument("--out", type=Path, metavar="FILE", help="write the result as JSON; predict: a .png, too")
+        each.add_argument("--page", type=Path, metavar="FILE", help="write its tables into a page, docs/scaling.md")
+    return parser
+
+
+@command("scaling")
+def main(name: str, words: list[str]) -> int:
+    """Do one of the three."""
+    if any(variable in os.environ for variable in RANK_VARIABLES):
+        raise BadInput("run it with plain python: it starts mpiexec itself")
+    try:
+        import simpy  # noqa: F401 - part of the course's extra
+    except ImportError as error:
+        raise BadInput("it needs simpy: pip install simpy, or pip install '.[course]'") from error
+    args = make_parser(name).parse_args(words)
+    tasks: dict[str, Callable[[Any], int]] = {"measure": measure, "predict": predict, "check": check}
+    try:
+        return tasks[args.task](args)
+    except JobFailed as error:
+        say(f"{name}: {error}")
+        return 1
+
+
+def measure(args: Any) -> int:
+    """Measure and record."""
+    from minitrpo.course.scaling.measuring import measured, refuse_if_busy
+    from minitrpo.experience.environments import describe
+    from minitrpo.experience.modules import trust
+
+    environments = args.env.split(",")
+    for environment in environments:
+        trust(environment)
+        describe(environment)
+    before, others = refuse_if_busy(args.anyway), Others()
+    content = measured(environments, args.steps_per_update, args.updates, lambda text: print(text, flush=True))
+    share = max(before, refuse_if_busy(args.anyway, others.share()))
+    content["provenance"]["busy_share_of_others"] = share
+    save(args.inputs, content)
+    print(f"written: {args.inputs}; {told(load(args.inputs))}")
+    return 0
+
+
+def told(inputs: Inputs) -> str:
+    """Return in a few words where inputs come from, and whether their seconds are to be trusted."""
+    made, share = inputs.provenance, inputs.provenance.get("busy_share_of_others", 0.0)
+    busy = f", while others used {100 * share:.0f} % of the cores: do not trust the seconds" if share > BUSY else ""
+    return f"measured on {made['cores']} cores, {made['machine'].partition(', ')[2]}, {made['date'][:10]}{busy}"
+
+
+def predict(args: Any) -> int:
+    """Print the tables."""
+    from minitrpo.course.scaling.model import Machine
+    from minitrpo.course.scaling.others import lines
+    from minitrpo.course.scaling.predict import RANKS, Job, breaks, table, weak
+
+    if not 0 <= args.slow <= 1:
+        raise BadInput(f"--slow is a fraction, 0 to 1, not {args.slow:g}")
+    inputs = load(args.inputs)
+    job = Job(inputs.task(args.env), args.steps, args.steps_per_update, args.price)
+    network = Network(args.latency, 1 / args.bandwidth)
+    machine = Machine(network, None, 86_400 * args.failures, args.slow, args.pauses)
+    title, episodes = f"{job.steps:,.0f} steps of {args.env}", max(1, round(job.batch / job.task.lengths.mean()))
+    print(f"{title}; inputs {told(inputs)}")
+    tables = tables_of(inputs, job, machine)
+    for name, rows in tables.items():
+        print(f"\n{name} ({SIMULATED})", *table(rows), sep="\n")
+    print(f"\n{STEPS_EACH:,} steps a rank and update ({SIMULATED})", *weak(inputs, job, machine, STEPS_EACH), sep="\n")
+    print(f"\nwithout a barrier, or without samples, {episodes:,} episodes a generation ({SIMULATED})")
+    print(*lines(job.task, machine, RANKS, episodes), sep="\n")
+    found = breaks(inputs, job.task, machine, STEPS_EACH, 1e9 * args.memory, round(job.steps / job.batch))
+    print(f"\na tenth of an iteration, as the package is, {STEPS_EACH:,} steps a rank ({SIMULATED}): from ... ranks")
+    for cost, at in found.items():
+        print(f"  {cost:38s} {'not up to 100,000' if at == INFINITE else f'{at:,.0f}'}")
+    keep(args, inputs, title, tables, found)
+    return 0
+
+
+def tables_of(inputs: Inputs, job: Any, machine: Any) -> dict[str, list[Any]]:
+    """Return {what is done: a prediction for each number of ranks}."""
+    from minitrpo.course.scaling.model import DESIGNS, MENDED
+    from minitrpo.course.scaling.predict import RANKS, best_batch, predicted
+
+    tables = {name: [predicted(inputs, job, machine, d, ranks) for ranks in RANKS] for name, d in DESIGNS.items()}
+    tables["the same, each with the batch that is best for it"] = [
+        best_batch(inputs, job, machine, MENDED, ranks) for ranks in RANKS
+    ]
+    return tables
+
+
+def keep(args: Any, inputs: Inputs, title: str, tables: dict[str, list[Any]], found: dict[str, float]) -> None:
+    """Write what was predicted where it is wanted."""
+    from minitrpo.course.scaling import page
+    from minitrpo.course.scaling.drawing import draw
+
+    if args.page:
+        alt = f"{title}: seconds against ranks for four designs, and where the seconds go; simulated"
+        picture = [f"![{alt}]({args.page.with_suffix('.png').name})", ""]
+        page.put(args.page, "predicted", [*picture, *page.of_tables(title, tables, told(inputs))])
+        page.put(args.page, "breaks", page.of_breaks(found, STEPS_EACH, told(inputs)))
+        draw(title, tables, args.page.with_suffix(".png"))
+    if args.out:
+        rows = {
+            name: [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
+            for name, rows in tables.items()
+        }
+        settings = {name: str(value) for name, value in vars(args).items()}
+        ends = {name: None if at == INFINITE else at for name, at in found.items()}
+        save(args.out, {"provenance": inputs.provenance, "settings": settings, **rows, "breaks": ends})
+        draw(title, tables, args.out.with_suffix(".png"))
+
+
+def check(args: Any) -> int:
+    """Print predicted beside measured."""
+    from minitrpo.course.scaling import page
+    from minitrpo.course.scaling.checking import compared, report
+    from minitrpo.course.scaling.measuring import refuse_if_busy
+
+    if args.recorded:
+        return check_recorded(args)
+    inputs = load(args.inputs)
+    before = refuse_if_busy(args.anyway)
+    rows = compared(inputs, args.rounds, lambda text: print(text, flush=True))
+    print(f"inputs {told(inputs)}", *report(rows), sep="\n")
+    share = max(before, *(row.others for row in rows))
+    print(f"others used up to {100 * share:.0f} % of the cores")
+    refuse_if_busy(args.anyway, share)
+    if args.page:
+        summary = [line for line in report(rows) if line.startswith("median error")]
+        page.put(args.page, "checked", page.of_comparison(rows, summary, told(inputs)))
+    if args.out:
+        save(args.out, {"inputs": inputs.provenance, "busy_share_of_others": share, "rows": [vars(r) for r in rows]})
+    return 0
+
+
+def check_recorded(args: Any) -> int:
+    """Print what one rank's recorded seconds predict for several, beside theirs."""
+    from minitrpo.course.scaling import page, recorded
+    from minitrpo.course.scaling.checking import report
+
+    ours, seed = recorded.all_rows(), [*recorded.of_the_seed(4), *recorded.of_the_seed(5)]
+    print(*report(ours), "", *report(seed), sep="\n")
+    if args.page:
+        page.put(args.page, "recorded", page.of_recorded({**by_machine(ours), **by_machine(seed)}))
+    if args.out:
+        save(args.out, {"rows": [vars(row) for row in (*ours, *seed)]})
+    return 0
+
+
+def by_machine(rows: list[Any]) -> dict[str, list[Any]]:
+    """Return rows by what stands behind their environment's name."""
+    found: dict[str, list[Any]] = {}
+    for row in rows:
+        found.setdefault(row.environment.partition(", ")[2], []).append(row)
+    return found

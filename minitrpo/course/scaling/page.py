@@ -1,0 +1,74 @@
+"""Lecture 15: the tables of docs/scaling.md, written into it from what was predicted and measured."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+
+from minitrpo.course.scaling.checking import Row
+from minitrpo.course.scaling.predict import Prediction
+from minitrpo.errors import BadInput
+from minitrpo.run_folder.files import write_atomically
+
+
+def put(page: Path, name: str, lines: list[str]) -> None:
+    """Write lines between <!-- name --> and <!-- /name --> of a page; BadInput if it has no such place."""
+    try:
+        text = page.read_text()
+    except OSError as error:
+        raise BadInput(f"--page {page}: {error.strerror}") from error
+    place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    if not place.search(text):
+        raise BadInput(f"--page {page} has no place for it: it needs the lines <!-- {name} --> and <!-- /{name} -->")
+    body = "\n".join(lines)
+    write_atomically(page, place.sub(lambda found: f"{found[1]}{body}\n{found[2]}", text).encode())
+
+
+def of_tables(title: str, tables: dict[str, list[Prediction]], told: str) -> list[str]:
+    """Return predictions as Markdown, with where their inputs come from."""
+    lines = []
+    for name, rows in tables.items():
+        lines += [f"**{name[0].upper()}{name[1:]}** (simulated)", ""]
+        lines += ["| ranks | steps per update | updates | seconds | efficiency | dollars | costs most beside playing |"]
+        lines += ["| ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
+        for row in rows:
+            part, share = row.bottleneck
+            numbers = f"{row.seconds:,.3g} | {100 * row.efficiency:.3g} % | {row.dollars:.2g}"
+            costs = f"{part} ({100 * share:.0f} %)"
+            lines.append(f"| {row.ranks:,} | {row.batch:,} | {row.updates:,.0f} | {numbers} | {costs} |")
+        lines.append("")
+    return [*lines, f"*{title}: simulated, not measured; inputs {told}.*"]
+
+
+def of_breaks(found: dict[str, float], each: int, told: str) -> list[str]:
+    """Return as Markdown from how many ranks on each cost is a tenth of an iteration."""
+    lines = [f"| what, with {each:,} steps a rank and update (simulated) | from ... ranks |", "| --- | ---: |"]
+    lines += [f"| {name} | {'not up to 100,000' if math.isinf(at) else f'{at:,.0f}'} |" for name, at in found.items()]
+    return [*lines, "", f"*Inputs {told}.*"]
+
+
+def of_comparison(rows: list[Row], summary: list[str], told: str) -> list[str]:
+    """Return predicted beside measured as Markdown."""
+    lines = ["| | ranks | learner | pool | predicted, s | measured, s (95 %) | error |"]
+    lines.append("| --- | ---: | --- | --- | ---: | ---: | ---: |")
+    for r in rows:
+        many = "*" if r.oversubscribed else ""
+        seen = f"{r.measured:.3g} ({r.low:.3g} to {r.high:.3g})"
+        name = f"{r.environment} | {r.ranks}{many} | {r.learner} | {r.pool}"
+        lines.append(f"| {name} | {r.predicted:.3g} | {seen} | {100 * r.error:+.0f} % |")
+    return [*lines, "", f"*{'; '.join(summary)}; inputs {told}. \\* more ranks than cores.*"]
+
+
+def of_recorded(machines: dict[str, list[Row]]) -> list[str]:
+    """Return the errors of predictions from recorded runs of one rank, a line for each machine, as Markdown."""
+    head = "| machine and record | configurations | median error | from ... to | a core for every rank: median error |"
+    lines = [head, "| --- | ---: | ---: | ---: | ---: |"]
+    every = [row for rows in machines.values() for row in rows if "2016" not in row.environment]
+    for name, rows in (*machines.items(), ("all but those of 2016", every)):
+        errors = [100 * row.error for row in rows]
+        few = [abs(row.error) for row in rows if not row.oversubscribed]
+        middle, own = np.median(np.abs(errors)), 100 * np.median(few)
+        span = f"{min(errors):+.0f} to {max(errors):+.0f} %"
+        lines.append(f"| {name} | {len(rows)} | {middle:.0f} % | {span} | {own:.0f} % |")
+    return lines

@@ -1,0 +1,156 @@
+"""How much of a step is noise, measured on halves of its batch and on the next batch; and a rule that goes by it.
+
+The gradient g of N steps is the true one, G, plus noise of covariance Sigma / N. TRPO steps along s ~ F^-1 g, and
+
+    E[g'F^-1 g] = G'F^-1 G + tr(F^-1 Sigma) / N :
+
+a step promises both terms, and only the first comes true on fresh steps. Halves a and b of the batch tell them apart.
+With g = (g_a + g_b) / 2 and d = (g_a - g_b) / 2 the true gradient is not in d, but as much noise as in g, so that
+E[d'F^-1 d] = tr(F^-1 Sigma) / N; what is left, g'F^-1 g - d'F^-1 d = g_a'F^-1 g_b, is the agreement of one half's step
+with the other half. Their ratio is the gradient noise scale in the metric of the policy instead of that of theta.
+The next batch tells, at no cost, how much of the promise g's it still sees after the step: g_next's / g's. What lacks
+is noise, or else the step was too long: the gradient has turned along it.
+Sources: McCandlish et al. 2018, "An empirical model of large-batch training", for the noise scale; Hilton, Cobbe,
+Schulman 2022, "Batch size-invariance for policy optimization", for step sizes that follow the batch.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from minitrpo.conjugate_gradient import conjugate_gradient
+from minitrpo.policies import Array, Policy
+from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What halves of a batch of `steps` steps say: d'F^-1 d, and g'F^-1 g, which has the noise and the signal."""
+
+    noise: float
+    both: float
+    steps: int
+
+    @property
+    def fraction(self) -> float:
+        """Return which part of what the step promises is noise: about 1 if the halves have nothing in common.
+
+        By chance above 1; NaN without a gradient.
+        """
+        return self.noise / self.both if self.both > 0.0 else float("nan")
+
+
+def due(update: int) -> bool:
+    """Return whether the noise is measured in this update, from 1: in 1, 2, 4, 8, and in every sixteenth.
+
+    A measurement costs as much as a step without its line search. In every sixteenth update that is little.
+    """
+    return update % 16 == 0 or update in (1, 2, 4, 8)
+
+
+def measure_noise(
+    policy: Policy, theta: Array, batch: Batch, g: Array, step: Array, iterations: int, damping: float, fraction: float
+) -> Measured:
+    """Return how much of a step is noise; it costs a gradient and a solution of F y = d.
+
+    g: the batch's gradient at theta, (P,). step: any multiple of F^-1 g, (P,); of zeros: nothing is promised.
+    iterations, damping, fraction: as the step had them.
+    """
+    # 1. half the difference of the gradients of the first and of the second half
+    rows = len(batch.advantages)
+    signs = np.where(np.arange(rows) < rows // 2, 1.0, -1.0)
+    d = surrogate_gradient(policy, theta, replace(batch, advantages=signs * batch.advantages))
+    # 2. d'F^-1 d
+    product = damped_fisher(policy, theta, batch, damping, fraction)
+    noise = float(d @ conjugate_gradient(product, d, iterations)[0])
+    # 3. g'F^-1 g = (g's)^2 / s'F s, whatever the length of the step
+    curvature = float(step @ product(step))
+    return Measured(noise, float(g @ step) ** 2 / curvature if curvature > 0.0 else 0.0, rows)
+
+
+@dataclass(frozen=True)
+class NoiseConfig:
+    """The constants of the rule."""
+
+    noise: float = 0.8  # which part of a step may be noise
+    held: float = 0.5  # which part of its signal a step leaves to the next batch: half of the way to the best point
+    floor: float = 0.1  # the signal's part of a step is taken to be at least this, for the KL
+    trust: float = 0.5  # in a new measurement, against those before
+    rate: float = 0.15  # by how much log max-KL changes in an update of `size` steps, at most
+    size: int = 2048
+    down: float = 1 / 16  # steps/update become at most so many times fewer after one measurement,
+    up: float = 2.0  # or more
+    steps_limits: tuple[int, int] = (2_000, 20_000)
+    kl_limits: tuple[float, float] = (0.001, 0.1)  # nats
+
+
+@dataclass(frozen=True)
+class NoiseState:
+    """The rule's state: what it has chosen, and running means of what halves of batches said."""
+
+    steps_per_update: int
+    max_kl: float
+    noise: float = 0.0  # tr(F^-1 Sigma), of a single step
+    signal: float = 0.0  # G'F^-1 G
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a batch of `steps` steps says of the step before it: g_next's, beside g's, and the step's KL."""
+
+    kept: float
+    promised: float
+    kl: float
+    steps: int
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of what is kept: sqrt(s'Sigma s / N), about sqrt(2 KL / N).
+
+        For Sigma is about F, as advantages are standardised, and s'F s is 2 KL.
+        """
+        return float(np.sqrt(2 * self.kl / self.steps))
+
+
+def follow(state: NoiseState, seen: Seen, measured: Measured | None, config: NoiseConfig) -> NoiseState:
+    """Return the state after an update; measured: by halves of its batch, if that was due.
+
+    Where there was no step before, or something is not finite, there is nothing to go by, and nothing moves.
+    """
+    if measured is not None and measured.both > 0.0 and np.isfinite([measured.noise, measured.both]).all():
+        state = turn_steps(state, measured, config)
+    if seen.promised > 0.0 and seen.spread > 0.0 and np.isfinite([seen.kept, seen.promised, seen.spread]).all():
+        state = turn_kl(state, seen, config)
+    return state
+
+
+def turn_steps(state: NoiseState, measured: Measured, config: NoiseConfig) -> NoiseState:
+    """Return the state with as many steps/update as make `config.noise` of a step noise, after what is measured."""
+    trust = config.trust if state.noise > 0.0 else 1.0
+    noise = (1 - trust) * state.noise + trust * measured.steps * measured.noise
+    signal = (1 - trust) * state.signal + trust * (measured.both - measured.noise)
+    wanted = noise / signal * (1 - config.noise) / config.noise if signal > 0.0 else np.inf
+    old = state.steps_per_update
+    # a start below the limits is lifted at once: there is next to nothing to see there
+    most = max(config.up * old, config.steps_limits[0])
+    steps = within(within(wanted, config.steps_limits), (config.down * old, most))
+    return replace(state, noise=noise, signal=signal, steps_per_update=round(steps))
+
+
+def turn_kl(state: NoiseState, seen: Seen, config: NoiseConfig) -> NoiseState:
+    """Return the state with a larger max-KL if the next batch sees more than `config.held` of the signal, or a smaller.
+
+    By as much as chance does not explain, and less for a smaller batch: it says less.
+    """
+    both = state.signal + state.noise / seen.steps
+    share = max(state.signal / both if both > 0.0 else 0.0, config.floor)
+    surprise = within((seen.kept - config.held * share * seen.promised) / seen.spread, (-1.0, 1.0))
+    rate = config.rate * min(float(np.sqrt(seen.steps / config.size)), 2.0)
+    old = state.max_kl
+    wanted = within(old * float(np.exp(rate * surprise)), config.kl_limits)
+    return replace(state, max_kl=within(wanted, (old / 2, old * 2)))
+
+
+def within(value: float, limits: tuple[float, float]) -> float:
+    """Return the value, moved into the limits."""
+    return float(min(max(value, limits[0]), limits[1]))

@@ -1,0 +1,5 @@
+"""Predict 1 to 100,000 ranks from this machine: python mpi_scripts/scaling.py predict."""
+
+from minitrpo.course.scaling.command import main
+
+raise SystemExit(main())

@@ -1,0 +1,95 @@
+"""The comparison of rules: its runs are what they are called, its scores and tables are right, it goes on."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import rules  # noqa: E402
+from benchmarks.record import read_json  # noqa: E402
+from benchmarks.rules import ARMS, FIXED, NOISE, RULES, STARTS, STEPS, Run, record, recorded, returns_over_steps  # noqa: E402
+from benchmarks.rules_report import complete, improvement, normalised, probability, report  # noqa: E402
+from minitrpo.commands.command_line import parse  # noqa: E402
+from minitrpo.supervision.jobs import flags  # noqa: E402
+
+EVERY = [Run(env, rule, start, 0) for env in STEPS for rule in RULES for start in ARMS[rule]]
+
+
+def test_every_run_has_a_place_of_its_own():
+    assert len({run.path for run in EVERY}) == len(EVERY) == len(STEPS) * 16
+
+
+@pytest.mark.parametrize("env", STEPS)
+def test_the_first_fixed_arm_is_the_default(env):
+    typed = parse(flags({"env": env, "total_steps": STEPS[env], "seed": 0})).choice().flat()
+    arm = parse(flags(Run(env, FIXED, (1, 1), 0).settings)).choice().flat()
+    assert arm == typed
+
+
+def test_the_mean_over_steps_is_that_of_a_curve():
+    columns = {
+        "env_steps": np.array([100, 200, 300, 400]),
+        "episodes": np.array([1, 0, 2, 1]),
+        "mean_return": np.array([0.0, np.nan, 20.0, 40.0]),
+    }
+    # 0 up to step 100, then a line to 20 at 300, then to 40 at 400
+    assert np.mean(returns_over_steps(columns, 400)) == pytest.approx((0 * 100 + 10 * 200 + 30 * 100) / 400)
+
+
+def test_a_recorded_run_is_not_run_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(rules, "RESULTS", tmp_path)
+    monkeypatch.setitem(rules.STEPS, "CartPole-v1", 3_000)
+    run, other = Run("CartPole-v1", NOISE, (1, 1), 0), Run("CartPole-v1", NOISE, (1, 1), 100)
+    record(run)
+    first = read_json(run.path)
+    assert first["settings"]["adapt"] == "noise"
+    assert "--adapt noise" in first["provenance"]["command"]
+    monkeypatch.setattr(rules, "train", lambda **_: pytest.fail("it is recorded already"))
+    record(run)
+    other.path.write_text(run.path.read_text().replace('"seed": 0', '"seed": 100'))
+    assert {key: list(runs) for key, runs in recorded().items()} == {("CartPole-v1", NOISE, (1, 1)): [0]}
+    assert capsys.readouterr().out.count("CartPole-v1_noise_1x1_0.json") == 1
+    assert report(recorded()).startswith("no environment")
+
+
+def made_up(worth):
+    """Return runs of all arms, two seeds, and of one arm a third; worth: (rule, start, seed) -> score and end."""
+    found = {}
+    for rule, starts in ARMS.items():
+        for start in starts:
+            found["A", rule, start] = {
+                seed: {"score": worth(rule, start, seed), "end": worth(rule, start, seed), "curve": [[100, -10.0]]}
+                for seed in range(3 if rule == FIXED else 2)
+            }
+    return found
+
+
+def test_scores_are_normalised_by_fixed_settings_alone_and_over_seeds_that_all_arms_have():
+    found = complete(made_up(lambda rule, start, seed: 50.0 if rule == NOISE else 10.0 * (start == (1, 10)) + seed))
+    scores = normalised(found)["A"]
+    assert {len(values) for values in scores.values()} == {2}
+    np.testing.assert_allclose(scores[FIXED, (1, 10)], [20 / 20.5, 21 / 20.5])
+    np.testing.assert_allclose(scores[NOISE, (1, 1)], [60 / 20.5] * 2)
+    del found["A", NOISE, (10, 1)]
+    assert complete(found) == {}
+
+
+def test_the_probability_of_improvement_counts_pairs():
+    assert probability(np.array([1.0, 3.0]), np.array([2.0, 0.0])) == 0.75
+    assert probability(np.array([1.0]), np.array([1.0])) == 0.5
+    middle, low, high = improvement([(np.arange(5.0), np.arange(5.0))])
+    assert middle == 0.5
+    assert low < 0.3
+    assert high > 0.7
+    assert improvement([(np.ones(3), np.zeros(3))]) == (1.0, 1.0, 1.0)
+
+
+def test_the_report_has_a_row_for_every_arm_and_every_comparison():
+    text = report(made_up(lambda rule, start, seed: seed + 5.0 * (rule == NOISE) + 3.0 * (start == STARTS[0])))
+    assert text.count("\n| fixed: ") == text.count("\n| noise: ") == len(STARTS)
+    assert "| started right: fixed defaults | 1.00 | 1.00 to 1.00 |" in text
+    assert "A: seeds 0, 1." in text

@@ -1,0 +1,83 @@
+"""Symptoms are true: no mistake is named that was not made, nothing is off by 0, a refusal is cheap and comes soon."""
+
+import numpy as np
+import pytest
+
+from minitrpo.checks import target
+from minitrpo.course.checks import differential
+from minitrpo.course.checks.differential import Wrong, megabytes
+from minitrpo.course.checks.register import examine, find
+from minitrpo.course.last_step import READINGS, values_after
+
+
+def refusal(name, candidate):
+    """Return what is said of a wrong answer."""
+    with pytest.raises(Wrong) as refused:
+        examine(name, candidate)
+    return str(refused.value)
+
+
+def in_single_precision(name):
+    """Return the right answer with half of its digits."""
+
+    def rounded(*arguments, **named):
+        found = target(name)(*arguments, **named)
+        return tuple(map(np.float32, found)) if isinstance(found, tuple) else np.float32(found)
+
+    return rounded
+
+
+@pytest.mark.parametrize("name", ["clipped_objective", "objective_slope", "gaussians", "pooled_gradient"])
+def test_too_few_digits_are_no_other_mistake(name):
+    said = refusal(name, in_single_precision(name))
+    assert [symptom for symptom in find(name).mistakes if symptom in said] == []
+    assert "off by" not in said
+
+
+def test_right_numbers_of_the_wrong_type_are_not_off():
+    said = refusal("cuts", lambda *given: target("cuts")(*given).astype(float))
+    assert said.endswith("whole numbers are wanted.")
+
+
+def test_a_mistake_that_agrees_only_where_it_is_right_is_not_named():
+    # the difference of two floors is rounding nowhere, but equals it on the first case that fails
+    def floors(steps, warm_up, ratio, done):
+        return max(int(ratio * steps) - int(ratio * warm_up) - done, 0)
+
+    assert "rounded" not in refusal("updates_due", floors)
+
+
+def test_a_refusal_of_squares_needs_little_memory_and_names_them():
+    def square(rewards, terminated, next_q, next_actions, discount):
+        return rewards + discount * ~terminated * next_q[:, next_actions]
+
+    said = []
+    assert megabytes(lambda: said.append(refusal("sarsa_targets", square))) < 50  # it was 607
+    assert said[0].endswith("It gives a square: next_q[:, next_actions] takes those columns of every row.")
+
+
+def test_a_case_that_never_ends_is_stopped(monkeypatch):
+    monkeypatch.setattr(differential, "LONGEST", 0.3)
+
+    def searching(delay):
+        while True:
+            delay = -delay
+
+    assert "it was stopped after 0 s" in refusal("stability_bound", searching)
+
+
+def test_masks_may_be_inverted():
+    def inverted(rewards, terminated, next_q, next_actions, discount):
+        return rewards + discount * np.where(~terminated, next_q[np.arange(len(rewards)), next_actions], 0.0)
+
+    examine("sarsa_targets", inverted)
+
+
+def test_a_closed_form_has_all_its_digits():
+    assert "It is nearly right" in refusal("stability_bound", lambda d: float(np.float32(target("stability_bound")(d))))
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_no_steps_have_no_values_after_them(reading):
+    nothing = np.zeros(0)
+    assert values_after(reading, nothing, nothing, nothing, nothing.astype(bool), nothing.astype(bool)).shape == (0,)
