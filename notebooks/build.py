@@ -47,6 +47,7 @@ from loop_picture import embedded  # noqa: E402
 SOURCES = HERE / "source"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 VERSIONS = ("numpy", "scipy", "autograd", "gymnasium", "mujoco")  # what the numbers of a solution depend on
+ADDED = ("execution", "mystnb")  # what an execution adds to a cell's metadata
 REFUSED, OTHER_CODE = 2, 3
 
 
@@ -282,7 +283,7 @@ def without_outputs(notebook: nbformat.NotebookNode) -> list[dict[str, Any]]:
             "id": c.id,
             "type": c.cell_type,
             "source": c.source,
-            "metadata": {k: v for k, v in c.metadata.items() if k != "execution"},
+            "metadata": {k: v for k, v in c.metadata.items() if k not in ADDED},
         }
         for c in notebook.cells
     ]
@@ -326,6 +327,7 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     exercises = {cell.metadata["check"] for cell in notebook.cells if "check" in cell.metadata}
     code = {file for file in package.rglob("*.py") if not is_of_others(file, exercises)}
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
+    data |= set((HERE / "recorded" / "claims").rglob("*.json")) if "CHECKOUT" in text else set()
     return {
         "code": digest(code, package),
         "data": digest({f for f in data if f.exists()}, HERE),
@@ -400,7 +402,16 @@ def execute(notebook: nbformat.NotebookNode) -> None:
     client.execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            output.get("metadata", {}).clear()
+            keep_alt_text(cell, output.get("metadata", {}))
+
+
+def keep_alt_text(cell: nbformat.NotebookNode, metadata: dict[str, Any]) -> None:
+    """Leave of an output's metadata the alt text of its picture, and tell it to the cell, where the web page looks."""
+    alt = metadata.get("image/png", {}).get("alt")
+    metadata.clear()
+    if alt:
+        metadata["image/png"] = {"alt": alt}
+        cell.metadata.setdefault("mystnb", {"image": {"alt": alt}})
 
 
 if __name__ == "__main__":

@@ -176,6 +176,7 @@ SELDOM = {
     "test_a_known_mistake_is_told_its_own_symptom": 3,
     "test_an_answer_of_ones_own_is_never_taken_for_the_packages": 4,
     "test_one_message_and_an_end": 2,
+    "test_a_setting_that_does_nothing_is_said": 4,
 }
 
 
@@ -190,6 +191,7 @@ def leave_out(items, slow, thorough):
         number = seen[file, name] = seen.get((file, name), -1) + 1
         if name in LEFT_OUT.get(file, ()) or number % EVERY.get(name, 1):
             item.add_marker(slow)
+        if item.get_closest_marker("slow"):
             number = left[file, name] = left.get((file, name), -1) + 1
             if number % SELDOM.get(name, 1):
                 item.add_marker(thorough)

@@ -1,5 +1,7 @@
 """A busy machine says so before it measures anything."""
 
+import pytest
+
 from minitrpo.course import machine
 from minitrpo.course.classroom import busy, say_if_busy
 
@@ -45,3 +47,18 @@ def test_what_others_use_is_what_is_used_less_our_own(monkeypatch, tmp_path):
 def test_what_others_use_is_unknown_where_the_system_does_not_say(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "STAT", tmp_path / "none")
     assert machine.Others().share() != machine.Others().share(), "NaN"
+
+
+def test_nothing_is_recorded_on_a_busy_machine_unless_one_insists(monkeypatch):
+    monkeypatch.setattr(machine, "busy_share", lambda seconds: 0.55)
+    monkeypatch.setattr("sys.argv", ["06_timing.py"])
+    with pytest.raises(SystemExit, match=r"busy \(55% of its cores in use, 20% allowed\).*--even-if-busy"):
+        machine.Recording()
+    monkeypatch.setattr("sys.argv", ["06_timing.py", "--even-if-busy"])
+    told = machine.Recording().conditions()
+    assert told.startswith("other programs used 55% of the cores before it, ")
+
+
+def test_a_recording_on_an_idle_machine_says_so(monkeypatch):
+    monkeypatch.setattr(machine, "busy_share", lambda seconds: 0.03)
+    assert "3% of the cores before it" in machine.Recording().conditions()

@@ -94,9 +94,9 @@ def test_a_submission_cannot_poison_look_around_or_leave_anything_behind(walled,
 @WAYS
 @pytest.mark.slow
 def test_who_writes_to_the_grader_without_pause_has_no_more_time_than_others(walled, chosen, tmp_path):
-    found = symptoms(of_energy(tmp_path / "x.ipynb", FLOOD, ENERGY), seconds=3)
+    found = symptoms(of_energy(tmp_path / "x.ipynb", FLOOD, ENERGY), seconds=6)
     assert found["energy"] == (1, "right")
-    assert "code cell 2 ran longer than 3 s" in found["(notebook)"][1]
+    assert "code cell 2 ran longer than 6 s" in found["(notebook)"][1]
 
 
 FLOOD = """import os

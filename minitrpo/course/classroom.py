@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from minitrpo.course import alt_text
 from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.errors import BadInput
@@ -20,7 +21,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.policies import Array, Policy
-from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.reports.video import film
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import JobFailed, mpiexec, mpiexec_code
@@ -35,6 +36,7 @@ __all__ = [
     "GREEN",
     "GREY",
     "ORANGE",
+    "PHASE_COLORS",
     "PURPLE",
     "RED",
     "JobFailed",
@@ -55,7 +57,10 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+# one colour a phase in all lectures; policy is a darker part of update
+PHASE_COLORS = COLORS | {"policy": "#00543D", "critic": PURPLE, "checkpoint": GREY, "idle": "#E8E8E8"}
 
+alt_text.in_notebook()
 threadpool_limits(1)  # a lecture times one core; with more threads, sums and clocks would vary from machine to machine
 
 
@@ -69,12 +74,12 @@ def busy() -> bool:
     return busy_share() > BUSY
 
 
-def say_if_busy() -> None:
-    """Print one line if this machine is busy at the moment: for cells that measure time."""
+def say_if_busy(beside: str = "; the recorded measurement is shown beside") -> None:
+    """Print one line if this machine is busy at the moment: for cells that measure time. beside: what to trust."""
     share, cores = busy_share(), os.cpu_count() or 1
     if share > BUSY:
         used = f"other programs use {share * cores:.1f} of its {cores} core{'s' * (cores > 1)} right now"
-        print(f"This machine is busy: {used}. Do not trust the times below; the recorded measurement is shown beside.")
+        print(f"This machine is busy: {used}. Do not trust the times below{beside}.")
 
 
 def compare(what: str, guess: object, measured: object, unit: str = "") -> None:

@@ -1,6 +1,7 @@
 """How busy this machine is: a time measured beside other programs says little. Serves lectures 06 and 08."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -58,3 +59,20 @@ class Others:
             return *_ticks(), own * os.sysconf("SC_CLK_TCK")
         except (OSError, ValueError):
             return float("nan"), float("nan"), own
+
+
+class Recording:
+    """How idle the machine was while something long was recorded: begins only if it is, and is told in what is written.
+
+    SystemExit, with the cure, if others use more than BUSY of the cores at the beginning; --even-if-busy goes on.
+    """
+
+    def __init__(self) -> None:
+        self._before, self._others = busy_share(2.0), Others()
+        if self._before > BUSY and "--even-if-busy" not in sys.argv:
+            busy = f"{self._before:.0%} of its cores in use, {BUSY:.0%} allowed"
+            sys.exit(f"not recorded: this machine is busy ({busy}). Wait, or say --even-if-busy")
+
+    def conditions(self) -> str:
+        """Return one line about what else ran, before and during the recording."""
+        return f"other programs used {self._before:.0%} of the cores before it, {self._others.share():.0%} during it"

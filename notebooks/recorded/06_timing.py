@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.course.trace import busy_fraction, read_chrome_trace, seconds_per_phase
@@ -112,9 +113,7 @@ def write(name: str, rows: list[Row]) -> None:
 
 def main() -> None:
     """Run every case by turns, then on several ranks, and write the three files."""
-    load_before = os.getloadavg()
-    if load_before[0] > cores() / 4:
-        print(f"note: load average {load_before[0]:.1f}: other work is running and will be in the numbers")
+    recording, load_before = Recording(), os.getloadavg()
     rows: list[Row] = []
     for number, label in by_turns(ROUNDS, list(RUNS)):
         rows += phase_rows(label, number, trace_of(1, *RUNS[label]))
@@ -139,6 +138,7 @@ def main() -> None:
             "usable_cores": cores(),
             "load_before": load_before,
             "load_after": os.getloadavg(),
+            "conditions": recording.conditions(),
         },
         "median_seconds": medians,
         "batched_physics": {"factor": speedup(plain, batched), "interval": speedup_interval(plain, batched)},

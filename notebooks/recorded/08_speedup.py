@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.course.speedup.statistics import interval, speedup, speedup_interval
 from minitrpo.parallel.cores import cores
@@ -64,6 +65,7 @@ Row = dict[str, Any]
 def strong_and_weak() -> None:
     """Run `minitrpo speedup` for a job of one size, and for one that grows."""
     for name, words in SPEEDUP.items():
+        recording = Recording()
         with tempfile.TemporaryDirectory() as scratch:
             out = Path(scratch) / "speedup"
             command = [sys.executable, "-m", "minitrpo", "speedup", *words.split(), "--out", str(out)]
@@ -71,6 +73,7 @@ def strong_and_weak() -> None:
             shutil.copy(out / "speedup.csv", HERE / f"{name}.csv")
             about = json.loads((out / "speedup.json").read_text())
         about["settings"].pop("out")
+        about["provenance"]["conditions"] = recording.conditions()
         about["provenance"]["command"] = f"python -m minitrpo speedup {words}"
         (HERE / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n")
 
@@ -108,27 +111,25 @@ def spinning() -> list[Row]:
     return rows
 
 
-def write(name: str, rows: list[Row], load: tuple[float, ...], about: Row) -> None:
+def write(name: str, rows: list[Row], recording: Recording, load: tuple[float, ...], about: Row) -> None:
     """Write rows as CSV, and beside them what made them."""
     with (HERE / f"{name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     origin = {**provenance(), "usable_cores": cores(), "load_before": load, "load_after": os.getloadavg()}
+    origin["conditions"] = recording.conditions()
     (HERE / f"{name}.json").write_text(json.dumps({"provenance": origin, **about}, indent=2) + "\n")
 
 
 def main() -> None:
     """Measure one thing after the other."""
-    load = os.getloadavg()
-    if load[0] > cores() / 4:
-        print(f"note: load average {load[0]:.1f}: other work is running and will be in the numbers")
     strong_and_weak()
-    load = os.getloadavg()
+    recording, load = Recording(), os.getloadavg()
     rows = learners()
     words = {f"{scheme}, {ranks} rank(s)": shlex.join([*REACHER, *more]) for (scheme, ranks), more in LEARNERS.items()}
-    write("08_learners", rows, load, {"arguments_of_train": words, "summary": learners_summary(rows)})
-    load = os.getloadavg()
+    write("08_learners", rows, recording, load, {"arguments_of_train": words, "summary": learners_summary(rows)})
+    recording, load = Recording(), os.getloadavg()
     rows = spinning()
     factors = {
         str(ranks): speedup(
@@ -136,7 +137,7 @@ def main() -> None:
         )
         for ranks in (2, 8)
     }
-    write("08_spinning", rows, load, {"slow_down_by_spinning": factors})
+    write("08_spinning", rows, recording, load, {"slow_down_by_spinning": factors})
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ ROUNDS, STEPS = 8, 40_000
 
 def run_of(algorithm: str, ranks: int, seed: int) -> dict[str, Any]:
     """Return the row of a run."""
-    job = ("--algorithm", algorithm, "--env", "CartPole-v1", "--total-steps", STEPS, "--seed", seed)
+    job = ("--algorithm", algorithm, "--env", "CartPole-v1", "--total-steps", STEPS, "--seed", seed, "--oversubscribe")
     columns = train(ranks, *job).columns()
     steps, seconds = float(columns["env_steps"][-1]), float(columns["time_s"][-1])
     late = round(float(np.mean(columns["staleness_mean"])), 3) if "staleness_mean" in columns else 0.0

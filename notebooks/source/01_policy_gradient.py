@@ -105,10 +105,10 @@ def draw_film(theta, seed):
         pictures.append(env.render())
         ended = terminated or truncated
     env.close()
-    figure, _ = plt.subplots(1, 6, figsize=(12, 1.2), layout="constrained")
+    figure, _ = plt.subplots(2, 3, figsize=(10, 3), layout="constrained")
     for axis, step in zip(figure.axes, np.linspace(0, len(pictures) - 1, 6).astype(int)):
         axis.imshow(pictures[step][140:330])
-        axis.set(xticks=[], yticks=[], xlabel=f"step {step}")
+        axis.set(xticks=[], yticks=[], title=f"step {step}")
     plt.show()
 
 

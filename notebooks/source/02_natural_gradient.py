@@ -40,7 +40,7 @@ from autograd.differential_operators import make_ggnvp
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal, say_if_busy
 from minitrpo.natural_gradient import every_kth, mean_kl
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy, log_softmax
 from minitrpo.policy_gradient import policy_gradient, score
@@ -457,7 +457,7 @@ print("Y' H Y v by matrices:", Y.T @ (H @ (Y @ v)), " make_ggnvp(f, h)(x)(v):", 
 # %% [markdown]
 # `make_ggnvp(f, h)(x)` runs $f$ and $h$ once, records every operation on **tapes**, and returns a function that replays the
 # tapes for each new $v$. (For the two passes through the network, the tapes call code written by hand
-# in `minitrpo/perceptron.py`: nearly twice as fast, and tested against autograd's own.)
+# in `minitrpo/perceptron.py`, which is tested against autograd's own.)
 #
 # Your turn, with the policy and the KL: return the function of $v$ that gives the product with the *mean* $F$ over all
 # states, without ever writing $F$ down. And add **damping**: return $(F + \text{damping}\, I)\, v$. Some directions in
@@ -487,6 +487,7 @@ def milliseconds(function, *arguments, repeats=5):
     return min(times[1:])
 
 
+say_if_busy(beside="")
 runner = play("HalfCheetah-v5", steps=budget(4000, 1000))
 seen, P = runner.episodes.observations, len(runner.theta)
 large_product = mine.fisher_vector_product(runner.policy, runner.theta, seen, 0.1)
@@ -538,7 +539,8 @@ for fraction, (spread, first) in zip(fractions, errors.mean(axis=0)):
     )
 
 # %% [markdown]
-# Evenly spread rows see all of the episodes, the first ones a part of one. The error that remains falls as the batch grows,
+# Evenly spread rows see all four episodes of 1,000 steps; the first 25 % are one whole episode, the first 10 % and 5 % the
+# beginning of it. The error that remains falls as the batch grows,
 # and hurts less than one in $g$ would: $F$ only shapes the step, and lecture 04 looks whether it was good.
 #
 # ## Bug hunt

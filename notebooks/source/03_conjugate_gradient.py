@@ -39,7 +39,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, play, reveal
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, play, reveal, say_if_busy
 from minitrpo.natural_gradient import fisher_vector_product
 from minitrpo.policies import Array, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient
@@ -70,6 +70,7 @@ multiply_large = fisher_vector_product(policy, theta, observations, damping=0.1)
 
 def show_columns():
     """Answer the prediction from the time of five products."""
+    say_if_busy(beside="")
     multiply_large(theta)  # the first call warms up
     start = time.perf_counter()
     for _ in range(5):
@@ -373,10 +374,10 @@ plt.show()
 # %% [markdown]
 # ## Dense or products: the bill
 #
-# The same natural direction, two ways, for growing networks: build $F$ column by column and solve, or ten iterations. (On a
-# busy machine the seconds stray; their ratio hardly does.)
+# The same natural direction, two ways, for growing networks: build $F$ column by column and solve, or ten iterations.
 
 # %%
+say_if_busy(beside="")
 bill = []
 states = systems[0][2].episodes.observations
 for width in budget((4, 8, 16, 24), (4, 8)):

@@ -28,7 +28,7 @@
 # | `busy_fraction` | `minitrpo/parallel/timing.py` | - |
 # | `read_chrome_trace` | `minitrpo/parallel/timing.py`; `train.py --trace` writes | - |
 #
-# *90 minutes in class with the exercises, under two minutes to run. You need: lecture 05 (what one update of TRPO does).
+# *90 minutes in class with the exercises, under two minutes to run. You need: lecture 05b (what one update of TRPO does).
 # Close other programs: they would be in the numbers.*
 
 # %%
@@ -52,7 +52,7 @@ from minitrpo.course.classroom import (
     GREEN,
     GREY,
     ORANGE,
-    PURPLE,
+    PHASE_COLORS,
     RED,
     budget,
     compare,
@@ -72,17 +72,19 @@ about = json.loads(recorded("06_timing.json").read_text())
 there, made = about["median_seconds"], about["provenance"]  # {run: {phase: seconds of an update}}
 RECORDED = f"recorded on {made['usable_cores']} cores ({made['machine'].split(', ')[-1]})"
 print(f"{cores()} cores here. Beside your measurements stand others, {RECORDED}, {made['date'][:10]}")
-print("conditions:", made.get("conditions", f"load average {made['load_before'][0]:.1f} before it"))
+loads = f"{made['load_before'][0]:.1f} before it and {made['load_after'][0]:.1f} after"
+print("conditions:", made.get("conditions", f"load average {loads}, of {made['usable_cores']} cores"))
 
 # %% [markdown]
 # Times differ from machine to machine, and on one machine from minute to minute. So every measurement of yours is shown
-# beside one that was **recorded** without being disturbed (`recorded/06_timing.py` made it). Where the two disagree about an
-# *order* or a *ratio*, ask what is different about your machine, and what else it was doing. `say_if_busy()` warns you if
-# that is a lot.
+# beside one that was **recorded** (`recorded/06_timing.py` made it). The machine was not perfectly idle then: the *load
+# average* above is how many processes wanted a core, on average over a minute, and 0 would be idle. So its seconds are
+# upper limits. Where the two disagree about an *order* or a *ratio*, ask what is different about your machine, and what
+# else it was doing. `say_if_busy()` warns you if that is a lot.
 #
 # ## One iteration, taken apart
 #
-# Lecture 05 trained policies with `mpi_scripts/train.py`. Its loop has two halves. A **worker** collects: it plays
+# Lecture 05b trained policies with `mpi_scripts/train.py`. Its loop has two halves. A **worker** collects: it plays
 # episodes with the current policy until it has about as many steps as were asked for. A **learner** turns them into a
 # better policy, by an algorithm that it holds, here TRPO. Here are the two as objects, for Reacher (a two-jointed arm;
 # an episode is 50 steps) and the 20,000 steps per update of Frans's post. `one_process` means: one of each, and nobody
@@ -343,7 +345,7 @@ runs = {
 bills = {label: per_update(one) for label, one in runs.items()}
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-PARTS = {"collect": BLUE, "policy": GREEN, "critic": PURPLE, "all the rest": GREY}
+PARTS = {name: PHASE_COLORS[name] for name in ("collect", "policy", "critic")} | {"all the rest": GREY}
 rollout_s, learn_s = (np.array(author[name]) for name in ("rollout_s", "learn_s"))  # medians, 1 to 8 threads
 
 
@@ -353,22 +355,27 @@ def parts(bill):
 
 
 def draw_bills():
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 0.62 * len(bills) + 2.2), sharey=True)
-    rows = [(0.0, 0.7, 1.0, [(rollout_s[0], BLUE), (learn_s[0], ORANGE)])]
+    figure, axes = plt.subplots(1, 3, figsize=(13, 0.62 * len(bills) + 2.2), sharey=True, width_ratios=(1, 1.3, 1.3))
+    left, close, right = axes
+    longest = 1.25 * max(sum(bill.values()) for bill in (*bills.values(), *(there[label] for label in bills)))
+    rows = [(0.0, 0.7, 1.0, [(rollout_s[0], BLUE), (learn_s[0], PHASE_COLORS["update"])])]
     for i, (label, bill) in enumerate(bills.items(), 1):
         rows.append((i - 0.2, 0.36, 1.0, list(zip(parts(bill), PARTS.values()))))
         rows.append((i + 0.2, 0.36, 0.45, list(zip(parts(there[label]), PARTS.values()))))
     for place, height, alpha, bar in rows:
         edges = np.cumsum([0, *(seconds for seconds, _ in bar)])
-        for axis, unit in ((left, 1), (right, 100 / edges[-1])):
+        for axis, unit in ((left, 1), (close, 1), (right, 100 / edges[-1])):
             for edge, (seconds, color) in zip(edges, bar):
                 axis.barh(place, seconds * unit, height, left=edge * unit, color=color, alpha=alpha)
-        left.text(edges[-1] + 0.2, place, f"{edges[-1]:.2f} s", va="center", fontsize=9)
+        near = edges[-1] < longest
+        axis, shift = (close, 0.01 * longest) if near else (left, 0.2)
+        axis.text(edges[-1] + shift, place, f"{edges[-1]:.2f} s", va="center", fontsize=9)
     left.set_yticks(range(len(bills) + 1), ["Frans 2016: Reacher", *bills])
     left.invert_yaxis()
-    left.set(xlabel=f"seconds per update (20,000 steps; upper bars: {STEPS:,})", xlim=(0, 22))
+    left.set(xlabel=f"seconds per update, all\n(20,000 steps; upper bars: {STEPS:,})", xlim=(0, 25))
+    close.set(xlabel=f"the same, 0 to {longest:.1f} s", xlim=(0, longest))
     right.set(xlabel="per cent of the iteration", xlim=(0, 100))
-    swatches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in (*PARTS.values(), ORANGE)]
+    swatches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in (*PARTS.values(), PHASE_COLORS["update"])]
     figure.legend(swatches, [*PARTS, "learner of 2016 (not split)"], loc="upper center", ncols=5)
     figure.suptitle(f"upper bar: here; lower, paler bar: {RECORDED}", y=0.9, fontsize=10)
     plt.tight_layout(rect=(0, 0, 1, 0.92))
@@ -389,14 +396,15 @@ def show_factor():
 reveal(guess_factor, show_factor)
 
 # %% [markdown]
-# Read the left picture for *how much* each part has shrunk since 2016, the right one for *what is left to gain*. The bar
-# of 2016 is a median of 185 updates on one process, from the timings that Frans published with his code.
+# The left picture says *how much* all of it has shrunk since 2016; the middle one is the same with a ruler for today's
+# bars; the right one says *what is left to gain*. The bar of 2016 is a median of 185 updates on one process, from the
+# timings that Frans published with his code.
 #
 # <details><summary>After your guess: what it means</summary>
 #
 # - An optimisation must not change the result; batched physics does not, as the two equal policies prove.
 # - It makes the iteration faster by less than it makes *collecting* faster: the rest of the bar stays as it is.
-# - With the linear critic of 2016 most of the purple block is gone, and collecting is a larger part of a shorter bar.
+# - With the linear critic of 2016 most of the critic's block is gone, and collecting is a larger part of a shorter bar.
 # - Nowhere today is collecting as large a part as in 2016: physics and policy have become cheaper by a larger factor
 #   than the learner has. Where collecting is cheap, "parallelise the collecting" is no longer the whole answer.
 #
@@ -528,8 +536,8 @@ def at_work(trace):
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-phases = {"collect": BLUE, "wait": RED, "gather": ORANGE, "update": GREY}  # later ones are drawn over earlier ones
-phases |= {"policy": GREEN, "critic": PURPLE, "idle": "#E8E8E8"}
+order = ("collect", "wait", "gather", "update", "policy", "critic", "idle")  # later ones are drawn over earlier ones
+phases = {name: PHASE_COLORS[name] for name in order}
 recorded_traces = {n: [[] for _ in range(n)] for n in counts}
 with recorded("06_ranks.csv").open() as file:
     for row in csv.DictReader(file):
@@ -582,12 +590,12 @@ reveal(guess_busy, show_busy)
 
 # %% [markdown]
 # A picture of all ranks over time is called a **Gantt chart**: a row is a rank, time runs to the right. This one is the
-# diagram "single vs multiple actors" of Frans's post, drawn by a real run. (Grey is what is left of the update beside
-# policy and critic.) Compare one rank with two: which colours get shorter?
+# diagram "single vs multiple actors" of Frans's post, drawn by a real run. (Light green is what is left of the update
+# beside policy and critic.) Compare one rank with two: which colours get shorter?
 #
 # <details><summary>After your guess: what it means</summary>
 #
-# Blue gets shorter as ranks join, as long as there are cores for them. Green and purple do not, and all ranks but one are
+# Blue gets shorter as ranks join, as long as there are cores for them. The greens and the critic do not, and all ranks but one are
 # idle meanwhile. Charts on yellow have more ranks than cores: ranks that share a core take turns, and the wall clock
 # shows all of them "collecting" all the time; only `process_time` would tell. They say nothing about a machine with more
 # cores.
@@ -664,7 +672,7 @@ _ = hunt("busy_fraction", suspect)
 # %% [markdown]
 # ## What you have built so far
 #
-# To the update of lecture 05 you have added its instruments: a stopwatch for any phase, a bill on which every instant
+# To the update of lecture 05b you have added its instruments: a stopwatch for any phase, a bill on which every instant
 # counts once, and the fraction of its time in which a rank works. With them you know which part of *your* iteration is
 # the largest, and, by Amdahl's law, what sharing it could bring at most. **Next**: lecture 07 shares the collecting among
 # ranks, and lecture 08 measures what that brings.
@@ -719,15 +727,16 @@ _ = hunt("busy_fraction", suspect)
 # ## Appendix: what was claimed in 2016
 #
 # - *Frans & Hafner 2016*: collecting is the biggest bottleneck "by a magnitude". By their own numbers it was, 17.9 s
-#   against 1.4 s. What your machine says today is in the first picture: the same task, ten years later, has another
+#   against 1.4 s (one run, no interval). What your machine says today is in the first picture: the same task, ten years later, has another
 #   shape, and faster physics changes it once more.
 # - *The same paper*: additional cores are better used for actors than for the learner, since the learner has to wait
 #   for all the data anyway. The advice follows from their 93 %. The reason given for it does not support it: waiting is
 #   mutual, as your Gantt chart shows. Where the serial fraction is large, Amdahl's law sends you to the learner.
 # - *Frans's post*: with 5 threads collecting still takes the majority. Yes: 5.1 s against 1.4 s, 78 %. It also foresaw
 #   that the learner would be next.
-# - *The Berkeley lecture on parallel RL*: MuJoCo runs up to 10,000 times faster than the real world. Compare with the
-#   factor that your machine printed for Reacher, one core, through Python.
+# - *The Berkeley lecture on parallel RL*: MuJoCo runs up to 10,000 times faster than the real world. Not here: your machine
+#   printed a factor of hundreds for Reacher, one core, through Python. "Up to" needs a slower world (a longer step of the
+#   real clock), no Python between two steps, or many cores. `docs/claims.md`, T1, has what was measured of it.
 # - With care: Reacher-v1 of 2016 is not quite Reacher-v5, and the two learners do not do the same work. Compare shapes,
 #   not milliseconds.
 # - OpenAI baselines times the phases of its TRPO with a `timed` like yours, without `finally` and on rank 0 only: a

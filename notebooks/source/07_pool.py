@@ -29,7 +29,7 @@
 # | `reset_seed` (given), `in_order` | `minitrpo/experience/randomness.py`, `episodes.py` | (assumed) |
 # | `slots_of` (given) | `minitrpo/parallel/episode_pool.py` | (not there: segments for episodes) |
 #
-# *90 minutes in class with the exercises, a minute to run. You need: lectures 05 and 06.*
+# *90 minutes in class with the exercises, a minute to run. You need: lectures 05b and 06.*
 
 # %%
 import json
@@ -40,7 +40,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, JobFailed
+from minitrpo.course.classroom import BLUE, GREY, ORANGE, PHASE_COLORS, RED, JobFailed
 from minitrpo.course.classroom import (
     budget,
     compare,
@@ -83,9 +83,9 @@ comm = MPI.COMM_WORLD
 task = comm.bcast("Reacher" if comm.rank == 0 else None)
 lines = comm.gather(f"rank {comm.rank} will play {task}")
 comm.Barrier()
-print(f"rank {comm.rank} of {comm.size} has gathered {lines}")
+print(f"rank {comm.rank} of {comm.size} has gathered {lines}\\n", end="", flush=True)  # one write: ranks print at once
 """
-print(*sorted(mpiexec_code(3, HELLO).splitlines()), sep="\n")
+print(*sorted(filter(None, mpiexec_code(3, HELLO).splitlines())), sep="\n")
 
 # %% [markdown]
 # - **`bcast`**: the root's object comes to everyone.
@@ -327,7 +327,7 @@ def nap(ranks, pool, batches):
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def draw_pool(axis, table, ranks, title):
-    """Draw who plays what when; red: who has finished waits for the last."""
+    """Draw who plays what when; orange: who has finished waits for the last."""
     last = max(end for *_, end in table)
     for rank, number, begin, end in table:
         axis.barh(rank, end - begin, left=begin, color=BLUE, edgecolor="white")
@@ -335,7 +335,9 @@ def draw_pool(axis, table, ranks, title):
             axis.text((begin + end) / 2, rank, number, color="white", ha="center", va="center", fontsize=9)
     for rank in range(ranks):
         done = max((end for r, _, _, end in table if r == rank), default=0.0)
-        axis.barh(rank, last - done, left=done, color=RED, label=None if rank else "waiting for the last")
+        axis.barh(
+            rank, last - done, left=done, color=PHASE_COLORS["wait"], label=None if rank else "waiting for the last"
+        )
     axis.set_title(title, fontsize=10)
     axis.set(ylabel="rank", yticks=range(ranks) if ranks < 13 else range(0, ranks, 4))
     axis.invert_yaxis()
@@ -633,7 +635,7 @@ for (ranks, pool), run in runs.items():
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 events = json.loads((runs[2, "dynamic"].path / "trace.json").read_text())["traceEvents"]
-colors = {"collect": BLUE, "wait": RED, "gather": GREEN, "update": ORANGE, "checkpoint": PURPLE, "idle": GREY}
+colors = {name: PHASE_COLORS[name] for name in ("collect", "wait", "gather", "update", "checkpoint", "idle")}
 spans = [(e["tid"], e["name"], e["ts"] / 1e6, e["dur"] / 1e6) for e in events if e["name"] in colors]
 begin = sorted(start for rank, name, start, _ in spans if (rank, name) == (0, "collect"))[-3:][0]
 
@@ -686,7 +688,7 @@ plt.show()
 # nothing to do.
 #
 # What helps are smaller requests. A **segment** is a fixed number of steps of a numbered slot: the slot's episode is
-# cut where the segment ends, the critic's value stands in for the rest (lecture 05: truncated is not terminated), and
+# cut where the segment ends, the critic's value stands in for the rest (lecture 05a: truncated is not terminated), and
 # the next segment goes on from there. Segments are what `train.py` takes unless it is told otherwise. Slots belong to
 # ranks for good, since an environment cannot travel; their total must not depend on the number of ranks, or the bits
 # would: `--num-envs` is for the whole job. `slots_of` deals them out, in a row, with shares that differ by at most one:

@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import curve_fit
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PHASE_COLORS, PURPLE, RED
 from minitrpo.course.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, train
 from minitrpo.course.speedup.statistics import Number, efficiency, speedup, speedup_interval
 from minitrpo.parallel.cores import cores
@@ -56,8 +56,10 @@ UPDATES = budget(4, 3)
 print(f"{cores()} cores here; runs on {RANKS} ranks, {STEPS:,} steps per update")
 
 # %% [markdown]
-# Every measurement of yours is shown beside one that was recorded without being disturbed (`recorded/08_speedup.py`). `say_if_busy()` warns you when your own cannot be trusted. Points with more ranks than cores are
-# **oversubscribed** and lie on grey: the section on them says why they prove nothing.
+# Every measurement of yours is shown beside a recorded one (`recorded/08_speedup.py`), from 2 cores that were not quite idle
+# (the load averages below): its seconds are upper limits. `say_if_busy()` warns you when your own cannot be trusted.
+# Points with more ranks than cores are **oversubscribed** and lie on grey: the section on them says why they prove
+# nothing. That leaves *our* half of each figure with one number of ranks that says something: 2.
 
 # %%
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]
@@ -83,8 +85,10 @@ def recorded_seconds(ranks, phase="iteration_s"):
 
 print(f"{RECORDED}, {made['date'][:10]}: {len(table)} updates on {our_ranks.tolist()} ranks")
 for name, record in about.items():
-    load = record["provenance"]["load_before"][0]
-    print(f"{name:9}", record["provenance"].get("conditions", f"load average {load:.1f} before it"))
+    before, after = (record["provenance"][when][0] for when in ("load_before", "load_after"))
+    print(
+        f"{name:9}", record["provenance"].get("conditions", f"load average {before:.1f} before, {after:.1f} after it")
+    )
 
 # %% [markdown]
 # ## One number, and what is wrong with it
@@ -148,8 +152,7 @@ def show_rounds():
 reveal(guess_two, show_rounds)
 
 # %% [markdown]
-# The same `theta`, to the bit: every run did the same work, so any difference in seconds is the machine's. (For many
-# programs this has to be argued; here it is checked.) But the seconds differ. What is *the* time of an update, then?
+# The same `theta`, to the bit: every run did the same work, so any difference in seconds is the machine's. But the seconds differ. What is *the* time of an update, then?
 #
 # - Not the mean: one hiccup of the operating system can double it.
 # - Not the smallest: it tells of the luckiest moment, and the more often you measure the smaller it gets.
@@ -235,12 +238,23 @@ reveal(guess_two, show_speedups)
 # intervals that overlap may still belong to different medians; and an interval covers the noise you had, not the noise
 # of another machine.
 #
+# And does "95 %" mean 95 %? Try it where the truth is known: nine measurements, true median 1 second, 400 times.
+
+# %%
+worlds = np.exp(0.05 * np.random.default_rng(0).standard_normal((budget(400, 100), 9)))  # true median 1 s
+ends = np.array([mine.interval(world, resamples=budget(1000, 300)) for world in worlds])
+covered = np.mean((ends[:, 0] <= 1) & (ends[:, 1] >= 1))
+print(f"the interval of nine independent measurements holds the true median in {covered:.0%} of {len(worlds)} trials")
+
+# %% [markdown]
+# A little less than it says: nine numbers know little of their own tails. Report how many an interval stands for.
+#
 # Collecting alone and the whole update differ, and that is not noise: ranks share the collecting, but only rank 0 learns.
 #
 # ## The part that does not get faster
 #
 # Lecture 06 had Amdahl's law. Call the time on one rank 1, and let *serial* be the fraction of it that stays with one rank
-# whatever you do: for us, the learner's. $p$ ranks divide the rest. What can be gained at most? Write it yourself now.
+# whatever you do: for us, the learner's. $p$ ranks divide the rest. What can be gained at most?
 #
 # ### Exercise 2: `amdahl`
 
@@ -303,7 +317,7 @@ reveal(guess_limit, show_limit)
 
 # %% [markdown]
 # Amdahl's law is a bound: it forgets waiting, gathering and crowding. Where the whole update lies *above* its curve,
-# look for a reason (noise in the fraction, or a cache that fits now), and do not celebrate.
+# look for a reason, and do not celebrate.
 #
 # Drag the fraction (with a running kernel; the grey curves are the same without one).
 
@@ -374,7 +388,7 @@ reveal(guess_spinning, show_spinning)
 #
 # On a machine with more cores than ranks the factor is 1, and the trap stays hidden until somebody runs your program on a
 # laptop. With fewer cores it is a learner that looks slow although nothing is wrong with it. So: sleep, and mark every
-# oversubscribed point in a figure as what it is. It says nothing about a machine with more cores.
+# oversubscribed point in a figure as what it is.
 #
 # </details>
 #
@@ -398,16 +412,30 @@ reveal(guess_spinning, show_spinning)
 # %% [markdown]
 # Now the seed of it all. Frans & Hafner's figure 2 (left) shows the seconds for 20,000 steps of Reacher against the
 # number of threads (processes, really), and Frans's post of 2016 shows it again. Here are the medians of the author's
-# own logs (kvfrans/parallel-trpo, `results/speedup`, 185 to 542 updates each), and beside it our recorded run of
-# `python -m minitrpo speedup` (the long version of what you measured above).
+# own logs (kvfrans/parallel-trpo, `results/speedup`, one run of 185 to 542 updates each), and beside it our recorded runs of
+# `python -m minitrpo speedup` (the long version of what you measured above), with intervals.
 
 # %%
 threads = np.array(author["threads"])
 rollout, learning = np.array(author["rollout_s"]), np.array(author["learn_s"])  # s, 20,000 steps of Reacher-v1
 ours = np.array([np.median(recorded_seconds(ranks, "rollout_s")) for ranks in our_ranks])
 our_learning = np.array([np.median(recorded_seconds(ranks, "update_s")) for ranks in our_ranks])
+
+
+def bars(middles, ends):
+    """Return the error bars of matplotlib for intervals, (2, n)."""
+    return np.abs(np.transpose(ends) - middles)
+
+
+our_bars = {
+    phase: bars(middles, [mine.interval(recorded_seconds(ranks, phase)) for ranks in our_ranks])
+    for phase, middles in (("rollout_s", ours), ("update_s", our_learning))
+}
 his_series = mine.karp_flatt(rollout[0] / rollout[1:], threads[1:])
 our_series = mine.karp_flatt(ours[0] / ours[1:], our_ranks[1:])
+base_s = recorded_seconds(1, "rollout_s")
+our_gains = [speedup_interval(base_s, recorded_seconds(ranks, "rollout_s")) for ranks in our_ranks[1:]]
+our_fractions = [mine.karp_flatt(np.array(ends), ranks) for ends, ranks in zip(our_gains, our_ranks[1:])]
 print("Karp-Flatt fraction of collecting, author, 2 to 8 threads:", his_series.round(3))
 print(f"ours, {our_ranks[1:].tolist()} ranks on {our_cores} cores:", our_series.round(3))
 
@@ -417,8 +445,12 @@ axes["a"].plot(threads, rollout, "o-", color=BLUE, label="collecting 20,000 step
 axes["a"].plot(threads, learning, "s-", color=GREEN, label="learning")
 mark_crowded(axes["a"], 5, 8, 5, "threads")
 axes["a"].set(xlabel="threads", title="Frans & Hafner 2016, Reacher-v1")
-axes["b"].plot(our_ranks, ours, "o-", color=BLUE, label="collecting 20,000 steps")
-axes["b"].plot(our_ranks, our_learning, "s-", color=GREEN, label="learning")
+looks = (
+    ("rollout_s", ours, BLUE, "o-", "collecting 20,000 steps"),
+    ("update_s", our_learning, GREEN, "s-", "learning"),
+)
+for phase, middles, color, style, label in looks:
+    axes["b"].errorbar(our_ranks, middles, our_bars[phase], fmt=style, capsize=4, color=color, label=label)
 mark_crowded(axes["b"], 1, our_ranks[-1], our_cores)
 axes["b"].set(xlabel="ranks", title="ours, Reacher-v5, recorded")
 for axis in (axes["a"], axes["b"]):
@@ -430,6 +462,9 @@ for numbers, series, owned, color, label in (
     axes["c"].plot(numbers, series, "-", color=color, label=label)
     axes["c"].plot(numbers[numbers <= owned], series[numbers <= owned], "o", color=color)
     axes["c"].plot(numbers[numbers > owned], series[numbers > owned], "o", color=color, mfc="white")
+axes["c"].errorbar(
+    our_ranks[1:], our_series, bars(our_series, our_fractions), fmt="none", capsize=4, color=ORANGE, label="95 %, ours"
+)
 axes["c"].axhline(0, color=GREY, linewidth=1)
 axes["c"].set(xlabel="threads or ranks (hollow: more than cores)", ylabel="Karp-Flatt fraction of collecting")
 for axis in axes.values():
@@ -439,8 +474,7 @@ plt.tight_layout()
 plt.show()
 
 # %% [markdown]
-# "These diminishing returns most likely stem from hardware limitations", says the paper, and the post says so, too. A
-# plausible guess; nobody checked. His Karp-Flatt fraction rises from 3 threads on without a break, so it is *not* a fixed
+# "These diminishing returns most likely stem from hardware limitations", says the paper, and the post says so, too. His Karp-Flatt fraction rises from 3 threads on without a break, so it is *not* a fixed
 # serial part. What else? Fit three stories with two constants each to the eight medians:
 #
 # - **a serial part**: work / p + rest;
@@ -525,8 +559,7 @@ reveal(guess_first, show_first)
 # Our own run is a control for one story: there we *know* the ceiling, since no more ranks play than there are cores. Its
 # Karp-Flatt fraction is smaller up to there and jumps behind it. His rises slowly. One thing does not fit: a ceiling of 3.6
 # on "a 5 core CPU" (paper and post). The note beside the logs says "about a 2x speedup with 4 multiprocesses running on a
-# 4 core macbook pro"; but the logs show 3.2 times with 4, so the note may be about another run. It would have taken one
-# more line in the paper.
+# 4 core macbook pro"; but the logs show 3.2 times with 4, so the note may be about another run.
 #
 # </details>
 #
@@ -580,7 +613,8 @@ def stack(axis, places, heights_of, colors):
 
 def draw_weak():
     _, axes = plt.subplot_mosaic("ab;cc", figsize=(10, 7.5))
-    colors, recorded_ranks = (BLUE, ORANGE, RED, GREEN), [line["ranks"] for line in then]
+    colors = [PHASE_COLORS[phase[:-2]] for phase in PHASES]
+    recorded_ranks = [line["ranks"] for line in then]
     stack(axes["a"], RANKS, lambda i, phase: np.median(weak[RANKS[i]][phase]), colors)
     axes["a"].set(title=f"here, {per_rank:,} steps a rank", ylabel="median seconds per update, rank 0")
     stack(axes["b"], recorded_ranks, lambda i, phase: then[i][f"median_{phase}"], colors)
@@ -609,10 +643,13 @@ def show_weak():
     low, high = then[1]["speedup_interval"]
     print(f"{RECORDED}: {then[1]['speedup']:.2f} (95 %: {low:.2f} to {high:.2f})", end="; ")
     print(f"Gustafson {mine.gustafson(then_fraction, 2):.2f}, Amdahl {mine.amdahl(then_fraction, 2):.2f}")
-    print("learning takes longer by the factor, recorded:", end=" ")
-    print(
-        ", ".join(f"{line['median_update_s'] / then[0]['median_update_s']:.2f} on {line['ranks']}" for line in then[1:])
-    )
+    for phase, name in (("update_s", "learning"), ("collect_s", "collecting")):
+        base = then[0][f"median_{phase}"]
+        factors = ", ".join(f"{line[f'median_{phase}'] / base:.2f} on {line['ranks']}" for line in then[1:])
+        print(f"{name} takes longer by the factor, recorded: {factors}", end="; ")
+        print(
+            f"here: {', '.join(f'{np.median(weak[n][phase]) / np.median(weak[1][phase]):.2f} on {n}' for n in RANKS[1:])}"
+        )
     draw_weak()
 
 
@@ -621,13 +658,14 @@ reveal(guess_weak, show_weak)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Look at the green blocks: the learner gets $p$ times the steps and needs nearly $p$ times as long, on grey and on white
-# alike, because one rank learns while the others sleep. So Gustafson's promise, for a serial part that does *not* grow
+# Look at the green blocks: the learner gets $p$ times the steps and needs much longer (the factors are printed), on grey and
+# on white alike, because one rank learns while the others sleep. So Gustafson's promise, for a serial part that does *not* grow
 # with the job, is not kept: growing the job gains no more than Amdahl allows. (Given the fraction *on all the ranks*, his
 # law is right again: in the example above, 4/7 + 3/7 x 4 = 2.3, which is just Amdahl's 1 / (1/4 + 3/16). But then it has to
-# be measured there and promises nothing.) The blue blocks should all be equally high. On grey they are not, since ranks
-# without a core add steps and no hands: that is the machine's doing and not the law's, so compare the laws on white only.
-# If you want both, share the learner.
+# be measured there and promises nothing.) The blue blocks should all be equally high. On
+# grey they are not, since ranks without a core add steps and no hands: that is the machine's doing, so compare the laws on
+# white only. If *your* blue block grows on white, too, the second core was not free, or is slower when both work (memory,
+# clock): that lowers your point, and says nothing against Amdahl. If you want both, share the learner.
 #
 # </details>
 #
@@ -762,7 +800,7 @@ schemes = {title: train(2, *job, *options) for title, options in schemes.items()
 traces = {title: read_chrome_trace(run.path / "trace.json") for title, run in schemes.items()}
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-colors = {"collect": BLUE, "wait": RED, "policy": GREEN, "critic": PURPLE, "idle": "#E8E8E8"}
+colors = {name: PHASE_COLORS[name] for name in ("collect", "wait", "policy", "critic", "idle")}
 
 
 def draw_schemes():
@@ -799,8 +837,8 @@ reveal((guess_both, guess_changes), show_schemes)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Purple used to stand between two rollouts; now it stands beside one. What is learned is the same to the bit, because
-# nobody's numbers changed, only when they were computed. The green part is what is left of the learner for all others
+# The critic used to stand between two rollouts; now it stands beside one. What is learned is the same to the bit, because
+# nobody's numbers changed, only when they were computed. The dark green part is what is left of the learner for all others
 # to wait for: Amdahl's serial fraction got smaller without a single core more.
 #
 # </details>
@@ -872,5 +910,6 @@ reveal((guess_both, guess_changes), show_schemes)
 # - *The paper*: "additional cores are best suited to parallelize the actors rather than the learners". With a serial
 #   fraction of 0.07, yes. With the one that you measured today, the bound is the one you compared with your prediction:
 #   collecting became so cheap that the learner is the bottleneck.
+# - What today's runs say of figure 2, left and right, on as many cores as were there: `docs/claims.md`, F1, F2L and F2R.
 # - *Neither* gives an interval or a number of trials for the figure, and neither compares the learned policies of
 #   different thread counts. Ours are equal to the bit, so that the seconds are all there is to compare.

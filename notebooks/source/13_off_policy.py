@@ -621,8 +621,13 @@ _ = ipywidgets.interact(
 
 # %%
 JOB = ("--algorithm", "naf", "--env", "Pendulum-v1")
+ALL = (
+    "--oversubscribe",
+    "--total-steps",
+    budget(2400, 1280),
+)  # as typed, one rank would do steps as light as these alone
 for ranks, learner in ((1, "root"), (2, "root"), (2, "sharded")):
-    run = train(ranks, *JOB, "--learner", learner, "--total-steps", budget(2400, 1280))
+    run = train(ranks, *JOB, "--learner", learner, *ALL)
     print(f"{ranks} rank(s), learner {learner:7s}: theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
 
 # %% [markdown]

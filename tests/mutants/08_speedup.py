@@ -172,6 +172,10 @@ WRONG = {
             bootstrap(draw=lambda rng, data, resamples: rng.choice(data, (200, resamples))),
         ),
         named("all_of_it_at_both_ends", bootstrap(levels=lambda confidence: (1 - confidence, confidence))),
+        named(
+            "whole_per_cents",
+            bootstrap(levels=lambda confidence: np.round(100 * np.array([1 - confidence, 1 + confidence]) / 2) / 100),
+        ),
         named("always_95_percent", bootstrap(levels=lambda confidence: (0.025, 0.975))),
         named("only_below", bootstrap(levels=lambda confidence: (0.0, confidence))),
         named("high_before_low", bootstrap(result=lambda low, high, data: (high, low))),

@@ -184,6 +184,7 @@ def interval_cases() -> Iterator[Case]:
         yield tried(kind, partial(ends, samples=samples, **options), shown=shown)
     for n in (20, 50):
         yield tried("what is left out, what must repeat", partial(repeats, samples=skewed[:n]), shown=f"{n} numbers")
+    yield tried("confidences half a per cent apart", lambda f: finer(f, rng.gamma(2.0, 1.0, 300)), shown="300 numbers")
     yield tried("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], resamples=1)), shown="12 numbers: low = high")
     yield tried("ten seeds", lambda f: differ(f, skewed[:50]), shown="50 numbers, resamples = 9, seed = 0 to 9")
 
@@ -254,6 +255,14 @@ def repeats(f: Candidate, samples: Array) -> bool:
         words = next((f"with {name} = {value}" for name, value in options.items()), "asked again")
         told = f"({first[0]:.9g}, {first[1]:.9g}), and {words} ({again[0]:.9g}, {again[1]:.9g})"
         need(np.array_equal(first, again), f"it gave {told}: that should be the same")
+    return True
+
+
+def finer(f: Candidate, samples: Array) -> bool:
+    """Return True if more confidence is a wider interval, also where whole per cents are the same."""
+    inner, outer = (ends(f, samples, confidence=confidence) for confidence in (0.955, 0.965))
+    told = f"({inner[0]:.9g}, {inner[1]:.9g}) with confidence = 0.955, and ({outer[0]:.9g}, {outer[1]:.9g}) with 0.965"
+    need(outer[0] < inner[0] and inner[1] < outer[1], f"it gave {told}: the second should be wider")
     return True
 
 

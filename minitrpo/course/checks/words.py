@@ -39,10 +39,14 @@ def value_words(value: Any) -> str:
 
 
 def number(value: Any, digits: int = 6) -> str:
-    """Return a number with so many digits; whole ones as they are."""
+    """Return a number with so many digits; whole ones as they are, and one that is nearly whole so that it shows."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
-    return f"{value}" if isinstance(value, int | np.integer) else f"{float(value):.{digits}g}"
+    if isinstance(value, int | np.integer):
+        return f"{value}"
+    text = f"{float(value):.{digits}g}"
+    nearly = text.lstrip("-").isdigit() and float(text) != float(value)
+    return repr(float(value)) if nearly and digits >= 6 and 1 <= abs(value) < 1e6 else text
 
 
 def array_words(value: Any) -> str:
