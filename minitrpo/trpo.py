@@ -49,7 +49,7 @@ class Report:
     gain_ratio: float  # actual gain / gain expected from the gradient, of the last trial
     gradient_norm: float
     entropy: float  # of the old policy, mean over the states, in nats
-    gradient: Array = field(default_factory=lambda: np.zeros(0))  # at the old theta, (P,); not for the log
+    gradient: Array = field(default_factory=lambda: np.zeros(0), compare=False)  # at the old theta, (P,); not logged
 
 
 def trpo_step(

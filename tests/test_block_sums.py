@@ -142,6 +142,7 @@ def test_a_shared_step_has_the_bits_of_a_whole_one(kind, size):
     for other, shared in others:
         assert np.array_equal(one, other)
         assert alone == shared
+        assert np.array_equal(alone.gradient, shared.gradient)
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
