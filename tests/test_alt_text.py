@@ -17,7 +17,7 @@ DRAWN = """
 from matplotlib import pyplot as plt
 from minitrpo.course.classroom import BLUE
 plt.plot([0, 1, 2], [1, 5, 3], color=BLUE, label="ours")
-plt.xlabel("steps")
+plt.gca().set(xlabel="steps", ylabel="y")
 plt.show()
 """
 

@@ -266,12 +266,13 @@ def test_the_process_is_left_as_it_was():
 
 ON_RANKS = """
 import json, sys
+from pathlib import Path
 from minitrpo import evaluate, load, train
 run = train("CartPole-v1", total_steps=600, steps_per_update=300, hidden=(8,), progress="none", oversubscribe=True,
             out=sys.argv[1])
 run = train(resume=run, total_steps=900, progress="none", oversubscribe=True)
 found = evaluate(run, 11)
-open(f"{sys.argv[1]}-{__import__('minitrpo.parallel.launcher').parallel.launcher.launched_rank()}", "w").write(
+Path(f"{sys.argv[1]}-{__import__('minitrpo.parallel.launcher').parallel.launcher.launched_rank()}").write_text(
     json.dumps([found.returns.tolist(), found.mean, found.interval, load(run)([0.1, 0, 0, 0]), len(run.rows())]))
 """
 
