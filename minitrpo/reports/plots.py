@@ -20,6 +20,7 @@ COLORS = dict(zip(PHASES, (BLUE, ORANGE, RED, GREEN), strict=True))
 STEPS = "environment steps (thousands)"
 WINDOWS = (10, 20, 50, 100)  # episodes in a mean: at most a tenth of the run's
 BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8}  # a text in front of curves
+NARROW = 30  # letters of a legend that fit above a third of the picture, side by side
 FAR = 10.0  # times the width of nine tenths of the values
 MANY_ROWS = 40  # beyond, points are no longer marked, and what goes up and down is smoothed
 WIDE = 300.0  # times the least is the most: from there on a positive quantity has a logarithmic axis
@@ -166,7 +167,7 @@ def _chart(axis: Any, c: dict[str, Array], chart: list[str], label: str) -> None
             axis.plot(x[known], c[name][known], label=words, **_dots(known), **look)
     axis.set(xlim=(0, x[-1]), xlabel=STEPS, ylabel=label or ", ".join(name.replace("_", " ") for name in chart))
     _scale(axis, np.concatenate([c[name][np.isfinite(c[name])] for name in chart]))
-    _legend(axis)
+    _legend(axis, 3 if sum(len(words) for words in axis.get_legend_handles_labels()[1]) <= NARROW else 1)
 
 
 def _scale(axis: Any, values: Array) -> None:
