@@ -113,7 +113,7 @@ def improvements(scores: Scores) -> str:
     for words, pairs in comparisons.items():
         middle, low, high = improvement(pairs)
         rows.append((words, f"{middle:.2f}", f"{low:.2f} to {high:.2f}"))
-    return table((f"`{NOISE}` against", "probability that it scores more", "95 % interval over seeds"), rows)
+    return table((f"`{NOISE}` against", "probability that it scores more", "over draws of the seeds"), rows)
 
 
 def report(found: Recorded) -> str:
