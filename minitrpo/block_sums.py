@@ -1,7 +1,8 @@
 """Sums over blocks of rows, always in one order: the same bits whether one process adds them up or many share them.
 
 Floating-point sums depend on their order. So a batch is cut into blocks by its number of rows alone, and the blocks'
-parts are added from the first to the last, whoever computed them.
+parts are added from the first to the last, whoever computed them; of many parts, groups of neighbours first, in a tree
+whose shape their number alone decides.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 from minitrpo.perceptron import Array
 
 BLOCK = 1280  # rows whose activations stay in the cache of one core
+FAN = 32  # neighbours that are added one after the other; more parts than that make a tree
 
 
 def blocks(rows: int, size: int = BLOCK) -> list[slice]:
@@ -27,6 +29,7 @@ class Reduction(Protocol):
 
     def own(self, count: int) -> slice: ...
     def sum(self, parts: Array, count: int) -> Array: ...
+    def collect(self, own: Array, sizes: list[int]) -> Array: ...
 
 
 class Serial:
@@ -38,7 +41,11 @@ class Serial:
 
     def sum(self, parts: Array, count: int) -> Array:
         """Return the sum of all parts; parts: this process's own, (count, ...)."""
-        return ordered_sum(parts)
+        return tree_sum(parts)
+
+    def collect(self, own: Array, sizes: list[int]) -> Array:
+        """Return the rows of all parts; own: those of this process's, in order; sizes: how many each part has."""
+        return own
 
 
 SERIAL = Serial()
@@ -50,6 +57,16 @@ def ordered_sum(parts: Array) -> Array:
     for part in parts[1:]:
         total += part
     return total
+
+
+def tree_sum(parts: Array) -> Array:
+    """Return the sum of parts: of each FAN neighbours from the first to the last, then of these sums alike.
+
+    Up to FAN parts that is `ordered_sum`. Many ranks can add their own groups, and the bits stay the same.
+    """
+    while len(parts) > FAN:
+        parts = np.array([ordered_sum(parts[start : start + FAN]) for start in range(0, len(parts), FAN)])
+    return ordered_sum(parts)
 
 
 class Blocks:

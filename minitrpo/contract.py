@@ -29,7 +29,7 @@ REQUIRED = {
     AsynchronousAlgorithm: ("__init__", "state", "gradient", "apply"),
 }
 OPTIONAL = {
-    Algorithm: ("assist", "fit", "make_policy"),
+    Algorithm: ("assist", "needs", "fit", "make_policy"),
     AsynchronousAlgorithm: ("acting", "worker_state", "restore_worker", "make_policy", "learners", "lesson", "answer"),
 }
 

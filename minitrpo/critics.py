@@ -22,7 +22,8 @@ from minitrpo.perceptron import (
     unflatten,
 )
 
-PARTS = 4  # of a minibatch, computed at once or by several ranks
+PARTS = 4  # of a minibatch, computed at once or by several ranks;
+ROWS = 128  # of a part: where all had twice as many there are twice the parts, and so on
 State = dict[str, Array]
 
 
@@ -51,8 +52,8 @@ class LinearCritic:
         t = times.reshape(-1, 1) / 100.0
         return np.concatenate([o, o**2, t, t**2, np.ones_like(t)], axis=1)
 
-    def predict(self, state: State, observations: Array, times: Array) -> Array:
-        """Return V(s), shape (N,)."""
+    def predict(self, state: State, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
+        """Return V(s), shape (N,); it is quick enough for every rank to do all of it."""
         return np.asarray(self.features(observations, times) @ state["coefficients"])
 
     def fit(
@@ -98,6 +99,11 @@ class MLPCritic:
     step_size: float = 2e-3
 
     @property
+    def parts(self) -> int:
+        """Return into how many equal parts a minibatch is cut: as many ranks can share its gradient."""
+        return PARTS * max(1, self.minibatch // (PARTS * ROWS))
+
+    @property
     def sizes(self) -> Sizes:
         """Return the (inputs, outputs) of every layer."""
         return layer_sizes(self.observation_size, self.hidden, 1)
@@ -112,12 +118,14 @@ class MLPCritic:
             "scale": np.ones(1),
         }
 
-    def predict(self, state: State, observations: Array, times: Array) -> Array:
-        """Return V(s), shape (N,)."""
-        phi = state["phi"]
-        layers, inputs = unflatten(phi, self.sizes), observations.astype(phi.dtype)
-        outputs = [activations(layers, inputs[rows])[-1][:, 0] for rows in blocks(len(inputs))]
-        return np.asarray(state["shift"] + state["scale"] * np.concatenate([np.zeros(0, phi.dtype), *outputs]))
+    def predict(self, state: State, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
+        """Return V(s), shape (N,), of blocks of rows, which ranks may share: each reads the rows of its own."""
+        phi, cut = state["phi"], blocks(len(observations))
+        layers, own = unflatten(phi, self.sizes), cut[reduction.own(len(cut))]
+        outputs = [activations(layers, observations[rows].astype(phi.dtype))[-1][:, 0] for rows in own]
+        sizes = [rows.stop - rows.start for rows in cut]
+        values = reduction.collect(np.concatenate([np.zeros(0, phi.dtype), *outputs]), sizes)
+        return np.asarray(state["shift"] + state["scale"] * values)
 
     def fit(
         self,
@@ -130,16 +138,16 @@ class MLPCritic:
     ) -> State:
         """Return the state after `epochs` passes over shuffled minibatches of the mean squared error.
 
-        All minibatches have one size, a multiple of PARTS: the last one of a pass is filled up with rows of its first.
+        Minibatches have one size, a multiple of `parts`: the last one of a pass is filled up with rows of its first.
         """
         state = {name: array.copy() for name, array in state.items()}
         state["shift"][:], state["scale"][:] = targets.mean(), max(float(targets.std()), 1e-4)
-        inputs = observations.astype(np.float32)
+        inputs = observations.astype(np.float32, copy=False)
         standardised = ((targets - state["shift"]) / state["scale"]).astype(np.float32)
-        part = -(-min(self.minibatch, len(targets)) // PARTS)  # rows
-        count = -(-len(targets) // (PARTS * part))
+        part = -(-min(self.minibatch, len(targets)) // self.parts)  # rows
+        count = -(-len(targets) // (self.parts * part))
         for _ in range(self.epochs):
-            order = np.resize(rng.permutation(len(targets)), (count, PARTS, part))
+            order = np.resize(rng.permutation(len(targets)), (count, self.parts, part))
             for rows in order:
                 gradient = self._gradient(state["phi"], inputs, standardised, rows, reduction)
                 moments, step = adam(state, gradient, self.step_size)
@@ -148,10 +156,10 @@ class MLPCritic:
         return state
 
     def _gradient(self, phi: Array, inputs: Array, targets: Array, rows: Array, reduction: Reduction) -> Array:
-        """Return the gradient of the mean squared error over rows (PARTS, n): the sum of its parts'."""
-        own = rows[reduction.own(PARTS)]
+        """Return the gradient of the mean squared error over rows (parts, n): the sum of its parts'."""
+        own = rows[reduction.own(len(rows))]
         few = inputs.take(own, axis=0)  # three times as quick as inputs[own]
-        return reduction.sum(squared_error_gradients(phi, self.sizes, few, targets[own], rows.size), PARTS)
+        return reduction.sum(squared_error_gradients(phi, self.sizes, few, targets[own], rows.size), len(rows))
 
 
 Critic = LinearCritic | MLPCritic

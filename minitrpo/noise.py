@@ -53,8 +53,9 @@ def measure_noise(
 ) -> Measured:
     """Return how much of a step is noise; it costs a gradient and a solution of F y = d.
 
-    g: the batch's gradient at theta, (P,). step: any multiple of F^-1 g, (P,); of zeros: nothing is promised.
-    iterations, damping, fraction: as the step had them.
+    Half a is the first half of the batch's rows, in their order, half b the rest; their advantages stay as they are.
+    g: the batch's gradient at theta, (P,). step: any multiple of F^-1 g, (P,); of zeros: nothing is promised, and
+    `both` is 0. F is damped; iterations (of conjugate gradient), damping and fraction (of states): as the step's were.
     """
     # 1. half the difference of the gradients of the first and of the second half
     rows = len(batch.advantages)

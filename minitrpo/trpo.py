@@ -97,9 +97,9 @@ def damped_fisher(
     policy: Policy, theta: Array, batch: Batch, damping: float, fraction: float
 ) -> Callable[[Array], Array]:
     """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision."""
-    theta, some = theta.astype(np.float32), every_kth(batch.observations, fraction).astype(np.float32)
-    blocks = Blocks(len(some), batch.reduction)
-    products = blocks.map(lambda rows: fisher_vector_product(policy, theta, some[rows], damping))
+    theta, some = theta.astype(np.float32), every_kth(np.arange(len(batch.observations)), fraction)
+    blocks, o = Blocks(len(some), batch.reduction), batch.observations
+    products = blocks.map(lambda n: fisher_vector_product(policy, theta, o[some[n]].astype(np.float32), damping))
 
     def product(v: Array) -> Array:
         v = v.astype(np.float32)

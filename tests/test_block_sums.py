@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from minitrpo.block_sums import BLOCK, SERIAL, Blocks, Serial, blocks, ordered_sum
+from minitrpo.block_sums import BLOCK, FAN, SERIAL, Blocks, Serial, blocks, ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.parallel.allreduce import OrderedAllreduce, ordered_allreduce
 from minitrpo.parallel.comm import SerialComm
@@ -78,6 +78,16 @@ def test_parts_are_added_from_the_first_to_the_last():
     assert ordered_sum(parts) == 0.0  # any other order keeps some of the ones
     assert SERIAL.sum(parts, 4) == 0.0
     assert parts[0] == 1e16
+
+
+def test_few_parts_are_added_as_before_and_many_by_groups():
+    x = np.random.default_rng(0).standard_normal((FAN**2 + FAN + 3, 2))
+    assert np.array_equal(tree_sum(x[:FAN]), ordered_sum(x[:FAN]))
+    assert np.array_equal(tree_sum(x[: FAN + 1]), ordered_sum(x[:FAN]) + x[FAN])
+    last = ordered_sum(np.array([ordered_sum(x[FAN**2 : FAN**2 + FAN]), ordered_sum(x[FAN**2 + FAN :])]))
+    groups = ordered_sum(np.array([ordered_sum(x[i * FAN : (i + 1) * FAN]) for i in range(FAN)]))
+    assert np.array_equal(tree_sum(x), groups + last)
+    assert np.array_equal(SERIAL.sum(x, len(x)), tree_sum(x))
 
 
 @given(st.integers(1, 9000), st.integers(0, 1000))
@@ -180,6 +190,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from minitrpo.parallel.comm import connect
 from minitrpo.parallel.allreduce import ordered_allreduce
+from minitrpo.block_sums import tree_sum
 from tests_block_sums import update
 
 comm = connect()
@@ -196,8 +207,19 @@ if some is not None:
     assert last["rank"].tolist() == [some.size - 1]
     side = some.split(int(some.rank > 0))
     assert (side.size, side.rank) == ((1, 0) if some.rank == 0 else (some.size - 1, some.rank - 1))
+    reduction = ordered_allreduce(some)
+    for count in (1, 7, 32, 33, 64, 65, 1025, 1100):
+        for shape in ((3,), (2, 2)):
+            parts = np.random.default_rng(count).standard_normal((count, *shape))
+            parts *= 10.0 ** np.arange(count).reshape(-1, *[1] * len(shape)).clip(0, 20)
+            total = reduction.sum(parts[reduction.own(count)], count)
+            assert total.tobytes() == tree_sum(parts).tobytes(), (count, some.size)
+        sizes = [part % 4 for part in range(count)]
+        ends, own = np.cumsum([0, *sizes]), reduction.own(count)
+        rows = np.arange(float(ends[-1]))
+        assert np.array_equal(reduction.collect(rows[ends[own.start] : ends[own.stop]], sizes), rows)
     with threadpool_limits(1):
-        found = update(ordered_allreduce(some))
+        found = update(reduction)
 everybody = comm.gather_objects(found)
 if comm.rank == 0:
     assert set(everybody[:expected]) == {found}, everybody

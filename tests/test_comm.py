@@ -68,6 +68,16 @@ for dtype in (np.float64, np.float32):
         assert everything.dtype == dtype and everything.shape == (sum(count), 2, 3)
         assert np.array_equal(everything[:, 1, 2], expected)
 
+# all_to_all: what every rank has for this one, in rank order; some send nothing to some
+def for_rank(source, target, dtype):
+    return np.full(((source + 2 * target) % 3, 2), 10 * source + target, dtype)
+for dtype in (np.float64, np.float32, np.int64, np.bool_):
+    own = [for_rank(comm.rank, target, dtype) for target in range(comm.size)]
+    theirs = [for_rank(source, comm.rank, dtype) for source in range(comm.size)]
+    if comm.size > 1:
+        got = comm.all_to_all(np.concatenate(own), list(map(len, own)), list(map(len, theirs)))
+        same({"": got}, {"": np.concatenate(theirs)})
+
 # split: those of one color, in their order
 side = comm.split(comm.rank % 2)
 mine = [rank for rank in range(comm.size) if rank % 2 == comm.rank % 2]
@@ -117,6 +127,7 @@ def test_alone_needs_no_mpi():
     assert gathered is arrays
     assert SerialComm().broadcast(arrays) is arrays
     assert SerialComm().all_gather(arrays["rows"], [3]) is arrays["rows"]
+    assert SerialComm().all_to_all(arrays["rows"], [3], [3]) is arrays["rows"]
 
 
 def test_fewer_ranks_than_were_started_are_noticed(monkeypatch):

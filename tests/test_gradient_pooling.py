@@ -138,7 +138,7 @@ def test_summed_normal_equations_are_least_squares_on_everything(seed, lengths):
 class Quadratic:
     """V(s) = s_0^2, whatever was fitted."""
 
-    def predict(self, state, observations, times):
+    def predict(self, state, observations, times, reduction=None):
         return observations[:, 0] ** 2
 
 

@@ -11,6 +11,7 @@ from conftest import ROOT, train
 
 sys.path.append(str(Path(__file__).parent / "cluster"))
 from namespaces import Hosts, missing
+from relay import Cable
 
 JOB = ("--env", "CartPole-v1", "--steps-per-update", "500", "--progress", "none")
 HASH = "theta sha256: "
@@ -44,6 +45,23 @@ def test_two_hosts_have_the_bits_of_one_process(words, hosts, tmp_path):
     assert not list(hosts.folder("b").iterdir()), "the second host has nothing of the run's"
 
 
+def test_a_slow_cable_sends_one_frame_after_the_other_and_delivers_them_later():
+    cable = Cable(delay=0.5, per_byte=0.01)
+    cable.take(0.0, 100, "a")  # sent from 0 to 1
+    cable.take(0.2, 50, "b")  # from 1 to 1.5
+    cable.take(8.0, 100, "c")  # from 8 to 9
+    assert [list(cable.due(now)) for now in (1.49, 1.5, 1.99, 2.0, 9.49, 9.5)] == [[], ["a"], [], ["b"], [], ["c"]]
+
+
+def test_a_slow_cable_changes_no_bit(hosts, tmp_path):
+    words = ("--total-steps", 2000, "--learner", "sharded")
+    whole = train(tmp_path / "run", *JOB, *words)
+    with hosts.slow_cable(1, 100):
+        code, out, err = ended(job(hosts, "1:1,2:2", *words, "--oversubscribe", "--out", hosts.here / "slow"))
+    assert code == 0, out + err
+    assert out.splitlines()[-1] == HASH + whole.sha256
+
+
 def test_workers_on_two_hosts_find_out_that_they_share_no_memory(hosts):
     words = ("--algorithm", "a3c", "--total-steps", 3000)
     code, out, err = ended(job(hosts, "1:1,2:1", *words, "--out", hosts.here / "auto"))
@@ -74,6 +92,33 @@ def test_a_cable_that_is_pulled_ends_the_job_and_says_so_once(hosts, tmp_path):
     assert "has heard nothing of host-b, rank 2, 3, for 6 s" in told[0]
     code, out, err = ended(job(hosts, "1:2,2:2", "--resume", hosts.here / "cut"))
     assert out.splitlines()[-1] == HASH + whole.sha256, out + err
+
+
+MANY_BLOCKS = ("--critic-epochs", 1, "--steps-per-update", 42_000, "--total-steps", 84_000)  # more than go to everybody
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("words", [(), MANY_BLOCKS], ids=["few", "tree"])
+def test_12_ranks_on_four_hosts_share_an_update_and_are_resumed_on_two(words, tmp_path):
+    """Rows go straight from host to host, advantages are shared, parts are added in a tree: the bits of one process."""
+    lacking = missing()
+    if lacking:
+        pytest.skip(f"no hosts to be had: {lacking}")
+    words = ("--preset", "episodes", "--learner", "sharded", "--hidden", "8", "--total-steps", 2000, *words)
+    whole = train(tmp_path / "run", *JOB, *words)
+    end = max(words[n + 1] for n, word in enumerate(words) if word == "--total-steps")
+    with Hosts(4) as those:
+        options = ("--oversubscribe", "--stuck-after", 300)
+        places = ",".join(f"{number}:3" for number in range(1, 5))
+        out_there = those.here / "many"
+        first = job(those, places, *words, "--total-steps", end // 2, *options, "--out", out_there)
+        code, out, err = ended(first, 540)
+        assert code == 0, out + err
+        assert "12 rank(s)" in out
+        again = job(those, "1:1,2:2", *words[2:-2], "--resume", out_there, "--total-steps", end, *options)
+        code, out, err = ended(again, 540)
+    assert code == 0, out + err
+    assert out.splitlines()[-1] == HASH + whole.sha256
 
 
 @pytest.mark.thorough

@@ -17,10 +17,11 @@ from minitrpo.course.scaling import measuring, page
 from minitrpo.course.scaling import recorded as recorded_runs
 from minitrpo.course.scaling.checking import Row, report, runs
 from minitrpo.course.scaling.command import main
+from minitrpo.course.scaling.designs import BEFORE, MENDED, SET, TODAY, Design, Machine
 from minitrpo.course.scaling.events import push
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import PARTS, Inputs, Line, Messages, Task, fitted, load, save, task_from
-from minitrpo.course.scaling.model import MENDED, TODAY, Design, Machine, iteration
+from minitrpo.course.scaling.model import iteration
 from minitrpo.course.scaling.others import evolution, served
 from minitrpo.course.scaling.predict import RANKS, Job, alone_seconds, best_batch, breaks, predicted, table
 from minitrpo.errors import BadInput
@@ -40,7 +41,7 @@ LINES = {
     "critic": Line(0.0, 7e-6),
 }
 COSTS = {"apply": 2e-5, "noise": 1e-4, "trials": 1.0, "shared_slowdown": 1.0}
-SIZES = {"parameters": 5000, "step_bytes": 120.0, "noise_scale": 5e4, "lengths": np.full(100, 50)}
+SIZES = {"parameters": 5000, "step_bytes": 120.0, "root_bytes": 20.0, "noise_scale": 5e4, "lengths": np.full(100, 50)}
 TASK = Task("Toy-v0", **LINES, **COSTS, **SIZES)
 MESSAGES = Messages(FREE, 0.0, 0.0, 0.0, 1.0, 1e-3, 1e-2)
 TOY = Inputs({"Toy-v0": TASK}, MESSAGES, {"cores": 2, "machine": "Linux x86_64, a toy", "date": "2026-11-23"})
@@ -64,13 +65,18 @@ def test_nothing_is_faster_than_the_ideal_and_every_part_is_there(ranks, learner
     assert one.seconds >= iteration(TOY, TASK, IDEAL, Design(), 1, 10_000).ideal / ranks
 
 
-@given(st.sampled_from(RANKS[:5]), st.floats(0, 1e-4), st.floats(0, 1e-4), st.sampled_from([Design(), TODAY, MENDED]))
+@given(
+    st.sampled_from(RANKS[:5]),
+    st.floats(0, 1e-4),
+    st.floats(0, 1e-4),
+    st.sampled_from([Design(), BEFORE, TODAY, SET, MENDED]),
+)
 @QUICK
 def test_a_slower_network_never_helps(ranks, latency, more, design):
     quick, slow = (
         iteration(TOY, TASK, Machine(Network(each, 1e-10)), design, ranks, 20_000) for each in (latency, latency + more)
     )
-    for part in ("broadcast", "gather", "sums"):
+    for part in ("broadcast", "gather", "spread", "sums"):
         assert getattr(slow, part) >= getattr(quick, part) - 1e-12
 
 
@@ -132,11 +138,27 @@ def test_a_batch_grows_only_as_far_as_the_noise_pays():
 def test_what_breaks_first_by_hand():
     """A gather of one message after another, a microsecond each, beside a second of everything else."""
     machine = Machine(Network(1e-5, 0.0))
-    found = breaks(TOY, replace(TASK, order=Line(0.0, 0.0)), machine, 1000, memory=3 * 120_000 * 777, updates=20)
+    task = replace(TASK, order=Line(0.0, 0.0), rest=Line(0.0, 1e-7))
+    found = breaks(TOY, task, machine, 1000, memory=3 * 20_000 * 777, updates=20)
     assert found["memory of rank 0"] == pytest.approx(777)
     assert found["arithmetic of rank 0"] < 1000, "it grows with the batch, and the rest does not"
     assert list(found.values()) == sorted(found.values())
     assert breaks(TOY, TASK, IDEAL, 1000, 1e99, 20)["the pool's one counter"] == math.inf
+
+
+@pytest.mark.parametrize("ranks", [2, 64, 4096])
+def test_what_was_mended_is_cheaper_and_the_rest_as_it_was(ranks):
+    """More steps than the tree's 32 blocks; messages with a latency, and bytes that cost something."""
+    machine, steps = Machine(Network(2e-6, 1e-9)), max(60_000, 1000 * ranks)
+    before, now, as_set = (iteration(TOY, TASK, machine, design, ranks, steps) for design in (BEFORE, TODAY, SET))
+    assert now.gather < 0.3 * before.gather
+    assert now.root < 0.1 * before.root
+    assert now.spread < before.spread
+    assert (now.ideal, now.wait, now.digest) == (before.ideal, before.wait, before.digest)
+    assert (as_set.wait, as_set.counter, as_set.ideal) == (0, 0, now.ideal)
+    assert as_set.critic <= now.critic * 1.01
+    if ranks > 1000:
+        assert now.sums < 0.2 * before.sums
 
 
 # --- other designs
@@ -180,7 +202,8 @@ def test_the_parts_of_an_update_are_measured(reacher):
     task = task_from(reacher | {"shared_slowdown": 1.0})
     assert task.parameters == 4996
     assert set(task.lengths) == {50}
-    assert 100 < task.step_bytes < 140
+    assert 60 < task.step_bytes < 100
+    assert task.step_bytes - task.root_bytes == pytest.approx(4 * 10 + 8 * 2, abs=0.2), "observations and actions"
     assert all(getattr(task, part)(1600) > 0 for part in PARTS)
     assert task.gradient(1600) > task.product(1600) > 0, "a product is over a fifth of the states, in single precision"
 
@@ -256,6 +279,11 @@ def test_a_comparison_says_its_median_error():
     said = report(rows)
     assert "median error, all, 3 configurations: 20 %" in said
     assert "median error, a core for every rank, 2 configurations: 15 %" in said
+    assert not any("slow cable" in line for line in said)
+    far = Row("Toy-v0, 2 hosts, 1 ms, 100 Mbit/s", 2, "root", "static", False, 1.4, 1.0, 0.9, 1.1, 0.0)
+    said = report([*rows, far])
+    assert "median error, a core for every rank, 2 configurations: 15 %" in said
+    assert "median error, over a slow cable, 1 configurations: 40 %" in said
     several = runs(["a", "b", "c"])
     assert len(several) >= 12
     assert len(set(several)) == len(several)
@@ -302,7 +330,5 @@ def test_tables_of_a_page(tmp_path):
     assert text.startswith("a\n<!-- predicted -->\n**As it is** (simulated)\n")
     assert "| 100,000 | 50,000 | 20 | " in text
     assert text.endswith("*a job: simulated, not measured; inputs made up.*\n<!-- /predicted -->\nb\n")
-    assert page.of_breaks({"gather": 77.4, "counter": math.inf}, 1000, "made up")[2:4] == [
-        "| gather | 77 |",
-        "| counter | not up to 100,000 |",
-    ]
+    columns = {"before": {"gather": 77.4, "counter": 3000.0}, "now": {"counter": math.inf, "gather": 100_001.0}}
+    assert page.of_breaks(columns, 1000, "made up")[2:4] == ["| gather | 77 | never |", "| counter | 3,000 | never |"]

@@ -148,6 +148,7 @@ class Algorithm(Member):
     """An algorithm with a barrier: all ranks collect, the root learns, or all ranks do."""
 
     assists_with: ClassVar[tuple[str, ...]] = ("episodes", "segments")  # the --requests with which `assist` works
+    spread: tuple[str, ...] = ()  # of a digest: with --learner sharded not to the root, but to who `needs` them
 
     def plan(self) -> Plan:
         """Return what to collect next; on the root."""
@@ -171,7 +172,17 @@ class Algorithm(Member):
         """
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays | None:
-        """Take part in the root's update, on all other ranks, with --learner sharded; only if it can be shared."""
+        """Take part in the root's update, on all other ranks, with --learner sharded; only if it can be shared.
+
+        plan: its arrays have those of `spread`, too.
+        """
+        raise NotImplementedError
+
+    def needs(self, rows: int) -> list[slice]:
+        """Return which rows of a batch of so many each rank needs of the arrays that are `spread`; it gets 0 elsewhere.
+
+        Alike on every rank. The root's are in its batch.
+        """
         raise NotImplementedError
 
     def restore(self, arrays: Arrays) -> None:

@@ -21,7 +21,7 @@ from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Pl
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.samples import advantages_of, fragments_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
-from minitrpo.block_sums import ordered_sum
+from minitrpo.block_sums import SERIAL, Reduction, ordered_sum, tree_sum
 from minitrpo.critics import Critic, LinearCritic, MLPCritic
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
@@ -106,7 +106,7 @@ class NoCritic:
         """Return nothing."""
         return {}
 
-    def predict(self, state: Arrays, observations: Array, times: Array) -> Array:
+    def predict(self, state: Arrays, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
         """Return zeros (N,)."""
         return np.zeros(len(times))
 
@@ -190,7 +190,7 @@ class PolicyGradient(Algorithm):
             rows = [self.sums_of(theta, fragment) for fragment in every[reduction.own(len(every))]]
             total = reduction.sum(np.array(rows).reshape(len(rows), self._sizes[-1]), len(every))  # some have none
         else:
-            total = ordered_sum(batch["sums"])
+            total = tree_sum(batch["sums"])
         return np.split(total, self._sizes[:-1])
 
     def _fit(self, state: Arrays, batch: Arrays, equations: Array, rng: np.random.Generator) -> Arrays:

@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
+from minitrpo.block_sums import SERIAL, Reduction
 from minitrpo.experience.fragments import Fragments
 from minitrpo.policies import Array
 from minitrpo.returns import gae, next_values
@@ -15,7 +16,7 @@ PER_FRAGMENT = ("final_observations", "final_timesteps")  # of the samples; all 
 class Predictor(Protocol):
     """A value function: what is asked of a critic here."""
 
-    def predict(self, state: Arrays, observations: Array, times: Array) -> Array: ...
+    def predict(self, state: Arrays, observations: Array, times: Array, reduction: Reduction) -> Array: ...
 
 
 def samples_of(fragment: Fragments) -> Arrays:
@@ -41,13 +42,22 @@ def fragments_of(samples: Arrays) -> list[Arrays]:
     ]
 
 
-def advantages_of(critic: Predictor, state: Arrays, samples: Arrays, discount: float, gae_lambda: float) -> Arrays:
-    """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit."""
-    last = samples["last"]
-    values = critic.predict(state, samples["observations"], samples["timesteps"])
-    final_values = critic.predict(state, samples["final_observations"], samples["final_timesteps"])
-    after = next_values(values, final_values, last, samples["terminated"])
-    advantages, targets = gae(samples["rewards"], values, after, last, discount, gae_lambda)
+def advantages_of(
+    critic: Predictor, state: Arrays, samples: Arrays, discount: float, gae_lambda: float, reduction: Reduction = SERIAL
+) -> Arrays:
+    """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit.
+
+    reduction: how ranks share them; each computes those of its own fragments, and gets everybody's.
+    """
+    values = critic.predict(state, samples["observations"], samples["timesteps"], reduction)
+    final_values = critic.predict(state, samples["final_observations"], samples["final_timesteps"], reduction)
+    stops = np.concatenate([[0], np.flatnonzero(samples["last"]) + 1])
+    own = reduction.own(len(stops) - 1)
+    rows = slice(stops[own.start], stops[own.stop])
+    last, values_here = samples["last"][rows], values[rows]
+    after = next_values(values_here, final_values[own], last, samples["terminated"][rows])
+    found = gae(samples["rewards"][rows], values_here, after, last, discount, gae_lambda)
+    advantages, targets = (reduction.collect(array, np.diff(stops).tolist()) for array in found)
     return {"advantages": advantages, "targets": targets, "values": values}
 
 

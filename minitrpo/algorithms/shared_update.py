@@ -6,7 +6,9 @@ With --learner root, or on one rank, this rank does all of it, and the code of a
 from collections.abc import Callable
 
 from minitrpo.algorithms.algorithm import Arrays, Context
-from minitrpo.parallel.allreduce import ordered_allreduce
+from minitrpo.block_sums import blocks
+from minitrpo.parallel.allreduce import dealt, ordered_allreduce
+from minitrpo.policies import Array
 
 
 class SharedUpdate:
@@ -15,10 +17,11 @@ class SharedUpdate:
     def __init__(self, context: Context, fitters: int = 0) -> None:
         """Deal the ranks out: the last `fitters` fit while the others step; 0: all do both, one after the other."""
         self._context, self.comm = context, context.comm
-        steppers = self.comm.size - fitters
+        self._steppers = steppers = self.comm.size - fitters
         self.steps = self.comm.rank < steppers
         self.fits = fitters == 0 or not self.steps
         self.sums = ordered_allreduce(self.comm.split(int(self.steps)))  # over those who do the same
+        self.all = ordered_allreduce(self.comm)
         self._tells = self.comm.rank == steppers  # the first of those who fit
         self._waits = fitters == 0 and self.comm.size > 1  # whether the next rollout waits for the fit
         self._kept: Callable[[], Arrays] | None = None  # the fit that it does not wait for
@@ -27,6 +30,19 @@ class SharedUpdate:
         """Return the root's arrays on every rank; the others give none."""
         with self._context.span("idle" if arrays is None else "exchange"):
             return self.comm.broadcast(arrays or {})
+
+    def needs(self, rows: int, chosen: Array) -> list[slice]:
+        """Return which rows of a batch each rank needs: those of its own blocks; of the rows `chosen` alike, (k,).
+
+        Whoever fits needs all. Whoever steps also computes, with all others, something of every row.
+        """
+        cut, of_chosen = blocks(rows), [slice(chosen[b.start], chosen[b.stop - 1] + 1) for b in blocks(len(chosen))]
+        found = [slice(0, rows)] * self.comm.size
+        for rank in range(self._steppers):
+            both = cut[dealt(rank, self._steppers, len(cut))] + cut[dealt(rank, self.comm.size, len(cut))]
+            both += of_chosen[dealt(rank, self._steppers, len(of_chosen))]
+            found[rank] = slice(min((b.start for b in both), default=0), max((b.stop for b in both), default=0))
+        return found
 
     def pool(self, own: Arrays) -> Arrays:
         """Return the arrays of all ranks, of different names, on every rank."""

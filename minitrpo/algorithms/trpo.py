@@ -16,18 +16,20 @@ import numpy as np
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
 from minitrpo.algorithms.options import Wait, flag, option
-from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
+from minitrpo.algorithms.samples import PER_FRAGMENT, advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.algorithms.step_noise import StepNoise
-from minitrpo.critics import PARTS, Critic, LinearCritic, MLPCritic
+from minitrpo.critics import Critic, LinearCritic, MLPCritic
 from minitrpo.errors import BadInput
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.natural_gradient import every_kth
 from minitrpo.noise import Measured, measure_noise
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import explained_variance, standardise
 from minitrpo.trpo import Batch, Report, trpo_step
 
+SHARED = ("observations", "actions", "rewards", "timesteps", "last", "terminated", *PER_FRAGMENT)
 CRITIC = "critic_"  # how the critic's arrays are called among others
 RULE = AdaptiveConfig()
 MODES = ("none", "steps", "kl", "both", "noise")
@@ -56,7 +58,7 @@ class TRPOSettings:
     )
     critic_epochs: int = option(10, "passes over the batch per critic fit", "rl-zoo and others: 5 to 20", least=1)
     critic_minibatch: int = option(
-        256, "steps per critic minibatch, a multiple of 4 or the next one", "rl-zoo: 128", least=1
+        256, "steps per critic minibatch, 4 (8 from 1,024 on, ...) equal parts", "rl-zoo: 128", least=1
     )
     critic_step_size: float = option(2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0, most=1)
     cg_iterations: int = option(10, "conjugate-gradient iterations", "TRPO paper", least=1)
@@ -175,28 +177,32 @@ class TRPO(Algorithm):
         self.noise = StepNoise(context.steps_per_update, settings.max_kl, len(self.theta))
         # The perceptron critic has hundreds of small sums, one after the other, and does not need the new policy: half
         # of the ranks, at most one for each part of a minibatch, fit it while the others step the policy.
-        fitters = min(context.comm.size // 2, PARTS) if settings.critic == "mlp" else 0
+        fitters = min(context.comm.size // 2, self.critic.parts) if isinstance(self.critic, MLPCritic) else 0
         self.update = SharedUpdate(context, fitters)
+        self.spread = ("observations", "actions") if isinstance(self.critic, MLPCritic) else ()
 
     def plan(self) -> Plan:
         """Return the policy, and how many steps of it the adaptive rule asks for."""
         return Plan(self.theta, self.adaptive.steps_per_update)
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        """Return the samples: the root learns from all of them."""
-        return samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
+        """Return the samples; a perceptron's observations in the precision in which it takes them."""
+        own = samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
+        return own | {n: own[n].astype(np.float32) for n in own if self.spread and n.endswith("observations")}
+
+    def needs(self, rows: int) -> list[slice]:
+        """Return which observations and actions each rank needs: of its blocks; all, if it fits the critic."""
+        return self.update.needs(rows, every_kth(np.arange(rows), self.settings.fisher_fraction))
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Move the policy, from everybody's samples, fit the critic, and adapt."""
         max_kl = self.adaptive.max_kl
-        with self.context.span("advantages"):
-            samples, explained = self._with_advantages(batch)
-        self.update.share(samples | named(CRITIC, self.critic_state))
+        given = {name: batch[name] for name in SHARED if name not in self.spread} | named(CRITIC, self.critic_state)
+        given |= {"max_kl": np.array(max_kl), "measure": np.array(self.noise.due)}
+        samples, explained = self._with_advantages(batch | self.update.share(given))
         theta, report, measured = self._step(self.theta, samples)
-        of_noise = self.noise.add(
-            *(report.gradient, theta - self.theta, report.kl, len(samples["actions"])),
-            *(measured, self.settings.adapt == "noise"),
-        )
+        about = (report.gradient, theta - self.theta, report.kl, len(samples["actions"]))
+        of_noise = self.noise.add(*about, measured, self.settings.adapt == "noise")
         self.theta = theta
         self._take_over(self.update.fit(lambda: self._fit(samples, self.critic_state, rng)))
         self._adapt(batch["returns"][batch["ended"]])
@@ -208,7 +214,7 @@ class TRPO(Algorithm):
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays:
         """Compute this rank's part of what the root leads."""
-        given = self.update.share()
+        given, _ = self._with_advantages(plan.arrays | self.update.share())
         step, fit = lambda: self._step(plan.theta, given), lambda: self._fit(given, part_of(CRITIC, given), rng)
         return self.update.assist(step, fit)
 
@@ -233,18 +239,17 @@ class TRPO(Algorithm):
         self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
 
     def _with_advantages(self, batch: Arrays) -> tuple[Arrays, float]:
-        """Return what the update needs of the samples, and how much of the returns the critic explained."""
-        s = self.settings
-        found = advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
-        samples = {name: batch[name] for name in ("observations", "actions", "timesteps")}
-        samples |= {"advantages": standardise(found["advantages"]), "targets": found["targets"]}
-        samples |= {"max_kl": np.array(self.adaptive.max_kl), "measure": np.array(self.noise.due)}
-        return samples, explained_variance(found["values"], found["targets"])
+        """Return the samples with advantages and targets, and how much of the returns the critic explained."""
+        s, critic = self.settings, part_of(CRITIC, batch)
+        with self.context.span("advantages"):
+            found = advantages_of(self.critic, critic, batch, s.discount, s.gae_lambda, self.update.all)
+            explained = explained_variance(found["values"], found["targets"])
+            return batch | found | {"advantages": standardise(found["advantages"])}, explained
 
     def _step(self, theta: Array, samples: Arrays) -> tuple[Array, Report, Measured | None]:
         """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
         s, old = self.settings, theta
-        observations = samples["observations"].astype(np.float32)
+        observations = samples["observations"].astype(np.float32, copy=False)
         batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
@@ -290,11 +295,6 @@ def make_critic(settings: Any, policy: Policy) -> Critic:
 
 def row(report: Report, max_kl: float, explained: float) -> dict[str, Any]:
     """Return what the log says of an update."""
-    found: dict[str, Any] = {
-        "max_kl": max_kl,
-        "kl": report.kl,
-        "surrogate_gain": report.gain,
-        "gain_ratio": report.gain_ratio,
-    }
-    found |= {"line_search_steps": report.trials, "line_search": report.reason}
+    found: dict[str, Any] = {"max_kl": max_kl, "kl": report.kl, "surrogate_gain": report.gain}
+    found |= {"gain_ratio": report.gain_ratio, "line_search_steps": report.trials, "line_search": report.reason}
     return found | {"gradient_norm": report.gradient_norm, "entropy": report.entropy, "explained_variance": explained}

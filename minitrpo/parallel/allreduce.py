@@ -1,10 +1,15 @@
-"""The sharded learner's sums: every rank computes some of the parts, all ranks add all of them in one order."""
+"""The sharded learner's sums: every rank computes some of the parts, and all are added in one order, in one tree."""
 
 import numpy as np
 
-from minitrpo.block_sums import SERIAL, Reduction, ordered_sum
+from minitrpo.block_sums import FAN, SERIAL, Reduction, ordered_sum
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array
+
+
+def dealt(rank: int, size: int, count: int) -> slice:
+    """Return which of `count` parts a rank of so many computes: consecutive ones."""
+    return slice(rank * count // size, (rank + 1) * count // size)
 
 
 class OrderedAllreduce:
@@ -18,14 +23,42 @@ class OrderedAllreduce:
 
     def own(self, count: int) -> slice:
         """Return which of `count` parts this rank computes."""
-        rank, size = self._comm.rank, self._comm.size
-        return slice(rank * count // size, (rank + 1) * count // size)
+        return dealt(self._comm.rank, self._comm.size, count)
 
     def sum(self, parts: Array, count: int) -> Array:
-        """Return the sum of all ranks' parts on every rank; parts: this rank's own, (k, ...). Collective."""
-        size = self._comm.size
-        stops = [(rank + 1) * count // size for rank in range(size)]
-        return ordered_sum(self._comm.all_gather(parts, np.diff(stops, prepend=0).tolist()))
+        """Return the sum of all ranks' parts on every rank; parts: this rank's own, (k, ...). Collective.
+
+        As `tree_sum` has it. Few parts go to everybody; of many, each group to one rank, and only their sums go on.
+        """
+        if count <= FAN:
+            return ordered_sum(self.collect(parts, [1] * count))
+        owners = np.searchsorted(self._ends(count)[1:], np.arange(count), side="right")
+        while len(owners) > 1:
+            parts, owners = self._climb(parts, owners)
+        return self._comm.all_gather(parts, [1] + [0] * (self._comm.size - 1))[0]
+
+    def collect(self, own: Array, sizes: list[int]) -> Array:
+        """Return the rows of all parts on every rank; own: those of this rank's; sizes: of each part. Collective."""
+        rows = np.cumsum([0, *sizes])[self._ends(len(sizes))]
+        return self._comm.all_gather(own, np.diff(rows).tolist())
+
+    def _ends(self, count: int) -> Array:
+        """Return where the ranks' parts begin, and where the last one's end, (size + 1,)."""
+        return np.arange(self._comm.size + 1) * count // self._comm.size
+
+    def _climb(self, parts: Array, owners: Array) -> tuple[Array, Array]:
+        """Return the sums of the groups that this rank adds, and who adds which: one step up the tree.
+
+        Who owns the first of FAN neighbours adds them all. owners: of all parts, in order, (n,).
+        """
+        comm, heads = self._comm, owners[::FAN].repeat(FAN)[: len(owners)]
+        sent, received = (
+            np.bincount(ranks, minlength=comm.size).tolist()
+            for ranks in (heads[owners == comm.rank], owners[heads == comm.rank])
+        )
+        mine = comm.all_to_all(parts, sent, received)
+        sums = [ordered_sum(mine[start : start + FAN]) for start in range(0, len(mine), FAN)]
+        return np.array(sums, parts.dtype).reshape(-1, *parts.shape[1:]), owners[::FAN]
 
 
 def ordered_allreduce(comm: Comm) -> Reduction:

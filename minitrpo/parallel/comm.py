@@ -34,6 +34,7 @@ class Comm(Protocol):
     def broadcast_object(self, payload: Any) -> Any: ...
     def gather_objects(self, payload: Any) -> list[Any]: ...
     def all_gather(self, own: Array, rows: list[int]) -> Array: ...
+    def all_to_all(self, own: Array, sent: list[int], received: list[int]) -> Array: ...
     def barrier(self, max_sleep: float = 1e-3) -> None: ...
     def counter(self) -> Counter: ...
     def split(self, color: int) -> "Comm": ...
@@ -81,6 +82,10 @@ class SerialComm:
 
     def all_gather(self, own: Array, rows: list[int]) -> Array:
         """Return everybody's rows on every rank."""
+        return own
+
+    def all_to_all(self, own: Array, sent: list[int], received: list[int]) -> Array:
+        """Return the rows that are for this rank: its own."""
         return own
 
     def barrier(self, max_sleep: float = 1e-3) -> None:
@@ -169,6 +174,14 @@ class MPIComm:
         width, kind = int(np.prod(own.shape[1:])), self._mpi.Datatype.fromcode(own.dtype.char)
         self._comm.Allgatherv(np.ascontiguousarray(own), [everything, [n * width for n in rows], kind])
         return everything
+
+    def all_to_all(self, own: Array, sent: list[int], received: list[int]) -> Array:
+        """Return all ranks' rows for this one, in their order; own: for rank 0 first; sent, received: rows a rank."""
+        arrived = np.empty((sum(received), *own.shape[1:]), own.dtype)
+        width, kind = int(np.prod(own.shape[1:])), self._mpi.Datatype.fromcode(own.dtype.char)
+        given, taken = ([n * width for n in rows] for rows in (sent, received))
+        self._comm.Alltoallv([np.ascontiguousarray(own), given, kind], [arrived, taken, kind])
+        return arrived
 
     def barrier(self, max_sleep: float = 1e-3) -> None:
         """Wait, asleep, until every rank is here; a long `max_sleep` costs the working ranks nothing."""

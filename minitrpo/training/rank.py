@@ -13,6 +13,7 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision.status import RankStatus
 from minitrpo.training.gather import Gathered, digested, gather, gather_unfinished
+from minitrpo.training.spread import spread
 
 OVER = 0  # an iteration that says: the run is over; -n: evaluate the policy of update n
 NOT_SAID = -1  # of a plan's steps or episodes
@@ -25,6 +26,7 @@ class Collected:
     gathered: Gathered | None  # None on the others
     found: list[Arrays]
     unfinished: Arrays  # episodes, if a checkpoint is due
+    rows: Arrays = field(default_factory=dict)  # of `Algorithm.spread`: those that this rank needs
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,21 @@ class Rank:
     def collect(self, plan: Plan, request: Request, checkpoint: bool, found: Arrays | None = None) -> Collected:
         """Collect, wait for the others, gather: the part of an iteration that all ranks share.
 
-        found: by this rank, for the update before; it travels along.
+        found: by this rank, for the update before; it travels along. What only some need goes to them, not to the root.
         """
+        names = self.algorithm.spread if self.helped else ()
         with self.timeline.span("collect"):
             own = digested(self.algorithm, plan, request, self.collector.collect(request), self.status)
+            rows = {name: own.pop(name) for name in names if own}
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):
             unfinished = gather_unfinished(self.comm, self.collector) if checkpoint else {}
-            return Collected(*gather(self.comm, own, found or {}), unfinished)
+            gathered, others = gather(self.comm, own, found or {})
+            rows = spread(self.comm, own, rows, self.algorithm.needs) if names else {}
+            if gathered is not None:
+                gathered.batch.update(rows)
+            return Collected(gathered, others, unfinished, rows)
 
     def evaluate(self, request: Request) -> Array:
         """Return what the episodes of an evaluation returned, on the root; all ranks play them."""

@@ -3,6 +3,8 @@
 `root_loop` is an iteration in the order of its steps; `worker_loop` is the same on the other ranks.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
@@ -193,7 +195,7 @@ def worker_loop(rank: Rank, seed: int) -> None:
                 rank.evaluate(request)
             hear = rank.plans.listen()
             continue
-        rank.collect(plan, request, due, found)
+        plan = replace(plan, arrays=plan.arrays | rank.collect(plan, request, due, found).rows)
         found, hear = {}, rank.plans.listen()
         if rank.helped:
             with rank.timeline.span("update"), rank.status.at("assist"):

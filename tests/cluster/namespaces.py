@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from record import Built
@@ -120,6 +120,24 @@ class Hosts(Built):
                 command = [*words, "del", *there]
             codes.append(subprocess.run(command, capture_output=True, check=False).returncode)
         return not any(codes)
+
+    @contextmanager
+    def slow_cable(self, milliseconds, megabits):
+        """Have all frames between hosts a and b come so much later, and at so many bits a second: see relay.py."""
+        self.cut("a")
+        self.cut("b")
+        words = [sys.executable, str(Path(__file__).with_name("relay.py")), "port-a", "port-b"]
+        command = ["ip", "netns", "exec", f"{self.prefix}-switch", *words, str(milliseconds), str(megabits)]
+        relay = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        try:
+            if relay.stdout.readline() != "ready\n":
+                raise OSError("relay.py does not run")
+            yield
+        finally:
+            relay.terminate()
+            relay.communicate()
+            self.mend("a")
+            self.mend("b")
 
     def sent(self, letter):
         """Return (bytes, packets) that a host has sent and received since it was made."""

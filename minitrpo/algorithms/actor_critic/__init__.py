@@ -1,1 +1,1 @@
-"""Lecture 11: actor-critic, A2C and A3C; `loss` has the formulas."""
+"""Lecture 11a: actor-critic, A2C and A3C; `loss` has the formulas."""

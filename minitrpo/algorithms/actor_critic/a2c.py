@@ -1,4 +1,4 @@
-"""Lecture 11: the synchronous advantage actor-critic: all environments take t_max steps, then one step of theta.
+"""Lecture 11a: the synchronous advantage actor-critic: all environments take t_max steps, then one step of theta.
 
     1. t_max steps of every environment, on all ranks ... experience/rollouts.py: Rollouts.advance
     2. the samples travel to the root, or 4's sums do ... algorithms/actor_critic/a2c.py: A2C.digest

@@ -1,4 +1,4 @@
-"""Lecture 11: the asynchronous advantage actor critic: every worker at its own pace.
+"""Lecture 11a: the asynchronous advantage actor critic: every worker at its own pace.
 
 Each worker, until the work is over (parallel/parameter_server.py: work_through),
 

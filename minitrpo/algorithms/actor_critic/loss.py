@@ -1,4 +1,4 @@
-"""Lecture 11: actor and critic. The policy moves by log pi times advantage, the value function towards the return.
+"""Lecture 11a: actor and critic. The policy moves by log pi times advantage, the value function towards the return.
 
     loss = mean over steps of  - log pi(a|s) A  - entropy_weight H(pi(.|s))  + value_weight (R - V(s))^2 / 2
 

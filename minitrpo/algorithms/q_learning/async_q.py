@@ -1,4 +1,4 @@
-"""Lecture 11: one-step Q, Sarsa and n-step Q without a barrier: gradients of what was pulled, applied as they come.
+"""Lecture 11b: one-step Q, Sarsa and n-step Q without a barrier: gradients of what was pulled, applied as they come.
 
 Each worker, until the work is over (parallel/parameter_server.py: work_through),
 

@@ -1,4 +1,4 @@
-"""Lecture 11: one-step Q, Sarsa and n-step Q as algorithms: many actors, no replay buffer, gradients travel.
+"""Lecture 11b: one-step Q, Sarsa and n-step Q as algorithms: many actors, no replay buffer, gradients travel.
 
     1. every actor steps epsilon-greedily .............. algorithms/q_learning/epsilon_greedy.py: epsilon_greedy
     2. y = r + gamma max Q(s', .; theta-), or n steps .. algorithms/q_learning/targets.py: one_step_q, n_step_q

@@ -1,4 +1,4 @@
-"""Lecture 11: learning Q(s, a), the formulas: targets of one-step Q, Sarsa and n-step Q, and the gradient towards them.
+"""Lecture 11b: learning Q(s, a): the targets of one-step Q, Sarsa and n-step Q, and the gradient towards them.
 
 Targets use theta-, an older copy of theta: what is aimed at stands still for a while.
 """
@@ -41,8 +41,11 @@ def n_step_q_targets(rewards: Array, last: Array, terminated: Array, final_q: Ar
     final_q: Q of the observation after each fragment, (E, A); it counts where the fragment was merely cut. The first
     step of a fragment looks furthest ahead, the last one a single step. Source: Mnih et al. 2016, algorithm S2.
     """
+    # 1. a copy of the rewards, in floats: what follows changes it
     rewards = rewards.astype(float)
+    # 2. what comes after a fragment's last step: nothing where the task terminated, the largest Q where it was cut
     rewards[last] += discount * (1.0 - terminated[last]) * final_q.max(axis=1)
+    # 3. lecture 01's discounted_sums walks back through every fragment
     return discounted_sums(rewards, discount, last)
 
 

@@ -17,7 +17,6 @@ from minitrpo.supervision.stderr import say
 
 ENVIRONMENTS = "Reacher-v5,HalfCheetah-v5,Hopper-v5,Humanoid-v5"
 SIMULATED = "simulated, not measured"
-STEPS_EACH = 1_000  # of a rank in an update, where the batch grows with the ranks
 
 
 def positive(text: str) -> float:
@@ -26,6 +25,12 @@ def positive(text: str) -> float:
     if not value > 0:
         raise ValueError(text)
     return value
+
+
+def numbers(text: str) -> tuple[float, float]:
+    """Return two numbers above 0, with a comma."""
+    first, second = text.split(",")
+    return positive(first), positive(second)
 
 
 def make_parser(name: str) -> RootParser:
@@ -55,6 +60,8 @@ def make_parser(name: str) -> RootParser:
     kept = "compare with what benchmarks and the author of 2016 recorded, and train nothing"
     check.add_argument("--recorded", action="store_true", help=kept)
     check.add_argument("--rounds", type=whole, default=2, metavar="N", help="runs of each (default: 2)")
+    cable = "also over two hosts with such a cable between them, milliseconds and Mbit/s; root, in a checkout"
+    check.add_argument("--hosts", type=numbers, metavar="MS,MBIT", help=cable)
     for each in (measure, check):
         each.add_argument("--anyway", action="store_true", help="on a busy machine, too; the result says so")
     for each in (measure, predict, check):
@@ -111,9 +118,10 @@ def told(inputs: Inputs) -> str:
 
 def predict(args: Any) -> int:
     """Print the tables."""
-    from minitrpo.course.scaling.model import Machine
+    from minitrpo.course.scaling.designs import COLUMNS, Machine
     from minitrpo.course.scaling.others import lines
-    from minitrpo.course.scaling.predict import RANKS, Job, breaks, table, weak
+    from minitrpo.course.scaling.page import keep, ranks_of
+    from minitrpo.course.scaling.predict import RANKS, STEPS_EACH, Job, breaks, table, weak
 
     if not 0 <= args.slow <= 1:
         raise BadInput(f"--slow is a fraction, 0 to 1, not {args.slow:g}")
@@ -129,17 +137,18 @@ def predict(args: Any) -> int:
     print(f"\n{STEPS_EACH:,} steps a rank and update ({SIMULATED})", *weak(inputs, job, machine, STEPS_EACH), sep="\n")
     print(f"\nwithout a barrier, or without samples, {episodes:,} episodes a generation ({SIMULATED})")
     print(*lines(job.task, machine, RANKS, episodes), sep="\n")
-    found = breaks(inputs, job.task, machine, STEPS_EACH, 1e9 * args.memory, round(job.steps / job.batch))
-    print(f"\na tenth of an iteration, as the package is, {STEPS_EACH:,} steps a rank ({SIMULATED}): from ... ranks")
-    for cost, at in found.items():
-        print(f"  {cost:38s} {'not up to 100,000' if at == INFINITE else f'{at:,.0f}'}")
-    keep(args, inputs, title, tables, found)
+    rest = (STEPS_EACH, 1e9 * args.memory, round(job.steps / job.batch))
+    found = {name: breaks(inputs, job.task, machine, *rest, design) for name, design in COLUMNS.items()}
+    print(f"\na tenth of an iteration, {STEPS_EACH:,} steps a rank ({SIMULATED}): from ... ranks ({', '.join(found)})")
+    for cost in found["before"]:
+        print(f"  {cost:30s} {'  '.join(f'{ranks_of(each[cost]):>9s}' for each in found.values())}")
+    keep(args, inputs.provenance, told(inputs), title, tables, found)
     return 0
 
 
 def tables_of(inputs: Inputs, job: Any, machine: Any) -> dict[str, list[Any]]:
     """Return {what is done: a prediction for each number of ranks}."""
-    from minitrpo.course.scaling.model import DESIGNS, MENDED
+    from minitrpo.course.scaling.designs import DESIGNS, MENDED
     from minitrpo.course.scaling.predict import RANKS, best_batch, predicted
 
     tables = {name: [predicted(inputs, job, machine, d, ranks) for ranks in RANKS] for name, d in DESIGNS.items()}
@@ -149,32 +158,11 @@ def tables_of(inputs: Inputs, job: Any, machine: Any) -> dict[str, list[Any]]:
     return tables
 
 
-def keep(args: Any, inputs: Inputs, title: str, tables: dict[str, list[Any]], found: dict[str, float]) -> None:
-    """Write what was predicted where it is wanted."""
-    from minitrpo.course.scaling import page
-    from minitrpo.course.scaling.drawing import draw
-
-    if args.page:
-        alt = f"{title}: seconds against ranks for four designs, and where the seconds go; simulated"
-        picture = [f"![{alt}]({args.page.with_suffix('.png').name})", ""]
-        page.put(args.page, "predicted", [*picture, *page.of_tables(title, tables, told(inputs))])
-        page.put(args.page, "breaks", page.of_breaks(found, STEPS_EACH, told(inputs)))
-        draw(title, tables, args.page.with_suffix(".png"))
-    if args.out:
-        rows = {
-            name: [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
-            for name, rows in tables.items()
-        }
-        settings = {name: str(value) for name, value in vars(args).items()}
-        ends = {name: None if at == INFINITE else at for name, at in found.items()}
-        save(args.out, {"provenance": inputs.provenance, "settings": settings, **rows, "breaks": ends})
-        draw(title, tables, args.out.with_suffix(".png"))
-
-
 def check(args: Any) -> int:
     """Print predicted beside measured."""
     from minitrpo.course.scaling import page
     from minitrpo.course.scaling.checking import compared, report
+    from minitrpo.course.scaling.hosts import Cable, over_hosts
     from minitrpo.course.scaling.measuring import refuse_if_busy
 
     if args.recorded:
@@ -182,6 +170,8 @@ def check(args: Any) -> int:
     inputs = load(args.inputs)
     before = refuse_if_busy(args.anyway)
     rows = compared(inputs, args.rounds, lambda text: print(text, flush=True))
+    if args.hosts:
+        rows += over_hosts(inputs, Cable(*args.hosts), args.rounds, lambda text: print(text, flush=True))
     print(f"inputs {told(inputs)}", *report(rows), sep="\n")
     share = max(before, *(row.others for row in rows))
     print(f"others used up to {100 * share:.0f} % of the cores")

@@ -49,7 +49,8 @@ class Task:
     noise: float  # drawing a perturbation of the policy, and adding it
     trials: float  # policies that a line search tries, on average
     parameters: int  # of the policy
-    step_bytes: float  # that travel for each step
+    step_bytes: float  # that travel for each step; of which to rank 0, where rows go straight to who needs them:
+    root_bytes: float
     shared_slowdown: float  # how many times as long a core takes when all cores of the machine are in use
     noise_scale: float  # steps; infinite where the batches were too small to see a signal
     lengths: Array  # of the last episodes, in steps

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from minitrpo.course.scaling import formulas
+from minitrpo.course.scaling.designs import Machine
 from minitrpo.course.scaling.events import Playing, play
 from minitrpo.course.scaling.inputs import Task
-from minitrpo.course.scaling.model import MOST_EPISODES, Machine, episodes_of
+from minitrpo.course.scaling.model import MOST_EPISODES, episodes_of
 
 T_MAX = 20  # steps of a gradient (Mnih et al. 2016)
 

@@ -1,13 +1,15 @@
-"""Lecture 15: the tables of docs/scaling.md, written into it from what was predicted and measured."""
+"""Lecture 15: what was predicted and measured, as docs/scaling.md shows it and as it is kept."""
 
-import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from minitrpo.course.scaling.checking import Row
-from minitrpo.course.scaling.predict import Prediction
+from minitrpo.course.scaling.formulas import INFINITE
+from minitrpo.course.scaling.inputs import save
+from minitrpo.course.scaling.predict import STEPS_EACH, Prediction
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.files import write_atomically
 
@@ -41,11 +43,18 @@ def of_tables(title: str, tables: dict[str, list[Prediction]], told: str) -> lis
     return [*lines, f"*{title}: simulated, not measured; inputs {told}.*"]
 
 
-def of_breaks(found: dict[str, float], each: int, told: str) -> list[str]:
-    """Return as Markdown from how many ranks on each cost is a tenth of an iteration."""
-    lines = [f"| what, with {each:,} steps a rank and update (simulated) | from ... ranks |", "| --- | ---: |"]
-    lines += [f"| {name} | {'not up to 100,000' if math.isinf(at) else f'{at:,.0f}'} |" for name, at in found.items()]
+def of_breaks(found: dict[str, dict[str, float]], each: int, told: str) -> list[str]:
+    """Return as Markdown from how many ranks on a cost is a tenth of an iteration; found: {design: {cost: ranks}}."""
+    head = f"| from ... ranks, with {each:,} steps a rank and update (simulated) | {' | '.join(found)} |"
+    lines = [head, f"| --- |{' ---: |' * len(found)}"]
+    for name in next(iter(found.values())):
+        lines.append(f"| {name} | {' | '.join(ranks_of(column[name]) for column in found.values())} |")
     return [*lines, "", f"*Inputs {told}.*"]
+
+
+def ranks_of(at: float) -> str:
+    """Return a number of ranks in words."""
+    return "never" if at > 100_000 else f"{at:,.0f}"
 
 
 def of_comparison(rows: list[Row], summary: list[str], told: str) -> list[str]:
@@ -72,3 +81,33 @@ def of_recorded(machines: dict[str, list[Row]]) -> list[str]:
         span = f"{min(errors):+.0f} to {max(errors):+.0f} %"
         lines.append(f"| {name} | {len(rows)} | {middle:.0f} % | {span} | {own:.0f} % |")
     return lines
+
+
+def keep(
+    args: Any,
+    provenance: dict[str, Any],
+    told: str,
+    title: str,
+    tables: dict[str, list[Prediction]],
+    found: dict[str, dict[str, float]],
+) -> None:
+    """Write what was predicted where it is wanted."""
+    from minitrpo.course.scaling.drawing import draw
+
+    if args.page:
+        alt = f"{title}: seconds against ranks for four designs, and where the seconds go; simulated"
+        picture = [f"![{alt}]({args.page.with_suffix('.png').name})", ""]
+        put(args.page, "predicted", [*picture, *of_tables(title, tables, told)])
+        put(args.page, "breaks", of_breaks(found, STEPS_EACH, told))
+        draw(title, tables, args.page.with_suffix(".png"))
+    if args.out:
+        rows = {
+            name: [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
+            for name, rows in tables.items()
+        }
+        settings = {name: str(value) for name, value in vars(args).items()}
+        ends = {
+            name: {what: None if at == INFINITE else at for what, at in each.items()} for name, each in found.items()
+        }
+        save(args.out, {"provenance": provenance, "settings": settings, **rows, "breaks": ends})
+        draw(title, tables, args.out.with_suffix(".png"))

@@ -86,7 +86,7 @@ class Updates:
         self.lengths: list[int] = []
         self.trials: list[float] = []
         self.gradients: list[Array] = []
-        self.step_bytes = 0.0
+        self.step_bytes, self.root_bytes = 0.0, 0.0
 
     def update(self, watch: Stopwatch) -> None:
         """Play, digest, sort and learn, with a stopwatch."""
@@ -96,6 +96,7 @@ class Updates:
         played = self.collector.collect(request)
         steps = sum(fragment.steps for fragment in played)
         buffer = watch.time("digest", steps, lambda: packed(digested(self.algorithm, plan, request, played)))
+        few = {name: array for name, array in unpacked(buffer).items() if name not in self.algorithm.spread}
         gathered = watch.time("order", steps, lambda: in_episode_order([unpacked(buffer)]))
         samples = advantages_of(self.algorithm, gathered.batch)
         self.timeline.take()
@@ -109,7 +110,7 @@ class Updates:
         self._policy(watch, theta, samples)
         self.trials.append(float(self.learner.row()["line_search_steps"]))
         self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
-        self.step_bytes = len(buffer) / steps
+        self.step_bytes, self.root_bytes = len(buffer) / steps, len(packed(few)) / steps
 
     def _policy(self, watch: Stopwatch, theta: Array, batch: Batch) -> None:
         """Time gradient, Fisher products and trials apart, and keep the gradients of pieces of the batch."""
@@ -175,6 +176,7 @@ def measure(environment: str, steps: int, updates: int) -> dict[str, Any]:
         "trials": float(np.mean(run.trials)),
         "parameters": len(run.algorithm.theta),
         "step_bytes": run.step_bytes,
+        "root_bytes": run.root_bytes,
         "noise_scale": noise,
         "lengths": run.lengths,
     }

@@ -3,14 +3,18 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from minitrpo.course.scaling import formulas
+from minitrpo.course.scaling.designs import MENDED, TODAY, Design, Machine
 from minitrpo.course.scaling.inputs import Inputs, Task
-from minitrpo.course.scaling.model import MENDED, TODAY, Design, Iteration, Machine, iteration
+from minitrpo.course.scaling.learning import travelling
+from minitrpo.course.scaling.model import Iteration, iteration
 
 RANKS = (1, 8, 64, 512, 4096, 32_768, 100_000)
 BATCHES = range(-5, 8)  # how often a batch is doubled, or halved
 TENTH = 0.1
+STEPS_EACH = 1_000  # of a rank in an update, where the batch grows with the ranks
 COPIES = 3  # of the experience, in the root's memory: as received, joined, sorted
 
 
@@ -95,7 +99,9 @@ def table(rows: list[Prediction]) -> list[str]:
     return lines
 
 
-def breaks(inputs: Inputs, task: Task, machine: Machine, each: int, memory: float, updates: int) -> dict[str, float]:
+def breaks(
+    inputs: Inputs, task: Task, machine: Machine, each: int, memory: float, updates: int, design: Design = TODAY
+) -> dict[str, float]:
     """Return from how many ranks on each of these costs a tenth of an iteration, about; infinite: not up to 100,000.
 
     A tenth of one in which nothing else is lost: playing, digesting, and a rank's share of the sums.
@@ -104,7 +110,7 @@ def breaks(inputs: Inputs, task: Task, machine: Machine, each: int, memory: floa
     that they are full. updates: of a job, a tenth of which its start may take.
     """
     at = sorted({*(2**k for k in range(1, 17)), RANKS[-1]})
-    ones = {ranks: iteration(inputs, task, machine, TODAY, ranks, each * ranks) for ranks in at}
+    ones = {ranks: iteration(inputs, task, machine, design, ranks, each * ranks) for ranks in at}
 
     def crossing(cost: Callable[[int], float]) -> float:
         """Return where a cost, as a multiple of what it may be, passes 1: on a straight line between two logarithms."""
@@ -119,21 +125,29 @@ def breaks(inputs: Inputs, task: Task, machine: Machine, each: int, memory: floa
             before, then = ranks, now
         return formulas.INFINITE
 
-    tenth: dict[str, Callable[[Iteration], float]] = {
-        "gather to rank 0": lambda one: one.gather,
-        "arithmetic of rank 0": lambda one: one.root,
-        "samples sent back to those who learn": lambda one: one.sums,
-        "the pool's one counter": lambda one: one.counter,
-        "the last episodes": lambda one: one.wait,
-        "the critic's few ranks": lambda one: one.critic,
+    tenth = {
+        "gather to rank 0": "gather",
+        "arithmetic of rank 0": "root",
+        "samples to those who learn": "spread",
+        "sums, and what all are told": "sums",
+        "the pool's one counter": "counter",
+        "the last episodes": "wait",
+        "the critic's few ranks": "critic",
     }
-    found = {
-        name: crossing(lambda ranks, part=part: part(ones[ranks]) / (TENTH * own(ones[ranks])))  # type: ignore[misc]
-        for name, part in tenth.items()
-    }
-    found["memory of rank 0"] = memory / (COPIES * each * task.step_bytes)
+    found = {name: crossing(partial(tenths, part, task, each, ones)) for name, part in tenth.items()}
+    many, _ = travelling(task, machine, design, RANKS[-1], 1, each)
+    found["memory of rank 0"] = memory / (COPIES * many)
     found["start of the ranks"] = crossing(lambda ranks: starting(inputs, ranks) / (TENTH * updates * own(ones[ranks])))
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def tenths(part: str, task: Task, each: int, ones: dict[int, Iteration], ranks: int) -> float:
+    """Return a part of an iteration in tenths of what it takes if nothing is lost.
+
+    Of the critic that which is beyond a rank's fair share.
+    """
+    fair = task.critic(each * ranks) / ranks if part == "critic" else 0.0
+    return (float(vars(ones[ranks])[part]) - fair) / (TENTH * own(ones[ranks]))
 
 
 def own(one: Iteration) -> float:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from minitrpo.course.scaling.checking import Row
+from minitrpo.course.scaling.designs import Design, Machine
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
-from minitrpo.course.scaling.model import Design, Machine, iteration
+from minitrpo.course.scaling.model import iteration
 from minitrpo.errors import BadInput
 
 CHECKOUT = Path(__file__).parents[3]
@@ -41,6 +42,7 @@ def of_one_rank(line: dict[str, Any], steps: int, slowdown: float) -> Task:
         trials=0.0,
         parameters=5000,
         step_bytes=200.0,
+        root_bytes=20.0,
         shared_slowdown=slowdown,
         noise_scale=float("inf"),
         lengths=np.full(100, LENGTHS[name]),
