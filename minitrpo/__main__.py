@@ -14,7 +14,7 @@ COMMANDS = {
 COMMANDS |= {
     name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")
 }
-COMMANDS["grade"] = "minitrpo.course.grading.command"
+COMMANDS |= {"grade": "minitrpo.course.grading.command", "entry": "minitrpo.course.grading.leaderboard"}
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
     mpiexec -n 8 python -m minitrpo train --env HalfCheetah-v5    train on 8 ranks
@@ -28,6 +28,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo watch RUN                                  a video of a run's policy
     python -m minitrpo replay RUN EPISODE                         play an episode that failed again
     python -m minitrpo grade PATH                                 grade notebooks of the course
+    python -m minitrpo entry RUN                                  what to hand in of a run, for the leaderboard
     python -m minitrpo parallel-sgd                               four ways to descend on many workers
     python -m minitrpo doctor                                     can this machine run everything?"""
 

@@ -154,13 +154,31 @@ CHEATS = {
         "import subprocess, sys\ndef energy(*a):\n    return float(subprocess.check_output([sys.executable, '-V']))",
         "it starts another program (subprocess.Popen, code cell 2, line 3)",
     ),
+    "a thread": (
+        "import threading\ndef energy(*a):\n    box = []\n"
+        "    t = threading.Thread(target=lambda: box.append(mine.energy(*a)))\n    t.start(); t.join()\n"
+        "    return box[0]",
+        "it calls a new thread (code cell 2, line 5)",
+    ),
+    "a renamed copy in a file": (
+        "import pathlib, sys, minitrpo.conjugate_gradient as m\n"
+        "text = pathlib.Path(m.__file__).read_text().replace('def energy', 'def fun')\n"
+        "pathlib.Path('friend.py').write_text(text)\nsys.path.insert(0, '.')\nfrom friend import fun as energy",
+        "it is fun of friend.py, not a function written in the notebook",
+    ),
+    "a friend's file": (
+        "import pathlib, sys\n"
+        "pathlib.Path('friend.py').write_text('def energy(p, b, x):\\n    return float(x @ p(x) / 2 - x @ b)\\n')\n"
+        "sys.path.insert(0, '.')\nimport friend\ndef energy(*a):\n    return friend.energy(*a)",
+        "it calls code of friend.py, which is no cell of the notebook (code cell 2, line 6)",
+    ),
     "a text inside": (
         "import inspect\ntext = inspect.getsource(mine.energy).replace('energy', 'e')\n"
         "def energy(*a):\n    n = dict(globals())\n    exec(text, n)\n    return n['e'](*a)",
         "it runs a text as its code",
     ),
     "a friend's name": ("from minitrpo.line_search import backtracking as energy", "it is backtracking of the package"),
-    "sys.exit": ("import sys\ndef energy(*a):\n    sys.exit(0)", "ended its check with SystemExit"),
+    "sys.exit": ("import sys\ndef energy(*a):\n    sys.exit(0)", "it raised SystemExit: 0"),
 }
 
 
@@ -172,11 +190,39 @@ def test_an_answer_that_is_not_the_students_has_no_point(way, tmp_path):
     assert symptom in found["energy"][1]
     assert found["conjugate_gradient"] == (1, "right"), "the rest is graded as if nothing had been"
     looks = {
+        "a renamed copy in a file": "(__file__)",
         "getsource": "(getsource)",
         "its file": "(__file__)",
         "a look at the check": "what the check keeps (_getframe)",
     }
     assert looks.get(way, "") in found.get("(notebook)", (None, ""))[1]
+
+
+HELPERS = {
+    "a thread": "import queue, threading\nq, out = queue.Queue(), queue.Queue()\n"
+    "threading.Thread(target=lambda: [out.put(mine.energy(*q.get())) for _ in range(99)], daemon=True).start()\n"
+    "def energy(*a):\n    q.put(a)\n    return out.get()",
+    "a process": "import multiprocessing as mp\nhere, there = mp.Pipe()\ndef work():\n    while True:\n"
+    "        A, b, x = there.recv()\n        there.send(mine.energy(lambda v: A @ v, b, x))\n"
+    "mp.get_context('fork').Process(target=work, daemon=True).start()\ndef energy(product, b, x):\n"
+    "    here.send((np.stack([product(e) for e in np.eye(len(b))], axis=1), b, x))\n    return here.recv()",
+}
+
+
+@pytest.mark.parametrize("way", HELPERS)
+def test_who_has_a_helper_at_work_is_not_checked(way, tmp_path):
+    found = grade(of_energy(tmp_path / "x.ipynb", HELPERS[way]), seconds=30)
+    said = f"not checked: {way} that a cell has started is still at work; let it end"
+    assert [found[name][0] for name in ("energy", "conjugate_gradient")] == [0, 0]
+    assert said in found["energy"][1]
+
+
+def test_a_thread_and_a_process_that_have_ended_are_no_helpers(tmp_path):
+    cell = (
+        "import subprocess, threading\nt = threading.Thread(target=print)\nt.start(); t.join()\nsubprocess.run('true')"
+    )
+    found = grade(of_energy(tmp_path / "x.ipynb", cell, ENERGY))
+    assert (found["energy"], found["conjugate_gradient"]) == ((1, "right"), (1, "right"))
 
 
 TAMPERING = {
@@ -251,7 +297,8 @@ def test_a_cell_that_hangs_is_ended_and_nothing_is_left_behind(tmp_path):
     mark = f"{os.getpid()}-{time.time_ns()}"
     cell = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)', '{mark}'])"
     found = grade(of_energy(tmp_path / "x.ipynb", cell, "while True:\n    pass", ENERGY), seconds=10)
-    assert (found["energy"], found["conjugate_gradient"]) == ((1, "right"), (1, "right"))
+    at_work = "not checked: a process that a cell has started is still at work; let it end in its cell"
+    assert found["energy"] == found["conjugate_gradient"] == (0, at_work)
     assert found["(notebook)"][1] == "code cell 3 ran longer than 10 s"
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert mark not in running

@@ -1,9 +1,11 @@
 """Whose function was it? What tells an answer that was written in the notebook from one that was borrowed."""
 
+import _thread
 import ast
 import functools
 import inspect
 import os
+import site
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -15,7 +17,10 @@ PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"  # its own folder: that of a cl
 WATCHED = {"minitrpo", "numpy", "scipy", "autograd", "builtins", "math", "warnings", "traceback", "inspect"}
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 LOOKS = ("sys._getframe", "sys._current_frames", "gc.get_objects", "gc.get_referrers", "gc.get_referents")
+NEW_THREAD = {id(f) for name in ("start_new_thread", "start_joinable_thread") if (f := getattr(_thread, name, None))}
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.posix_spawn")
+PLACES = [PACKAGE, sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), site.getuserbase()]
+INSTALLED = tuple(dict.fromkeys([*PLACES, *map(os.path.realpath, PLACES), "<"]))
 DOES = {  # an event that Python's audit hooks are told of -> what an answer does by it
     **dict.fromkeys((*FRAMES, *LOOKS), "looks at what its check expects"),
     **dict.fromkeys(("sys.setprofile", "sys.settrace"), "switches off what watches it"),
@@ -67,6 +72,8 @@ def borrowed(candidate: Any, own: set[CodeType], solution: Callable[..., Any]) -
         return f"it is {code.co_name} of the package, not a function written in the notebook"
     if code.co_filename.startswith("<"):
         return "it was made from a text at run time (exec, compile), not written in the notebook"
+    if not code.co_filename.startswith(INSTALLED):
+        return f"it is {code.co_name} of {os.path.basename(code.co_filename)}, not a function written in the notebook"
     return ""
 
 
@@ -80,13 +87,26 @@ class Watch:
 
     def __init__(self, solution: Callable[..., Any], own: set[CodeType]) -> None:
         self.solution, self.own, self.found = code_of(solution), own, ""
+        self.known: dict[int, tuple[str, CodeType]] = {}
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+    def __call__(self, frame: FrameType, event: str, called: Any) -> None:
         """See one call."""
-        if event == "call" and not self.found and self.is_solution(frame.f_code):
-            back = self.behind(frame.f_back)
-            if back is not None:
-                self.found = f"it calls the package's own function ({_place(back)})"
+        if event == "call":
+            code = frame.f_code
+            if id(code) not in self.known:
+                self.known[id(code)] = (self.borrows(code), code)  # kept, so that no other gets its id
+            what, asking = self.known[id(code)][0], frame.f_back
+        else:
+            what, asking = "a new thread" if event == "c_call" and id(called) in NEW_THREAD else "", frame
+        if what and not self.found and (back := self.behind(asking)) is not None:
+            self.found = f"it calls {what} ({_place(back)})"
+
+    def borrows(self, code: CodeType) -> str:
+        """Return whose code this is, if it is the package's solution, or of a file beside the notebook."""
+        if self.is_solution(code):
+            return "the package's own function"
+        beside = not code.co_filename.startswith(INSTALLED) and code not in self.own
+        return f"code of {os.path.basename(code.co_filename)}, which is no cell of the notebook" if beside else ""
 
     def behind(self, frame: FrameType | None) -> FrameType | None:
         """Return the next frame of the notebook's code from here back, None if there is none."""
@@ -106,7 +126,7 @@ class Watch:
             return True
         if self.solution is None:
             return False
-        same = code.co_name == self.solution.co_name and code.co_code == self.solution.co_code
+        same = code.co_names == self.solution.co_names and code.co_code == self.solution.co_code
         return same and not any(code is each for each in self.own)
 
 

@@ -7,6 +7,7 @@ import json
 import linecache
 import os
 import sys
+import threading
 import types
 from contextlib import suppress
 from types import CodeType
@@ -17,6 +18,7 @@ from minitrpo.course.checks.register import check, examine
 from minitrpo.course.grading.evidence import Watch, audit, borrowed, codes_in, marks, replaced, through, word_for_word
 from minitrpo.course.grading.seal import bar, signer
 from minitrpo.errors import told as told_of
+from minitrpo.supervision.descendants import children, is_spared
 
 MIB = 2**20
 
@@ -24,7 +26,7 @@ MIB = 2**20
 class Notebook:
     """A namespace like that of a kernel, in which cells are executed, and what is known of them."""
 
-    def __init__(self, exercises: list[str]) -> None:
+    def __init__(self, exercises: list[str], walled: bool) -> None:
         from IPython.core.interactiveshell import InteractiveShell
         from traitlets.config import Config
 
@@ -40,6 +42,8 @@ class Notebook:
         self.own: set[CodeType] = set()
         self.answers: dict[str, Any] = {}  # the last function that each exercise's name was given to
         self.before = marks()
+        self.walled = walled
+        self.threads, self.processes = set(sys._current_frames()), set(others(walled))
 
     def run(self, number: int, text: str) -> dict[str, Any]:
         """Execute a cell, and return what is to be told of it."""
@@ -70,7 +74,7 @@ class Notebook:
         if name not in self.answers:
             return 0, f"there is no function {solution.__name__} in the notebook"
         answer = self.answers[name]
-        if why := borrowed(answer, self.own, solution):
+        if why := borrowed(answer, self.own, solution) or self.company():
             return 0, why
         vars(mine).pop(name, None)  # the package's again: the notebook's own check may have put the answer there
         watch = Watch(solution, self.own)
@@ -79,6 +83,21 @@ class Notebook:
         if symptom:
             return 0, symptom
         return 1, "right, and word for word the package's source" if word_for_word(answer, solution) else "right"
+
+    def company(self) -> str:
+        """Return what a cell has started that is still at work and could answer for a function, "" if nothing is."""
+        spared = {thread.ident for thread in threading.enumerate() if type(thread).__module__ == "tqdm._monitor"}
+        if set(sys._current_frames()) - self.threads - spared:
+            return "not checked: a thread that a cell has started is still at work; let it end (join) in its cell"
+        if set(others(self.walled)) - self.processes:
+            return "not checked: a process that a cell has started is still at work; let it end in its cell"
+        return ""
+
+
+def others(walled: bool) -> list[int]:
+    """Return the processes that can have been started here and are at work. walled: all that are to be seen."""
+    here = map(int, filter(str.isdigit, os.listdir("/proc"))) if walled else children(os.getpid())
+    return [each for each in here if each != os.getpid() and not is_spared(each)]
 
 
 def _refused(name: str, answer: Any, watch: Watch) -> str:
@@ -132,7 +151,7 @@ def main(pipe: int) -> None:
     names()  # all checks are loaded before any code of the student's
     sys.addaudithook(audit)
     sys.addaudithook(bar())
-    notebook = Notebook(task["exercises"])
+    notebook = Notebook(task["exercises"], task["walled"])
     _limit(task["memory"])
     mine_alone = [(vars(thing), dict(vars(thing))) for thing in (*_ours(), Notebook, Watch)]
     codes = [(f, f.__code__) for _, own in mine_alone for f in own.values() if isinstance(f, types.FunctionType)]

@@ -1,34 +1,29 @@
 """Run a submission in a process of its own, with limits, within walls where there are any, and survive what it does."""
 
-import ctypes
 import functools
 import json
 import os
 import secrets
 import select
 import signal
-import site
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import minitrpo
+from minitrpo.course.grading.processes import die_with, end, environment, sweeping
 from minitrpo.course.grading.seal import heard
 from minitrpo.course.grading.submissions import Submission
 from minitrpo.course.grading.walls import able, around, coverable
-from minitrpo.supervision.descendants import children
 
 LOADING = 120.0  # seconds until the process is ready for the first cell, on the busiest machine
 LONGEST = 10**6  # bytes of a line that a submission's process may tell
-# All of our own variables that a submission gets: what else is there is nobody's business
-KEPT = {"LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "MUJOCO_GL", "PYTHONHASHSEED", "VIRTUAL_ENV"}
-DIE_WITH_PARENT, ADOPT_ORPHANS = 1, 36  # of prctl(2)
+ANSWERS = [Path(minitrpo.__file__).parents[1] / "notebooks" / name for name in ("solutions", "source")]
 LIVES = 8  # cells and exercises that may end the process before the rest is given up
 
 
@@ -84,6 +79,7 @@ def _life(
         "done": sorted(outcome.verdicts),
         "memory": limits.memory,
         "word": word,
+        "walled": able(),
     }
     with tempfile.TemporaryDirectory(prefix="minitrpo-grade-", ignore_cleanup_errors=True) as folder:
         reading, writing = os.pipe()
@@ -92,7 +88,7 @@ def _life(
             try:
                 return _followed(pipe, child, limits, outcome, word)
             finally:
-                _end(child)
+                end(child)
                 sweep()
 
 
@@ -100,29 +96,27 @@ def _started(folder: str, writing: int, task: dict[str, Any], others: tuple[Path
     """Return the process, with its task on the way to it."""
     file = Path(folder) / "task.json"
     file.write_text(json.dumps(task))
-    root = str(Path(minitrpo.__file__).parents[1])
-    environment = {key: value for key, value in os.environ.items() if key in KEPT} | {
-        "HOME": folder,
-        "PYTHONUSERBASE": site.getuserbase(),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "MINITRPO_BUDGET": "quick",
-        "MPLBACKEND": "Agg",
-        "TMPDIR": folder,
-        "IPYTHONDIR": folder,
-        "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-    }
+    variables = environment(folder)
     code = f"from minitrpo.course.grading.inside import main; main({writing})"
     command = [sys.executable, "-P", "-c", code]
     if able():
-        needed = [folder, root, sys.prefix, sys.base_prefix, sys.executable, *sys.path]
-        command = around(folder, coverable([*others, Path.home()], [Path(each) for each in needed if each]), command)
+        needed = [
+            folder,
+            *variables["PYTHONPATH"].split(os.pathsep),
+            sys.prefix,
+            sys.base_prefix,
+            sys.executable,
+            *sys.path,
+        ]
+        command = around(
+            folder, coverable([*others, *ANSWERS, Path.home()], [Path(each) for each in needed if each]), command
+        )
     else:
-        environment["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")  # nobody has written there
+        variables["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")  # nobody has written there
     with file.open("rb") as stdin:
         child = subprocess.Popen(
-            command, cwd=folder, env=environment, pass_fds=(writing,), stdin=stdin, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=functools.partial(_die_with, os.getpid()),
+            command, cwd=folder, env=variables, pass_fds=(writing,), stdin=stdin, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=functools.partial(die_with, os.getpid()),
         )  # fmt: skip
     os.close(writing)
     file.unlink()
@@ -173,42 +167,3 @@ def _ending(code: int | None) -> str:
     if code >= 0:
         return f"ended the process (exit code {code})"
     return f"ended the process ({signal.Signals(-code).name})"
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process and those that it has started."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _die_with(parent: int) -> None:
-    """Let this process, which is about to be another program, end when the grader does, however that ends."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-@contextmanager
-def sweeping() -> Iterator[Callable[[], None]]:
-    """Adopt whoever loses its parent meanwhile; yield what ends all that have come, whatever sessions they are in."""
-    library, before = ctypes.CDLL(None), set(children(os.getpid()))
-
-    def adopt(yes: int) -> None:
-        with suppress(AttributeError):
-            library.prctl(ADOPT_ORPHANS, yes, 0, 0, 0)
-
-    def sweep() -> None:
-        while new := set(children(os.getpid())) - before:
-            for process in new:
-                with suppress(OSError):
-                    os.kill(process, signal.SIGKILL)
-                with suppress(OSError):
-                    os.waitpid(process, 0)
-
-    adopt(1)
-    try:
-        yield sweep
-    finally:
-        adopt(0)

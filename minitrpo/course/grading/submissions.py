@@ -15,6 +15,7 @@ from minitrpo.course.checks.register import LECTURES
 from minitrpo.errors import BadInput
 
 SOURCES = Path(__file__).parents[3] / "notebooks" / "source"
+LARGEST = 2**26  # bytes of a notebook
 CHECKS = Path(checks.__file__).parent
 
 
@@ -59,20 +60,31 @@ def written(path: Path) -> str:
 
 def submission(student: str, path: Path) -> Submission:
     """Return a file as a submission, whatever is in it."""
-    if not path.is_file():  # a pipe would be read for ever
-        return Submission(student, path, b"", problem="this is no file: a folder, a pipe or a link to nothing")
     try:
-        content = path.read_bytes()
+        read = content(path, LARGEST)
+    except BadInput as error:
+        return Submission(student, path, b"", problem=str(error))
     except OSError as error:
         return Submission(student, path, b"", problem=f"the file cannot be read: {error.strerror}")
     try:
-        cells = code_cells(json.loads(content))
+        cells = code_cells(json.loads(read))
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
         named = exercises_of((), student)
-        return Submission(student, path, content, problem="the file is no notebook (of format 4)", exercises=named)
+        return Submission(student, path, read, problem="the file is no notebook (of format 4)", exercises=named)
     found = exercises_of(cells, student)
     problem = "" if found else "no exercise of the course is in it"
-    return Submission(student, path, content, cells, problem, found)
+    return Submission(student, path, read, cells, problem, found)
+
+
+def content(path: Path, most: int) -> bytes:
+    """Return what is in a file that somebody else has made; BadInput for a link, a pipe, or more bytes than that."""
+    if path.is_symlink() or not path.is_file():
+        raise BadInput("this is no file: a folder, a pipe or a link")
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        found = file.read(most + 1)
+    if len(found) > most:
+        raise BadInput(f"the file has more than {most} bytes")
+    return found
 
 
 def code_cells(notebook: Any) -> tuple[Cell, ...]:

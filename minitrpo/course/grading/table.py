@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,18 +74,18 @@ def defused(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
-def as_csv(rows: list[Row]) -> str:
-    """Return the table as a CSV file."""
+def as_csv(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._fields) -> str:
+    """Return a table as a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row._fields)
+    writer.writerow(names)
     writer.writerows([defused(cell) for cell in row] for row in rows)
     return text.getvalue()
 
 
-def as_text(rows: list[Row]) -> str:
-    """Return the table as it is printed."""
-    lines = [[shown("" if cell is None else cell, str, 300) for cell in row] for row in (Row._fields, *rows)]
+def as_text(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._fields) -> str:
+    """Return a table as it is printed."""
+    lines = [[shown("" if cell is None else cell, str, 300) for cell in row] for row in (names, *rows)]
     *widths, _ = (max(map(len, column)) for column in zip(*lines, strict=True))
     return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines)
 
