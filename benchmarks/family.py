@@ -1,22 +1,24 @@
 """The whole family on its reference tasks: every member as typed, five seeds each, on a rank per core.
 
     python -m benchmarks.family
-    python -m benchmarks.family --ranks 1 --seeds 3      CartPole on other numbers of ranks: results/family_ranks
+    python -m benchmarks.family --apart                  members with a barrier: one rank each, one for each core
+    python -m benchmarks.family --seeds 2 --held-out     on seeds that nobody had used: results/family_held_out
 
-A run that is recorded in results/family is not run again. Steps and seconds to a goal are read off fresh episodes:
+A run that is recorded in results/family is not run again. Steps to a goal are read off fresh episodes:
 every so often twenty of the mean action are played, from which nothing is learned, and the goal is reached when their
 mean is at least the goal's. The final return is that of a hundred fresh episodes after the run. Goals are the same
-for all members on one task.
+for all members on one task. A member with a barrier learns the same, to the bit, on one rank, so apart costs less time.
+Seconds are not told: other programs may run beside these.
 """
 
-import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.options import make_parser, names, positive_numbers
+from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, read_json, thinned, write_json
 from benchmarks.returns import curve_of
 from minitrpo import evaluate
@@ -25,6 +27,7 @@ from minitrpo.parallel.cores import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
 from minitrpo.supervision.jobs import flags, mpiexec
+from minitrpo.training.settings import algorithm_of
 
 CARTPOLE, PENDULUM, REACHER = "CartPole-v1", "Pendulum-v1", "Reacher-v5"
 PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
@@ -51,6 +54,7 @@ TASKS: dict[str, tuple[str, ...]] = {
     "async-naf": (PENDULUM,),
     "guided-policy-search": (INVERTED, REACHER, PUCK),
 }
+HELD_OUT = 8_000  # seeds from here on were drawn when all settings stood
 TRPO_STEPS = {CARTPOLE: 150_000, PENDULUM: 500_000, REACHER: 500_000}  # the others know how long they need
 
 
@@ -60,100 +64,87 @@ class Run(NamedTuple):
     algorithm: str
     env: str
     seed: int
-    ranks: int = 0  # 0: a rank per core, as typed
 
     @property
     def path(self) -> Path:
         """Return where the run is recorded."""
-        name = f"{self.algorithm}_{self.env.rpartition(':')[2]}_{self.seed}"
-        return (
-            RESULTS / ("family_ranks" if self.ranks else "family") / f"{name}{f'_{self.ranks}' * (self.ranks > 0)}.json"
-        )
+        folder = "family" if self.seed < HELD_OUT else "family_held_out"
+        return RESULTS / folder / f"{self.algorithm}_{self.env.rpartition(':')[2]}_{self.seed}.json"
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the member has a barrier: then it learns the same on any number of ranks."""
+        return algorithm_of(self.algorithm).design.sync == "barrier"
 
 
-def train(run: Run) -> None:
+def train(run: Run, apart: bool = False) -> None:
     """Train as typed and record the curve."""
-    ranks = run.ranks or cores()
+    ranks = 1 if apart else cores()
     words = flags({"algorithm": run.algorithm, "env": run.env, "seed": run.seed})
     words += flags({"total_steps": TRPO_STEPS[run.env]}) if run.algorithm == "trpo" else []
     words += flags({"eval_every": EVERY.get(run.env, 10_000), "eval_episodes": 20})
-    words += ["--oversubscribe"] if ranks > cores() else []
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         output = mpiexec(ranks, "train", *words, *flags({"progress": "none", "out": out}), timeout=3600)
         columns = RunFolder(out).columns()
         final = evaluate(out, episodes=100)
     curve = curve_of(columns)
-    seconds = np.interp([steps for steps, _ in curve], columns["env_steps"], columns["time_s"]).tolist()
     known = np.isfinite(columns["eval_return"])
-    steps, clock, mean = (columns[name][known].tolist() for name in ("env_steps", "time_s", "eval_return"))
+    steps, mean = (columns[name][known].tolist() for name in ("env_steps", "eval_return"))
     result = {
         **run._asdict(),
         "ranks": ranks,
         "theta_sha256": output.split()[-1],
-        "seconds": float(columns["time_s"][-1]),
-        "load": os.getloadavg()[0],
         "provenance": origin() | {"command": f"mpiexec -n {ranks} {command('train', *words)}"},
         "total_steps": int(columns["env_steps"][-1]),
         "final": final.mean,
-        "fresh": [[int(n), round(s, 2), r] for n, s, r in zip(steps, clock, mean, strict=True)],
+        "fresh": [[int(n), r] for n, r in zip(steps, mean, strict=True)],
         "curve": thinned(curve),
-        "clock": thinned([(round(s, 2), mean) for s, (_, mean) in zip(seconds, curve, strict=True)]),
     }
     write_json(run.path, result)
 
 
-def first_at(run: dict[str, Any]) -> tuple[float, float] | None:
-    """Return the steps and seconds after which fresh episodes reached the task's goal; None if they never did."""
+def first_at(run: dict[str, Any]) -> float | None:
+    """Return the steps after which fresh episodes reached the task's goal; None if they never did.
+
+    Of older records without fresh episodes: after which the mean of the last 100 training episodes did.
+    """
     goal = GOAL.get(run["env"], np.inf)
-    if "fresh" not in run:  # recorded before: the mean of the last 100 training episodes
-        steps, seconds = (next((x for x, mean in run[name] if mean >= goal), None) for name in ("curve", "clock"))
-        return None if steps is None or seconds is None else (steps, seconds)
-    return next(((steps, seconds) for steps, seconds, mean in run["fresh"] if mean >= goal), None)
+    return next((steps for steps, *_, mean in run.get("fresh", run["curve"]) if mean >= goal), None)
 
 
-def line(algorithm: str, env: str) -> dict[str, Any] | None:
+def missing(run: Run) -> bool:
+    """Return whether a run is not recorded, or by an older program that played no fresh episodes."""
+    return not run.path.exists() or "fresh" not in read_json(run.path)
+
+
+def line(algorithm: str, env: str, folder: str = "family") -> dict[str, Any] | None:
     """Return what is to be reported of a member on a task; None if nothing is recorded."""
-    paths = sorted((RESULTS / "family").glob(f"{algorithm}_{env.rpartition(':')[2]}_*.json"))
+    paths = sorted((RESULTS / folder).glob(f"{algorithm}_{env.rpartition(':')[2]}_*.json"))
     runs = [read_json(path) for path in paths]
     if not runs:
         return None
-    reached = [found for run in runs if (found := first_at(run))]
-    steps, clock = np.median(reached, axis=0).tolist() if reached else (None, None)
+    judged = [run for run in runs if "fresh" in run] or runs  # a moving average and fresh episodes are not mixed
+    reached = [steps for run in judged if (steps := first_at(run))]
     return {
         "algorithm": algorithm,
         "env": env,
         "goal": GOAL.get(env),
         "seeds": len(runs),
-        "fresh": all("fresh" in run for run in runs),
         "reached": len(reached) if env in GOAL else None,
-        "steps": steps,
-        "clock": clock,
+        "judged": len(judged),
+        "steps": float(np.median(reached)) if reached else None,
+        "fresh": all("fresh" in run for run in runs),
         "final": [run["final"] if "final" in run else run["curve"][-1][1] for run in runs],
         "total_steps": runs[0]["curve"][-1][0],
-        "seconds": float(np.median([run["seconds"] for run in runs])),
         "provenance": runs[0]["provenance"],
     }
 
 
-def lines() -> list[dict[str, Any]]:
+def lines(folder: str = "family") -> list[dict[str, Any]]:
     """Return what is to be reported of every member on every task of which something is recorded."""
-    found = [line(name, env) for name in ALGORITHMS for env in TASKS.get(name, ())]
+    found = [line(name, env, folder) for name in ALGORITHMS for env in TASKS.get(name, ())]
     return [each for each in found if each]
-
-
-def by_ranks() -> dict[str, dict[int, list[float | None]]]:
-    """Return the seconds to the goal on CartPole, by member and number of ranks, seed by seed; None: not reached.
-
-    The runs as typed are among them, of those seeds that other numbers of ranks have, too.
-    """
-    found: dict[str, dict[int, list[float | None]]] = {}
-    others = sorted((RESULTS / "family_ranks").glob("*.json"))
-    typed = sorted({RESULTS / "family" / f"{path.stem.rpartition('_')[0]}.json" for path in others})
-    for run in map(read_json, [*others, *typed]):
-        reached = first_at(run)
-        found.setdefault(run["algorithm"], {}).setdefault(run["ranks"], []).append(reached and reached[1])
-    return found
 
 
 def main() -> None:
@@ -161,16 +152,26 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--algorithm", type=names, default=",".join(TASKS), help="names with commas")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--ranks", type=positive_numbers, help="numbers with commas: CartPole on so many ranks")
+    parser.add_argument("--apart", action="store_true", help="members with a barrier on a rank each, side by side")
+    parser.add_argument("--held-out", action="store_true", help=f"seeds from {HELD_OUT} on")
     args = parser.parse_args()
-    ranks = args.ranks or []
-    tasks = [(name, env) for name in args.algorithm for env in TASKS[name] if not ranks or env == CARTPOLE]
-    for seed in range(args.seeds):
-        for name, env in tasks:
-            for run in [Run(name, env, seed, n) for n in ranks or [0]]:
-                if not run.path.exists():
-                    train(run)
-                    print(run.path.name, read_json(run.path)["final"], flush=True)
+    first = HELD_OUT if args.held_out else 0
+    tasks = [(name, env) for name in args.algorithm for env in TASKS[name]]
+    runs = [Run(name, env, seed) for seed in range(first, first + args.seeds) for name, env in tasks]
+    waiting = [run for run in runs if missing(run)]
+    apart = [run for run in waiting if args.apart and run.waits]
+    with ThreadPoolExecutor(cores()) as pool:
+        for run, _ in zip(apart, pool.map(lambda run: train(run, apart=True), apart), strict=True):
+            say(run)
+    for run in waiting:
+        if run not in apart:
+            train(run)
+            say(run)
+
+
+def say(run: Run) -> None:
+    """Print a line about a run that is recorded."""
+    print(run.path.name, read_json(run.path)["final"], flush=True)
 
 
 if __name__ == "__main__":

@@ -30,23 +30,23 @@ FIRST_STEPS = 3_000  # before them nothing is learned
 KEY = """How to read it
 
 Above: each group in colour, all other members
-in grey. A line is the interquartile mean of five
-seeds, a band goes from the lowest to the highest.
+in grey. A line is the interquartile mean of up to
+5 seeds, a band goes from the lowest to the highest.
 A return is the mean of the last 100 episodes.
 
-Below: what it took to reach {goal:.0f} on CartPole.
-A small dot is a seed, the large one the median of
-those that got there; at the right, how many did.
-Hollow: the same on one rank, three seeds."""
+Below: steps until new episodes return {goal:.0f} on
+CartPole. A small dot is a seed, the large one the
+median of those that got there; at the right, how
+many did, of the seeds that were asked so."""
 
 
-def runs_of(name: str, env: str, folder: str = "family", end: str = "") -> list[dict[str, Any]]:
+def runs_of(name: str, env: str) -> list[dict[str, Any]]:
     """Return the recorded runs of a member on a task, seed by seed."""
-    return [read_json(path) for path in sorted((RESULTS / folder).glob(f"{name}_{env}_?{end}.json"))]
+    return [read_json(path) for path in sorted((RESULTS / "family").glob(f"{name}_{env}_?.json"))]
 
 
 def family_picture(_: Any) -> Any:
-    """Return the picture of all members: their learning curves group by group, and steps and seconds to one goal."""
+    """Return the picture of all members: their learning curves group by group, and steps to one goal."""
     figure = plt.figure(figsize=(16, 12.5), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=(1.35, 1))
     panels: Any = above.subplots(2, 4)
@@ -58,8 +58,7 @@ def family_picture(_: Any) -> Any:
         axis.set_title(env.partition("-")[0], loc="left", fontsize=12, weight="bold")
     panels[1, 3].axis("off")
     panels[1, 3].text(0, 1, KEY.format(goal=GOAL[CARTPOLE]), va="top", fontsize=10, linespacing=1.45)
-    left, right = below.subplots(1, 2, sharey=True)
-    dots(left, right)
+    dots(below.subplots())
     return figure
 
 
@@ -96,47 +95,39 @@ def apart(places: list[float], names: list[str], gap: float) -> Iterator[tuple[f
         yield above, name
 
 
-def dots(left: Any, right: Any) -> None:
-    """Draw steps and seconds to the goal of every member on CartPole, the quickest learner on top."""
+def dots(axis: Any) -> None:
+    """Draw the steps to the goal of every member on CartPole, the quickest learner on top."""
     found = {name: runs_of(name, CARTPOLE) for group in GROUPS.values() for name in group}
-    both = {name: [first_at(run) or (None, None) for run in runs] for name, runs in found.items()}
-    steps, seconds = ({name: [pair[k] for pair in pairs] for name, pairs in both.items()} for k in (0, 1))
-    order = sorted((name for name in found if any(steps[name])), key=lambda name: median(steps[name]))
+    steps = {name: [first_at(run) for run in runs if "fresh" in run] for name, runs in found.items()}
+    order = sorted(found, key=lambda name: median(steps[name]))  # who never got there comes last, without a dot
     for row, name in enumerate(order):
-        interval(left, row, steps[name], COLORS[name])
-        interval(right, row + 0.13, seconds[name], COLORS[name])
-        alone = [(first_at(run) or (None, None))[1] for run in runs_of(name, CARTPOLE, "family_ranks", "_1")]
-        interval(right, row - 0.13, alone, COLORS[name], hollow=True)
+        interval(axis, row, steps[name], COLORS[name])
         reached = sum(each is not None for each in steps[name])
-        left.text(1.01, row, f"{reached} of {len(steps[name])}", transform=left.get_yaxis_transform(), va="center")
-    left.set(yticks=range(len(order)), yticklabels=order, ylim=(len(order) - 0.5, -0.5), xscale="log")
-    for label, name in zip(left.get_yticklabels(), order, strict=True):
+        axis.text(1.01, row, f"{reached} of {len(steps[name])}", transform=axis.get_yaxis_transform(), va="center")
+    axis.set(yticks=range(len(order)), yticklabels=order, ylim=(len(order) - 0.5, -0.5), xscale="log")
+    for label, name in zip(axis.get_yticklabels(), order, strict=True):
         label.set(color=COLORS[name], weight="bold")
-    left.set_title(f"Environment steps to {GOAL[CARTPOLE]:.0f} on CartPole", loc="left", fontsize=12, weight="bold")
-    right.set_title("Seconds to it: 2 ranks on 2 cores (full), 1 rank (hollow)", loc="left", fontsize=12, weight="bold")
-    right.set_xscale("log")
-    for axis, ticks in ((left, [50e3, 100e3, 200e3, 500e3]), (right, [1, 2, 5, 10, 20])):
-        _plain(axis)
-        axis.set_xticks(ticks)
-        axis.grid(visible=True, axis="x", which="both", alpha=0.2)
-        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_title(f"Environment steps to {GOAL[CARTPOLE]:.0f} on CartPole", loc="left", fontsize=12, weight="bold")
+    _plain(axis)
+    axis.set_xticks([10e3, 20e3, 50e3, 100e3, 200e3, 500e3])
+    axis.grid(visible=True, axis="x", which="both", alpha=0.2)
+    axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
-def interval(axis: Any, row: float, values: list[float | None], color: str, hollow: bool = False) -> None:
+def interval(axis: Any, row: float, values: list[float | None], color: str) -> None:
     """Draw the seeds that reached the goal, from the first to the last, and their median."""
     there = [value for value in values if value is not None]
     if there:
-        fill = "white" if hollow else color
-        axis.plot([min(there), max(there)], [row, row], color=color, linewidth=1 if hollow else 2, alpha=0.5, zorder=1)
+        axis.plot([min(there), max(there)], [row, row], color=color, linewidth=2, alpha=0.5, zorder=1)
         axis.plot(there, [row] * len(there), "o", color=color, markersize=3.5, alpha=0.6, zorder=2)
-        look = {"markersize": 7 if hollow else 10, "markerfacecolor": fill, "markeredgecolor": color, "zorder": 3}
-        axis.plot(median(values), row, "o", **look)
+        axis.plot(median(values), row, "o", markersize=10, color=color, zorder=3)
 
 
 def median(values: list[float | None]) -> float:
-    """Return the median of those that are numbers."""
-    return float(np.median([value for value in values if value is not None]))
+    """Return the median of those that are numbers; infinity if there is none."""
+    there = [value for value in values if value is not None]
+    return float(np.median(there)) if there else float("inf")
 
 
 def _plain(axis: Any) -> None:

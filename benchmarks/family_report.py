@@ -14,13 +14,13 @@ from minitrpo.training.settings import algorithm_of
 def family_table(found: list[dict[str, Any]]) -> str:
     """Return the table of the family, a row for each member and task: where it stands, and what was measured."""
     header = ("--algorithm", "when", "in step by", "what travels", "who learns", "from", "source", "task")
-    header += ("goal", "reached it", "median steps", "median seconds", "in the end")
+    header += ("goal", "reached it", "median steps", "in the end")
     rows = []
     for name in ALGORITHMS:
         design = algorithm_of(name).design
         place = (f"`{name}`", design.when, design.sync, design.travels, design.learns, design.data, design.source)
         own = [x for x in found if x["algorithm"] == name]
-        rows += [(*place, *measured_cells(x)) for x in own] or [(*place, "-", "-", "-", "-", "-", "not measured")]
+        rows += [(*place, *measured_cells(x)) for x in own] or [(*place, "-", "-", "-", "-", "not measured")]
     return table(header, rows)
 
 
@@ -28,12 +28,11 @@ def measured_cells(x: dict[str, Any]) -> tuple[str, ...]:
     """Return what the table of the family says of a member on a task."""
     form = form_of(x)
     ends = f"{float(np.mean(x['final'])):{form}} ({min(x['final']):{form}} to {max(x['final']):{form}})"
-    reached = "-" if x["reached"] is None else f"{x['reached']} of {x['seeds']}"
+    reached = "-" if x["reached"] is None else f"{x['reached']} of {x['judged']}"
     steps = f"{x['steps']:,.0f}" if x["steps"] else "-"
     ends += "" if x["fresh"] else " *"
-    seconds = f"{x['clock']:.0f} of {x['seconds']:.0f}" if x["clock"] else f"- of {x['seconds']:.0f}"
     goal = "-" if x["goal"] is None else f"{x['goal']:g}"
-    return (x["env"], goal, reached, steps, seconds, ends)
+    return (x["env"], goal, reached, steps, ends)
 
 
 def short_table(found: list[dict[str, Any]]) -> str:
@@ -44,9 +43,24 @@ def short_table(found: list[dict[str, Any]]) -> str:
         step = "waiting for all" if design.sync == "barrier" else "as it comes"
         own = [x for x in found if x["algorithm"] == name]
         tasks = "; ".join(x["env"].rpartition(":")[2].partition("-")[0] for x in own) or "-"
-        results = "; ".join(f"{float(np.mean(x['final'])):{form_of(x)}}" for x in own) or "not measured"
+        few = [f" ({x['seeds']} of 5 seeds)" * (x["seeds"] < 5) for x in own]
+        means = [f"{float(np.mean(x['final'])):{form_of(x)}}" for x in own]
+        results = "; ".join(map("".join, zip(means, few, strict=True))) or "not measured"
         rows.append((f"`{name}`", f"{design.travels}, {design.when}, {step}", tasks, results))
     return table(("--algorithm", "what travels, and when", "task", "mean return in the end"), rows)
+
+
+def held_out_table(found: list[dict[str, Any]], held_out: list[dict[str, Any]]) -> str:
+    """Return what every row returns in the end on its own seeds, and on seeds that nobody had used."""
+    header = ("member", "task", "seeds", "reached it", "in the end", "held-out seeds", "reached it", "in the end")
+    fresh = {(x["algorithm"], x["env"]): x for x in held_out}
+    rows = []
+    for x in found:
+        if other := fresh.get((x["algorithm"], x["env"])):
+            cells = [(str(y["seeds"]), *(measured_cells(y)[k] for k in (2, 4))) for y in (x, other)]
+            rows.append((f"`{x['algorithm']}`", x["env"].rpartition(":")[2], *cells[0], *cells[1]))
+    said = "The same on seeds that nobody had used, drawn when all settings stood (`--held-out`):"
+    return f"{said}\n\n{table(header, rows)}" if rows else ""
 
 
 def form_of(x: dict[str, Any]) -> str:
@@ -61,7 +75,7 @@ def tuned_table(found: list[dict[str, Any]]) -> str:
     rows = []
     for x in found:
         other = COUNTERPARTS.get(x["algorithm"], "")
-        if (other, x["env"]) not in TUNED:
+        if (other, x["env"]) not in TUNED or x["seeds"] < 5:
             continue
         (theirs, steps), scores = TUNED[other, x["env"]], np.array(x["final"])
         ours, half = float(np.mean(scores)), float(half_interval(scores[:, None])[0])

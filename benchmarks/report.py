@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from benchmarks import parts, pictures, tables
 from benchmarks.family import lines
 from benchmarks.family_picture import family_picture
-from benchmarks.family_report import family_table, short_table, tuned_table
+from benchmarks.family_report import family_table, held_out_table, short_table, tuned_table
 from benchmarks.record import RESULTS, machine_of, read_json
 from benchmarks.tables import Recorded
 
@@ -71,6 +71,7 @@ def filled(text: str) -> str:
     found = results()
     contents = {name: REPORTS[name][0](result) for name, result in found.items()}
     contents |= {"family_short": short_table(found["family"]), "tuned": tuned_table(found["family"])}
+    contents |= {"held_out": held_out_table(found["family"], lines("family_held_out"))}
     for name, content in contents.items():
         between = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
