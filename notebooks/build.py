@@ -1,6 +1,6 @@
 """Build the course: notebooks/source/NN_name.py -> NN_name.ipynb (student) and solutions/NN_name.ipynb (executed).
 
-    python notebooks/build.py            build what is out of date; solutions are executed
+    python notebooks/build.py            build what is out of date, and concepts.md; solutions are executed
     python notebooks/build.py 03 07      build these, and execute their solutions
     python notebooks/build.py --check    say what is out of date, and why, in a word each; write nothing
 
@@ -42,6 +42,7 @@ from minitrpo.course.machine import BUSY, busy_share, load_share
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+import concepts  # noqa: E402
 from loop_picture import embedded  # noqa: E402
 
 SOURCES = HERE / "source"
@@ -81,6 +82,7 @@ def main() -> int:
     jobs = out_of_date(chosen, again=bool(arguments.lectures) and not arguments.check)
     if arguments.check:
         return told(jobs)
+    (HERE / "concepts.md").write_text(concepts.index(), "utf-8")
     return build_all(jobs, arguments.even_if_busy)
 
 

@@ -51,11 +51,13 @@ TODAY = {
     "08": ("speedup",),
     "09": ("adapt",),
     "10": ("collect", "gradient", "speedup"),
-    "11": ("advantages", "gradient", "critic"),
+    "11a": ("advantages", "gradient", "critic"),
+    "11b": ("advantages", "critic"),
     "12": ("collect", "gradient", "search"),
     "13": ("collect", "critic"),
     "14": ("collect", "direction", "search"),
     "15": ("collect", "clock", "speedup"),
+    "16": LOOP,
 }
 
 

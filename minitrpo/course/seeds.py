@@ -1,11 +1,13 @@
 """What lectures say of a few recorded runs, a seed each: steps to a goal, differences, ratios, and a verdict."""
 
 import csv
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from minitrpo.policies import Array
 from minitrpo.reports.statistics import CANNOT_TELL, difference_interval, rank_test, ratio_interval
@@ -46,6 +48,14 @@ def _runs(rows: list[dict[str, str]]) -> Runs:
     return Runs(steps, seconds, last, lengths, 0.0 if fresh else WINDOW * each)
 
 
+def steps_in_words(name: str, runs: Runs) -> str:
+    """Return a line: after how many thousand steps each seed was at the goal, and before which episodes, if it says."""
+    never = f">{runs.lengths.min() / 1000:.0f}"
+    told = ", ".join(f"{s / 1000:.0f}" if np.isfinite(s) else never for s in np.sort(runs.steps))
+    before = ", ".join(f"{s / 1000:.3g}" for s in np.sort(runs.before) if np.isfinite(s))
+    return f"{name:16s} {told:28s} {'before these episodes: ' + before if runs.floor else 'by fresh episodes'}"
+
+
 def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
     """Return how many times one is the other: by Welch's interval of logarithms, or, where runs never arrive, by ranks.
 
@@ -69,9 +79,36 @@ def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:
     return f"{gap.middle:.3g}, 95 % interval {gap.low:.3g} to {gap.high:.3g}{told}"
 
 
+def rank_chance(one: ArrayLike, other: ArrayLike) -> float:
+    """Return the chance that luck alone parts n and m numbers at least as far in rank as `one` (n,) and `other` (m,).
+
+    In both directions. Infinity, a run that never arrives, is a number like any other, larger than all. All ways to
+    deal the ranks out are tried: 252 of 5 and 5, 184,756 of 10 and 10. Source: Wilcoxon 1945; Mann & Whitney 1947.
+    """
+    # 1. the ranks of all n + m numbers together, 1 for the smallest; equal ones share the mean of theirs: rankdata
+    ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()])
+    # 2. the sum of n ranks, for each way to choose n of them: itertools.combinations
+    sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))])
+    # 3. how far each sum lies from the mean of all sums, and how far that of `one` does
+    apart, ours = np.abs(sums - sums.mean()), abs(ranks[: np.size(one)].sum() - sums.mean())
+    # 4. the share of the ways that lie at least as far off; 1e-9 is for rounding
+    return float(np.mean(apart >= ours - 1e-9))
+
+
 def corrected(chances: ArrayLike) -> Array:
-    """Return p values for several questions asked at once, each for all that are smaller, too (Holm 1979)."""
+    """Return p values (k,) for k questions asked at once, in the order of `chances` (k,): Holm's correction.
+
+    The smallest counts k times, the next k - 1 times, and so on; none is smaller than one before it, or above 1.
+    Source: Holm 1979.
+    """
     p = np.asarray(chances, float)
+    # 1. the order from the smallest to the largest
     order = np.argsort(p)
-    raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    return np.minimum(raised, 1.0)[np.argsort(order)]
+    # 2. the smallest times k, the next times k - 1, ..., the largest times 1
+    raised = p[order] * np.arange(len(p), 0, -1)
+    # 3. the largest so far, at most 1: who has the larger p cannot have the smaller corrected one
+    raised = np.minimum(np.maximum.accumulate(raised), 1.0)
+    # 4. back into the order in which they came
+    found = np.empty(len(p))
+    found[order] = raised
+    return found

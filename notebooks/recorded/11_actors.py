@@ -1,4 +1,4 @@
-"""Record what lecture 11 shows of its own loops: python notebooks/recorded/11_actors.py.
+"""Record what lecture 11a shows of its own loops: python notebooks/recorded/11_actors.py.
 
 CartPole, five seeds and three step sizes each, two processes side by side; the loops are those of eleven.py. Every
 so many environment steps the policy plays 16 fresh episodes; their mean return is the score.

@@ -1,4 +1,4 @@
-"""Copy what lecture 11 shows of its members: python notebooks/recorded/11_family.py [benchmarks/results/family].
+"""Copy what lectures 11a and 11b show of members: python notebooks/recorded/11_family.py [benchmarks/results/family].
 
 Nothing is run: `python -m benchmarks.family` did that, every member as typed, five seeds, on a rank per core. Writes
 11_family.csv (a row per run: environment steps to the goal, mean of the last 100 returns) and 11_family.json (where
@@ -16,7 +16,8 @@ from family_runs import outcome
 HERE = Path(__file__).parent
 FAMILY = HERE.parent.parent / "benchmarks" / "results" / "family"
 GOALS = {"CartPole-v1": 475, "Pendulum-v1": -250}  # those of benchmarks/family.py
-MEMBERS = ("actor-critic", "a2c", "a3c", "one-step-q", "sarsa", "n-step-q", "async-n-step-q", "naf")
+MEMBERS = ("actor-critic", "a2c", "a3c", "one-step-q", "sarsa", "n-step-q", "async-one-step-q", "async-sarsa",
+           "async-n-step-q", "naf")  # fmt: skip
 COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "last_return", "fresh")
 
 

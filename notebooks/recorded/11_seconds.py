@@ -1,4 +1,4 @@
-"""Record what lecture 11 shows of real seconds: python notebooks/recorded/11_seconds.py, on a machine that is idle.
+"""Record what lecture 11a shows of real seconds: python notebooks/recorded/11_seconds.py, on a machine that is idle.
 
 A2C and A3C as typed, on one rank and on two, CartPole, 40,000 environment steps; eight rounds, one run after the
 other. Writes 11_seconds.csv (a row per run) and 11_seconds.json (medians, ratios of two ranks to one with their

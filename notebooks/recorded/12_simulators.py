@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitrpo.experience.environments import describe
+from minitrpo.experience.fragments import concatenate
 from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
@@ -82,7 +83,7 @@ def evaluated(env: str, arrays: dict[str, Any]) -> float:
     requests = iter(range(EPISODES))
     frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
     episodes = rollouts.play(arrays["theta"], frozen, 1, lambda: next(requests, None), concurrency=16)
-    return float(np.mean(episodes.returns))
+    return float(np.mean(concatenate(episodes).returns))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Copy what lecture 14 shows of the whole family: python notebooks/recorded/14_family.py [benchmarks/results/family].
+"""Copy what lecture 16 shows of the whole family: python notebooks/recorded/14_family.py [benchmarks/results/family].
 
 Nothing is run: `python -m benchmarks.family` did that, every member as typed, five seeds, on a rank per core. Writes
 14_family.csv (a row per run: environment steps to the goal, mean of the last 100 returns), 14_curves.csv (some points

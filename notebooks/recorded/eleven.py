@@ -1,4 +1,4 @@
-"""The loops of lecture 11, in one process: one after the other, with a barrier, and by workers that are late."""
+"""The loops of lecture 11a, in one process: one after the other, with a barrier, and by workers that are late."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from minitrpo.algorithms.actor_critic.loss import (
 )
 from minitrpo.algorithms.asynchronous import descend
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
@@ -51,7 +51,7 @@ class Together:
 
     def update(self) -> Fragments:
         """Play, learn, and return what was played."""
-        fragment = self.home.advance(self.theta, AS_SEEN, 1, range(self.envs), self.envs, self.n)
+        fragment = concatenate(self.home.advance(self.theta, AS_SEEN, 1, range(self.envs), self.envs, self.n))
         self.memory, step = adam(self.memory, gradient_of(self.theta, fragment), self.step_size)
         self.theta = self.theta - step
         return fragment
@@ -85,7 +85,7 @@ class Late:
 
         def work(pulled: Pulled) -> dict[str, Array]:
             theta = pulled.arrays["theta"]
-            self.fragment = place.advance(theta, AS_SEEN, 1, range(self.envs), self.envs, self.n)
+            self.fragment = concatenate(place.advance(theta, AS_SEEN, 1, range(self.envs), self.envs, self.n))
             return {"gradient": gradient_of(theta, self.fragment)}
 
         return work
@@ -99,4 +99,5 @@ class Late:
 def score(theta: Array) -> float:
     """Return the mean return of 16 fresh episodes."""
     requests = iter(range(16))
-    return float(np.mean(home(12_345, 16).play(theta, AS_SEEN, 1, lambda: next(requests, None), 16).returns))
+    played = home(12_345, 16).play(theta, AS_SEEN, 1, lambda: next(requests, None), 16)
+    return float(np.mean(concatenate(played).returns))

@@ -5,15 +5,21 @@
     python notebooks/site/build.py --answers            the same for the lecturer, into site-with-answers/
     python notebooks/site/build.py --slides --answers   and into slides-with-answers/
 
+Slides have the first sentence of a long paragraph, what it asks and what it stresses; the whole of it stands in the
+speaker's notes (the key S). A lecture has 25 to 40 of them; a solution is folded until it is clicked.
 Students get exercises without their bodies, predictions open, and each measurement folded behind "predict first".
 Sphinx with myst-nb turns the executed solutions into pages; nothing is fetched while it works, nor when a page is read.
-Sliders need a kernel: on the page stands the picture that they showed.
+Sliders need a kernel: on the page stands the picture that they showed, or all of their positions (frames.py).
 """
 
 import argparse
 import re
 import shutil
+import subprocess
 import sys
+import tomllib
+from copy import deepcopy
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,12 +28,20 @@ import nbformat
 from sphinx.cmd.build import main as sphinx
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from frames import SLIDERS, WIDGET, frames, moved  # noqa: E402
+
 NOTEBOOKS = HERE.parent
-DOCS = NOTEBOOKS.parent / "docs"
-WIDGET = "application/vnd.jupyter.widget-view+json"
+ROOT = NOTEBOOKS.parent
+DOCS = ROOT / "docs"
 BREAK = "```{revealjs-break}\n```"
-SLIDE = 130  # words on a slide
+NOTES = "```{revealjs-notes}"
+ROOM = (130, 150, 170, 190, 210, 230)  # words on a slide: the first that gives few enough
+MOST = 38  # slides of a lecture
+PICTURE = 70  # words that take as much of a slide as a picture
+LONG = 25  # words of a paragraph that is shown whole
 PREDICT = "Predict first; then look at what was measured"
+SOLUTION = "Show one solution, that of the package"
 DOWNLOAD = (
     "{{download}}`Download this lecture as a notebook <notebooks/{name}>`, for JupyterLab in a clone of the course."
 )
@@ -43,18 +57,19 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="the folder to write (default: site or slides, -with-answers)")
     args = parser.parse_args()
     name = ("slides" if args.slides else "site") + "-with-answers" * args.answers
-    out = args.out or NOTEBOOKS.parent / name
+    out = args.out or ROOT / name
     with TemporaryDirectory() as folder:
         source, built = Path(folder) / "source", Path(folder) / "built" / "pages"  # myst-nb leaves a folder beside it
         source.mkdir()
-        write_sources(source, args.slides, args.answers)
         shutil.copytree(HERE / "static", source / "static")
+        write_sources(source, args.slides, args.answers)
         shutil.copy(NOTEBOOKS / "recorded" / "01_before_after.mp4", source / "static")
         shutil.copy(HERE / "conf.py", source / "conf.py")
         builder, leftovers = ("revealjs" if args.slides else "html"), Path(folder) / "doctrees"
         code = sphinx(["-q", "-W", "--keep-going", "-b", builder, "-d", str(leftovers), str(source), str(built)])
         (built / ".buildinfo").unlink(missing_ok=True)
         shutil.rmtree(built / "_sources", ignore_errors=True)  # empty
+        slimmed(built)
         for deck in built.glob("*.html") if args.slides else ():
             deck.write_text(closed(deck.read_text("utf-8")), "utf-8")
         shutil.copytree(built, out, dirs_exist_ok=True)
@@ -75,6 +90,8 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
         notebook = nbformat.read(path, as_version=4)
         if not answers:
             notebook = unsolved(notebook, nbformat.read(NOTEBOOKS / path.name, as_version=4))
+        if path.stem in SLIDERS and not as_slides:
+            moved(notebook, frames(path, source / "static"), SLIDERS[path.stem][0])
         notebook = slides(notebook) if as_slides else page(notebook)
         if not as_slides:
             notebook.cells.insert(1, nbformat.v4.new_markdown_cell(DOWNLOAD.format(name=path.name)))
@@ -88,7 +105,38 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
     names = "\n".join([*(path.stem for path in lectures), "claims", "glossary"])
     first = (HERE / "index.md").read_text().replace("ANSWERS", WITH if answers else WITHOUT)
     first = first.replace("PLAN", plan_of((NOTEBOOKS / "README.md").read_text()))
+    first = first.replace("REPOSITORY", repository())
     (source / "index.md").write_text(first.replace("LECTURES", names))
+
+
+def repository() -> str:
+    """Return a line that links to the repository that pyproject.toml names, else a public origin; "" without one."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
+    asked = ["git", "-C", str(ROOT), "remote", "get-url", "origin"]
+    found = [url for name, url in urls.items() if name.lower() in ("repository", "source", "homepage")]
+    if not found and shutil.which("git"):
+        found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+    public = [url.removesuffix(".git") for url in found if is_public(url)]
+    return f"**The code**, with everything on these pages: [{public[0]}]({public[0]})." if public else ""
+
+
+def is_public(url: str) -> bool:
+    """Return whether an address may stand on a page: http(s), a host with a public name, no port and nobody's word."""
+    within = ("local", "lan", "internal", "home", "localdomain", "invalid", "test")
+    found = re.fullmatch(r"https?://(?:[a-z0-9-]+\.)+([a-z]{2,})/[\w./~-]+", url, re.IGNORECASE)
+    return found is not None and found[1].lower() not in within
+
+
+def slimmed(built: Path) -> None:
+    """Leave of the theme's 2,000 icons, over a megabyte on every page, those that a page or a script names."""
+    icons = built / "_static" / "scripts" / "fontawesome.js"
+    if icons.exists():
+        scripts = [path for path in built.rglob("_static/scripts/*.js") if path != icons]
+        texts = [path.read_text("utf-8") for path in (*built.glob("*.html"), *scripts)]
+        used = {name for text in texts for name in re.findall(r"\bfa-([a-z0-9-]+)", text)}
+        entry = r'"?([\w-]+)"?:\[\d+,\d+,\[[^\]]*\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?'
+        text = re.sub(entry, lambda found: found[0] if found[1] in used else "", icons.read_text("utf-8"))
+        icons.write_text(text, "utf-8")
 
 
 def plan_of(readme: str) -> str:
@@ -134,23 +182,38 @@ def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def slides(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return a lecture as slides: one for each heading, and a new one wherever the last is full.
+    """Return a lecture as slides, fuller ones where there would be more than a class sees in its time."""
+    for room in ROOM:
+        deck = filled(deepcopy(notebook), room)
+        texts = [cell.source for cell in deck.cells if cell.cell_type == "markdown"]
+        if sum(len(re.findall(rf"^#+ |^{re.escape(BREAK)}", text, re.MULTILINE)) for text in texts) <= MOST:
+            break
+    return deck
 
-    What only a reader needs is left out: imports, checks, code that draws, and the offers of help.
+
+def filled(notebook: nbformat.NotebookNode, room: int) -> nbformat.NotebookNode:
+    """Return a lecture as slides: one for each heading, and a new one wherever the last has more than `room` words.
+
+    What only a reader needs is left out: imports, checks, code that draws, offers of help, and most of long paragraphs.
     """
     pages, cells, full = page(notebook), [], 0
     for number, cell in enumerate(pages.cells):
         if cell.cell_type == "markdown":
-            cell.source, full = in_portions(re.sub(r"^Stuck\?.*?(\n\n|\Z)", "", cell.source, flags=re.DOTALL), full)
+            boxed = "exercise-banner" in cell.metadata.get("tags", [])  # the code has its steps, too
+            help_offered = r"^(Stuck\?|\d+\. ).*?(\n\n|\Z)" if boxed else r"^Stuck\?.*?(\n\n|\Z)"
+            text = re.sub(help_offered, "", cell.source, flags=re.DOTALL | re.MULTILINE * boxed)
+            cell.source, full = in_portions(digest(text), full, room)
         else:
             if number == 1 or "check" in cell.metadata:
                 continue
-            if "hide-input" in cell.metadata.get("tags", []):
+            if "exercise" in cell.metadata and "raise NotImplementedError(" not in cell.source:
+                cell.metadata.update(tags=["hide-input"], mystnb={"code_prompt_show": SOLUTION})
+            elif "hide-input" in cell.metadata.get("tags", []):
                 cell.metadata["tags"] = ["remove-input", *(t for t in cell.metadata["tags"] if t == "hide-output")]
                 if not cell.outputs:
                     continue
             size = weight(cell)
-            if full and full + size > SLIDE:
+            if full and full + size > room:
                 cells.append(nbformat.v4.new_markdown_cell(BREAK))
                 full = 0
             full += size
@@ -162,27 +225,58 @@ def slides(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def weight(cell: nbformat.NotebookNode) -> int:
     """Return how much of a slide a cell with code takes, in words."""
     code = 0 if "remove-input" in cell.metadata.get("tags", []) else 6 * len(cell.source.splitlines())
-    return code + sum(70 if "data" in output else 8 * len(output.text.splitlines()) for output in cell.outputs)
+    return code + sum(PICTURE if "data" in output else 8 * len(output.text.splitlines()) for output in cell.outputs)
 
 
-def in_portions(text: str, full: int) -> tuple[str, int]:
+def in_portions(text: str, full: int, room: int) -> tuple[str, int]:
     """Return a text with a break before each paragraph with which a slide would get too full, and how full the last is.
 
-    Nothing is broken within a box or an answer that is folded: what HTML opens on a slide it closes there.
+    Nothing is broken within a box or an answer that is folded, which takes no room: what HTML opens on a slide it
+    closes there.
     """
     kept, depth = [], 0
     for paragraph in text.split("\n\n"):
-        words = len(paragraph.split())
-        begins = depth == 0 and (full + words > SLIDE or paragraph.startswith("<details"))
+        words = 0 if depth or paragraph.startswith((NOTES, "<details")) else len(paragraph.split())
+        words = PICTURE if paragraph.startswith(("![", "<img")) else words
         if paragraph.startswith("#"):
             full = 0
-        elif full and begins:
+        elif full and depth == 0 and full + words > room:
             kept.append(BREAK)
             full = 0
-        depth += len(re.findall(r"<(?:div|details)\b", paragraph)) - len(re.findall(r"</(?:div|details)>", paragraph))
+        depth += opened(paragraph)
         full += words
         kept.append(paragraph)
     return "\n\n".join(kept), full
+
+
+def opened(paragraph: str) -> int:
+    """Return how many more boxes and folded answers a paragraph opens than it closes."""
+    return len(re.findall(r"<(?:div|details)\b", paragraph)) - len(re.findall(r"</(?:div|details)>", paragraph))
+
+
+def digest(text: str) -> str:
+    """Return a text whose long paragraphs say what is shown to a room; all of it stands in the speaker's notes (S)."""
+    kept, depth = [], 0
+    for paragraph in text.split("\n\n"):
+        short = paragraph if depth or not re.match(r"[\w\"$(`*]", paragraph) else gist(paragraph)
+        depth += opened(paragraph)
+        kept.append(short)
+        if short != paragraph:
+            kept.append(f"{NOTES}\n{paragraph}\n```")
+    return "\n\n".join(kept)
+
+
+def gist(paragraph: str) -> str:
+    """Return the sentences of a long paragraph that begin it, ask, stress a word, or lead to what comes next."""
+    hidden = re.sub(r"\$[^$]*\$|`[^`]*`|\([^()]*\)", lambda found: "_" * len(found[0]), paragraph)
+    ends = [0, *(found.end() for found in re.finditer(r"[.?!]\*{0,2}\s+(?=[A-Z\"*_])", hidden)), len(paragraph)]
+    sentences = [paragraph[start:end].rstrip() for start, end in pairwise(ends)]
+    if len(paragraph.split()) <= LONG or re.match(r"\d+\.\s|[*-]\s", paragraph) or "$$" in paragraph:
+        return paragraph
+    marks = ("?", "**")
+    shown = [s for n, s in enumerate(sentences) if n == 0 or any(mark in s for mark in marks) or s.endswith(":")]
+    whole = all(s.count(sign) % 2 == 0 for s in sentences for sign in ("**", "`", "$"))
+    return " ".join(shown) if whole else paragraph
 
 
 def still(output: Any, states: dict[str, Any]) -> list[Any]:
@@ -205,8 +299,10 @@ def within(model: str, states: dict[str, Any]) -> list[str]:
 
 
 def linked(text: str) -> str:
-    """Return a cell's text with links that hold on the page: to notebooks beside it and figures."""
+    """Return a text with links that hold on the page: to notebooks beside it and figures; of others their words."""
     text = re.sub(r"\]\((?:\.\./)?(?:solutions/)?(\d\d[ab]?_\w+)\.ipynb", r"](\1.ipynb", text)
+    text = re.sub(r"\]\(\.\./docs/claims\.md", "](claims.md", text)
+    text = re.sub(r"\[([^\]]+)\]\(\.\./(?!figures/)[^)]+\)", r"\1", text)  # in the repository alone
     return re.sub(r"\]\((?:\.\./)?figures/", "](", text)
 
 

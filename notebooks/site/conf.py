@@ -17,8 +17,8 @@ html_css_files = ["course.css"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 ABOUT = (
-    "Fifteen lectures in which you build Trust Region Policy Optimization by hand and run it in parallel: the same "
-    "result, to the bit, on any number of processes; 49 exercises whose checks name your mistake."
+    "Eighteen lectures in which you build Trust Region Policy Optimization by hand and run it in parallel: the same "
+    "result, to the bit, on any number of processes; 56 exercises whose checks name your mistake."
 )
 myst_html_meta = {
     "description": ABOUT,
@@ -29,6 +29,7 @@ myst_html_meta = {
 revealjs_static_path = ["static"]
 revealjs_css_files = ["revealjs/dist/theme/white.css", "slides.css"]
 revealjs_script_conf = {"hash": True, "slideNumber": True, "width": 1280, "height": 720, "margin": 0.03}
+revealjs_script_plugins = [{"name": "RevealNotes", "src": "revealjs/plugin/notes/notes.js"}]  # the key S
 KINDS = ("image/svg+xml", "image/png", "text/html", "text/markdown", "text/latex", "text/plain")  # the best first
 nb_mime_priority_overrides = [("revealjs", kind, place) for place, kind in enumerate(KINDS)]
 nb_execution_mode = "off"  # solutions were executed when they were built

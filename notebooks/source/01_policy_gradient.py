@@ -544,8 +544,9 @@ reveal(guess_return, show_learning)
 # <details><summary>After your guess: what it means</summary>
 #
 # It learns, from a number per step. It also jitters: when episodes get long, a batch holds few of them. And the step size is
-# a gamble. Too small wastes experience. Too large can be fatal: once the favourite action has a probability
-# near 1, the other is never tried, the scores are nearly 0, and there is no gradient to climb out with.
+# a gamble. Too small wastes experience. Too large can be fatal, as in one of the three runs here: once the favourite
+# action has a probability of 1.000, the other is never tried, the scores are as good as 0, and there is no gradient to
+# climb out with. Where it stays a little less sure, as in the other two, learning goes on, badly.
 #
 # </details>
 #

@@ -94,7 +94,7 @@ print(f"{last.sum()} walks of at most 20 steps, {len(places)} steps; {terminated
 #
 # Steps of all walks lie one after the other in flat arrays; `last` marks the last step of each **fragment** (an unbroken
 # run of steps of one episode; here a walk), `terminated` those after which the task is over. Return the value of the
-# *next* state for every step.
+# *next* state for every step. (What is given may be whole numbers, what comes back need not be.)
 
 # %% exercise="next_values"
 
@@ -269,9 +269,9 @@ _ = ipywidgets.interact(draw_lambdas, quality=quality)
 # %% [markdown]
 # A real task. **Reacher**: an arm of two links on a table must bring its tip to a dot; 50 steps, and the reward is minus the
 # distance to the dot, minus the effort. We play ten episodes with a fresh policy and take the discounted sums of rewards as
-# targets; with $V = 0$ and $\lambda = 1$ that is what `gae` does. Two critics are fitted to them: a perceptron, long and
-# hard, and the **linear critic** of Frans's code, a weighted sum of the observations, their squares, and *the clock*, the
-# number of steps since the episode began.
+# targets; with $V = 0$ and $\lambda = 1$ that is what `gae` does. Two critics are fitted to them: a perceptron, which sees the
+# observations alone, ten times as long as usual (100 passes); and the **linear critic** of Frans's code, a weighted sum of
+# the observations, their squares, and *the clock*, the number of steps since the episode began.
 #
 # Then the same policy plays ten fresh episodes. How much does the perceptron explain of the targets it was fitted to, and
 # how much of the fresh ones?
@@ -335,8 +335,8 @@ reveal((guess_own, guess_fresh), show_critics)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# On its own batch the perceptron has learned the noise by heart; advantages computed there would have the luck of each
-# action explained away. Hence the order of every update: **predict with the previous fit, then fit**.
+# Most of what the perceptron explains of its own batch it has learned by heart; advantages computed there would have the
+# luck of each action explained away. Hence the order of every update: **predict with the previous fit, then fit**.
 #
 # The linear critic is less clever and does better, on fresh episodes, too. The reason is the clock: stop it, and most of that
 # is gone. With ten steps left there is less to pay than with forty. But look at where these targets come from.
@@ -380,7 +380,7 @@ for rounds in range(21):
 
 # %% [markdown]
 # At first nearly all comes from the clock; in the end it adds nothing. (Ten episodes are few: on fresh ones such a critic,
-# bootstrapped from itself twenty times, is worse than a constant. Here we asked about the clock alone.)
+# bootstrapped from itself twenty times, is often worse than a constant. Here we asked about the clock alone.)
 #
 # ## Bug hunt
 #
@@ -443,7 +443,7 @@ _ = hunt("gae", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Nobody knows. It may have learned the noise by heart, as your perceptron did. Ask for the explained variance of its
+# Nobody knows. It may have learned its batch by heart, as your perceptron did. Ask for the explained variance of its
 # predictions made *before* the fit, which is what `train` logs. Tempting: "0.98 is close to 1, so the advantages will be
 # precise". Advantages from such a fit would be nearly 0 for every action, good or bad.
 #

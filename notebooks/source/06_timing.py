@@ -24,9 +24,9 @@
 # | in this notebook | in the package | in Frans & Hafner 2016 |
 # |---|---|---|
 # | `timed` | `minitrpo/parallel/timing.py` | - |
-# | `seconds_per_phase` | `minitrpo/parallel/timing.py` | section 4: "the biggest bottleneck"; the first figure of Frans's post |
-# | `busy_fraction` | `minitrpo/parallel/timing.py` | - |
-# | `read_chrome_trace` | `minitrpo/parallel/timing.py`; `train.py --trace` writes | - |
+# | `seconds_per_phase` | `minitrpo/course/trace.py` | section 4: "the biggest bottleneck"; the first figure of Frans's post |
+# | `busy_fraction` | `minitrpo/course/trace.py` | - |
+# | `read_chrome_trace` | `minitrpo/course/trace.py`; `train.py --trace` writes | - |
 #
 # *90 minutes in class with the exercises, under two minutes to run. You need: lecture 05b (what one update of TRPO does).
 # Close other programs: they would be in the numbers.*
@@ -332,9 +332,9 @@ RUNS = {label: RUNS[label] for label in budget(list(RUNS), list(RUNS)[:2])}
 def per_update(run):
     """Return {phase: mean seconds per update} of a run on one rank, without the first update, which warms up."""
     [spans] = read_chrome_trace(run.path / "trace.json")
-    warm = min(begins for name, begins, _ in spans if name == "checkpoint")
-    later = [span for span in spans if span[1] >= warm]
-    updates = sum(name == "broadcast" for name, _, _ in later)
+    broadcasts = [begins for name, begins, _ in spans if name == "broadcast"]  # the first span of each update
+    later = [span for span in spans if span[1] >= broadcasts[1]]
+    updates = len(broadcasts) - 1
     return {name: seconds / updates for name, seconds in mine.seconds_per_phase(later).items()}
 
 
@@ -387,7 +387,7 @@ def show_factor():
     before, after = (sum(bills[label].values()) for label in list(bills)[:2])
     compare("the iteration gets faster by the factor", guess_factor, before / after)
     factor, (low, high) = about["batched_physics"].values()
-    print(f"{RECORDED}: {factor:.2f} (95 %: {low:.2f} to {high:.2f})")
+    print(f"{RECORDED}: {factor:.2f} ({about['rounds']} runs of each, 95 %: {low:.2f} to {high:.2f})")
     thetas = [one.load_checkpoint()["theta"] for one in list(runs.values())[:2]]
     print("the two runs learned the same policy, to the last bit:", np.array_equal(*thetas))
     draw_bills()
@@ -611,15 +611,18 @@ reveal(guess_busy, show_busy)
 # `seconds_per_phase`). Python brings one along. We let our learner learn from the episodes above once more:
 
 # %%
-watch, profiler = [], cProfile.Profile()
-with mine.timed(watch.append, "watched"), profiler:
-    learner.learn(gathered)
-    learner.complete([])
-with mine.timed(watch.append, "unwatched"):
-    learner.learn(gathered)
-    learner.complete([])
-for name, _, lasts in watch:
-    print(f"{name:9} update: {lasts:.2f} s")
+watch = []
+for _ in range(budget(5, 1)):  # by turns, so that both see the machine in the same state
+    profiler = cProfile.Profile()
+    with mine.timed(watch.append, "watched"), profiler:
+        learner.learn(gathered)
+        learner.complete([])
+    with mine.timed(watch.append, "unwatched"):
+        learner.learn(gathered)
+        learner.complete([])
+for which in ("watched", "unwatched"):
+    seconds = [lasts for name, _, lasts in watch if name == which]
+    print(f"{which:9} update: median {np.median(seconds):.3f} s, {min(seconds):.3f} to {max(seconds):.3f} s")
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 found = pstats.Stats(profiler).stats  # {(file, line, name): (_, calls, own seconds, seconds with callees, callers)}
@@ -638,10 +641,11 @@ plt.show()
 # %% [markdown]
 # How to read it: what lies in `perceptron.py` is the network and its two derivatives, on behalf of the policy
 # (`product`, and a few of the calls of `activations` and `transposed_product`) or of the critic (the hundreds of other
-# calls of these two, minibatch after minibatch); `tracer.py` and `core.py` are autograd, which records operations and
+# calls of these two, minibatch after minibatch); `tracer.py` is autograd, which records operations and
 # plays them back. Operators such as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their time is
-# booked on the function in which they stand. And a profiler is a thumb on the scales: compare "watched" with
-# "unwatched". Use it to find *where*, and a stopwatch to find *how long*.
+# booked on the function in which they stand. And a profiler is a thumb on the scales: every call pays
+# for being watched. Few large calls hardly feel it (compare "watched" with "unwatched"); many small ones do: a recursive
+# Fibonacci function takes five times as long. Use it to find *where*, and a stopwatch to find *how long*.
 #
 # ## Bug hunt
 #
@@ -736,7 +740,7 @@ _ = hunt("busy_fraction", suspect)
 #   that the learner would be next.
 # - *The Berkeley lecture on parallel RL*: MuJoCo runs up to 10,000 times faster than the real world. Not here: your machine
 #   printed a factor of hundreds for Reacher, one core, through Python. "Up to" needs a slower world (a longer step of the
-#   real clock), no Python between two steps, or many cores. `docs/claims.md`, T1, has what was measured of it.
+#   real clock), no Python between two steps, or many cores. `python mpi_scripts/figures.py T1` measures it (`docs/claims.md`).
 # - With care: Reacher-v1 of 2016 is not quite Reacher-v5, and the two learners do not do the same work. Compare shapes,
 #   not milliseconds.
 # - OpenAI baselines times the phases of its TRPO with a `timed` like yours, without `finally` and on rank 0 only: a

@@ -698,7 +698,7 @@ if real["largest_load_average"] > real["cores"] + 1:
 # An optimiser has more to lose. Adam keeps running means in shared memory, too. A worker that computes the new ones beside the
 # old and then *writes them back* puts what is a whole computation old over everything that others wrote meanwhile. Changed *in
 # place*, number by number, they are in danger for nanoseconds, as the parameters are. Adam counts its own steps: what is missing
-# there was lost. Recorded in reinforcement learning (lectures 11 and 13), two workers, alone and beside two other programs; and what
+# there was lost. Recorded in reinforcement learning (lectures 11a and 13), two workers, alone and beside two other programs; and what
 # it costs to lose more, on purpose:
 
 # %%
@@ -716,8 +716,9 @@ for part, seen in lost["learned"].items():
     )
 
 # %% [markdown]
-# Written back, 1 step of A3C in 33 was gone; in place so few that their rate is hardly known. And the learning? Up to 3 % lost,
-# nothing is to be seen. With 10 % the mean is lower, but the intervals (Student's, 95 %) overlap: ten seeds cannot tell.
+# Written back, 1 step of A3C in 33 was gone; in place so few that their rate is hardly known. And the learning? With 10 % lost the
+# mean is 96 lower, with a 95 % interval (Welch's, ten seeds each) from 220 lower to 27 higher: it cannot tell, and of 1 and 3 %
+# even less. (That intervals of two means overlap would not be a reason: lecture 08.)
 
 # %% [markdown]
 # ## Bug hunt
@@ -760,9 +761,9 @@ _ = hunt("pooled_gradient", suspect)
 # <details><summary>Answer</summary>
 #
 # About half: the bound falls from 0.209 to 0.101 (delays of 7 and 15), divided by the curvature. Twice the gradients, each
-# half the size: at the bound nothing would be gained. Measured in this lecture's race (equal speeds, six seeds, the best of six
-# steps) 4, 8 and 16 workers take 18.1, 13.7 and 10.7 seconds, with steps of 0.1, 0.05 and 0.035: doubling makes it 1.3 times as
-# fast. "Twice the workers, twice the speed" holds only while something else, such as noise, keeps the step far below the bound.
+# half the size: at the bound nothing would be gained. Measured in this lecture's race (equal speeds, six seeds, the best of eleven
+# steps from 0.02 to 0.12) 4, 8 and 16 workers take 17.9, 13.4 and 10.3 seconds, with steps of 0.1, 0.06 and 0.03: from 8 to 16
+# it is 1.3 times as fast (95 % interval 1.2 to 1.4). "Twice the workers, twice the speed" holds only while something else, such as noise, keeps the step far below the bound.
 #
 # </details>
 #
@@ -800,4 +801,4 @@ _ = hunt("pooled_gradient", suspect)
 # cover them. Later ones do, for dense and for nonconvex problems with bounded delays (De Sa et al. 2015, Lian et al. 2015). Here it
 # works because gradients take long and writing is short.
 #
-# **Next**: lecture 11 lets the workers play. There, being late means that an older policy has played.
+# **Next**: lecture 11a lets the workers play. There, being late means that an older policy has played.

@@ -28,7 +28,7 @@
 # | `naf_q`, `naf_targets` | `minitrpo/algorithms/off_policy/naf.py` | Gu et al. 2016: NAF |
 # | all of it | `minitrpo/algorithms/off_policy/replay_learner.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
 #
-# *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: lectures 05a, 07, 10 and 11.*
+# *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: lectures 05a, 07, 10 and 11b.*
 
 # %%
 import csv
@@ -71,13 +71,13 @@ from minitrpo.run_folder.folder import sha256
 #
 # Whoever always does the action of the largest $Q$ acts **greedily**.
 #
-# What do returns say that walking on from place 1 is worth? (In each later place the coin gets 3, half of the time.) What does
-# the one-step target? What do $n = 2$ steps? (Begin at place 6: there are four lines to compute.)
+# **What do returns say that walking on from place 1 is worth, and what does the one-step target?** Compute it on paper, from the
+# right. In place 6 the coin gets 10 or 3, each half of the time: 6.5. So walking on from place 5 is worth $0.9 \cdot 6.5$, and so
+# on. The one-step target puts a maximum where the coin has a mean.
 
 # %% prediction="yes"
 guess_return = 4  # truth: 5.9
 guess_one = 5  # truth: 5.9
-guess_two = 4.5  # truth: 5.9
 
 # %%
 PLACES, HOME, TREASURE, GAMMA = 6, 3.0, 10.0, 0.9
@@ -129,11 +129,11 @@ def show_corridor():
     """Answer the prediction, and draw it."""
     compare("place 1, walking on, by returns", guess_return, learned(PLACES, 0.5)[0])
     compare("place 1, walking on, by one step", guess_one, learned(1, 0.5)[0])
-    compare("place 1, walking on, by two steps", guess_two, learned(2, 0.5)[0])
+    print(f"place 1, walking on, by two steps: {learned(2, 0.5)[0]:.3g}")
     draw_corridor()
 
 
-reveal((guess_return, guess_one, guess_two), show_corridor)
+reveal((guess_return, guess_one), show_corridor)
 
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
@@ -175,15 +175,20 @@ _ = ipywidgets.interact(
 # of them evenly, old and new, and moves $Q(s, a)$ towards its targets. (Targets are computed with $\theta^-$, an older copy
 # of $\theta$: an aim that moves with each shot cannot be hit.) The number of updates per environment step is the **replay
 # ratio**. Nothing is learned during a *warm-up*, until the buffer has something to draw from.
+
+# %% [markdown]
+# **Algorithm: DQN**
 #
-# > **DQN.** Repeat:
-# > 1. play some steps, $\epsilon$-greedily by $Q_\theta$; remember $(s, a, r, s', \text{terminated})$ in the ring;
-# > 2. as often as the replay ratio says (exercise 1), once warmed up:
-# > 3. $\quad$ draw a minibatch evenly from all that is remembered;
-# > 4. $\quad$ $y = r + \gamma \max_{a'} Q_{\theta^-}(s', a')$, or $y = r$ where the task terminated;
-# > 5. $\quad$ a step of $\theta$ down the gradient of the mean of $\tfrac12 (Q_\theta(s, a) - y)^2$;
-# > 6. every so often, $\theta^- \leftarrow \theta$.
-#
+# Repeat:
+# 1. play some steps: with probability $\epsilon$ an action at random, else $\arg\max_a Q_\theta(s, a)$; put
+#    $(s, a, r, s', \text{terminated})$ into the ring, over the oldest;
+# 2. once warmed up, as often as the replay ratio says (exercise 1):
+#    1. draw a minibatch evenly from all that is in the ring;
+#    2. $y = r + \gamma \max_{a'} Q_{\theta^-}(s', a')$, or $y = r$ where the task terminated;
+#    3. $\theta \leftarrow \theta - \text{Adam}\big(\nabla_\theta \, \text{mean of} \, \tfrac12 (Q_\theta(s, a) - y)^2\big)$;
+# 3. every so many updates: $\theta^- \leftarrow \theta$.
+
+# %% [markdown]
 # ### Exercise 1: `updates_due`
 
 # %% exercise="updates_due"
@@ -244,15 +249,17 @@ reveal((guess_small, guess_large), show_lives)
 #
 # </details>
 #
-# So what if four times as many actors fill the buffer? If there are as many updates *per round* as before, the ratio falls
-# to a quarter. Does that matter, or is it the actors who matter? DQN on CartPole, five seeds (recorded), played 60,000
-# steps. With 4 environments and a ratio of 1/4 the last 100 returns were some 480 on average (they hold four fifths of all
-# steps, so it counts how early one learned, too). **What were they** with 16 environments, at the same ratio, and at a
-# quarter of it?
+# So what if four times as many actors fill the buffer, 16 environments for 4? In a round they bring four times the steps. If
+# there are as many updates *per round* as before (minibatches of 128, and a ratio that was 1/4), **how often is a step learned
+# from now?**
 
 # %% prediction="yes"
-guess_same = 450  # return, 16 environments, ratio 1/4
-guess_quarter = 400  # return, 16 environments, ratio 1/16
+guess_quarter = 32  # times, with four times the actors
+
+# %% [markdown]
+# Does that matter, or is it the actors who matter? DQN on CartPole, five seeds (recorded), played 60,000 steps, with both numbers of
+# environments and both ratios. Say before you look which two of the four should be alike, if it is the ratio. (The last 100 returns
+# hold up to four fifths of all steps, so their mean counts how early one learned, too.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ratios = {}  # (environments, ratio) -> the mean of the last 100 returns, per seed
@@ -261,10 +268,9 @@ for row in csv.DictReader(recorded("13_ratio.csv").read_text().splitlines()):
 
 
 def show_ratios():
-    """Answer the prediction; print all that was measured."""
+    """Answer the prediction; print what was recorded."""
     usual = ratios[4, 0.25]
-    for key, guess in (((16, 0.25), guess_same), ((16, 0.0625), guess_quarter)):
-        compare(f"{key[0]} environments, ratio {key[1]}: last 100 returns", guess, np.mean(ratios[key]))
+    compare("four times the actors, as many updates: a step is learned from", guess_quarter, 128 * 0.25 / 4, "times")
     for (envs, ratio), last in sorted(ratios.items()):
         print(f"{envs:2d} environments, ratio {ratio:<6g}: {np.mean(last):.0f}, seed by seed {np.sort(last).round()}")
     print("16 environments less 4, both at 1/4: ", difference_in_words(ratios[16, 0.25], usual))
@@ -273,7 +279,7 @@ def show_ratios():
     print("ratio 1/16 less 1/4, 16 environments:", difference_in_words(ratios[16, 0.0625], ratios[16, 0.25]))
 
 
-reveal((guess_same, guess_quarter), show_ratios)
+reveal(guess_quarter, show_ratios)
 
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
@@ -290,13 +296,23 @@ reveal((guess_same, guess_quarter), show_ratios)
 #
 # ## Gorila: what a server refuses
 #
-# Gorila (Nair et al. 2015) makes it asynchronous. A **bundle** is an actor, a replay buffer and a learner in one process:
+# Gorila (Nair et al. 2015) makes it asynchronous. A **bundle** is an actor, a replay buffer and a learner in one process.
+
+# %% [markdown]
+# **Algorithm: Gorila**
 #
-#     pulled = store.pull()                       # theta, the older theta- for the targets, and their version
-#     act a few steps with theta, remember them
-#     draw a minibatch of my buffer
-#     store.push(its gradient and its loss, pulled.version)
+# Each bundle, for itself, with its own ring; nobody waits:
+# 1. pull $\theta$, the older $\theta^-$, and their version $v$ from the server;
+# 2. play a few steps, $\epsilon$-greedily by $Q_\theta$, and put them into the ring;
+# 3. draw a minibatch evenly from the ring; $y$ by $\theta^-$, as in DQN;
+# 4. push the loss $\ell = \text{mean of} \, \tfrac12 (Q_\theta(s, a) - y)^2$, its gradient $g = \nabla_\theta \, \ell$, and $v$.
 #
+# The server, which has made $v'$ updates, for each push:
+# 1. $v' - v$ above what is allowed (`max_staleness`): refuse, it is too old;
+# 2. $\ell$ more than so many standard deviations above the mean of all losses: refuse (exercise 2);
+# 3. else $\theta \leftarrow \theta - \text{step}(g)$, $v' \leftarrow v' + 1$; every so many updates $\theta^- \leftarrow \theta$.
+
+# %% [markdown]
 # Two things grow old here. The *experience* may. A *gradient* may not: lecture 10 saw what delay does to a descent. So the
 # server refuses gradients of more than `max_staleness` updates, and we have a rule that seems to cost nothing. Eight bundles,
 # all equally fast: lecture 10 says that their gradients are 7 updates old. We allow 3. **What percentage is refused?**
@@ -352,12 +368,11 @@ reveal(guess_refused, show_refused)
 # The rule in step 2, "at most the largest that is usual", looks odd. Two others come to mind: take in every loss as it is, or
 # take in nothing of a refused one. Below are 900 losses around 2. A few are outliers, ten to a hundred thousand times as
 # large. After 600 the task has changed, and *all* losses are ten times what they were. A server should refuse the outliers,
-# and get used to the change. **Of the last 300, how many does each rule refuse?**
+# and get used to the change. **Of the last 300, how many does a rule refuse that takes in nothing of a refused loss?** (Suppose that
+# the first of them is refused. What has changed when the second comes?)
 
 # %% prediction="yes"
-guess_whole = 0  # of 300, if every loss is taken in as it is
 guess_nothing = 100  # of 300, if nothing is taken in of a refused one
-guess_judged = 10  # of 300, if as much as is usual is taken in
 
 # %%
 rng = default_rng(5)
@@ -400,11 +415,12 @@ def judge_all(rule):
 def show_rules():
     """Answer the prediction; draw losses and limits."""
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), layout="constrained", sharey=True)
-    guesses = (guess_whole, guess_nothing, guess_judged)
-    for axis, guess, (name, rule) in zip(axes, guesses, RULES.items()):
+    compare("nothing taken in: refused of the last 300", guess_nothing, int((~judge_all(nothing_of_it)[0][600:]).sum()))
+    for axis, (name, rule) in zip(axes, RULES.items()):
         usual, limits = judge_all(rule)
-        compare(f"{name}: refused of the last 300", guess, int((~usual[600:]).sum()))
-        print(f"  outliers refused before: {int((~usual & outliers).sum())} of {outliers.sum()}")
+        print(
+            f"{name}: refused {(~usual & outliers).sum()} of {outliers.sum()} outliers, {(~usual[600:]).sum()} of the last 300"
+        )
         axis.plot(k[usual], losses[usual], ".", color=BLUE, markersize=3, label="taken")
         axis.plot(k[~usual], losses[~usual], "x", color=RED, markersize=6, label="refused")
         axis.plot(k, limits, color="black", linewidth=1, label="limit")
@@ -415,7 +431,7 @@ def show_rules():
     plt.show()
 
 
-reveal((guess_whole, guess_nothing, guess_judged), show_rules)
+reveal(guess_nothing, show_rules)
 
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
@@ -425,6 +441,35 @@ reveal((guess_whole, guess_nothing, guess_judged), show_rules)
 # rise for good, as $Q$ grows while it is learned. As much as is usual is the way between.
 #
 # </details>
+#
+# One bundle that is broken for good is another matter: its losses, a hundred times the usual, come again and again. One of so many
+# bundles, each in turn: which share of the broken one's is refused? And if the server judges by *bundle*, and refuses one whose own
+# mean loss is above five times the median of all bundles' means? Try other numbers:
+
+
+# %%
+def broken_refused(bundles, rounds=400):
+    """Return which per cent of a broken bundle's losses are refused: by loss, and by bundle."""
+    rng, statistics, seen, refused = default_rng(0), np.zeros(3), np.zeros((rounds, bundles)), np.zeros(2)
+    for k in range(rounds):
+        seen[k] = np.exp(0.3 * rng.standard_normal(bundles)) * np.where(np.arange(bundles) == 0, 100, 1)
+        for who, loss in enumerate(seen[k].tolist()):
+            usual, statistics = mine.judged(statistics, loss, 5.0)
+            refused += (who == 0 and not usual), 0
+        means = seen[: k + 1].mean(axis=0)
+        refused[1] += means[0] > 5 * np.median(means)
+    return 100 * refused / rounds
+
+
+for bundles in (4, 10, 20, 40, 100):
+    print(
+        "one of {:3d} is broken: refused {:3.0f} % by loss, {:3.0f} % by bundle".format(
+            bundles, *broken_refused(bundles)
+        )
+    )
+
+# %% [markdown]
+# Who is frequent enough is usual. (Quiz 5 says from where on.)
 #
 # Gorila itself, eight bundles played by the event queue in one process (so the same bits each time), with both rules (at a
 # limit of 20 neither refuses any):
@@ -498,7 +543,7 @@ plt.show()
 # Contours of $Q$ over two torques, with $\mu$ in red. On a ridge the best action is anywhere along a line; on a saddle $\mu$
 # is not the best: in the upper left corner $Q$ is above 7, and the code takes 5 for $\max_a Q$.
 #
-# The target is lecture 11's, with $V$ in place of the maximum: $y = \text{scale} \cdot r + \gamma \, V(s'; \theta^-)$, and
+# The target is lecture 11b's, with $V$ in place of the maximum: $y = \text{scale} \cdot r + \gamma \, V(s'; \theta^-)$, and
 # nothing after $r$ where the task terminated. (The scale keeps large rewards from making large outputs. `discounts` holds
 # $\gamma$, or $\gamma^n$, for each step.)
 #
@@ -611,12 +656,34 @@ _ = ipywidgets.interact(
 # </details>
 #
 # ## All of it
+
+# %% [markdown]
+# **Algorithm: NAF**
 #
-# > **NAF.** As DQN, with three lines changed: act by $\mu_\theta(s)$ with some noise; $y = r + \gamma V_{\theta^-}(s')$ (exercise 4);
-# > $Q$ is exercise 3's parabola.
+# Repeat:
+# 1. play some steps with $a = \mu_\theta(s) + \sigma \cdot \text{noise}$, clipped to what the motor can do; put
+#    $(s, a, r, s', \text{terminated})$ into the ring;
+# 2. once warmed up, as often as the replay ratio says:
+#    1. draw a minibatch evenly from all that is in the ring;
+#    2. $y = r + \gamma V_{\theta^-}(s')$, or $y = r$ where the task terminated (exercise 4);
+#    3. $Q_\theta(s, a) = V_\theta(s) - \tfrac12 (a - \mu_\theta(s))^\top \Lambda_\theta(s) \Lambda_\theta(s)^\top (a - \mu_\theta(s))$ (exercise 3);
+#    4. $\theta \leftarrow \theta - \text{Adam}\big(\nabla_\theta \, \text{mean of} \, \tfrac12 (Q_\theta(s, a) - y)^2\big)$;
+#    5. $\theta^- \leftarrow (1 - \tau) \, \theta^- + \tau \, \theta$.
+
+# %% [markdown]
+# **Algorithm: Asynchronous NAF**
 #
-# Gu et al. 2017 taught robots to open doors so: several collect, one trainer learns from what all have sent. In `off_policy.py`
-# a round is: all environments take a few steps, rows go into the buffer, as many updates are made as are due. Two ranks, each
+# Each collector, for itself; nobody waits:
+# 1. read the newest $\theta$ that there is;
+# 2. play a few steps with $a = \mu_\theta(s) + \sigma \cdot \text{noise}$, and keep them in a ring of its own (in the paper all share one).
+#
+# The trainer, as quickly as it can, but at most as often as the replay ratio allows:
+# 1. draw from the union of all rings, and ask each collector for its rows of the minibatch;
+# 2. steps 2 to 5 of NAF's second part.
+
+# %% [markdown]
+# Gu et al. 2017 taught robots to open doors with the second: robots cannot wait for a trainer. (`--algorithm async-naf`.) With a
+# barrier, in `replay_learner.py`, a round is: all environments take a few steps, rows go into the buffer, as many updates are made as are due. Two ranks, each
 # with the shards of its own environments, and one rank with all of them:
 
 # %%
@@ -645,14 +712,11 @@ plt.show()
 
 # %% [markdown]
 # It does, in this one run. The slides say of A3C, beside methods with a memory, that it is "generally much faster in terms
-# of wall clock", and slower "in terms of # of samples". So, on Pendulum, to a mean return of -250, five seeds each, on 2 cores
-# (the project's benchmarks): **how many times as many steps as NAF does A3C take?**
+# of wall clock", and slower "in terms of # of samples". So, on Pendulum, to a mean return of -250 (the project's benchmarks, 2 cores):
+# how many times as many steps as NAF does A3C take, and how many times as many seconds does NAF take?
 #
 # How one sees that a goal is reached matters. Where the log's mean of the last hundred returns says so, these hundred episodes
 # alone are 20,000 steps, and nobody can arrive before. Then the steps *before* those hundred are the ones to compare.
-
-# %% prediction="yes"
-guess_steps = 20  # A3C's steps / NAF's
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 family = family_of(recorded("13_family.csv"))
@@ -686,10 +750,10 @@ def draw_family(pendulum):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_family():
-    """Answer the prediction; print what the others took."""
+    """Print what the others took; draw it."""
     pendulum = {name: family["Pendulum-v1", name] for name in ("naf", "trpo", "batch-ppo", "a2c", "a3c")}
     naf, a3c = pendulum["naf"], pendulum["a3c"]
-    compare("A3C's steps / NAF's", guess_steps, np.median(a3c.steps) / np.median(naf.steps))
+    print(f"A3C's steps / NAF's: {ratio_in_words(a3c.steps, naf.steps)}")
     if naf.floor:
         print(f"  of the steps before the hundred episodes that show it: {ratio_in_words(a3c.before, naf.before)}")
         print("  (NAF's, thousand:", *np.sort(naf.before) / 1000, "of", f"{np.median(naf.steps) / 1000:.3g})")
@@ -702,18 +766,13 @@ def show_family():
     print(f"  steps, before the hundred episodes: {ratio_in_words(dqn.before, gorila.before)}")
 
 
-reveal(guess_steps, show_family)
+show_family()
 
 # %% [markdown]
-# <details><summary>After your guess: what it means</summary>
-#
-# On samples the claim holds, and more. But it is a claim about NAF and *this* A3C, whose preset nobody has tuned for Pendulum:
-# TRPO and Batch PPO learn on-policy, too, and are far nearer to NAF. On seconds our runs tell no more than the intervals say:
-# other programs were at work, and equal runs took up to nearly three times as long. A step of Pendulum costs next to nothing, and
+# On samples the claim holds where the interval says so. But it is a claim about NAF and *this* A3C, whose preset nobody has tuned for
+# Pendulum: TRPO and Batch PPO learn on-policy, too; look how far they are from NAF. A step of Pendulum costs next to nothing, and
 # NAF makes an update for each. Old experience is worth its updates where *new* experience is dear: a robot arm, a slow simulator.
-# (All have default settings, on one small task each.)
-#
-# </details>
+# (All have default settings, on one small task each. Of seconds believe what the intervals say, and no more.)
 #
 # ## Bug hunt
 #
@@ -791,7 +850,7 @@ _ = hunt("naf_targets", suspect)
 #
 # Not for long. By Chebyshev's inequality at most one in $5^2$ of any numbers, whatever they are, lies more than 5 standard
 # deviations from their mean: broken ones that are more frequent widen the spread until they are usual. Refuse by
-# *worker*, not by loss. (In the paper each learner judges itself. Then the broken one sees only broken losses, and finds
+# *bundle*, not by loss, as measured above. (In the paper each learner judges itself. Then the broken one sees only broken losses, and finds
 # them all usual: nothing is ever refused.)
 #
 # </details>

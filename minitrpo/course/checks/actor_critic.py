@@ -1,4 +1,4 @@
-"""Checks of lecture 11: returns that look n steps ahead, the loss of two networks, shared memory, Sarsa's targets."""
+"""Checks of lecture 11a: returns that look n steps ahead, the loss of two networks, shared memory."""
 
 from collections import UserDict
 from collections.abc import Callable, Iterator
@@ -12,7 +12,6 @@ from minitrpo.algorithms.actor_critic.loss import ActorCritic, ActorCriticSettin
 from minitrpo.algorithms.actor_critic.loss import bootstrapped_returns as right_returns
 from minitrpo.algorithms.actor_critic.loss import loss_gradient as right_gradient
 from minitrpo.algorithms.asynchronous import descend as right_descent
-from minitrpo.algorithms.q_learning.targets import sarsa_targets as right_targets
 from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import value_words
@@ -512,89 +511,3 @@ def shared_case(
     names = ", ".join(prefix + name for name in own) or "nothing"
     shown = f"{steps} step{'s' * (steps > 1)} of size {step_size:g}, theta of {size}; the optimiser's: {names}"
     return tried(kind, run, shown=shown)
-
-
-# --- sarsa_targets
-
-
-def target_of(rule: Any) -> Candidate:
-    """Return targets rule(r, not terminated, Q(s', .), Q(s', a'), discount)."""
-
-    def targets(rewards: Array, terminated: Array, next_q: Array, next_actions: Array, discount: float) -> Any:
-        taken = next_q[np.arange(len(next_q)), next_actions]
-        return rule(rewards, 1.0 - terminated, next_q, taken, discount)
-
-    return targets
-
-
-@exercise(
-    "sarsa_targets",
-    "minitrpo.algorithms.q_learning.targets:sarsa_targets",
-    hints=(
-        "From row i of next_q you need the entry of column next_actions[i]: one number per row.",
-        "numpy takes pairs: next_q[rows, columns] with rows = np.arange(len(next_q)).",
-        "r + discount * (1 - terminated) * that.",
-    ),
-    mistakes={
-        "That is one-step Q's target: Sarsa takes the action that was really done.": target_of(
-            lambda r, on, q, taken, d: r + d * on * q.max(axis=1)
-        ),
-        "It bootstraps where the task terminated: nothing comes after that.": target_of(
-            lambda r, on, q, taken, d: r + d * taken
-        ),
-        "It is the wrong way round: Q counts where the task goes on.": target_of(
-            lambda r, on, q, taken, d: r + d * (1 - on) * taken
-        ),
-        "Nothing is discounted.": target_of(lambda r, on, q, taken, d: r + on * taken),
-        "The reward is discounted, too.": target_of(lambda r, on, q, taken, d: d * (r + on * taken)),
-        "The reward is missing.": target_of(lambda r, on, q, taken, d: d * on * taken),
-        "Where the task terminated the reward is missing: it was paid.": target_of(
-            lambda r, on, q, taken, d: on * (r + d * taken)
-        ),
-        "That is the mean over the actions.": target_of(lambda r, on, q, taken, d: r + d * on * q.mean(axis=1)),
-        "That is the smallest Q.": target_of(lambda r, on, q, taken, d: r + d * on * q.min(axis=1)),
-        "Every row gets the Q of the first row's action.": lambda r, t, q, a, d: right_targets(
-            r, t, q, np.repeat(a[:1], len(a)), d
-        ),
-        "The actions are those of the step before: they were shifted once too often.": lambda r, t, q, a, d: (
-            right_targets(r, t, q, np.roll(a, 1), d)
-        ),
-        "It gives a square: next_q[:, next_actions] takes those columns of every row.": lambda r, t, q, a, d: (
-            r + d * (1.0 - t) * q[:, a]
-        ),
-        "Q is subtracted.": target_of(lambda r, on, q, taken, d: r - d * on * taken),
-    },
-)
-def sarsa_targets_cases() -> Iterator[Case]:
-    """Yield single transitions, squares, many actions, and numbers of every size."""
-    q = [[4.0, 8.0], [2.0, -6.0], [1.0, 3.0]]
-    for kind, rewards, terminated, next_q, actions, discount in (
-        ("one transition", [1.0], [0], q[:1], [0], 0.5),
-        ("the action of the largest Q", [1.0], [0], q[:1], [1], 0.5),
-        ("terminated", [1.0], [1], q[:1], [1], 0.5),
-        ("three transitions", [1.0, 2.0, 3.0], [0, 0, 0], q, [0, 1, 0], 0.5),
-        ("three, one of them terminated", [1.0, 2.0, 3.0], [0, 1, 0], q, [0, 1, 0], 0.5),
-        ("as many transitions as actions", [1.0, 2.0], [0, 0], q[:2], [1, 1], 0.5),
-        ("as many transitions as actions", [1.0, 2.0], [0, 0], q[:2], [1, 0], 0.5),
-        ("all terminated", [1.0, 2.0, 3.0], [1, 1, 1], q, [0, 1, 0], 0.5),
-        ("a discount of 0", [1.0, 2.0, 3.0], [0, 0, 1], q, [0, 1, 0], 0.0),
-        ("a discount of 1", [1.0, 2.0, 3.0], [0, 0, 1], q, [0, 1, 0], 1.0),
-        ("rewards of 0", [0.0, 0.0, 0.0], [0, 0, 1], q, [1, 1, 1], 0.9),
-        ("all Q negative", [1.0, 2.0], [0, 0], [[-4.0, -8.0], [-1.0, -2.0]], [1, 0], 0.9),
-        ("equal Q", [1.0, 2.0], [0, 0], [[4.0, 4.0], [4.0, 4.0]], [1, 0], 0.9),
-        ("a single action", [1.0, 2.0], [0, 1], [[4.0], [8.0]], [0, 0], 0.9),
-    ):
-        over = np.array(terminated, bool)
-        yield case(kind, np.array(rewards), over, np.array(next_q), np.array(actions), discount)
-    yield case(
-        "huge Q behind a terminated task", np.ones(1), np.ones(1, bool), np.full((1, 2), 1e300), np.array([1]), 0.9
-    )
-    rng = np.random.default_rng(0)
-    for n, columns, scale in product((2, 5, 60, 2000), (2, 3, 18), (1.0, 1e-9, 1e9)):
-        kind = {1.0: "random transitions", 1e-9: "tiny numbers", 1e9: "huge numbers"}[scale]
-        some, then = scale * rng.standard_normal((n, columns)), rng.integers(0, columns, n)
-        over = rng.random(n) < 0.2
-        yield case(kind, scale * rng.standard_normal(n), over, some, then, float(rng.uniform(0.8, 1)))
-    many = rng.standard_normal((3, 100))
-    yield case("a hundred actions", np.ones(3), np.zeros(3, bool), many, np.array([0, 70, 99]), 0.9)
-    yield case("no transitions at all", np.zeros(0), np.zeros(0, bool), np.zeros((0, 3)), np.zeros(0, np.int64), 0.9)

@@ -1,4 +1,4 @@
-"""Checks of lecture 09: the controller of steps/update and max-KL."""
+"""Checks of lecture 09: the controller of steps/update and max-KL, and how much of a step is noise."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, Decision
+from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.course.checks.edits import edits
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import short, value_words
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy, Policy
+from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
 
 IMPROVED, TURN, ADAPT = (f"minitrpo.adaptive:{name}" for name in ("improved", "turn", "adapt"))
 REACHED, SIZE = "recent >= before + margin * abs(before)", "abs(before)"
@@ -47,12 +50,11 @@ def improved_cases() -> Iterator[Case]:
     yield from (case("whole numbers", *pair, 0.1) for pair in whole)
     yield from (case("small margins, and 1 and more", *pair, m) for pair, m in product(small, (1.0, 3, 0.004)))
     for before, margin, off in product(
-        (400.0, -8.0, 2.0**-30, -(2.0**30)), (0.25, 0.0), (0.0, 1e-9, -1e-9, 1e-6, -1e-6)
+        (400.0, -8.0, 2.0**-20, -(2.0**30)), (0.25, 0.0), (0.0, 1e-8, -1e-8, 1e-6, -1e-6)
     ):
         yield case("on the border, just above and below", before + (margin + off) * abs(before), before, margin)
-    for before, towards in product((7.0, -123.456, 1e-9), (0.0, -np.inf, np.inf)):
-        recent = float(np.nextafter(before, towards or before))
-        yield case("no margin, and a difference in the last digit", recent, before, 0.0)
+    for before, off in product((7.0, -123.456, 1e-9), (0.0, -1e-8, 1e-8)):
+        yield case("no margin, and a small difference", before + off * abs(before), before, 0.0)
     for recent, margin in product((0.0, -0.0, 1e-12, -1e-12, 5.0, -5.0), (0.0, 0.05)):
         yield case("nothing before", recent, 0.0, margin)
     for before, margin, unit, times in product((34.7, -61.3), (0.05, 0.3, 2.0), (1.0, 1e-9, 1e9), (-1.5, 0.98, 1.02)):
@@ -250,7 +252,7 @@ def told(f: Candidate, state: AdaptiveState, value: float, config: AdaptiveConfi
     fields = {"decision": "None" if decision is None else "a Decision"}
     for name, part in (("decision", decision), ("state", new)):
         fields |= {f"{name}.{key}": "None" if x is None else x for key, x in vars(part).items()} if part else {}
-    fields["state.returns"] = ", ".join(f"{x:.10g}" for x in new.returns)
+    fields["state.returns"] = ", ".join(f"{x:.10g}" for x in new.returns) or "none"
     return new, fields
 
 
@@ -292,3 +294,78 @@ def two_runs(f: Candidate) -> dict[str, Any]:
             states[which], found = told(f, states[which], sign * value, config)
             fields |= {f"run {which + 1}, return {sign * value:g}, {name}": x for name, x in found.items()}
     return fields
+
+
+NOISE = "minitrpo.noise:measure_noise"
+SIGNED, SOLVED, ROWS = "=signs * batch.advantages", "conjugate_gradient(product, d, iterations)[0]", ", rows)"
+BOTH = "float(g @ step) ** 2 / curvature"
+AGAIN = """=signs * np.concatenate([(a - a.mean()) / (a.std() + 1e-8)
+    for a in (batch.advantages[: rows // 2], batch.advantages[rows // 2 :])])"""
+NOISE_SLIPS = {
+    "That is the whole difference of the halves: half of it has as much noise as g.": (SIGNED, f"=2 * {SIGNED[1:]}"),
+    "That is one half's own share, without the other: its signal is still in it.": (
+        SIGNED, "=np.maximum(signs, 0.0) * batch.advantages"),
+    "That is g itself, not a difference of halves.": (SIGNED, "=batch.advantages"),
+    "Neighbours belong to one episode: halves are the first rows and the rest, not every other row.": (
+        "np.arange(rows) < rows // 2", "np.arange(rows) % 2 == 0"),
+    "The advantages are standardised again: a difference of the halves' levels is noise, too.": (SIGNED, AGAIN),
+    "It is measured as TRPO steps: d'F^-1 d, not d'd.": (SOLVED, "d"),
+    "It is d'F^-1 d: solve F y = d, do not multiply.": (SOLVED, "product(d)"),
+    "The damping is missing.": (", damping, f", ", 0.0, f"),
+    "The number of iterations is not the one that was asked for.": ("d, iterations)", "d, 10)"),
+    "The fraction of the states is not the one that was asked for.": (", fraction)", ", 1.0)"),
+    "The promise g's grows with the step; g'F^-1 g = (g's)^2 / s'F s does not.": (BOTH, "float(g @ step)"),
+    "(g's)^2 / s'F s: the square is missing.": (" ** 2", ""),
+    "`both` is g'F^-1 g, with the noise in it.": (BOTH, f"{BOTH} - noise"),
+    "`noise` is d'F^-1 d; `fraction` divides.": ("Measured(noise,", f"Measured(noise / ({BOTH}),"),
+    "A step of zeros promises nothing: `both` is 0, not nan.": ("0.0 else 0.0", '0.0 else float("nan")'),
+    "They come in this order: noise, both, steps.": (
+        f"Measured(noise, {BOTH}", f"Measured({BOTH}", ROWS, ", noise, rows)"),
+    "`steps` is the whole batch's, not half of them.": (ROWS, ", rows // 2)"),
+}  # fmt: skip
+
+
+@exercise(
+    "measure_noise",
+    NOISE,
+    hints=(
+        "The gradient is linear in the advantages: with the second half's turned round, surrogate_gradient returns d.",
+        "damped_fisher gives the function v -> F v, conjugate_gradient solves F y = d with it: its first result is y.",
+        "With s = c F^-1 g: g's = c g'F^-1 g and s'F s = c^2 g'F^-1 g. Which ratio is free of c?",
+    ),
+    mistakes=edits(NOISE, NOISE_SLIPS),
+)
+def measure_noise_cases() -> Iterator[Case]:
+    """Yield batches of both policies, with steps of any length, and one of zeros; every number of iterations."""
+    yield noise_case("five arms, each pulled twice", CategoricalPolicy(1, 5, ()), 10, (3, 0.1, 1.0))
+    for policy in (GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))):
+        for seed, (n, how) in enumerate(((40, (2, 0.1, 1.0)), (64, (4, 1.0, 0.25)), (2600, (3, 0.01, 1.0)))):
+            yield noise_case("a batch", policy, n, how, seed=seed)
+        yield noise_case("a short step", policy, 40, (3, 0.1, 1.0), length=1e-3)
+        yield noise_case("a long step", policy, 40, (3, 0.1, 0.5), length=50.0)
+        yield noise_case("a step of zeros", policy, 40, (3, 0.1, 1.0), length=0.0)
+        yield noise_case("one iteration", policy, 20, (1, 0.1, 1.0))
+        yield noise_case("many iterations", policy, 40, (60, 0.5, 1.0))
+        yield noise_case("advantages whose halves differ in level", policy, 40, (3, 0.1, 1.0), level=2.0)
+
+
+def noise_case(
+    kind: str,
+    policy: Policy,
+    n: int,
+    how: tuple[int, float, float],
+    seed: int = 0,
+    length: float = 1.0,
+    level: float = 0.0,
+) -> Case:
+    """Return a case of n steps; how: iterations, damping, fraction. level: by which the halves differ from 0."""
+    rng = np.random.default_rng(seed)
+    theta = policy.initialise(rng)
+    theta = theta + 0.3 * rng.standard_normal(len(theta))
+    seen = rng.standard_normal((n, policy.observation_size))
+    actions = policy.sample(policy.distribution(theta, seen), policy.draw_noise(rng, n))
+    batch = Batch(seen, actions, rng.standard_normal(n) + np.where(np.arange(n) < n // 2, level, -level))
+    g, (iterations, damping, fraction) = surrogate_gradient(policy, theta, batch), how
+    step = length * conjugate_gradient(damped_fisher(policy, theta, batch, damping, fraction), g, iterations)[0]
+    words = f"{n} steps, {iterations} iterations, damping {damping:g}, fraction {fraction:g}, step {length:g} F^-1 g"
+    return case(kind, policy, theta, batch, g, step, *how, rtol=2e-3, shown=words)

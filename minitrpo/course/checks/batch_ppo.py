@@ -1,4 +1,4 @@
-"""Checks of lecture 12: the clip and its slope, fragments of many simulators, the value at the last step."""
+"""Checks of lecture 12: the clip and its slope, the epochs of an update, fragments of many simulators."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.algorithms.batch_ppo import Ascent
 from minitrpo.algorithms.batch_ppo import clipped_objective as right_objective
 from minitrpo.algorithms.batch_ppo import objective_slope as right_slope
-from minitrpo.course.checks.differential import Candidate, Case, case
+from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.course.checks.edits import edits
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.continuous import cuts as right_cuts
-from minitrpo.course.last_step import READINGS
-from minitrpo.course.last_step import values_after as right_values
-from minitrpo.policies import Array
+from minitrpo.optimisers import adam, initial_state
+from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 
 def clipped(r: Array, clip: float) -> Array:
@@ -169,6 +170,129 @@ def steps_of_a_batch() -> Iterator[Case]:
     yield case("numbers of single precision", *(x[:64] for x in half), 0.5, rtol=1e-5)
 
 
+CLIMB = "minitrpo.course.climb:climb"
+OLD, ORDER = "LogProbability(policy, theta, observations, actions).log_prob", "for _ in range(epochs):"
+SHUFFLED = "np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size))"
+DRAWN = "rng.permutation(len(advantages))"
+ROWS, STEP = "for rows in order:", "theta = theta + step"
+RATIO, MEAN = "now.log_prob - old_log_prob[rows]", "advantages[rows], clip) / size"
+CLIMB_SLIPS = {
+    "log pi_old is taken anew in every epoch: it belongs to the policy that played.": (
+        ORDER, f"{ORDER}\n        old_log_prob = {OLD}"),
+    "log pi_old is taken anew for every minibatch, so that every ratio is 1.": (RATIO, "now.log_prob - now.log_prob"),
+    "The ratio is upside down: pi_theta / pi_old.": (RATIO, "old_log_prob[rows] - now.log_prob"),
+    "That is the logarithm of the ratio.": (f"np.exp({RATIO})", RATIO),
+    "All epochs have one and the same order: shuffle in each.": (
+        DRAWN, "dealt", ORDER, f"dealt = {DRAWN}\n    {ORDER}"),
+    "Nothing is shuffled.": (DRAWN, "np.arange(len(advantages))"),
+    "Rows are drawn with replacement: in an epoch each comes once.": (
+        DRAWN, "rng.integers(len(advantages), size=len(advantages))"),
+    "The rows behind the last full minibatch are dropped.": (
+        SHUFFLED, "rng.permutation(len(advantages))[: len(advantages) // size * size].reshape(-1, size)"),
+    "The last minibatch is shorter: it is to be filled up with the first rows of the order.": (
+        SHUFFLED, f"np.split({DRAWN}, np.arange(size, len(advantages), size))",
+        MEAN, MEAN.replace("size", "len(rows)")),
+    "Minibatches overlap: each begins where the one before ended.": (
+        SHUFFLED, "np.stack([np.roll(p, -i)[:size] for p in [rng.permutation(len(advantages))]"
+        " for i in range(0, len(p), max(size // 2, 1))])"),
+    "Only the first minibatch of each epoch is used.": (ROWS, "for rows in order[:1]:"),
+    "There is one epoch only.": (ORDER, "for _ in range(min(epochs, 1)):"),
+    "There is one epoch too many.": (ORDER, "for _ in range(epochs + 1):"),
+    "Gradients of an epoch are averaged for one step: each minibatch takes a step of its own.": (
+        ORDER, f"{ORDER}\n        start, found = theta, []",
+        "memory, step = adam(memory, gradient, step_size)", "found.append(gradient)",
+        STEP, "pass\n        memory, step = adam(memory, np.mean(found, axis=0), step_size)\n"
+        "        theta = start + step"),
+    "Every minibatch's gradient is taken where the epoch began, not where the last step led.": (
+        ORDER, f"{ORDER}\n        start = theta", "LogProbability(policy, theta, observations[rows], actions[rows])",
+        "LogProbability(policy, start, observations[rows], actions[rows])"),
+    "Adam's memory is lost between steps.": ("memory, step = adam(", "_, step = adam("),
+    "Adam begins again in every epoch: its memory is to be kept.": (
+        ORDER, f"given = memory\n    {ORDER}\n        memory = given"),
+    "Downhill: this is an objective, to be climbed.": (STEP, "theta = theta - step"),
+    "The gradient itself is the step: Adam has no say.": (STEP, "theta = theta + step_size * gradient"),
+    "That is the sum over the minibatch: its mean is wanted.": (MEAN, "advantages[rows], clip)"),
+    "It divides by all steps of the batch, not by those of the minibatch.": (
+        MEAN, "advantages[rows], clip) / len(advantages)"),
+    "Nothing is clipped.": (MEAN, "advantages[rows], np.inf) / size"),
+    "The advantages are not those of the minibatch's rows.": (MEAN, "advantages[: len(rows)], clip) / size"),
+    "log pi_old is not that of the minibatch's rows.": (RATIO, "now.log_prob - old_log_prob[: len(rows)]"),
+    "The advantages are standardised again: they are to be taken as they are.": (
+        ORDER, "advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)\n    " + ORDER),
+}  # fmt: skip
+
+
+@exercise(
+    "climb",
+    CLIMB,
+    hints=(
+        "Two loops, one in the other. Ask of each line: once in all, once an epoch, or once a minibatch? Only the old "
+        "log probabilities are taken once in all, only the shuffle once an epoch.",
+        "np.resize(order, (count, size)) cuts an order into rows of `size`, and begins again where it ends; count is N "
+        "/ size, rounded up: -(-N // size).",
+        "now = LogProbability(policy, theta, observations[rows], actions[rows]) has now.log_prob, and "
+        "now.weighted_gradient(w) for weights w of these rows: here the slopes, divided by their number.",
+    ),
+    mistakes=edits(CLIMB, CLIMB_SLIPS),
+)
+def climb_cases() -> Iterator[Case]:
+    """Yield one minibatch and many, with a rest and without, both kinds of policies; and the package's own update."""
+    gaussian, buttons = GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 3, (4,))
+    for policy in (gaussian, buttons):
+        yield climb_case("one epoch of one minibatch", policy, 6, epochs=1, size=6)
+        yield climb_case("a second epoch", policy, 6, epochs=2, size=6)
+        yield climb_case("two minibatches", policy, 8, epochs=1, size=4)
+        yield climb_case("three epochs of four minibatches", policy, 16, epochs=3, size=4)
+        yield climb_case("a last minibatch that is too short", policy, 11, epochs=2, size=4)
+        yield climb_case("a rest of one step", policy, 9, epochs=2, size=4)
+        yield climb_case("minibatches of one step", policy, 5, epochs=2, size=1)
+        yield climb_case("steps that reach the clip", policy, 32, epochs=6, size=8, step_size=0.05)
+        yield climb_case("no clip", policy, 32, np.inf, epochs=4, size=8, step_size=0.05)
+        yield climb_case("a narrow clip", policy, 32, 0.02, epochs=4, size=8, step_size=0.02)
+        yield climb_case("no epoch", policy, 6, epochs=0, size=3)
+    for number in range(6):
+        size = (4, 5, 16, 20, 64, 100)[number]
+        yield climb_case("as many steps as a batch has", gaussian, 100, epochs=3, size=size, seed=number)
+    yield tried("beside the package's own update", beside_the_package, 1e-6)
+
+
+def climb_case(
+    kind: str, policy: Policy, n: int, clip: float = 0.2, epochs: int = 10, size: int = 64, step_size: float = 0.01,
+    seed: int = 0,
+) -> Case:  # fmt: skip
+    """Return a case of n steps that the policy has played at random, with an Adam that has a past."""
+    theta, memory, batch = played(policy, n, seed)
+    shown = f"N = {n}, clip = {clip:g}, epochs = {epochs}, size = {size}, step_size = {step_size:g}"
+    arguments = (policy, theta, memory, batch, clip, np.random.default_rng(seed), epochs, size, step_size)
+    return Case(kind, arguments, {}, 1e-7, 1e-12, shown=shown)
+
+
+def played(policy: Policy, n: int, seed: int) -> tuple[Array, dict[str, Array], tuple[Array, Array, Array]]:
+    """Return theta, the memory of an Adam that has taken a few steps, and a batch of n steps."""
+    rng = np.random.default_rng(seed)
+    theta = policy.initialise(rng) + 0.3 * rng.standard_normal(len(policy.initialise(rng)))
+    memory = initial_state("adam", len(theta))
+    for _ in range(3):
+        memory, _ = adam(memory, 0.1 * rng.standard_normal(len(theta)), 0.01)
+    observations = rng.standard_normal((n, policy.observation_size))
+    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
+    return theta, memory, (observations, actions, 0.3 + rng.standard_normal(n))
+
+
+def beside_the_package(candidate: Candidate) -> Any:
+    """Return the theta of a climb, which has to be that of the package's own update without its further details."""
+    policy = GaussianPolicy(4, 2, (8,))
+    theta, _, batch = played(policy, 150, 7)
+    ascent = Ascent(4, 32, 0.2, 0.01, max_gradient_norm=np.inf, standardise="none")
+    samples = dict(zip(("observations", "actions", "advantages"), batch, strict=True))
+    ours, _, _ = ascent.climb(policy, theta, initial_state("adam", len(theta)), samples, np.random.default_rng(7))
+    memory, rng = initial_state("adam", len(theta)), np.random.default_rng(7)
+    found, _ = candidate(policy, theta, memory, batch, 0.2, rng, 4, 32, 0.01)
+    # the package's Adam adds 1e-5 to its roots, not 1e-8
+    need(np.abs(found - ours).max() < 0.05 * np.abs(ours - theta).max(), "it ends far from the package's own update")
+    return found
+
+
 def rebuilt(rows: Any) -> Candidate:
     """Return fragments that are rows(simulator, first, stop, T, N) of each right one; those that are None are lost."""
 
@@ -258,118 +382,3 @@ def cuts_cases() -> Iterator[Case]:
     yield case("8 steps of 256 simulators", rng.random((8, 256)) < 0.05)
     for steps, simulators in ((0, 1), (0, 3), (3, 0), (0, 0)):
         yield case("no steps, or no simulators", np.zeros((steps, simulators), bool))
-
-
-def read_as(other: str) -> Candidate:
-    """Return the values of one reading, whatever was asked for."""
-    return lambda reading, *rest: right_values(other, *rest)
-
-
-def exchanged(one: str, other: str) -> Candidate:
-    """Return values in which two readings are taken for each other."""
-    swap = {one: other, other: one}
-    return lambda reading, *rest: right_values(swap.get(reading, reading), *rest)
-
-
-def leaks(reading: str, values: Array, final: Array, first: Array, last: Array, terminated: Array) -> Array:
-    """Return values that do not see the borders of fragments."""
-    after = np.append(values[1:], final[-1])
-    return np.asarray(np.where(terminated & (reading != "literal"), 0.0, after))
-
-
-@exercise(
-    "values_after",
-    "minitrpo.course.last_step:values_after",
-    hints=(
-        "Begin with values[1:], one place to the left; what stands in the last place does not matter yet.",
-        "after[last] = x puts one number per fragment, in order, behind each fragment's last step; x depends on the "
-        "reading.",
-        "At the end, three of the four readings put 0 where the task terminated.",
-    ),
-    mistakes={
-        "Every reading is taken for `final`.": read_as("final"),
-        "Every reading is taken for `zero`.": read_as("zero"),
-        "Every reading is taken for `next`.": read_as("next"),
-        "Every reading is taken for `literal`.": read_as("literal"),
-        "`final` and `next` are exchanged.": exchanged("final", "next"),
-        "`final` and `literal` are exchanged.": exchanged("final", "literal"),
-        "`zero` and `final` are exchanged.": exchanged("zero", "final"),
-        "`zero` and `literal` are exchanged.": exchanged("zero", "literal"),
-        "`zero` is 0 behind every end, a cut, too.": lambda reading, *rest: right_values(
-            "final" if reading == "zero" else reading, *rest
-        ),
-        "`final` is 0 only where the task terminated, not behind a cut.": lambda reading, *rest: right_values(
-            "zero" if reading == "final" else reading, *rest
-        ),
-        "`literal` has no 0 at all: V(final observation) at true ends, too.": lambda reading, *rest: right_values(
-            "final" if reading == "literal" else reading, *rest
-        ),
-        "`next` asks for first_values behind a cut.": lambda reading, *rest: right_values(
-            "final" if reading == "next" else reading, *rest
-        ),
-        "Where the task terminated, `next` is 0, too.": lambda reading, values, final, first, last, terminated: (
-            np.where(last, np.repeat(first, np.diff(np.flatnonzero(np.append(True, last)))), 0)
-            + np.where(last, 0, np.append(values[1:], 0))
-            if reading == "next"
-            else right_values(reading, values, final, first, last, terminated)
-        ),
-        "It leaks over the border of a fragment: what follows there is another episode.": leaks,
-        "That is each step's own value: the value of the next state is wanted.": lambda reading, values, *rest: (
-            right_values(reading, np.append(0.0, values[:-1]), *rest)
-        ),
-        "The fragments' values are in reverse order.": lambda reading, values, final, first, last, terminated: (
-            right_values(reading, values, final[::-1], first[::-1], last, terminated)
-        ),
-        "Every fragment gets the first fragment's value.": lambda reading, values, final, first, last, terminated: (
-            right_values(
-                reading, values, np.full_like(final, final[0]), np.full_like(first, first[0]), last, terminated
-            )
-        ),
-    },
-)
-def values_after_cases() -> Iterator[Case]:
-    """Yield fragments by hand and at random, cut and terminated, in all readings."""
-    values, final, first = np.array([1.0, 2.0, 3.0, 4.0]), np.array([30.0, 40.0]), np.array([50.0, 60.0])
-    two = np.array([False, True, False, True])
-    for reading in READINGS:
-        yield case("a fragment that was cut", reading, values[:2], final[:1], first[:1], two[:2], np.zeros(2, bool))
-        yield case("a fragment that terminated", reading, values[:2], final[:1], first[:1], two[:2], two[:2])
-    for reading in READINGS:
-        for kind, terminated in (
-            ("a cut before a termination", np.array([False, False, False, True])),
-            ("a termination before a cut", np.array([False, True, False, False])),
-            ("two cuts", np.zeros(4, bool)),
-            ("two terminations", two),
-        ):
-            yield case(kind, reading, values, final, first, two, terminated)
-        one, none = np.ones(1, bool), np.zeros(1, bool)
-        for over in (one, none):
-            yield case("a single step", reading, values[:1], final[:1], first[:1], one, over)
-        yield case("integer values", reading, *(x.astype(int) for x in (values, final, first)), two, two)
-    rng = np.random.default_rng(0)
-    for lengths in ((1, 1, 1), (3, 1, 5), (7, 2), (12,), (2, 2, 2, 2)):
-        for reading in READINGS:
-            yield values_case("fragments at random", rng, reading, lengths)
-    for reading in READINGS:
-        for size in (1e-9, 1e9):
-            yield values_case("very small and very large values", rng, reading, (3, 4, 2), size)
-        yield values_case("2,048 steps", rng, reading, (200,) * 10 + (48,))
-    none = np.zeros(4, bool)
-    for reading in READINGS:
-        put = "".join([*reading])
-        yield case("a reading that was put together", put, values, final, first, two, two & (values > 3))
-        whole = values.astype(int)
-        yield case("integer values and other ends", reading, whole, final + 0.5, first + 0.25, two, none)
-        yield case("values and whole ends", reading, values / 4, final.astype(int), first.astype(int), two, none)
-        yield case("ends of 0", reading, values, np.array([0.0, 40.0]), np.array([50.0, 0.0]), two, none)
-        yield case("equal values", reading, 2 * np.ones(4), final, first, two, none)
-        yield case("equal ends", reading, values, 7 * np.ones(2), 9 * np.ones(2), two, none)
-
-
-def values_case(kind: str, rng: np.random.Generator, reading: str, lengths: tuple[int, ...], size: float = 1.0) -> Case:
-    """Return a case of fragments of these lengths, of which about half terminated."""
-    n, last = sum(lengths), np.zeros(sum(lengths), bool)
-    last[np.cumsum(lengths) - 1] = True
-    terminated = last & (rng.random(n) < 0.5)
-    values, final, first = (size * rng.standard_normal(k) for k in (n, len(lengths), len(lengths)))
-    return case(kind, reading, values, final, first, last, terminated, each=True)

@@ -194,7 +194,8 @@ def solved(kind: str, product: Callable[[Array], Array], b: Array, *rest: Any, o
         result = f(counted, b.copy(), *rest, **named)
         return {"(x, residual)": result, "products that it asked for": len(asked)}
 
-    more = "".join(f", {x:g}" for x in rest) + "".join(f", {name} = {x}" for name, x in named.items())
+    given = dict(zip(("iterations", "tolerance"), rest, strict=False)) | named
+    more = "".join(f", {name} = {x:g}" for name, x in given.items())
     size = float(np.abs(b).max())
     return tried(kind, run, rtol=1e-6, atol=off * size, shown=f"{product!r}, b = {short(b)}{more}")
 

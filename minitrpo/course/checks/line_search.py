@@ -10,7 +10,7 @@ from minitrpo.course.checks.differential import Candidate, Case, Need, case, nee
 from minitrpo.course.checks.edits import edits
 from minitrpo.course.checks.policy_gradient import POLICIES, steps
 from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import number, short
+from minitrpo.course.checks.words import number, short, value_words
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 # Pieces of the package's source, for the tables of known mistakes.
@@ -97,10 +97,10 @@ def surrogate_cases() -> Iterator[Case]:
         sure = np.tile(900.0 * (np.arange(3) == column), (3, 1))
         old = CategoricalPolicy(1, 3).log_prob(sure + 0.1 * np.arange(3), np.arange(3))
         yield case("a policy that is certain", CategoricalPolicy(1, 3), sure, old, np.arange(3), np.ones(3))
-    many = rng.standard_normal((20_000, 4))
-    actions = rng.standard_normal((20_000, 2))
+    many = rng.standard_normal((5_000, 4))
+    actions = rng.standard_normal((5_000, 2))
     old = POLICIES[0].log_prob(many, actions) + 0.1
-    yield case("20,000 steps", POLICIES[0], many, old, actions, rng.standard_normal(20_000) + 1.0)
+    yield case("5,000 steps", POLICIES[0], many, old, actions, rng.standard_normal(5_000) + 1.0)
     i = np.array([0, 1, 1, 1])
     yield case("a step that comes three times", coin, even[0 * i], np.log([0.25, 0.3])[i], i, a[i])
     yield case("whole log probabilities", coin, even, np.array([-1, -2]), np.array([0, 1]), a)
@@ -204,15 +204,17 @@ def search(
     def run(f: Candidate) -> Any:
         ray.asked, ray.kept = [], []
         found = f(ray, ray.theta.copy(), ray.step.copy(), expected_gain, max_kl, *rest, **named)
+        need(hasattr(found, "theta"), f"it returned {value_words(found)}, which is no LineSearch")
         same = all(np.array_equal(kept, copy, equal_nan=True) for kept, copy in ray.kept)
         need(same, "a trial that `evaluate` had kept was changed later: each is an array of its own")
         tried_there = {"the fractions of the full step that it tried": np.array(ray.asked)}
-        if not hasattr(found, "theta") or np.shape(found.theta) != ray.theta.shape or not np.isfinite(ray.step).all():
+        if np.shape(found.theta) != ray.theta.shape or not np.isfinite(ray.step).all():
             return {"the answer": found, **tried_there}
         ended = (found.theta - ray.theta) @ ray.step / max(float(ray.step @ ray.step), 1e-300)
         return {"it ends at this fraction of the full step": float(ended), "the answer": found, **tried_there}
 
-    more = "".join(f", {number(x)}" for x in rest) + "".join(f", {name} = {x}" for name, x in named.items())
+    given = dict(zip(("shrink", "max_trials"), rest, strict=False)) | named
+    more = "".join(f", {name} = {number(x)}" for name, x in given.items())
     limits = f"max_kl = {max_kl:g}, expected_gain = {expected_gain:g}{more}"
     return tried(kind, run, rtol=1e-8, atol=1e-12, each=True, shown=f"{shown}; {limits}")
 

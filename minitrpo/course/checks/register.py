@@ -29,10 +29,12 @@ LECTURES = (
     "adaptive",
     "parameter_server",
     "actor_critic",
+    "q_learning",
     "batch_ppo",
     "off_policy",
     "guided_policy_search",
     "scaling",
+    "family",
 )
 
 

@@ -73,6 +73,7 @@ def columns(calls: list[Any]) -> dict[str, Any]:
     """Return what record was called with, by columns."""
     for given in calls:
         fits = len(given) == 1 and isinstance(given[0], tuple) and len(given[0]) == 3
+        fits = fits and isinstance(given[0][0], str) and all(np.isreal(x) for x in given[0][1:])
         need(fits, f"record takes one tuple (name, start, duration), it got {', '.join(map(short, given))}")
     names, starts, durations = zip(*(given[0] for given in calls), strict=True) if calls else ((), (), ())
     numbers = {"start": np.array(starts, float), "duration": np.array(durations, float)}
@@ -230,11 +231,13 @@ def spans_on(rng: np.random.Generator, ticks: Any, depth: int) -> Spans:
     return spans
 
 
+LESS = "min(stop, end) - max(start, reached)"
 ONLY, LATEST, WINDOW = "if name in names", "reached = max(reached, stop)", "/ (end - begin)"
 BUSY_SLIPS = {
     "An instant in which two phases run is counted twice.": (LATEST, "pass"),
     "A short span inside a long one pulls the latest end back.": (LATEST, "reached = stop"),
     "Spans come in any order: sort them by start.": ("= sorted(", "= list("),
+    "A span that adds nothing new adds 0, not less.": ("max(0.0, min(stop, end) - max(start, reached))", LESS),
     "What sticks out behind the window's end must not count.": ("min(stop, end)", "stop"),
     "What sticks out before the window begins must not count.": ("0.0, begin", '0.0, float("-inf")'),
     "A span that sticks out counts with the part inside.": (

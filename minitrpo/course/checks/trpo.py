@@ -82,6 +82,10 @@ NEXT_VALUES_SLIPS = {
         "return after",
         "return after.astype(int)",
     ),
+    "An array made like `values` holds whole numbers if they do, and cuts the others: make one of floats.": (
+        "np.empty(len(values), np.result_type(values, final_values))",
+        "np.empty_like(values)",
+    ),
 }
 
 
@@ -139,6 +143,9 @@ GAE_SLIPS = {
     "The targets are advantage + V(s_t), not V of the next state.": (BOTH, "advantages, advantages + next_values"),
     "Two results are wanted, advantages and value targets.": (BOTH, "advantages"),
     "The targets came first: advantages, then targets.": (BOTH, "advantages + values, advantages"),
+    "An array made like `rewards` holds whole numbers if they do, and cuts the others: make one of floats.": (
+        *("return ", "advantages = advantages.astype(rewards.dtype); return "),
+    ),
 }
 
 
@@ -196,7 +203,14 @@ EXPLAINED_VARIANCE_SLIPS = {
     "Where all targets are equal there is nothing to explain: NaN, not 1.": ('float("nan")', "1.0"),
     "Targets that are equal but for rounding leave nothing to explain: NaN.": (EQUAL, "np.ptp(targets) == 0"),
     "Something small is added to the variance: small targets feel it.": ("/ variance", "/ (variance + 1e-8)"),
+    "Rounding gives equal targets a variance that is not quite 0: compare it with their size.": (
+        EQUAL,
+        "variance == 0",
+    ),
     "Targets that vary little still vary: it is their size that counts.": (EQUAL, "variance < 1e-8"),
+    "np.allclose takes small numbers for equal: targets that vary little still vary.": (
+        *(EQUAL, "np.allclose(targets, targets[0])"),
+    ),
     "One variance divides by N and the other by N - 1.": (UNEXPLAINED, "np.var(targets - predicted, ddof=1)"),
 }
 
@@ -394,9 +408,11 @@ def honest(new: Array, report: Any, policy: Policy, theta: Array, batch: Batch) 
         need(near, f"report.{name} is {told:.6g}; of the step it took it is {value:.6g}")
 
 
-def described(policy: Policy, batch: Batch, max_kl: float, rest: Any) -> str:
+def described(policy: Policy, batch: Batch, max_kl: float, rest: Any = (), **named: Any) -> str:
     """Return an update in words."""
-    return f"{short(policy)}, {len(batch.advantages):,} steps, max_kl = {max_kl:g}{''.join(f', {x}' for x in rest)}"
+    named = dict(zip(("cg_iterations", "cg_damping", "fisher_fraction"), rest, strict=False)) | named
+    more = "".join(f", {name} = {x}" for name, x in named.items())
+    return f"{short(policy)}, {len(batch.advantages):,} steps, max_kl = {max_kl:g}{more}"
 
 
 def small(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float, *rest: Any) -> Case:
@@ -406,9 +422,12 @@ def small(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float, 
     def run(f: Candidate) -> Any:
         new, report = update(f, policy, theta, batch, max_kl, *rest)
         moved = new - theta
-        length = float(np.linalg.norm(moved)) or 1.0
+        length = float(np.linalg.norm(moved))
         result: dict[str, Any] = {"the length of the step": length} if trials == 1 else {}
-        result |= {"the direction of the step, a unit vector": moved / length, "its accepted": bool(report.accepted)}
+        result |= {
+            "the direction of the step, a unit vector": moved / (length or 1.0),
+            "its accepted": bool(report.accepted),
+        }
         if moved.any():
             honest(new, report, policy, theta, batch)
         return result | {name: float(getattr(report, name)) for name in ("gradient_norm", "entropy")}
@@ -448,7 +467,7 @@ def large(policy: Policy, theta: Array, batch: Batch, max_kl: float, named: dict
             need(report.kl <= max_kl, f"the policy moved by a KL of {report.kl:.6g}, above the limit of {max_kl:g}")
             need(report.gain > 0.0, f"the surrogate fell by {-report.gain:.4g}, and the step was taken")
 
-    shown = described(policy, batch, max_kl, [f"{k} = {v}" for k, v in named.items()])
+    shown = described(policy, batch, max_kl, **named)
     return tried("large steps, which need the line search", run, shown=shown)
 
 

@@ -44,7 +44,7 @@ def number(value: Any, digits: int = 6) -> str:
         return str(bool(value))
     if isinstance(value, int | np.integer):
         return f"{value}"
-    text = f"{float(value):.{digits}g}"
+    text = f"{float(value) + 0.0:.{digits}g}"  # without the sign of a 0
     nearly = text.lstrip("-").isdigit() and float(text) != float(value)
     return repr(float(value)) if nearly and digits >= 6 and 1 <= abs(value) < 1e6 else text
 
@@ -73,6 +73,6 @@ def number_words(right: Any, given: Any, off: Any) -> str:
     digits = next((d for d in (6, 9, 12, 17) if number(a, d) != number(b, d)), 17)
     if right.size <= 8 and digits == 6:
         return f"expected {array_words(right)}, got {array_words(given)}"
-    place = f"entry {[int(i) for i in where]}: " if right.ndim else ""
-    many = f" ({int(off.sum()):,} of {right.size:,} entries are wrong)" if right.ndim else ""
+    place = f"entry {[int(i) for i in where]}: " if right.size > 1 else ""
+    many = f" ({int(off.sum()):,} of {right.size:,} entries are wrong)" if right.size > 1 else ""
     return f"{place}expected {number(a, digits)}, got {number(b, digits)}{many}"

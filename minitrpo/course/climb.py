@@ -1,0 +1,43 @@
+"""Lecture 12: the epochs of a PPO update, and nothing else; `batch_ppo.Ascent.climb` is the same with all details."""
+
+import numpy as np
+
+from minitrpo.algorithms.batch_ppo import objective_slope
+from minitrpo.log_probability import LogProbability
+from minitrpo.optimisers import State, adam
+from minitrpo.policies import Array, Policy
+
+
+def climb(
+    policy: Policy,
+    theta: Array,
+    memory: State,
+    batch: tuple[Array, Array, Array],
+    clip: float,
+    rng: np.random.Generator,
+    epochs: int = 10,
+    size: int = 64,
+    step_size: float = 1e-3,
+) -> tuple[Array, State]:
+    """Return theta (P,) and Adam's memory after some epochs of minibatches up the clipped objective.
+
+    theta: the policy that played. batch: its observations (N, D), actions (N, A) or (N,), and advantages (N,).
+    size: steps in a minibatch, at most N. clip: inf for none.
+    """
+    observations, actions, advantages = batch
+    # 1. log pi_old of all actions, (N,), once for all epochs: theta moves, it does not
+    old_log_prob = LogProbability(policy, theta, observations, actions).log_prob
+    for _ in range(epochs):
+        # 2. in each epoch all rows in a new order, rng.permutation(N), taken `size` at a time; where the last
+        #    minibatch is too short it is filled up with the first rows of the same order
+        order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size))
+        for rows in order:
+            # 3. of these rows: log pi of today's theta, and the ratio
+            now = LogProbability(policy, theta, observations[rows], actions[rows])
+            ratio = np.exp(now.log_prob - old_log_prob[rows])
+            # 4. the gradient of the mean of the clipped objective, by `objective_slope`
+            gradient = now.weighted_gradient(objective_slope(ratio, advantages[rows], clip) / size)
+            # 5. a step of Adam up, which the next minibatch begins from
+            memory, step = adam(memory, gradient, step_size)
+            theta = theta + step
+    return theta, memory
