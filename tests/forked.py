@@ -18,10 +18,11 @@ import minitrpo.supervision.watchdog
 from minitrpo.commands import replay, train, watch
 from minitrpo.course.claims import command as figures
 from minitrpo.course.grading import command as grade
+from minitrpo.course.grading import leaderboard
 from minitrpo.course.speedup import command as speedup
 
 MAINS = {"train": train.main, "speedup": speedup.main, "watch": watch.main, "replay": replay.main, "grade": grade.main}
-MAINS |= {"figures": figures.main}
+MAINS |= {"figures": figures.main, "entry": leaderboard.main}
 
 
 class Forked:

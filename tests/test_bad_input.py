@@ -118,7 +118,7 @@ def test_help_is_printed_once_and_explains_every_setting():
 def test_an_unknown_command_names_those_there_are():
     outcome = run("trian")
     assert outcome.code == 2
-    commands = "train, evaluate, plot, new, check, watch, replay, doctor, speedup, parallel-sgd, scaling, grade"
+    commands = "train, evaluate, plot, new, check, watch, replay, doctor, speedup, parallel-sgd, scaling, grade, entry"
     assert outcome.err == f"minitrpo: there is no command 'trian'; there are {commands}\n"
     assert run("--help").code == 0
     assert "python -m minitrpo replay RUN EPISODE" in run("--help").out

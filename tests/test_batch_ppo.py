@@ -1,6 +1,7 @@
 """Batch PPO: the clip's four corners, the gradient against autograd, schedules, bits on any ranks; and it learns."""
 
 from dataclasses import replace
+from functools import partial
 
 import autograd.numpy as anp
 import numpy as np
@@ -21,6 +22,7 @@ from minitrpo.algorithms.batch_ppo import (
     minibatches,
     objective_slope,
 )
+from minitrpo.course import climb as lecture
 from minitrpo.errors import BadInput
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
@@ -164,6 +166,20 @@ def test_a_climb_gains_stays_near_and_leaves_its_arguments_alone():
     assert 0 < seen["clip_fraction"] < 0.6
     expected = np.mean(policy.entropy(policy.distribution(theta, s["observations"])))
     assert seen["entropy"] == pytest.approx(expected, abs=0.1)
+
+
+@given(POLICIES, SEEDS, st.integers(20, 90), st.sampled_from([7, 16, 20]))
+@QUICK
+def test_the_climb_of_the_lecture_is_that_of_the_package_without_its_details(policy, seed, n, size):
+    _, old, s, _ = samples(policy, seed, n)
+    memory, ascent = initial_state("adam", len(old)), replace(PLAIN, epochs=3, minibatch=size)
+    expected, kept, _ = ascent.climb(policy, old, memory, s, np.random.default_rng(seed))
+    batch, rng = (s["observations"], s["actions"], s["advantages"]), np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lecture, "adam", partial(adam, epsilon=1e-5))  # what the package adds to its roots
+        theta, found = lecture.climb(policy, old, memory, batch, 0.2, rng, 3, size, 0.01)
+    np.testing.assert_allclose(theta, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found["moment"], kept["moment"], rtol=1e-7, atol=1e-12)
 
 
 def test_without_a_clip_it_goes_further():

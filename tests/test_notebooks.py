@@ -1,5 +1,6 @@
 """The course holds together: built from the package; solved it passes, unsolved it fails at its checks alone."""
 
+import ast
 import importlib.util
 import inspect
 import os
@@ -129,7 +130,7 @@ def test_shape(source):
     assert sum("prediction" in c.metadata for c in student.cells) >= 2
     assert any("hunt(" in c.source for c in code_cells(student)), "a lecture has a bug hunt"
     texts = [c.source for c in student.cells if c.cell_type == "markdown" and "exercise-banner" not in str(c.metadata)]
-    prose = " ".join(texts)
+    prose = " ".join(text for text in texts if not text.startswith("**Algorithm: "))  # a box is looked up, not read
     assert "in the package" in prose
     lecture = prose.partition("## What you have built so far")[0]  # the quiz and what was claimed come after
     assert 500 <= len(lecture.split()) <= 2800
@@ -142,6 +143,48 @@ def test_shape(source):
     assert all(c.execution_count for c in code_cells(executed))
     assert not any(o.output_type == "error" for c in code_cells(executed) for o in c.outputs)
     assert not any(o.get("name") == "stderr" for c in code_cells(executed) for o in c.outputs), "nothing on stderr"
+
+
+def bound(tree):
+    """Return the names that a cell binds outside of functions and comprehensions."""
+    inner = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    found, waiting = set(), list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        if not isinstance(node, inner):
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def read_of(tree):
+    """Return the names that a cell reads, in its functions, too, and binds nowhere."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return {node.id for node in names} - stored - {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+
+
+@lectures
+def test_a_cell_that_draws_changes_no_name_that_others_set_before_and_read_after(source):
+    cells = code_cells(build.student(source))
+    trees = [ast.parse("" if "exercise" in cell.metadata else cell.source) for cell in cells]
+    for number, cell in enumerate(cells):
+        if "\nplt.show()" in cell.source:  # not in a function
+            before = set().union(*map(bound, trees[:number]))
+            after = set().union(*map(read_of, trees[number + 1 :]))
+            assert not bound(trees[number]) & before & after, cell.source
+
+
+@lectures
+def test_the_table_in_the_header_names_the_file_in_which_an_exercise_is(source):
+    table = source.read_text("utf-8").partition("in the package |")[2].partition("\n#\n")[0]
+    for row in table.splitlines()[2:]:
+        said, where = row.split("|")[1:3]
+        for name in set(re.findall(r"`(\w+)`", said)) & set(names()):
+            path = Path(inspect.getsourcefile(inspect.unwrap(target(name)))).relative_to(ROOT)
+            listed = re.findall(r"`([\w/]+\.py)`", where)
+            assert str(path) in listed or (path.name in listed and str(path.parent) in where), f"{name} is in {path}"
 
 
 @lectures

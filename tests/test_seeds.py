@@ -5,8 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
 
-from minitrpo.course.seeds import corrected, difference_in_words, family_of, ratio_in_words
+from minitrpo.course.seeds import corrected, difference_in_words, family_of, rank_chance, ratio_in_words
 
 HEAD = "algorithm,env,seed,env_steps,goal,steps_to_goal,last_return"
 RECORDED = Path(__file__).parent.parent / "notebooks" / "recorded"
@@ -69,3 +72,18 @@ def test_a_record_takes_fresh_episodes_where_there_are_some(monkeypatch):
     assert outcome(run, None)["steps_to_goal"] == ""
     judged = outcome(run | {"fresh": [[50, 0.5, 410.0], [150, 1.5, 90.0]], "final": 470.0}, 400)
     assert judged == {"steps_to_goal": 50, "seconds_to_goal": 0.5, "last_return": 470.0, "fresh": 1}
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=6), st.lists(st.integers(0, 9), min_size=2, max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_the_chance_by_ranks_is_scipys_where_nothing_is_tied_and_symmetric_always(one, other):
+    chance = rank_chance(one, other)
+    assert chance == pytest.approx(rank_chance(other, one))
+    assert 0 < chance <= 1
+    apart = np.arange(len(one)) * 2.5, np.arange(len(other)) * 2.0 + 0.3
+    assert rank_chance(*apart) == pytest.approx(mannwhitneyu(*apart, method="exact").pvalue)
+
+
+def test_a_run_that_never_arrives_is_the_last_one():
+    assert rank_chance([1.0, 2.0], [3.0, np.inf]) == rank_chance([1.0, 2.0], [3.0, 4.0]) == pytest.approx(1 / 3)
+    assert rank_chance([np.inf] * 3, [np.inf] * 3) == 1.0

@@ -1,5 +1,7 @@
 """Symptoms are true: no mistake is named that was not made, nothing is off by 0, a refusal is cheap and comes soon."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,78 @@ def test_a_case_that_never_ends_is_stopped(monkeypatch):
             delay = -delay
 
     assert "it was stopped after 0 s" in refusal("stability_bound", searching)
+
+
+def test_a_case_that_waits_is_stopped(monkeypatch):
+    monkeypatch.setattr(differential, "WAIT", 0.3)
+    assert "it was stopped after" in refusal("stability_bound", lambda delay: time.sleep(100))
+
+
+def test_the_search_for_a_symptom_is_stopped_too(monkeypatch):
+    monkeypatch.setattr(differential, "LONGEST", 0.3)
+
+    def half_of_it_or_nothing(delay):
+        while delay > 1:
+            pass
+        return 2 * target("stability_bound")(delay)
+
+    assert "expected 2, got 4" in refusal("stability_bound", half_of_it_or_nothing)
+
+
+class Unreadable:
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+def long_error(*given):
+    raise ValueError("y" * 50_000)
+
+
+def leaving(*given):
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda *given: "x" * 100_000, "got 'xxx"),
+        (long_error, "it raised ValueError: yyy"),
+        (leaving, "it raised SystemExit: 3"),
+        (lambda *given: Unreadable(), "it returned a Unreadable, which cannot be compared"),
+        (lambda *given: np.array(None), "got an array of object"),
+    ],
+)
+@pytest.mark.parametrize("name", ["stability_bound", "next_values"])
+def test_whatever_comes_back_there_is_a_sentence(name, answer, said):
+    assert said in (told := refusal(name, answer))
+    assert len(told) < 1_000
+
+
+def test_the_first_wrong_part_of_several_results_is_described():
+    def turned(*given):
+        advantages, targets = target("gae")(*given)
+        return -advantages, targets
+
+    assert refusal("gae", turned).endswith("Its sign is turned.")
+
+
+def test_a_part_that_is_none_is_not_blamed_on_a_return_statement():
+    assert "return statement" in refusal("next_values", lambda *given: None)
+    assert "return statement" not in refusal("gae", lambda *given: (None, None))
+
+
+def test_a_step_that_was_not_taken_has_no_length():
+    said = refusal(
+        "trpo_step", lambda policy, theta, *rest: (theta.copy(), target("trpo_step")(policy, theta, *rest)[1])
+    )
+    assert "the length of the step: expected 0.00618778, got 0" in said
+
+
+def test_a_seed_that_is_not_used_is_said_so():
+    def unseeded(samples, confidence=0.95, resamples=2000, seed=0):
+        return target("interval")(samples, confidence, resamples, np.random.default_rng().integers(2**31))
+
+    assert "draw from that seed" in refusal("interval", unseeded)
 
 
 def test_masks_may_be_inverted():

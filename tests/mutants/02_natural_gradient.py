@@ -297,6 +297,12 @@ def categorical_through_scipy(old_logits, logits):
     return np.einsum("ij,ij->i", p, special.log_softmax(old_logits, axis=1) - special.log_softmax(logits, axis=1))
 
 
+def through_log_sum_exp(old_logits, logits):
+    old_sum, new_sum = special.logsumexp(old_logits, axis=1), special.logsumexp(logits, axis=1)
+    p = np.exp(old_logits - old_sum[:, None])
+    return np.sum(p * (old_logits - logits), axis=1) - old_sum + new_sum
+
+
 def double_gradient(policy, theta, observations, damping):
     """Jacobian forwards, Hessian of the KL in the distribution parameters, Jacobian backwards."""
     old = policy.distribution(theta, observations)
@@ -363,7 +369,7 @@ def built_anew_each_time(policy, theta, observations, damping):
 
 RIGHT = {
     "gaussian_kl": [gaussian_through_variances, joint_by_joint_in_std, with_ratios],
-    "categorical_kl": [categorical_through_scipy, state_by_state, cross_entropy_less_entropy],
+    "categorical_kl": [categorical_through_scipy, state_by_state, cross_entropy_less_entropy, through_log_sum_exp],
     "fisher_vector_product": [double_gradient, with_the_mean_inside, built_anew_each_time],
 }
 

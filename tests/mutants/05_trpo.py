@@ -96,7 +96,26 @@ def nan_for_nothing(values, final_values, last, terminated):
     return after
 
 
+def into_a_copy_of_the_values(values, final_values, last, terminated):
+    """Writes into an array that holds whole numbers where `values` does."""
+    after = values.copy()
+    after[:-1] = values[1:]
+    after[last] = final_values
+    after[terminated] = 0.0
+    return after
+
+
 # --- gae
+
+
+def into_an_array_like_the_rewards(rewards, values, next_values, last, discount, gae_lambda):
+    """Writes into an array that holds whole numbers where `rewards` does."""
+    advantages, later = np.zeros_like(rewards), 0.0
+    for t in reversed(range(len(rewards))):
+        error = rewards[t] + discount * next_values[t] - values[t]
+        later = error + discount * gae_lambda * (1 - last[t]) * later
+        advantages[t] = later
+    return advantages, advantages + values
 
 
 def estimator(
@@ -324,6 +343,7 @@ WRONG = {
         final_values_of_cut_fragments_only,
         final_values_backwards,
         nan_for_nothing,
+        into_a_copy_of_the_values,
     ],
     "gae": [
         named("border_one_step_late", estimator(keep=first_of_the_next)),
@@ -347,6 +367,7 @@ WRONG = {
         advantages_alone,
         targets_first,
         lambda_return_weights,
+        into_an_array_like_the_rewards,
     ],
     "explained_variance": [
         named("unexplained_fraction", mark(lambda p, t: np.var(t - p) / np.var(t))),
@@ -360,6 +381,8 @@ WRONG = {
         named("one_ddof", mark(lambda p, t: 1 - np.var(t - p, ddof=1) / np.var(t))),
         named("not_divided", mark(lambda p, t: np.var(t) - np.var(t - p))),
         named("plus_one", mark(lambda p, t: 1 + np.var(t - p) / np.var(t))),
+        named("nan_at_exactly_0", mark(lambda p, t: 1 - np.var(t - p) / np.var(t) if np.var(t) else np.nan)),
+        named("nan_by_allclose", mark(lambda p, t: np.nan if np.allclose(t, t[0]) else 1 - np.var(t - p) / np.var(t))),
         named(
             "perfect_where_nothing_varies", mark(lambda p, t: 1 - np.var(t - p) / np.var(t) if np.var(t) > 0 else 1.0)
         ),

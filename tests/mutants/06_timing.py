@@ -383,6 +383,15 @@ def names_that_begin_alike(spans, names, begin, end):
     return by_painting_fraction(asked, {name for name, _, _ in asked}, begin, end)
 
 
+def takes_away_what_overlaps(spans, names, begin, end):
+    """Counts a span that ends before the mark as less than nothing."""
+    total, reached = 0.0, begin
+    for start, stop in sorted((at, at + lasts) for name, at, lasts in spans if name in names):
+        total += min(stop, end) - max(start, reached)
+        reached = max(reached, stop)
+    return total / (end - begin)
+
+
 WRONG = {
     "timed": [
         without_finally,
@@ -433,6 +442,7 @@ WRONG = {
         percent,
         idle_fraction,
         names_that_begin_alike,
+        takes_away_what_overlaps,
     ],
 }
 

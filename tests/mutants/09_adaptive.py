@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 
@@ -9,6 +10,10 @@ from minitrpo.adaptive import AdaptiveState, Decision
 from minitrpo.adaptive import clip as right_clip
 from minitrpo.adaptive import improved as right_improved
 from minitrpo.adaptive import turn as right_turn
+from minitrpo.conjugate_gradient import conjugate_gradient
+from minitrpo.noise import Measured
+from minitrpo.policy_gradient import policy_gradient
+from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
 
 
 def named(name, function):
@@ -176,6 +181,51 @@ def forgets_the_update_that_closes_the_window(state, mean_return, config):
     return controller()(closed, state.returns[-1], config)
 
 
+# --- measure_noise
+
+
+def gradients_of_halves(policy, theta, batch, pick=lambda n: np.arange(n) < n // 2):
+    """Return the gradients of the rows picked and of the others, each by itself."""
+    first = pick(len(batch.advantages))
+    return [
+        surrogate_gradient(policy, theta, Batch(batch.observations[i], batch.actions[i], batch.advantages[i]))
+        for i in (first, ~first)
+    ]
+
+
+def measurer(
+    pick=lambda n: np.arange(n) < n // 2,
+    difference=lambda a, b: (a - b) / 2,
+    fisher_of=lambda batch: batch,
+    noise=lambda d, y, halves, product, iterations: d @ y,
+    both=lambda g, step, curvature, noise: (g @ step) ** 2 / curvature if curvature > 0 else 0.0,
+    rows=lambda n: n,
+):
+    """Return a measurement put together from its parts."""
+
+    def measure(policy, theta, batch, g, step, iterations, damping, fraction):
+        halves = gradients_of_halves(policy, theta, batch, pick)
+        d = difference(*halves)
+        product = damped_fisher(policy, theta, fisher_of(batch), damping, fraction)
+        y = conjugate_gradient(product, d, iterations)[0]
+        found = float(noise(d, y, halves, product, iterations))
+        return Measured(found, float(both(g, step, step @ product(step), found)), rows(len(batch.advantages)))
+
+    return measure
+
+
+def agreement_of_halves(d, y, halves, product, iterations):
+    """g_a'F^-1 g_b: what is left without the noise."""
+    a, b = halves
+    return a @ conjugate_gradient(product, b, iterations)[0]
+
+
+def first_half_alone(batch):
+    """The Fisher matrix of one half's states."""
+    rows = slice(0, len(batch.advantages) // 2)
+    return Batch(batch.observations[rows], batch.actions[rows], batch.advantages[rows])
+
+
 WRONG = {
     "improved": [
         margin_as_a_factor,
@@ -266,6 +316,25 @@ WRONG = {
         turns_at_every_update,
         forgets_the_update_that_closes_the_window,
     ],
+    "measure_noise": [
+        named("the_whole_difference", measurer(difference=lambda a, b: a - b)),
+        named("the_sum_of_the_halves", measurer(difference=lambda a, b: (a + b) / 2)),
+        named("one_half_alone", measurer(difference=lambda a, b: a / 2)),
+        named("noise_of_a_half", measurer(difference=lambda a, b: (a - b) / np.sqrt(2))),
+        named("every_other_row", measurer(pick=lambda n: np.arange(n) % 2 == 0)),
+        named("rows_at_random", measurer(pick=lambda n: np.random.default_rng(0).permutation(n) < n // 2)),
+        named("quarters", measurer(pick=lambda n: np.arange(n) < n // 4)),
+        named("the_length_of_d", measurer(noise=lambda d, y, *_: d @ d)),
+        named("the_length_of_y", measurer(noise=lambda d, y, *_: y @ y)),
+        named("the_product_for_the_solution", measurer(noise=lambda d, y, halves, product, _: d @ product(d))),
+        named("the_agreement_for_the_noise", measurer(noise=agreement_of_halves)),
+        named("fisher_of_half_the_states", measurer(fisher_of=first_half_alone)),
+        named("the_promise_itself", measurer(both=lambda g, step, curvature, noise: g @ step)),
+        named("the_curvature_itself", measurer(both=lambda g, step, curvature, noise: curvature)),
+        named("signal_for_both", measurer(both=lambda g, s, c, noise: (g @ s) ** 2 / c - noise if c else 0.0)),
+        named("length_of_g", measurer(both=lambda g, step, curvature, noise: g @ g)),
+        named("steps_of_a_half", measurer(rows=lambda n: n // 2)),
+    ],
 }
 
 
@@ -324,6 +393,16 @@ def by_the_relative_gain(recent, before, margin):
     return (recent - before) / abs(before) >= margin
 
 
+def by_being_close(recent, before, margin):
+    level = before + margin * abs(before)
+    return recent > level or math.isclose(recent, level)
+
+
+def by_decimal_numbers(recent, before, margin):
+    recent, before, margin = (Decimal(str(float(x))) for x in (recent, before, margin))
+    return recent >= before + margin * abs(before)
+
+
 def turn_by_branches(steps, kl, better, config):
     new_steps = steps - config.steps_by if better else steps + config.steps_by
     new_kl = kl + config.kl_by if better else kl - config.kl_by
@@ -377,14 +456,37 @@ def adapt_at_one_exit(state, mean_return, config):
     return replace(state, returns=returns), decision
 
 
+def noise_by_one_half_less_all(policy, theta, batch, g, step, iterations, damping, fraction):
+    """d = g_a - g, as g is the mean of the two."""
+    n = len(batch.advantages)
+    half = slice(0, n // 2)
+    g_a = policy_gradient(policy, theta, batch.observations[half], batch.actions[half], batch.advantages[half])
+    product = damped_fisher(policy, theta, batch, damping, fraction)
+    y, _ = conjugate_gradient(product, g_a - g, iterations)
+    promised = g @ step
+    both = promised * promised / (step @ product(step)) if np.any(step) else 0.0
+    return Measured(noise=(g_a - g) @ y, both=both, steps=n)
+
+
+def noise_with_a_solution_of_its_own(policy, theta, batch, g, step, iterations, damping, fraction):
+    """g'F^-1 g from conjugate gradient, as the step had it; a step of zeros is asked for."""
+    g_a, g_b = gradients_of_halves(policy, theta, batch)
+    fisher = damped_fisher(policy, theta, batch, damping, fraction)
+    x, y = (conjugate_gradient(fisher, v, iterations)[0] for v in (g, (g_a - g_b) / 2))
+    return Measured(float((g_a - g_b) @ y / 2), float(g @ x) if step.any() else 0.0, batch.advantages.size)
+
+
 RIGHT = {
     "improved": [
         lambda recent, before, margin: not (before + max(margin * before, -margin * before) > recent),
         by_the_gain,
         by_the_relative_gain,
+        by_being_close,
+        by_decimal_numbers,
     ],
     "turn": [turn_by_table, turn_by_branches, turn_with_numpy],
     "adapt": [adapt_step_by_step, adapt_by_early_returns, adapt_at_one_exit],
+    "measure_noise": [noise_by_one_half_less_all, noise_with_a_solution_of_its_own, measurer()],
 }
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}
@@ -533,5 +635,21 @@ EDITS = {
         "a_margin_of_more_than_0": (BETTER, "improved(recent, state.before, config.margin or 0.05)"),
         "only_windows_above_0": ("if state.before is None", "if state.before is None or state.before < 0"),
         "an_answer_of_1_or_0": ("Decision(better,", "Decision(int(better),"),
+    },
+    "measure_noise": {
+        "no_damping": (", damping, fraction", ", 0.0, fraction"),
+        "all_states": (", damping, fraction", ", damping, 1.0"),
+        "ten_iterations": ("d, iterations)", "d, 10)"),
+        "one_iteration_more": ("d, iterations)", "d, iterations + 1)"),
+        "the_residual": ("d, iterations)[0]", "d, iterations)[1]"),
+        "advantages_without_their_mean": (
+            "=signs * batch.advantages",
+            "=signs * (batch.advantages - batch.advantages.mean())",
+        ),
+        "signs_alone": ("=signs * batch.advantages", "=signs"),
+        "the_fraction_at_once": ("Measured(noise,", "Measured(noise / max(curvature, 1e-30),"),
+        "nan_for_a_step_of_zeros": ("0.0 else 0.0", "0.0 else float('nan')"),
+        "no_square": (" ** 2 / curvature", " / curvature"),
+        "twice_the_rows": (", rows)", ", 2 * rows)"),
     },
 }

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lecture 11, and right ones written in another style."""
+"""Wrong answers to the exercises of lectures 11a and 11b, and right ones written in another style."""
 
 import numpy as np
 
@@ -474,6 +474,89 @@ def the_rewards_themselves(rewards, terminated, next_q, next_actions, discount):
     return rewards + discount * (1.0 - terminated) * next_q[np.arange(len(next_q)), next_actions]
 
 
+# --- n_step_q_targets
+
+
+def of_whole_numbers(rewards, last, terminated, final_q, discount):
+    y = rewards.copy()
+    y[last] += (discount * (1 - terminated[last]) * final_q.max(axis=1)).astype(y.dtype)
+    return backwards(y, last, discount)
+
+
+def changes_the_rewards(rewards, last, terminated, final_q, discount):
+    rewards[last] += discount * (1.0 - terminated[last]) * final_q.max(axis=1)
+    return backwards(rewards, last, discount)
+
+
+def one_row_for_each_cut(rewards, last, terminated, final_q, discount):
+    y, cut = rewards.astype(float), last & ~terminated
+    y[cut] += discount * final_q.max(axis=1)[: cut.sum()]
+    return backwards(y, last, discount)
+
+
+def the_best_of_all(rewards, last, terminated, final_q, discount):
+    y, total = np.zeros(len(rewards)), 0.0
+    for t in reversed(range(len(rewards))):
+        if last[t]:
+            total = 0.0 if terminated[t] else np.max(final_q)
+        total = rewards[t] + discount * total
+        y[t] = total
+    return y
+
+
+def clips_like_atari(rewards, last, terminated, final_q, discount):
+    y = np.clip(rewards.astype(float), -1.0, 1.0)
+    y[last] += discount * (1.0 - terminated[last]) * final_q.max(axis=1)
+    return backwards(y, last, discount)
+
+
+def n_powers_of_the_longest(rewards, last, terminated, final_q, discount):
+    lengths = np.diff(np.flatnonzero(last), prepend=-1)
+    y = backwards(rewards.astype(float), last, discount)
+    far = discount ** (lengths.max() if len(lengths) else 0)
+    return y + np.repeat(far * (1.0 - terminated[last]) * final_q.max(axis=1), lengths)
+
+
+def the_largest_in_size(rewards, last, terminated, final_q, discount):
+    y = rewards.astype(float)
+    y[last] += discount * (1.0 - terminated[last]) * np.abs(final_q).max(axis=1)
+    return backwards(y, last, discount)
+
+
+def the_number_of_the_best(rewards, last, terminated, final_q, discount):
+    y = rewards.astype(float)
+    y[last] += discount * (1.0 - terminated[last]) * final_q.argmax(axis=1)
+    return backwards(y, last, discount)
+
+
+def only_what_is_good(rewards, last, terminated, final_q, discount):
+    y = rewards.astype(float)
+    y[last] += discount * (1.0 - terminated[last]) * np.maximum(final_q.max(axis=1), 0.0)
+    return backwards(y, last, discount)
+
+
+def by_bootstrapped_returns(rewards, last, terminated, final_q, discount):
+    return by_lists(rewards, final_q.max(axis=1), last, terminated, discount)
+
+
+def rows_from_the_end(rewards, last, terminated, final_q, discount):
+    y, total, fragment = np.zeros(len(rewards)), 0.0, len(final_q)
+    for t in range(len(rewards) - 1, -1, -1):
+        if last[t]:
+            fragment -= 1
+            total = 0.0 if terminated[t] else max(final_q[fragment])
+        total = rewards[t] + discount * total
+        y[t] = total
+    return y
+
+
+def by_sorting(rewards, last, terminated, final_q, discount):
+    best = np.where(terminated[last], 0.0, np.sort(final_q, axis=1)[:, -1])
+    y = np.array(rewards, float)
+    y[np.flatnonzero(last)] += discount * best
+    return backwards(y, last, discount)
+
+
 WRONG = {
     "bootstrapped_returns": [
         in_place,
@@ -518,6 +601,17 @@ WRONG = {
         stops_at_the_first_end,
         writes_into_q,
         clips_rewards,
+    ],
+    "n_step_q_targets": [
+        of_whole_numbers,
+        changes_the_rewards,
+        one_row_for_each_cut,
+        the_best_of_all,
+        clips_like_atari,
+        n_powers_of_the_longest,
+        the_largest_in_size,
+        the_number_of_the_best,
+        only_what_is_good,
     ],
 }
 
@@ -610,6 +704,28 @@ EDITS = {
         "rounded": ("rewards + discount * (1.0 - terminated) * taken",
                     "np.round(rewards + discount * (1.0 - terminated) * taken, 8)"),
     },
+    "n_step_q_targets": {
+        "the_best_fragment": ("final_q.max(axis=1)", "final_q.max()"),
+        "the_wrong_axis": ("final_q.max(axis=1)", "np.resize(final_q.max(axis=0), len(final_q))"),
+        "the_mean_action": ("final_q.max(axis=1)", "final_q.mean(axis=1)"),
+        "the_first_action": ("final_q.max(axis=1)", "final_q[:, 0]"),
+        "the_last_action": ("final_q.max(axis=1)", "final_q[:, -1]"),
+        "never_bootstraps": ("(1.0 - terminated[last])", "0.0"),
+        "always_bootstraps": ("(1.0 - terminated[last])", "1.0"),
+        "wrong_way_round": ("(1.0 - terminated[last])", "terminated[last]"),
+        "not_discounted": ("+= discount * (", "+= ("),
+        "discounted_twice": ("+= discount * (", "+= discount**2 * ("),
+        "instead_of_the_reward": ("rewards[last] += discount", "rewards[last] = discount"),
+        "taken_off": ("+= discount", "-= discount"),
+        "one_step": ("return discounted_sums(rewards, discount, last)", "return rewards"),
+        "no_discount": ("discounted_sums(rewards, discount, last)", "discounted_sums(rewards, 1.0, last)"),
+        "over_cuts": ("discounted_sums(rewards, discount, last)", "discounted_sums(rewards, discount, terminated)"),
+        "reversed_rows": ("final_q.max(axis=1)", "final_q.max(axis=1)[::-1]"),
+        "a_list": ("return discounted_sums(rewards, discount, last)",
+                   "return discounted_sums(rewards, discount, last).tolist()"),
+        "rounded": ("return discounted_sums(rewards, discount, last)",
+                    "return discounted_sums(rewards, discount, last).round(8)"),
+    },
 }  # fmt: skip
 
 for name, some in {
@@ -625,4 +741,5 @@ RIGHT = {
     "loss_gradient": [in_two_calls, sums_then_mean, shortened_by_hand],
     "descend": [with_copyto, with_slices, theta_by_name],
     "sarsa_targets": [with_take_along_axis, row_by_row, with_a_mask],
+    "n_step_q_targets": [by_bootstrapped_returns, rows_from_the_end, by_sorting],
 }

@@ -2,7 +2,14 @@
 
 from itertools import pairwise
 
+import autograd.numpy as anp
 import numpy as np
+from autograd import grad
+
+from minitrpo.algorithms.batch_ppo import minibatches, objective_slope
+from minitrpo.log_probability import LogProbability
+from minitrpo.optimisers import adam
+from minitrpo.policy_gradient import policy_gradient
 
 # ---- clipped_objective
 
@@ -207,104 +214,188 @@ def an_empty_one_at_the_end(ended):
     return np.array(rows)
 
 
-# ---- values_after
+# ---- climb
 
-CHOICE = '{"zero": np.zeros_like(final_values), "next": first_values}.get(reading, final_values)'
+ORDER = "order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size))"
+EPOCH, ROWS, STEP = "for _ in range(epochs):", "for rows in order:", "theta = theta + step"
+OLD = "old_log_prob = LogProbability(policy, theta, observations, actions).log_prob"
+NOW = "now = LogProbability(policy, theta, observations[rows], actions[rows])"
+RATIO, MEAN = "np.exp(now.log_prob - old_log_prob[rows])", "objective_slope(ratio, advantages[rows], clip) / size"
+ADAM = "memory, step = adam(memory, gradient, step_size)"
 
-
-def done_is_done(reading, values, final_values, first_values, last, terminated):
-    """One flag for both ends, as before 2020."""
-    after = np.append(values[1:], 0.0)
-    after[last] = final_values if reading == "literal" else 0.0
-    return after
-
-
-def values_fragment_by_fragment(reading, values, final_values, first_values, last, terminated):
-    after, start = np.zeros(len(values)), 0
-    for k, stop in enumerate(np.flatnonzero(last)):
-        after[start:stop] = values[start + 1 : stop + 1]
-        if reading == "literal":
-            after[stop] = final_values[k]
-        elif terminated[stop] or reading == "zero":
-            after[stop] = 0
-        else:
-            after[stop] = first_values[k] if reading == "next" else final_values[k]
-        start = stop + 1
-    return after
-
-
-def values_by_where(reading, values, final_values, first_values, last, terminated):
-    which = np.maximum(np.cumsum(last) - 1, 0)
-    behind = (first_values if reading == "next" else final_values)[which].astype(float)
-    over = {"zero": last, "final": terminated, "next": terminated, "literal": np.zeros_like(last)}[reading]
-    return np.where(over, 0.0, np.where(last, behind, np.roll(values, -1)))
-
-
-def values_by_match(reading, values, final_values, first_values, last, terminated):
-    after = np.concatenate([values[1:], values[:1]]).astype(float)
-    match reading:
-        case "zero":
-            after[last] = 0.0
-        case "final":
-            after[last] = final_values
-            after[terminated] = 0.0
-        case "next":
-            after[last] = np.where(terminated[last], 0.0, first_values)
-        case "literal":
-            after[last] = final_values
-    return after
-
-
-VALUES = {
-    "always_final": ((CHOICE, "final_values"), ('if reading != "literal":', "if True:")),
-    "always_zero": ((CHOICE, "0.0"),),
-    "next_is_final": (('"next": first_values', '"next": final_values'),),
-    "next_survives_the_end": (('if reading != "literal":', 'if reading not in ("literal", "next"):'),),
-    "zero_survives_a_cut": (('"zero": np.zeros_like(final_values), ', ""),),
-    "literal_dies": (('if reading != "literal":', "if True:"),),
-    "nothing_dies": (('if reading != "literal":', "if False:"),),
-    "final_is_literal": (('if reading != "literal":', 'if reading not in ("literal", "final"):'),),
-    "literal_asks_the_next": (('"next": first_values', '"next": first_values, "literal": first_values'),),
-    "leaks": (("after[last] = " + CHOICE, "pass"),),
-    "leaks_but_at_the_end": (("after[last] = " + CHOICE, f"after[-1] = np.ravel({CHOICE})[-1]"),),
-    "one_place_to_the_right": (("np.append(values[1:], 0.0)", "np.append(0.0, values[:-1])"),),
-    "own_values": (("np.append(values[1:], 0.0)", "values.astype(float)"),),
-    "fragments_in_reverse": ((CHOICE, f"({CHOICE})[::-1]"),),
-    "the_first_fragments": ((CHOICE, f"({CHOICE})[0]"),),
-    "the_last_fragments": ((CHOICE, f"({CHOICE})[-1]"),),
-    "the_mean_of_them": ((CHOICE, f"np.mean({CHOICE})"),),
-    "whole_numbers": (("np.append(values[1:], 0.0)", "np.append(values[1:], 0.0).astype(int)"),),
-    "cut_is_death_in_next": (("if reading", 'if reading == "next":\n        after[last] = 0.0\n    if reading'),),
-    "zero_only_at_the_end_of_all": (
-        (CHOICE, CHOICE.replace("np.zeros_like(final_values)", "np.append(final_values[:-1], 0.0)")),
+CLIMB = {
+    "old_of_each_epoch": ((EPOCH, f"{EPOCH}\n        {OLD}"),),
+    "old_of_each_minibatch": ((NOW, f"{OLD}\n            {NOW}"),),
+    "old_follows_by_one_step": ((STEP, f"{OLD}\n            {STEP}"),),
+    "upside_down": ((RATIO, "np.exp(old_log_prob[rows] - now.log_prob)"),),
+    "difference_of_logarithms": ((RATIO, "now.log_prob - old_log_prob[rows]"),),
+    "first_order_ratio": ((RATIO, f"1 + np.log({RATIO})"),),
+    "one_order_for_all_epochs": (
+        (ORDER, "order = dealt"),
+        (EPOCH, f"{ORDER.replace('order =', 'dealt =')}\n    {EPOCH}"),
     ),
-    "one_step_early": (("after[terminated] = 0.0", "after[:-1][terminated[1:]] = 0.0"),),
-    "everything_behind_dies": (("after[terminated] = 0.0", "after[np.cumsum(terminated) > 0] = 0.0"),),
-    "spoils_the_values": (("np.append(values[1:], 0.0)", "values\n    after[:-1] = values[1:]"),),
+    "same_seed_in_every_epoch": ((ORDER, f"rng = np.random.default_rng(0)\n        {ORDER}"),),
+    "in_order": (("rng.permutation(len(advantages))", "np.arange(len(advantages))"),),
+    "a_generator_of_its_own": ((EPOCH, f"rng = np.random.default_rng(0)\n    {EPOCH}"),),
+    "with_replacement": (("rng.permutation(len(advantages))", "rng.choice(len(advantages), len(advantages))"),),
+    "sorted_minibatches_backwards": ((ROWS, "for rows in order[::-1]:"),),
+    "dealt_like_cards": (
+        (ORDER, ORDER.replace("(-(-len(advantages) // size), size))", "(size, -(-len(advantages) // size))).T")),
+    ),
+    "rest_dropped": (
+        (ORDER, "order = rng.permutation(len(advantages))[: len(advantages) // size * size].reshape(-1, size)"),
+    ),
+    "rest_dropped_by_rounding": (("-(-len(advantages) // size)", "len(advantages) // size"),),
+    "one_minibatch_too_many": (("-(-len(advantages) // size)", "len(advantages) // size + 1"),),
+    "overlap_of_one": (
+        (ORDER, "p = rng.permutation(len(advantages))"),
+        (ROWS, "for rows in [np.resize(np.roll(p, -i), size) for i in range(0, len(p), max(size - 1, 1))]:"),
+    ),
+    "short_rest": (
+        (ORDER, "p = rng.permutation(len(advantages))"),
+        (ROWS, "for rows in [p[i : i + size] for i in range(0, len(p), size)]:"),
+        (MEAN, MEAN.replace("size", "len(rows)")),
+    ),
+    "filled_up_with_the_last_row": (
+        (
+            ORDER,
+            "p = rng.permutation(len(advantages))\n        "
+            "order = np.pad(p, (0, -len(p) % size), mode='edge').reshape(-1, size)",
+        ),
+    ),
+    "one_random_minibatch": ((ORDER, "order = [rng.permutation(len(advantages))[:size]]"),),
+    "whole_batch": ((ORDER, "order = [rng.permutation(len(advantages))]"),),
+    "one_epoch": ((EPOCH, "for _ in range(min(1, epochs)):"),),
+    "one_epoch_less": ((EPOCH, "for _ in range(1, epochs):"),),
+    "ten_epochs_always": ((EPOCH, "for _ in range(10):"),),
+    "averages_instead_of_steps": (
+        (STEP, "steps.append(step)\n        theta = theta + np.mean(steps, axis=0)"),
+        (ROWS, f"steps = []\n        {ROWS}"),
+    ),
+    "averages_gradients": (
+        (STEP, f"pass\n        {ADAM.replace('gradient', 'np.mean(found, axis=0)')}\n        {STEP}"),
+        (ADAM, "found.append(gradient)"),
+        (ROWS, f"found = []\n        {ROWS}"),
+    ),
+    "averages_the_thetas": (
+        (STEP, f"{STEP}\n            seen.append(theta)\n        theta = np.mean(seen, axis=0)"),
+        (ROWS, f"seen = [theta]\n        {ROWS}"),
+    ),
+    "gradients_of_the_epochs_begin": ((NOW, NOW.replace("theta", "start")), (EPOCH, f"{EPOCH}\n        start = theta")),
+    "gradients_of_the_old_policy": ((NOW, NOW.replace("theta", "start")), (EPOCH, f"start = theta\n    {EPOCH}")),
+    "theta_never_moves": ((STEP, "pass"),),
+    "last_step_only": ((STEP, "pass\n    theta = theta + step"),),
+    "forgets_adam": ((ADAM, ADAM.replace("memory, step", "_, step")),),
+    "adam_anew_each_epoch": ((EPOCH, f"given = memory\n    {EPOCH}\n        memory = given"),),
+    "downhill": ((STEP, "theta = theta - step"),),
+    "plain_gradient": ((STEP, "theta = theta + step_size * gradient"),),
+    "sum": ((MEAN, MEAN.replace(" / size", "")),),
+    "divided_by_all": ((MEAN, MEAN.replace("size", "len(advantages)")),),
+    "no_clip": ((MEAN, MEAN.replace("clip", "np.inf")),),
+    "clip_of_a_fifth": ((MEAN, MEAN.replace("clip", "0.2")),),
+    "ratio_of_one_in_the_slope": ((MEAN, MEAN.replace("ratio", "np.ones(size)")),),
+    "advantages_of_other_rows": ((MEAN, MEAN.replace("[rows]", "[:size]")),),
+    "actions_of_other_rows": ((NOW, NOW.replace("actions[rows]", "actions[:size]")),),
+    "old_of_other_rows": ((RATIO, RATIO.replace("[rows]", "[:size]")),),
+    "standardised_per_minibatch": (
+        (
+            MEAN,
+            "objective_slope(ratio, (advantages[rows] - advantages[rows].mean()) "
+            "/ (advantages[rows].std() + 1e-8), clip) / size",
+        ),
+    ),
+    "gradient_cut_to_a_length": (
+        (ADAM, f"gradient = gradient * min(1, 0.05 / np.linalg.norm(gradient))\n            {ADAM}"),
+    ),
+    "pytorchs_epsilon": ((ADAM, ADAM.replace("step_size)", "step_size, epsilon=1e-5)")),),
+    "step_size_falls": ((ADAM, ADAM.replace("step_size)", "step_size / (1 + _))")),),
+    "objective_instead_of_slope": (
+        (MEAN, MEAN.replace("objective_slope", "(lambda r, a, c: np.clip(r, 1 - c, 1 + c) * a)")),
+    ),
+    "spoils_theta": ((STEP, "theta += step"),),
+    "stops_at_a_kl": ((ROWS, f"if epochs > 4 and _ > 3:\n            break\n        {ROWS}"),),
+    "single_precision": ((STEP, "theta = (theta + step).astype(np.float32)"),),
 }
+
+
+def minibatches_between_epochs(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=1e-3):
+    """One long shuffle of all epochs: rows of two epochs meet in a minibatch."""
+    observations, actions, advantages = batch
+    old = LogProbability(policy, theta, observations, actions).log_prob
+    rows_of_all = np.concatenate([rng.permutation(len(advantages)) for _ in range(epochs)] or [np.zeros(0, int)])
+    for start in range(0, len(rows_of_all), size):
+        rows = rows_of_all[start : start + size]
+        now = LogProbability(policy, theta, observations[rows], actions[rows])
+        slopes = objective_slope(np.exp(now.log_prob - old[rows]), advantages[rows], clip) / len(rows)
+        memory, step = adam(memory, now.weighted_gradient(slopes), step_size)
+        theta = theta + step
+    return theta, memory
+
+
+def climb_by_concatenation(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=1e-3):
+    observations, actions, advantages = batch
+    n = len(advantages)
+    old = policy.log_prob(policy.distribution(theta, observations), actions)
+    for _ in range(epochs):
+        order = rng.permutation(n)
+        order = np.concatenate([order, order[: -n % size]])
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            now = LogProbability(policy, theta, observations[rows], actions[rows])
+            weights = objective_slope(np.exp(now.log_prob - old[rows]), advantages[rows], clip) / len(rows)
+            memory, step = adam(memory, now.weighted_gradient(weights), step_size)
+            theta = theta + step
+    return theta, memory
+
+
+def climb_by_policy_gradient(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=1e-3):
+    """Lecture 01's gradient, with slopes in place of advantages."""
+    observations, actions, advantages = batch
+    old = policy.log_prob(policy.distribution(theta, observations), actions)
+    for _ in range(epochs):
+        for rows in minibatches(rng, len(advantages), size):
+            o, a = observations[rows], actions[rows]
+            ratio = np.exp(policy.log_prob(policy.distribution(theta, o), a) - old[rows])
+            gradient = policy_gradient(policy, theta, o, a, objective_slope(ratio, advantages[rows], clip))
+            memory, step = adam(memory, gradient, step_size)
+            theta = theta + step
+    return theta, memory
+
+
+def climb_by_autograd(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=1e-3):
+    """The gradient of the clipped objective itself."""
+    observations, actions, advantages = batch
+    old = policy.log_prob(policy.distribution(theta, observations), actions)
+
+    def objective(theta, rows):
+        new = policy.log_prob(policy.distribution(theta, observations[rows]), actions[rows])
+        ratio, A = anp.exp(new - old[rows]), advantages[rows]
+        held = anp.where(A > 0, anp.minimum(ratio, 1 + clip), anp.maximum(ratio, 1 - clip))
+        return anp.mean(held * A)
+
+    for _ in range(epochs):
+        for rows in minibatches(rng, len(advantages), size):
+            memory, step = adam(memory, grad(objective)(theta, rows), step_size)
+            theta = theta + step
+    return theta, memory
 
 
 WRONG = {
     "clipped_objective": [by_the_sign_alone],
     "objective_slope": [by_finite_differences_of_the_ratio],
     "cuts": [an_empty_one_at_the_end],
-    "values_after": [done_is_done],
+    "climb": [minibatches_between_epochs],
 }
 
 # the right source with something changed: {exercise: {what: (old text, new text, ...)}}
 EDITS = {
     name: {what: tuple(text for change in changes for text in change) for what, changes in edits.items()}
-    for name, edits in (
-        ("clipped_objective", OBJECTIVE),
-        ("objective_slope", SLOPE),
-        ("cuts", CUTS),
-        ("values_after", VALUES),
-    )
+    for name, edits in (("clipped_objective", OBJECTIVE), ("objective_slope", SLOPE), ("cuts", CUTS), ("climb", CLIMB))
 }
 
 RIGHT = {
     "clipped_objective": [clip_by_sign, objective_in_a_loop, min_over_rows],
     "objective_slope": [slope_in_a_loop, slope_where_the_minimum_is, slope_by_masks],
     "cuts": [cuts_by_simulator, cuts_step_by_step, cuts_by_splitting],
-    "values_after": [values_fragment_by_fragment, values_by_where, values_by_match],
+    "climb": [climb_by_concatenation, climb_by_policy_gradient, climb_by_autograd],
 }
