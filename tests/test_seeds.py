@@ -1,6 +1,6 @@
-"""What lectures say of a few seeds: the window of a log is told from learning; nothing goes beyond the ranks."""
+"""What lectures say of a few seeds is what was recorded, and nothing goes beyond the ranks."""
 
-import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.family import lines
 from minitrpo.course.seeds import corrected, difference_in_words, family_of, rank_chance, ratio_in_words
 
 HEAD = "algorithm,env,seed,env_steps,goal,steps_to_goal,last_return"
@@ -22,24 +24,22 @@ def written(folder, head, *rows):
     return path
 
 
-def test_the_logs_window_holds_steps_of_its_own(tmp_path):
-    path = written(tmp_path, HEAD, "naf,Pendulum-v1,0,40000,-250,21600,-160", "a2c,CartPole-v1,0,200000,475,,300")
-    runs = family_of(path)
-    assert runs["Pendulum-v1", "naf"].floor == 100 * 200
-    assert runs["Pendulum-v1", "naf"].before.tolist() == [1600]
-    assert runs["CartPole-v1", "a2c"].floor == 100 * 475  # a step pays 1
-    assert runs["CartPole-v1", "a2c"].before.tolist() == [np.inf]
+def test_a_record_has_a_number_for_each_seed(tmp_path):
+    path = written(tmp_path, HEAD, "a2c,CartPole-v1,0,200000,475,5000,480", "a2c,CartPole-v1,1,199000,475,,300")
+    runs = family_of(path)["CartPole-v1", "a2c"]
+    assert runs.steps.tolist() == [5000, np.inf]
+    assert runs.last.tolist() == [480, 300]
+    assert runs.lengths.tolist() == [200_000, 199_000]
 
 
-def test_fresh_episodes_have_no_window(tmp_path):
-    path = written(tmp_path, f"{HEAD},fresh", "naf,Pendulum-v1,0,40000,-250,5000,-160,1")
-    assert family_of(path)["Pendulum-v1", "naf"].before.tolist() == [5000]
-
-
-@pytest.mark.parametrize("lecture", [11, 12, 13, 14])
-def test_no_recorded_run_arrives_before_its_window_is_full(lecture):
-    for (env, name), runs in family_of(RECORDED / f"{lecture}_family.csv").items():
-        assert np.isnan(runs.floor) or np.all(runs.before > 0), f"{name} on {env}"
+def test_the_lectures_show_what_is_recorded_of_the_family():
+    told = {(task, name): runs.steps.tolist() for (task, name), runs in family_of(RECORDED / "family.csv").items()}
+    for line in lines():
+        task = line["env"].rpartition(":")[2]
+        steps = told.pop((task, line["algorithm"]))
+        assert len(steps) == line["seeds"]
+        assert np.isfinite(steps).sum() == (line["reached"] or 0)
+    assert not told
 
 
 def test_a_ratio_is_told_by_welch_or_by_ranks():
@@ -60,18 +60,6 @@ def test_many_questions_want_more_of_each():
     assert corrected([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
     assert corrected([0.5, 0.9]).tolist() == pytest.approx([1.0, 1.0])
     assert corrected([0.02]).tolist() == [0.02]
-
-
-def test_a_record_takes_fresh_episodes_where_there_are_some(monkeypatch):
-    monkeypatch.syspath_prepend(str(RECORDED))
-    outcome = importlib.import_module("family_runs").outcome
-    run = {"curve": [[100, 20.0], [200, 450.0]], "clock": [[1.0, 20.0], [2.0, 450.0]]}
-    of_window = {"steps_to_goal": 200, "seconds_to_goal": 2.0, "last_return": 450.0, "fresh": 0}
-    assert outcome(run, 400) == of_window
-    assert outcome(run, 475)["steps_to_goal"] == ""
-    assert outcome(run, None)["steps_to_goal"] == ""
-    judged = outcome(run | {"fresh": [[50, 0.5, 410.0], [150, 1.5, 90.0]], "final": 470.0}, 400)
-    assert judged == {"steps_to_goal": 50, "seconds_to_goal": 0.5, "last_return": 470.0, "fresh": 1}
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=6), st.lists(st.integers(0, 9), min_size=2, max_size=6))

@@ -12,24 +12,15 @@ from scipy.stats import rankdata
 from minitrpo.policies import Array
 from minitrpo.reports.statistics import CANNOT_TELL, difference_interval, rank_test, ratio_interval
 
-WINDOW = 100  # returns in the mean that a log shows
-STEPS_OF_AN_EPISODE = {"Pendulum-v1": 200, "Reacher-v5": 50}  # where all are as long; else a step pays 1
 CHANCE = 0.05
 
 
 class Runs(NamedTuple):
-    """A member's runs on a task: a number for each seed; infinity where the goal was not reached."""
+    """A member's runs on a task: a number for each seed."""
 
-    steps: Array  # environment steps to the goal, (N,)
-    seconds: Array  # to the goal, where they were recorded; else NaN
-    last: Array  # the mean return at the end
+    steps: Array  # environment steps after which fresh episodes were at the goal; infinity where they never were
+    last: Array  # the mean return of fresh episodes after the run
     lengths: Array  # environment steps of the run
-    floor: float  # steps of the episodes that show the goal: none if fresh ones did, else those of the log's window
-
-    @property
-    def before(self) -> Array:
-        """Return the steps before the episodes began whose mean is at the goal."""
-        return self.steps - self.floor
 
 
 def family_of(path: Path) -> dict[tuple[str, str], Runs]:
@@ -41,19 +32,15 @@ def family_of(path: Path) -> dict[tuple[str, str], Runs]:
 
 
 def _runs(rows: list[dict[str, str]]) -> Runs:
-    columns = ("steps_to_goal", "seconds_to_goal", "last_return", "env_steps")
-    steps, seconds, last, lengths = (np.array([float(row.get(c, "nan") or "inf") for row in rows]) for c in columns)
-    fresh, goal = rows[0].get("fresh") == "1", rows[0]["goal"]
-    each = STEPS_OF_AN_EPISODE.get(rows[0]["env"], float(goal or "nan"))
-    return Runs(steps, seconds, last, lengths, 0.0 if fresh else WINDOW * each)
+    columns = ("steps_to_goal", "last_return", "env_steps")
+    return Runs(*(np.array([float(row[column] or "inf") for row in rows]) for column in columns))
 
 
 def steps_in_words(name: str, runs: Runs) -> str:
-    """Return a line: after how many thousand steps each seed was at the goal, and before which episodes, if it says."""
+    """Return a line: after how many thousand steps each seed was at the goal."""
     never = f">{runs.lengths.min() / 1000:.0f}"
     told = ", ".join(f"{s / 1000:.0f}" if np.isfinite(s) else never for s in np.sort(runs.steps))
-    before = ", ".join(f"{s / 1000:.3g}" for s in np.sort(runs.before) if np.isfinite(s))
-    return f"{name:16s} {told:28s} {'before these episodes: ' + before if runs.floor else 'by fresh episodes'}"
+    return f"{name:16s} {told}"
 
 
 def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:

@@ -429,15 +429,15 @@ guess_a3c = 1.5  # steps/s on two ranks / on one, A3C
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_real():
-    seconds = json.loads(recorded("11_seconds.json").read_text())
+    told = json.loads(recorded("rates.json").read_text())
     for algorithm, guess in (("a2c", guess_a2c), ("a3c", guess_a3c)):
-        ratio, low, high = seconds["two_to_one"][algorithm]
+        ratio, low, high = told["ratios"][f"{algorithm}, two to one"]
         compare(f"{algorithm}: steps/s, two ranks / one", guess, ratio)
         here = rates[algorithm, 2] / rates[algorithm, 1]
-        print(f"  median of {seconds['rounds']}, 95 % interval {low:.2f} to {high:.2f}; just now, once: {here:.2f}")
-    ratio, low, high = seconds["a3c_to_a2c"]
+        print(f"  {told['rounds']} runs of each, 95 % interval {low:.2f} to {high:.2f}; just now, once: {here:.2f}")
+    ratio, low, high = told["ratios"]["a3c to a2c"]
     print(f"on two ranks A3C / A2C: {ratio:.2f} (95 % interval {low:.2f} to {high:.2f}),", end=" ")
-    print(f"with gradients that are {seconds['staleness']:.2f} updates old (two equal ranks: at most 1)")
+    print(f"with gradients that are {told['staleness']:.2f} updates old (two equal ranks: at most 1)")
 
 
 reveal((guess_a2c, guess_a3c), show_real)
@@ -518,19 +518,19 @@ _ = hunt("bootstrapped_returns", suspect)
 # ## Appendix: what was claimed
 #
 # *The Berkeley slides* say of A3C: *"Pro: generally much faster in terms of wall clock. Con: generally [much] slower in
-# terms of # of samples"*, with 20,000,000 steps of A3C beside 1,000,000 of DDPG. On Pendulum, as typed, five seeds on
-# two ranks, from the project's benchmarks, NAF (lecture 13) in DDPG's place:
+# terms of # of samples"*, with 20,000,000 steps of A3C beside 1,000,000 of DDPG. On Pendulum, as typed, five seeds,
+# from the project's benchmarks, NAF (lecture 13) in DDPG's place:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-ours, ppo = family_of(recorded("11_family.csv")), family_of(recorded("12_family.csv"))["Pendulum-v1", "batch-ppo"]
-family = {name: ours["Pendulum-v1", name] for name in ("a2c", "a3c", "naf")} | {"batch-ppo": ppo}
+ours = family_of(recorded("family.csv"))
+family = {name: ours["Pendulum-v1", name] for name in ("a2c", "a3c", "naf", "batch-ppo")}
 print("thousand steps to a mean return of -250 (>: never, the run was so long)")
 print(*(steps_in_words(name, runs) for name, runs in family.items()), sep="\n")
-print("A2C's / A3C's:", ratio_in_words(family["a2c"].before, family["a3c"].before))
+for one, other in (("a2c", "a3c"), ("a3c", "naf"), ("a3c", "batch-ppo")):
+    print(f"{one}'s / {other}'s:", ratio_in_words(family[one].steps, family[other].steps))
 
 # %% [markdown]
-# (Where a mean of the last hundred returns sees the goal, their own steps are in it, and the second column has the
-# steps *before* them.) A2C and A3C need many times NAF's samples, but also many times those of Batch PPO, which throws
+# (The goal is seen by twenty fresh episodes, every 5,000 steps.) A2C and A3C need many times NAF's samples, but also many times those of Batch PPO, which throws
 # its samples away as they do, if after more than one pass. So that they learn on-policy is not the whole gap; how much
 # of the rest is passes, how much presets (not tuned with equal care) we have not tried.
 #

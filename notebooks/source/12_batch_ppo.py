@@ -643,15 +643,12 @@ print("(on another kind of processor: other bits, and again the same on any numb
 # the tasks, chosen on other seeds.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-family = family_of(recorded("12_family.csv"))
+family = family_of(recorded("family.csv"))
 for env in ("CartPole-v1", "Pendulum-v1", "Reacher-v5"):
     ppo, trpo = family[env, "batch-ppo"], family[env, "trpo"]
     print(f"{env}: return in the end {ppo.last.mean():.1f} (Batch PPO) and {trpo.last.mean():.1f} (TRPO)")
     print(f"  difference {difference_in_words(ppo.last, trpo.last)}")
     print(f"  steps to the goal, Batch PPO's / TRPO's: {ratio_in_words(ppo.steps, trpo.steps)}")
-    if ppo.floor:
-        print(f"  the goal is a mean of 100 returns, whose episodes are {ppo.floor:,.0f} steps; of those before them")
-        print(f"  Batch PPO takes {ratio_in_words(ppo.before, trpo.before)}")
 
 # %% [markdown]
 # Look at each interval before you believe a difference, and at what the steps were counted from. What TRPO has for its pains is that
