@@ -105,17 +105,9 @@ def train(run: Run, apart: bool = False) -> None:
 
 
 def first_at(run: dict[str, Any]) -> float | None:
-    """Return the steps after which fresh episodes reached the task's goal; None if they never did.
-
-    Of older records without fresh episodes: after which the mean of the last 100 training episodes did.
-    """
+    """Return the steps after which fresh episodes reached the task's goal; None if they never did."""
     goal = GOAL.get(run["env"], np.inf)
-    return next((steps for steps, *_, mean in run.get("fresh", run["curve"]) if mean >= goal), None)
-
-
-def missing(run: Run) -> bool:
-    """Return whether a run is not recorded, or by an older program that played no fresh episodes."""
-    return not run.path.exists() or "fresh" not in read_json(run.path)
+    return next((steps for steps, mean in run["fresh"] if mean >= goal), None)
 
 
 def line(algorithm: str, env: str, folder: str = "family") -> dict[str, Any] | None:
@@ -124,19 +116,16 @@ def line(algorithm: str, env: str, folder: str = "family") -> dict[str, Any] | N
     runs = [read_json(path) for path in paths]
     if not runs:
         return None
-    judged = [run for run in runs if "fresh" in run] or runs  # a moving average and fresh episodes are not mixed
-    reached = [steps for run in judged if (steps := first_at(run))]
+    reached = [steps for run in runs if (steps := first_at(run))]
     return {
         "algorithm": algorithm,
         "env": env,
         "goal": GOAL.get(env),
         "seeds": len(runs),
         "reached": len(reached) if env in GOAL else None,
-        "judged": len(judged),
         "steps": float(np.median(reached)) if reached else None,
-        "fresh": all("fresh" in run for run in runs),
-        "final": [run["final"] if "final" in run else run["curve"][-1][1] for run in runs],
-        "total_steps": runs[0]["curve"][-1][0],
+        "final": [run["final"] for run in runs],
+        "total_steps": runs[0]["total_steps"],
         "provenance": runs[0]["provenance"],
     }
 
@@ -158,7 +147,7 @@ def main() -> None:
     first = HELD_OUT if args.held_out else 0
     tasks = [(name, env) for name in args.algorithm for env in TASKS[name]]
     runs = [Run(name, env, seed) for seed in range(first, first + args.seeds) for name, env in tasks]
-    waiting = [run for run in runs if missing(run)]
+    waiting = [run for run in runs if not run.path.exists()]
     apart = [run for run in waiting if args.apart and run.waits]
     with ThreadPoolExecutor(cores()) as pool:
         for run, _ in zip(apart, pool.map(lambda run: train(run, apart=True), apart), strict=True):

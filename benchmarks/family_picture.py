@@ -98,7 +98,7 @@ def apart(places: list[float], names: list[str], gap: float) -> Iterator[tuple[f
 def dots(axis: Any) -> None:
     """Draw the steps to the goal of every member on CartPole, the quickest learner on top."""
     found = {name: runs_of(name, CARTPOLE) for group in GROUPS.values() for name in group}
-    steps = {name: [first_at(run) for run in runs if "fresh" in run] for name, runs in found.items()}
+    steps = {name: [first_at(run) for run in runs] for name, runs in found.items()}
     order = sorted(found, key=lambda name: median(steps[name]))  # who never got there comes last, without a dot
     for row, name in enumerate(order):
         interval(axis, row, steps[name], COLORS[name])

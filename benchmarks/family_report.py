@@ -28,9 +28,8 @@ def measured_cells(x: dict[str, Any]) -> tuple[str, ...]:
     """Return what the table of the family says of a member on a task."""
     form = form_of(x)
     ends = f"{float(np.mean(x['final'])):{form}} ({min(x['final']):{form}} to {max(x['final']):{form}})"
-    reached = "-" if x["reached"] is None else f"{x['reached']} of {x['judged']}"
+    reached = "-" if x["reached"] is None else f"{x['reached']} of {x['seeds']}"
     steps = f"{x['steps']:,.0f}" if x["steps"] else "-"
-    ends += "" if x["fresh"] else " *"
     goal = "-" if x["goal"] is None else f"{x['goal']:g}"
     return (x["env"], goal, reached, steps, ends)
 
@@ -80,6 +79,6 @@ def tuned_table(found: list[dict[str, Any]]) -> str:
         (theirs, steps), scores = TUNED[other, x["env"]], np.array(x["final"])
         ours, half = float(np.mean(scores)), float(half_interval(scores[:, None])[0])
         short = "-" if ours >= theirs else f"{theirs - ours:,.0f}{', within' * (ours + half >= theirs)}"
-        cells = (x["algorithm"], x["env"], f"{x['total_steps']:,}", f"{ours:,.0f}{' *' * (not x['fresh'])}")
+        cells = (x["algorithm"], x["env"], f"{x['total_steps']:,}", f"{ours:,.0f}")
         rows.append((*cells, f"{ours - half:,.0f} to {ours + half:,.0f}", other, f"{steps:,}", f"{theirs:,.0f}", short))
     return table(header, rows)

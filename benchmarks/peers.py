@@ -1,13 +1,13 @@
 """Whole training iterations beside other libraries: same environment, batch, network and passes over the batch.
 
     python -m benchmarks.peers                  TRPO: results/peers.json
-    python -m benchmarks.peers --family ppo     PPO, stable-baselines3 and RLtools: results/peers_ppo.json
+    python -m benchmarks.peers --family ppo     PPO, stable-baselines3, RLtools, rlox, EnvPool: results/peers_ppo.json
     python -m benchmarks.peers --family a2c     A2C, stable-baselines3; and dqn
 
 Every system runs in a process of its own, started afresh in every round; the rounds go through all systems by turns.
 The first update is not counted. Libraries keep their own defaults in everything that `workload` does not name, the
-number of threads among it. tianshou takes full-batch critic steps, as many as the others have epochs over minibatches
-of 128. RLtools collects and updates in one call: all of its time is counted as collecting.
+number of threads among it. tianshou and rlox take full-batch critic steps, as many as the others have epochs over
+minibatches of 128. RLtools collects and updates in one call: all of its time is counted as collecting.
 """
 
 import json

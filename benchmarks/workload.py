@@ -100,12 +100,19 @@ def taken(begin: float, spans: Spans, every: int = 1) -> Times:
             collecting = updating = 0.0
 
 
-def timed(function: Callable[..., Any], spans: Spans) -> Callable[..., None]:
-    """Return `function` without its result, that adds the span of each of its calls to `spans`."""
+def between(collected: Spans, end: float) -> Times:
+    """Yield the seconds in each call that collects, and those until the next one; end: when the last update ended."""
+    for (start, stop), following in zip(collected, [*(start for start, _ in collected[1:]), end], strict=True):
+        yield stop - start, following - stop
 
-    def call(*arguments: Any, **named: Any) -> None:
+
+def timed(function: Callable[..., Any], spans: Spans) -> Callable[..., Any]:
+    """Return `function`, that adds the span of each of its calls to `spans`."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
         start = time.perf_counter()
-        function(*arguments, **named)
+        result = function(*arguments, **named)
         spans.append((start, time.perf_counter()))
+        return result
 
     return call

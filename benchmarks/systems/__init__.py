@@ -16,6 +16,7 @@ TRPO: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a module, and the op
     "sb3-contrib, 2 processes": ("sb3_trpo", {"envs": 2, "processes": True}),
     "tianshou, 8 environments": ("tianshou_trpo", {"envs": 8}),
     "pfrl, 1 environment": ("pfrl_trpo", {}),
+    "rlox, 8 environments": ("rlox_trpo", {"envs": 8}),
 }
 
 PPO: dict[str, tuple[str, dict[str, Any]]] = {
@@ -25,6 +26,9 @@ PPO: dict[str, tuple[str, dict[str, Any]]] = {
     "stable-baselines3": ("sb3_ppo", {"processes": False}),
     "stable-baselines3, a process per simulator": ("sb3_ppo", {"processes": True}),
     "RLtools": ("rltools_ppo", {}),
+    "rlox": ("rlox_ppo", {}),
+    "EnvPool and PyTorch": ("envpool_ppo", {}),
+    "EnvPool and PyTorch, 1 thread": ("envpool_ppo", {"threads": 1}),
 }
 
 A2C: dict[str, tuple[str, dict[str, Any]]] = {
@@ -57,11 +61,11 @@ class Family:
 FAMILIES = {
     "trpo": Family(
         *(Workload, "HalfCheetah-v5", 20_000, 3, "sb3-contrib, 1 environment", TRPO),
-        packages=("torch", "stable-baselines3", "sb3-contrib", "tianshou", "pfrl"),
+        packages=("torch", "stable-baselines3", "sb3-contrib", "tianshou", "pfrl", "rlox"),
     ),
     "ppo": Family(
         *(BatchWorkload, "HalfCheetah-v5", 2_048, 25, "stable-baselines3", PPO),
-        packages=("torch", "stable-baselines3", "rltools"),
+        packages=("torch", "stable-baselines3", "rltools", "rlox", "envpool"),
     ),
     "a2c": Family(
         *(ShortWorkload, "CartPole-v1", 4_000, 11, "stable-baselines3", A2C), packages=("torch", "stable-baselines3")
