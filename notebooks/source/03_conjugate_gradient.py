@@ -291,7 +291,9 @@ F, g, _ = systems[0]
 eigenvalues = np.linalg.eigvalsh(F)
 print(f"{len(g)} parameters; largest eigenvalue {eigenvalues[-1]:.3g}, {np.sum(eigenvalues < 1e-6)} below 1e-6")
 lengths = [np.linalg.norm(np.linalg.solve(F, g)) for F, g, _ in systems]
-print(f"length of F^-1 g {min(lengths):,.0f} to {max(lengths):,.0f}, of theta {np.linalg.norm(systems[0][2].theta):.1f}")
+print(
+    f"length of F^-1 g {min(lengths):,.0f} to {max(lengths):,.0f}, of theta {np.linalg.norm(systems[0][2].theta):.1f}"
+)
 
 # %% [markdown]
 # Most directions in parameter space hardly change the policy at all: their eigenvalues are nearly zero. Along them
