@@ -541,8 +541,9 @@ for fraction, (spread, first) in zip(fractions, errors.mean(axis=0)):
 
 # %% [markdown]
 # Evenly spread rows see all four episodes of 1,000 steps; the first 25 % are one whole episode, the first 10 % and 5 % the
-# beginning of it. The error that remains falls as the batch grows,
-# and hurts less than one in $g$ would: $F$ only shapes the step, and lecture 04 looks whether it was good.
+# beginning of it. The error that remains falls as the batch grows, and hurts less than one in $g$ would: on eight batches of
+# Reacher (2,000 steps, the small policy) a tenth of the states for $F$ keeps 93 to 99 % of the gain at an equal KL, a tenth
+# for $g$ 6 to 72 %.
 #
 # ## Bug hunt
 #

@@ -739,8 +739,8 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 # ## Appendix: what was claimed in 2016
 #
 # - *Frans's post*: a greater max KL converges faster. On Reacher from 0.001 to 0.01 in the author's runs; in ours see the
-#   intervals above, and K1 in `docs/claims.md` for the same at his own batch size. That too great a limit is worse near the
-#   end is K2 there. Lecture 09 lets the limit change while learning.
+#   intervals above, and K1 in `docs/claims.md` for the same at his own batch size. Whether too great a limit is worse near
+#   the end is K2 there. Lecture 09 lets the limit change while learning.
 # - *Frans & Hafner 2016* demand that the KL be at most $\delta$ (Algorithm 1, line 6). Their code does not check it: its line
 #   search looks at the surrogate alone, and then the full step is taken anyway. What was run under this name is the
 #   natural gradient with a fixed KL, not quite TRPO. Did it matter at their limits, 0.001 to 0.01? Above, at 0.01, the worst
