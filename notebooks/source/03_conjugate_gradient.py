@@ -297,9 +297,9 @@ print(
 
 # %% [markdown]
 # Most directions in parameter space hardly change the policy at all: their eigenvalues are nearly zero. Along them
-# $x = F^{-1} g$ is enormous, on the strength of noise: along an eigenvalue $\lambda$, $g$ has a sampling error of about
-# $\sqrt{\lambda / N}$ from $N$ steps, and $F^{-1}$ divides it by $\lambda$. That is what **damping** is for: solve
-# $(F + \text{damping}\, I)\, x = g$, which lifts every eigenvalue to at least the damping.
+# $x = F^{-1} g$ is enormous, on the strength of noise: along an eigenvector, $g$ has a sampling error of about
+# $\sqrt{\text{eigenvalue} / N}$ from $N$ steps, and $F^{-1}$ divides it by the eigenvalue. That is what **damping** is for:
+# solve $(F + \text{damping}\, I)\, x = g$, which lifts every eigenvalue to at least the damping.
 #
 # Ten iterations were chosen in the TRPO paper; Frans's code of 2016 also takes ten, with a damping of 0.001; ours has
 # 0.1. With which of the two do ten iterations get closer to the exact answer? Type the angle, in degrees, that you expect
