@@ -429,7 +429,7 @@ reveal(guess_names, show_roads)
 #
 # $$\theta \;\xrightarrow{\;f\;}\; y \;\xrightarrow{\;h\;}\; \mathrm{KL}, \qquad F v = Y^\top \big( H\, (Y v) \big)$$
 #
-# with $Y$ the derivatives of $y$ by $\theta$ and $H$ the second derivatives of $h$, which are simple: $1/\sigma^2$ for a mean and 2 for
+# with $Y$ the derivatives of $y$ by $\theta$ (the docstring's $J$) and $H$ the second derivatives of $h$, which are simple: $1/\sigma^2$ for a mean and 2 for
 # a `log_std`. In words: push $v$ forwards through the network (how does $y$ change?), weigh it by $H$ (how many nats is
 # that?), pull it backwards (what does that say about $\theta$?). The chain rule has another term, the slope of $h$
 # times the second derivatives of the network; but that slope is 0 at the old policy. *The vanishing gradient that worried
@@ -541,8 +541,9 @@ for fraction, (spread, first) in zip(fractions, errors.mean(axis=0)):
 
 # %% [markdown]
 # Evenly spread rows see all four episodes of 1,000 steps; the first 25 % are one whole episode, the first 10 % and 5 % the
-# beginning of it. The error that remains falls as the batch grows,
-# and hurts less than one in $g$ would: $F$ only shapes the step, and lecture 04 looks whether it was good.
+# beginning of it. The error that remains falls as the batch grows, and hurts less than one in $g$ would: on eight batches of
+# Reacher (2,000 steps, the small policy) a tenth of the states for $F$ keeps 93 to 99 % of the gain at an equal KL, a tenth
+# for $g$ 6 to 72 %.
 #
 # ## Bug hunt
 #
@@ -572,7 +573,7 @@ _ = hunt("fisher_vector_product", suspect)
 # **The bug**: damping multiplies `theta`, the policy's parameters, where it should multiply `vector`. With the lab's damping
 # of $10^{-8}$ nobody can see it. But the map is no longer linear: doubling `vector` does not double the result, and
 # conjugate gradient (lecture 03), which relies on that, solves another system than it was given. It takes little: $\theta$
-# is far longer than $g$ (for a fresh Reacher policy of 180 parameters 5.7 against 0.05 to 0.12, three batches), and with a
+# is far longer than $g$ (for a fresh Reacher policy of 180 parameters 5.7 against 0.05 to 0.12, three batches of 2,000 steps), and with a
 # damping of 0.001 ten iterations end 56 to 64 degrees from where the right product leads them.
 
 # %% [markdown]
@@ -655,7 +656,7 @@ plt.show()
 #   printed range shows how far it falls short and overshoots.
 #   Enforcing a limit takes a look at the true KL and a way back. Frans's code of 2016 takes the full step in any
 #   case (lecture 04): strictly speaking it runs a natural gradient of fixed KL, not TRPO.
-# - *Step size and max KL are the same kind of setting* (the post tries 0.001 and 0.01 nats): yes, but on different scales,
+# - *Step size and max KL are the same kind of setting* (the author's logs have 0.001, 0.005 and 0.01 nats): yes, but on different scales,
 #   as your third guess found out.
 #
 # **Next**: $x = F^{-1} g$ is what we want, and $F v$ is all we can afford. Lecture 03 gets the one from the other.

@@ -23,7 +23,7 @@
 #
 # | in this notebook | in the package | in the TRPO paper |
 # |---|---|---|
-# | `energy` | `minitrpo/conjugate_gradient.py` | the quadratic model of appendix C, upside down |
+# | `energy` | `minitrpo/conjugate_gradient.py` | appendix C's linear gain and quadratic KL in one number, upside down |
 # | `conjugate_gradient` | `minitrpo/conjugate_gradient.py` | appendix C.1, "conjugate gradient algorithm" |
 # | `product` | what `minitrpo/natural_gradient.py` returns | $y \mapsto A y$ |
 #
@@ -290,11 +290,16 @@ systems = [fisher_system(seed) for seed in range(budget(8, 2))]
 F, g, _ = systems[0]
 eigenvalues = np.linalg.eigvalsh(F)
 print(f"{len(g)} parameters; largest eigenvalue {eigenvalues[-1]:.3g}, {np.sum(eigenvalues < 1e-6)} below 1e-6")
+lengths = [np.linalg.norm(np.linalg.solve(F, g)) for F, g, _ in systems]
+print(
+    f"length of F^-1 g {min(lengths):,.0f} to {max(lengths):,.0f}, of theta {np.linalg.norm(systems[0][2].theta):.1f}"
+)
 
 # %% [markdown]
 # Most directions in parameter space hardly change the policy at all: their eigenvalues are nearly zero. Along them
-# $x = F^{-1} g$ would be enormous, on the strength of rounding errors. That is what **damping** is for: solve
-# $(F + \text{damping}\, I)\, x = g$, which lifts every eigenvalue to at least the damping.
+# $x = F^{-1} g$ is enormous, on the strength of noise: along an eigenvector, $g$ has a sampling error of about
+# $\sqrt{\text{eigenvalue} / N}$ from $N$ steps, and $F^{-1}$ divides it by the eigenvalue. That is what **damping** is for:
+# solve $(F + \text{damping}\, I)\, x = g$, which lifts every eigenvalue to at least the damping.
 #
 # Ten iterations were chosen in the TRPO paper; Frans's code of 2016 also takes ten, with a damping of 0.001; ours has
 # 0.1. With which of the two do ten iterations get closer to the exact answer? Type the angle, in degrees, that you expect

@@ -220,9 +220,9 @@ reveal(guess_apart, show_twins)
 # <details><summary>After your guess: what it means</summary>
 #
 # A difference in the last digits grows with nearly every update, at some by many orders of magnitude, until the two are two
-# runs. At first the update alone magnifies it: of two gradients that differ by 1e-12, conjugate gradient made directions
-# that differ by 4e-10 to 4e-6. The world notices nothing yet. It takes actions in float32, of 7 digits, and both
-# twins saw the same in their first three batches, to the bit. Then a falling pole magnifies every difference in the
+# runs. At first the update alone magnifies it: of two gradients that differ by 1e-12 of their length, conjugate gradient made
+# directions that differ by 1e-10 in the first update and by up to 3e-5 later. The world notices nothing yet. It takes
+# actions in float32, of 7 digits, and both twins saw the same in their first three batches, to the bit. Then a falling pole magnifies every difference in the
 # actions, and an episode that lasts one step longer makes another batch. **Rounding is one more seed.** Nothing is broken,
 # and the digits of the three numbers above are as much luck as the seeds.
 #
@@ -463,9 +463,10 @@ show_film(live[-1], steps=50)
 #
 # <details><summary>Answer</summary>
 #
-# You do not know yet. Overlap does not prove them equal, and with five seeds even separate bootstrap
-# intervals would be weak evidence, since they are too narrow. Ask for Welch's interval of the *difference*. Run more seeds, of a number fixed *before* looking. Tempting: "twenty per cent is a lot". Your 15 deals
-# had as much without any difference at all.
+# You do not know yet. Overlap does not prove them equal: where nothing differs, Student's intervals of two times
+# five seeds come apart in less than 1 of 100 cases, so they may overlap although the methods differ. Welch's interval of the
+# *difference* misses 0 in 5 of 100, as 95 % should mean: ask for that one. Run more seeds, of a number fixed *before* looking.
+# Tempting: "twenty per cent is a lot". Your 15 deals had as much without any difference at all.
 #
 # </details>
 #

@@ -181,7 +181,7 @@ DISCOUNTED_SUMS_SLIPS = {
     "It adds up the past, not what comes from t on.": (BACK, "x.tolist(), [True, *last.tolist()[:-1]]", "[::-1]", ""),
     "That is a weighted mean: x_t counts whole.": ("else value +", "else (1 - discount) * value +"),
     "A reward of 0 is no end of an episode.": ("if is_last", "if is_last or value == 0"),
-    "They are cut to whole numbers: an array like integer rewards cannot hold them.": (SUMS, f"{SUMS}.astype(int)"),
+    "They are cut to whole numbers: an array like integer rewards cannot hold them.": (SUMS, f"{SUMS}.astype(x.dtype)"),
     "Their mean is taken off, which nobody asked for.": (SUMS, f"{SUMS} - np.mean(backwards)"),
 }
 
