@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import inspect
+import itertools
 import os
 import re
 import subprocess
@@ -215,6 +216,13 @@ def test_run_all_by_a_student_gives_no_answer_away(source, monkeypatch):
 def test_every_exercise_is_in_one_notebook():
     placed = [name for source in SOURCES for name in check_cells(build.student(source)).values()]
     assert sorted(placed) == sorted(names())
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_step_of_an_exercise_is_one_line_for_students_see_no_second(name):
+    _, body = build.head_and_body(name)
+    after = [line.strip() for step, line in itertools.pairwise(body) if re.match(r"\s*# \d+\. ", step)]
+    assert not [line for line in after if line.startswith("#") and not re.match(r"# \d+\. ", line)]
 
 
 def test_nbval_compares_the_line_of_each_check_in_a_solution():

@@ -22,14 +22,14 @@ def climb(
     """Return theta (P,) and Adam's memory after some epochs of minibatches up the clipped objective.
 
     theta: the policy that played. batch: its observations (N, D), actions (N, A) or (N,), and advantages (N,).
-    size: steps in a minibatch, at most N. clip: inf for none.
+    size: steps in every minibatch, at most N: a last one that is too short is filled up with the first rows of its
+    epoch's order. clip: inf for none.
     """
     observations, actions, advantages = batch
     # 1. log pi_old of all actions, (N,), once for all epochs: theta moves, it does not
     old_log_prob = LogProbability(policy, theta, observations, actions).log_prob
     for _ in range(epochs):
-        # 2. in each epoch all rows in a new order, rng.permutation(N), taken `size` at a time; where the last
-        #    minibatch is too short it is filled up with the first rows of the same order
+        # 2. each epoch: a new order, rng.permutation(N), `size` rows at a time; its first rows fill up a short rest
         order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size))
         for rows in order:
             # 3. of these rows: log pi of today's theta, and the ratio

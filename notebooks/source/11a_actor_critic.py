@@ -26,7 +26,7 @@
 # | `descend` | `minitrpo/algorithms/asynchronous.py` | Mnih et al. 2016: a shared optimiser |
 #
 # *90 minutes in class with the three exercises; the notebook itself runs in half a minute. You need: lectures 01, 05a
-# and 10.*
+# and 10; for one guess, 08.*
 
 # %%
 import json
@@ -65,8 +65,8 @@ from minitrpo.returns import discounted_sums
 #
 # $$R_t = r_t + \gamma r_{t+1} + \dots + \gamma^{n-1} r_{t+n-1} + \gamma^n V(s_{t+n}).$$
 #
-# *Every* step of a fragment of $n$ gets the return to its end: the first looks $n$ steps ahead, the last one. That is a
-# walk backwards, $R_t = r_t + \gamma R_{t+1}$, from $V$ behind a cut, or from 0 where the task terminated.
+# *Every* step of a fragment of $n$ gets the return to its end: the first looks $n$ steps ahead, the last only one. That
+# is a walk backwards, $R_t = r_t + \gamma R_{t+1}$, from $V$ behind a cut, or from 0 where the task terminated.
 #
 # ### Exercise 1: `bootstrapped_returns`
 
@@ -74,9 +74,9 @@ from minitrpo.returns import discounted_sums
 
 # %% [markdown]
 # How large should $n$ be? **The corridor** (after Sutton & Barto's example 7.1): places 0 to 20, a fair coin steps left
-# or right; who reaches 20 gets 1, who reaches 0 nothing, so place $i$ is worth $i / 20$. Of the critic's $V$ a part,
-# `known`, is the truth; the rest says 0.5 everywhere. We start at place 14 and average the $n$-step returns of some
-# simulators. The **bias** of the average stays however many there are; its **spread** shrinks.
+# or right; who reaches 20 gets 1, who reaches 0 nothing; $\gamma = 1$, so place $i$ is worth $i / 20$. Of the critic's
+# $V$ a part, `known`, is the truth; the rest says 0.5 everywhere. We start at place 14 and average the $n$-step returns
+# of some simulators. The **bias** of the average stays however many there are; its **spread** shrinks.
 #
 # **The critic knows nothing (`known` = 0), and $n = 4$. What is the mean of the returns, and how far do they scatter?**
 # (How far can one walk in four steps?)
@@ -238,13 +238,14 @@ reveal(guess_online, show_online)
 #
 # All five: one surprise moves all weights by about the step size. With small ones one *can* learn at every step. (That
 # is not all of it: sixteen simulators with $n = 1$ collapse with the two smaller ones, too, in 5 runs of 10.) With
-# $n = 1$ 14 of 30 runs collapse, with $n = 5$ 1 of 30 (43 points fewer, 95 % interval 22 to 61): looking one step ahead
-# the critic learns mostly from itself.
+# $n = 1$ 14 of 30 runs collapse, with $n = 5$ 1 of 30 (43 points fewer, 95 % interval 22 to 61), though one simulator
+# with $n = 5$ makes more updates than sixteen with $n = 1$, of fewer steps each: looking one step ahead the critic
+# learns mostly from itself.
 #
-# Per *step* one simulator with $n = 5$ is even ahead of sixteen: it makes sixteen times as many updates. Many are for
-# *seconds*: an update takes far longer than a step, and they share it. So, not at every step: one step is a poor
-# lesson, and the lesson costs more than the step. (In 29 of these 60 runs a score is less than half of an earlier one;
-# the package's presets for CartPole let the step size fall to 0.)
+# Per *step* one simulator with $n = 5$ is even ahead of sixteen, with each of the three step sizes: it makes sixteen
+# times as many updates. Many are for *seconds*: an update takes far longer than a step, and they share it. So, not at
+# every step: one step is a poor lesson, and the lesson costs more than the step. (In 29 of these 60 runs a score is
+# less than half of an earlier one; the package's presets for CartPole let the step size fall to 0.)
 #
 # </details>
 #
@@ -400,8 +401,8 @@ reveal(guess_age, show_late)
 # get there within 120,000 steps: with them we compare *medians*, and ask the ranks whether two groups differ at all.
 #
 # By the drawn clock sixteen late workers play sixteen times as many steps a second. We cannot tell whether they need
-# more than one does: half as many to four times, by Welch's interval. So by this clock they are there sooner in any
-# case. (They did best with the smallest step size tried; a smaller one might have served them better.) The barrier does
+# more than one does: half as many to four times, by Welch's interval. So by this clock they are there 3.7 to 30 times
+# sooner. (They did best with the smallest step size tried; a smaller one might have served them better.) The barrier does
 # cost steps: with 128 simulators every run is later than every one with 8, as an update is *one* step of Adam for 640
 # environment steps. Whether waiting costs more steps than being late we cannot tell. One expects lateness to cost
 # little as long as it means a few small steps (lecture 10: the later, the smaller the step size); our runs do not show
@@ -446,8 +447,8 @@ reveal((guess_a2c, guess_a3c), show_real)
 # <details><summary>After your guess: what it means</summary>
 #
 # With a barrier every 80 steps two ranks are half as fast as one: Amdahl's law leaves out the meeting. Without one they
-# are twice as fast. The price: no two runs give the same bits (lecture 07's fingerprint is lost), and nothing can be
-# repeated, unless in the event queue.
+# are twice as fast. (The intervals are those of a median: a single run, as just now, may lie outside.) The price: no two
+# runs give the same bits (lecture 07's fingerprint is lost), and nothing can be repeated, unless in the event queue.
 #
 # </details>
 #
@@ -480,8 +481,8 @@ _ = hunt("bootstrapped_returns", suspect)
 # %% [markdown]
 # ## What you have built so far
 #
-# You can learn from any $n$ steps, with one loss for two networks. You know why sixteen places teach more than sixteen
-# steps in a row. You know what waiting and not waiting cost.
+# You can learn from any $n$ steps, with one loss for two networks. You know when sixteen places teach more than sixteen
+# steps in a row, and when not. You know what waiting and not waiting cost.
 #
 # ## Quiz
 #

@@ -25,7 +25,8 @@
 # | `sarsa_targets` | `minitrpo/algorithms/q_learning/targets.py` | Rummery & Niranjan 1994; Watkins 1989 for Q |
 # | `n_step_q_targets` | `minitrpo/algorithms/q_learning/targets.py` | Mnih et al. 2016, algorithm S2 |
 #
-# *75 minutes in class with the two exercises; the notebook itself runs in half a minute. You need: lecture 11a.*
+# *75 minutes in class with the two exercises; the notebook itself runs in half a minute. You need: lecture 11a; for one
+# guess, 07.*
 
 # %%
 import numpy as np
@@ -140,8 +141,8 @@ reveal(guess_way, show_stumbler)
 #
 # ## n steps: how much of off-policy is left
 #
-# One step ahead, news travels one place per update: a goal 13 steps away is known after 13 walks. Look further, as in
-# lecture 11a:
+# One step ahead, news travels one place per update: a goal 13 steps away is known after 13 walks at the
+# earliest. Look further, as in lecture 11a:
 #
 # > **n-step Q.** Repeat:
 # > 1. play $n$ steps epsilon-greedily, fewer if the task terminates;

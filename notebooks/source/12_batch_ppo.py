@@ -28,7 +28,7 @@
 # | `cuts` | `minitrpo/course/continuous.py` | Miranda 2018, "continuous training" and its accumulator |
 # | `values_after` (given) | `minitrpo/course/last_step.py` | Miranda 2018: "the value at the last timestep is not equal to 0" |
 #
-# *90 minutes in class with the four exercises; the notebook itself runs in about a minute. You need: lectures 01, 04 and
+# *90 minutes in class with the four exercises; the notebook itself runs in half a minute. You need: lectures 01, 04 and
 # 05a; for two cells, 07 and 08. The post by L. J. Miranda, on his internship at Preferred Networks, is where the term
 # Batch PPO is from.*
 
@@ -619,8 +619,8 @@ for each, was, old in zip(students, before, free):
 # <details><summary>After you have measured: what it means</summary>
 #
 # Where episodes differ in length, most of the clock is gone. Where all last 500 steps there was nothing but the clock:
-# with a critic little is left (half a step; of rewards-to-go: 24), and standardising blows up
-# the remains of the fit. The returns say what else was promised: luck stays, and new states do. A critic may save a
+# with a critic little is left (a spread of 0.41 steps, where rewards-to-go have 24), and standardising blows up the
+# remains of the fit. The returns say what else was promised: luck stays, and new states do. A critic may save a
 # free climb; it does not save all three. Three policies cannot say how often.
 #
 # </details>
@@ -662,8 +662,9 @@ for env in ("CartPole-v1", "Pendulum-v1", "Reacher-v5"):
 # "A3C", "size 200-200": ChainerRL's PPO example had a network of that name. We take 64-64.)
 #
 # So we ran it: five seeds each, 1 to 256 simulators, always 2,048 steps of *all together* per update, as in ChainerRL's
-# script. After 12,288 environment steps of CartPole, or 61,440 of Pendulum, we stop and let the policy play 48 new
-# episodes: their mean return is the **score** (CartPole: 20 to 500; Pendulum: about -1,200 to -150).
+# script, step size and clip falling as in runs of 150,000 steps (CartPole) and 500,000 (Pendulum). After 12,288
+# environment steps of CartPole, or 61,440 of Pendulum, we stop and let the policy play 48 new episodes: their mean
+# return is the **score** (CartPole: 20 to 500; Pendulum: about -1,200 to -150).
 #
 # One thing can be computed before: an episode of Pendulum takes 200 steps, always. **After how many environment steps
 # can a log of 64 simulators know its first return, at the earliest?**

@@ -28,7 +28,8 @@
 # | `naf_q`, `naf_targets` | `minitrpo/algorithms/off_policy/naf.py` | Gu et al. 2016: NAF |
 # | all of it | `minitrpo/algorithms/off_policy/replay_learner.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
 #
-# *90 minutes in class with the four exercises; the notebook itself runs in a minute. You need: lectures 05a, 07, 10 and 11b.*
+# *90 minutes in class with the four exercises; the notebook itself runs in half a minute. You need: lectures 05a, 07,
+# 10 and 11b.*
 
 # %%
 import csv
@@ -250,9 +251,9 @@ reveal((guess_small, guess_large), show_lives)
 #
 # </details>
 #
-# So what if four times as many actors fill the buffer, 16 environments for 4? In a round they bring four times the steps. If
-# there are as many updates *per round* as before (minibatches of 128, and a ratio that was 1/4), **how often is a step learned
-# from now?**
+# So what if four times as many actors fill the buffer, 16 environments instead of 4? In a round they bring four times the
+# steps. If there are as many updates *per round* as before (minibatches of 128, and a ratio that was 1/4), **how often is
+# a step learned from now?**
 
 # %% prediction="yes"
 guess_quarter = 32  # times, with four times the actors
@@ -867,4 +868,4 @@ _ = hunt("naf_targets", suspect)
 # - *The Berkeley slides* call sample parallelism with off-policy algorithms the "simplest example". It is: transitions are sent
 #   when they are ready, and nobody waits for anybody, because a transition does not say who made it.
 #
-# **Next**: lecture 14 plans locally and imitates globally. The parabola comes back, and this time the world is one, too.
+# **Next**: lecture 14 plans locally and imitates globally. The parabola comes back, as the cost of a linear world.

@@ -28,7 +28,7 @@
 # | `imitated_std` | `minitrpo/algorithms/guided_policy_search/imitation.py` | Montgomery & Levine 2016 |
 # | the whole | `minitrpo/algorithms/guided_policy_search/guided_policy_search.py` | Berkeley lecture slides, "parallel GPS" |
 #
-# *90 minutes in class with the four exercises; the notebook itself runs in under a minute. You need: lectures 02, 04,
+# *90 minutes in class with the four exercises; the notebook itself runs in half a minute. You need: lectures 02, 04,
 # 05a; for single cells, 03 and 06 to 08.*
 
 # %%
@@ -84,7 +84,7 @@ guess_fraction = 0.75  # of x
 # %% [markdown]
 # In general: the state $x$ has $n$ numbers and the action $u$ has $m$, put together $z = [x; u]$. (Control theory is older than
 # our course and has letters of its own: $F$ moves the state, and is no Fisher matrix. A prime marks the next state, $x'$; a
-# matrix is transposed by $\top$.)
+# matrix is transposed by $\top$, in docstrings by a prime, too: `z'C z` is $z^\top C z$.)
 #
 # $$\underbrace{x' = F z + f}_{\text{a step leads to}} \qquad
 # \underbrace{\tfrac12 z^\top C z + c^\top z}_{\text{a step costs}} \qquad
@@ -515,8 +515,8 @@ reveal(guess_std, lambda: compare("its std", guess_std, mine.imitated_std(1 / ha
 # 1. from each of $J$ first states, play a few episodes with $\pi_\theta$; *each first state for itself*, up to step 4:
 # 2. models: $F_t, f_t$ by least squares with a prior (exercise 2); $C, c$ from the rewards; $\bar p$, the linear stand-in of
 #    $\pi_\theta$;
-# 3. plan: $p = \arg\min_p \; \mathbb{E}_p[\text{cost}]$ with $\sum_t \mathrm{KL}(p_t \,\|\, \bar p_t) \le T \delta$: halve for the price $\eta$ at
-#    which LQR on cost $+ \, \eta \, \mathrm{KL}$ is that far away (exercises 1 and 3);
+# 3. plan: $p = \arg\min_p \; \mathbb{E}_p[\text{cost}]$ with $\sum_t \mathrm{KL}(p_t \,\|\, \bar p_t) \le T \delta$: LQR on cost
+#    $+ \, \eta \, \mathrm{KL}$ (exercises 1 and 3), its price $\eta$ found by halving;
 # 4. imitate, over the rows of *all* plans: a few steps of $\theta$ down
 #    $L(\theta) = \text{mean of} \, \tfrac12 (\mu_\theta(x) - K x - k)^\top S^{-1} (\mu_\theta(x) - K x - k)$; the noise by exercise 4.
 

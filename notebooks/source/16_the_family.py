@@ -220,9 +220,7 @@ family = family_of(recorded("family.csv"))
 played_by = {name: runs for (env, name), runs in family.items() if env == "CartPole-v1"}
 order = sorted(played_by, key=lambda name: (np.median(played_by[name].steps), name))
 first = played_by[order[0]]
-chance_of = dict(
-    zip(order[1:], mine.corrected([mine.rank_chance(played_by[n].steps, first.steps) for n in order[1:]]))
-)
+chance_of = dict(zip(order[1:], mine.corrected([mine.rank_chance(played_by[n].steps, first.steps) for n in order[1:]])))
 
 print(f"{len(order)} members, {len(first.steps)} seeds each; goal: a mean of 475 over twenty fresh episodes")
 print(f"\n{'':17s} {'arrived':8s} {'steps':>9s} {'p, against':>16s} {'run of':>9s}  return in the end")

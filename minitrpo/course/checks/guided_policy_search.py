@@ -272,7 +272,7 @@ def gaussians_cases() -> Iterator[Case]:
     for size in (1e-6, 1e6):
         yield case("numbers of every size", size * Y, np.ones((6, 4), bool), 1.0)
     far = 1e6 + 1e-3 * Y
-    yield case("little scatter far from 0", far, np.ones((6, 4), bool), 1.0, rtol=1e-4)
+    yield case("little scatter far from 0, where yy' - mm' loses digits", far, np.ones((6, 4), bool), 1.0, rtol=1e-4)
     Y[:, :, 1] = 5.0
     yield case("a number that never changes", Y, np.ones((6, 4), bool), 1.0, atol=1e-12)
     gaps = np.ones((6, 4), bool)
