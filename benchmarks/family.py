@@ -2,6 +2,7 @@
 
     python -m benchmarks.family
     python -m benchmarks.family --apart                  members with a barrier: one rank each, one for each core
+    python -m benchmarks.family --env CartPole-v1        of a member's tasks these alone
     python -m benchmarks.family --seeds 2 --held-out     on seeds that nobody had used: results/family_held_out
 
 A run that is recorded in results/family is not run again. Steps to a goal are read off fresh episodes:
@@ -140,12 +141,13 @@ def main() -> None:
     """Run all that is missing, one run after the other: each has all cores."""
     parser = make_parser(__doc__)
     parser.add_argument("--algorithm", type=names, default=",".join(TASKS), help="names with commas")
+    parser.add_argument("--env", type=names, default=",".join(GOAL | {PUCK: 0}), help="tasks with commas")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--apart", action="store_true", help="members with a barrier on a rank each, side by side")
     parser.add_argument("--held-out", action="store_true", help=f"seeds from {HELD_OUT} on")
     args = parser.parse_args()
     first = HELD_OUT if args.held_out else 0
-    tasks = [(name, env) for name in args.algorithm for env in TASKS[name]]
+    tasks = [(name, env) for name in args.algorithm for env in TASKS[name] if env in args.env]
     runs = [Run(name, env, seed) for seed in range(first, first + args.seeds) for name, env in tasks]
     waiting = [run for run in runs if not run.path.exists()]
     apart = [run for run in waiting if args.apart and run.waits]
