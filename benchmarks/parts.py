@@ -196,7 +196,9 @@ def pair(milliseconds: list[float]) -> str:
 
 def picture(result: dict[str, Any]) -> Any:
     """Return a picture of one rank's parts: seconds of a million steps, a bar for each environment."""
-    figure, axes = plt.subplots(len(result["lines"]), 1, figsize=(9, 2.6 * len(result["lines"])), layout="constrained")
+    figure, axes = plt.subplots(
+        len(result["lines"]), 1, figsize=(9, 3.6 * len(result["lines"])), layout="constrained", sharex=True
+    )
     for axis, x in zip(np.atleast_1d(axes), result["lines"], strict=True):
         per_step = x["updates"] / x["steps"]
         seconds = dict(x["collecting"])
@@ -205,8 +207,9 @@ def picture(result: dict[str, Any]) -> Any:
         bars = axis.barh(list(seconds), list(seconds.values()), color=colors)
         axis.bar_label(bars, fmt=" %.1f")
         axis.invert_yaxis()
+        axis.margins(x=0.08)
         axis.set_title(x["environment"], loc="left")
-        axis.set_xlabel("microseconds of an environment step (or: seconds of a million steps), one rank")
+    axis.set_xlabel("microseconds of an environment step (or: seconds of a million steps), one rank")
     return figure
 
 

@@ -40,7 +40,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     result: dict[str, Any] = json.loads(path.read_text())
     for line in result.get("lines", ()):
-        if "lanes" in result["settings"]:
+        if "lanes" in result.get("settings", ()):
             line["envs"] = line.pop("lanes", result["settings"]["lanes"])
         if "learner" in line and "separate" not in line:
             line["separate"] = line["learner"] == "separate"

@@ -147,12 +147,12 @@ def test_results_of_before_are_read_as_those_of_today(tmp_path):
 
 @pytest.mark.parametrize("path", MEASUREMENTS, ids=lambda path: path.stem)
 def test_every_measurement_can_be_reported(path):
-    kind = path.stem if hasattr(tables, path.stem) else path.stem.partition("_")[0]
+    told, drawn = report.REPORTS[path.stem if path.stem in report.REPORTS else path.stem.partition("_")[0]]
     result = read_json(path)
-    text = getattr(tables, kind)(result)
+    text = told(result)
     assert f"{machine_of(result)}; {result['provenance']['date'][:10]}" in text
     assert len(text.splitlines()) >= 4 + len(result["lines"])
-    plt.close(getattr(pictures, kind)(result))
+    plt.close(drawn(result))
 
 
 def test_a_new_measurement_can_be_reported():

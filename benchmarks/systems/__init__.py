@@ -27,7 +27,7 @@ PPO: dict[str, tuple[str, dict[str, Any]]] = {
     "stable-baselines3, a process per simulator": ("sb3_ppo", {"processes": True}),
     "RLtools": ("rltools_ppo", {}),
     "rlox": ("rlox_ppo", {}),
-    "EnvPool and PyTorch": ("envpool_ppo", {}),
+    "EnvPool and PyTorch": ("envpool_ppo", {"threads": None}),
     "EnvPool and PyTorch, 1 thread": ("envpool_ppo", {"threads": 1}),
 }
 

@@ -99,8 +99,8 @@ def improve(agent: Agent, optimizer: torch.optim.Adam, batch: tuple[torch.Tensor
             optimizer.step()
 
 
-def train(workload: BatchWorkload, threads: int | None = None) -> Times:
-    """Train; threads: of PyTorch, whose own choice is kept unless told otherwise."""
+def train(workload: BatchWorkload, threads: int | None) -> Times:
+    """Train; threads: of PyTorch, whose own choice is kept if None."""
     torch.manual_seed(0)
     torch.set_num_threads(threads or torch.get_num_threads())
     simulators = Simulators(workload)

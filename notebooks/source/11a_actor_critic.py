@@ -446,8 +446,8 @@ reveal((guess_a2c, guess_a3c), show_real)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# With a barrier every 80 steps two ranks are half as fast as one: Amdahl's law leaves out the meeting. Without one they
-# are twice as fast. (The intervals are those of a median: a single run, as just now, may lie outside.) The price: no two
+# With a barrier every 80 steps two ranks are *slower* than one: Amdahl's law leaves out the meeting. Without one they
+# are twice as fast. (The intervals are those of a mean: a single run, as just now, may lie outside.) The price: no two
 # runs give the same bits (lecture 07's fingerprint is lost), and nothing can be repeated, unless in the event queue.
 #
 # </details>
