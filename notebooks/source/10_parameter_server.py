@@ -57,10 +57,10 @@ plt.rcParams["legend.fontsize"] = 9
 # %% [markdown]
 # ## Adding gradients
 #
-# The policy gradient of lecture 01 is a mean over $N$ steps of score times weight, $\psi_t w_t$; take reward-to-go for the
-# weight. Sums can be added up in parts, as that lecture's appendix did. The tempting shortcut:
-# each worker sends the *mean* over its own steps, and the root takes the mean of those. Let four workers hold about 1, 2, 4
-# and 9 sixteenths of the steps, as when some machines are faster. **By how many per cent of its length is the gradient off**,
+# The policy gradient of lecture 01 is a mean over $N$ steps of score times weight, $\psi_t w_t$; take reward-to-go for
+# the weight. Sums can be added up in parts, as that lecture's appendix says. The tempting shortcut: each worker sends
+# the *mean* over its own steps, and the root takes the mean of those. Let four workers hold about 1, 2, 4 and 9
+# sixteenths of the steps, as when some machines are faster. **By how many per cent of its length is the gradient off**,
 # in the median of twelve batches?
 
 # %% prediction="yes"
@@ -107,10 +107,10 @@ reveal(guess_off, show_off)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# A step of the worker with few steps counts nine times as much as a step of the busiest. Where all play alike, as here, that
-# adds noise, no bias: with independent steps the variance is $\frac1{16} (16 + 8 + 4 + \frac{16}9) = 1.9$ times that of the pooled
-# mean, as if nearly half of them had been thrown away. Where fast machines have other steps than slow ones, it is biased, too.
-# (Hugging Face's `transformers` took means of means until October 2024: issue 24725.)
+# A step of the worker with few steps counts nine times as much as a step of the busiest. Where all play alike, as here,
+# that adds noise, no bias: with independent steps the variance is $\frac1{16} (16 + 8 + 4 + \frac{16}9) = 1.9$ times
+# that of the pooled mean, as if nearly half of them had been thrown away. Where fast machines have other steps than
+# slow ones, it is biased, too. (Hugging Face's `transformers` took means of means until October 2024: issue 24725.)
 #
 # </details>
 #
@@ -195,23 +195,25 @@ reveal(guess_bytes, show_bytes)
 
 # %%
 JOB = ("--algorithm", "policy-gradient", "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
+bits = []
 for ranks, travels in ((2, "gradients"), (3, "samples")):
-    run = train(ranks, *JOB, "--travels", travels)
-    print(f"{ranks} ranks, {travels:9s}: theta {sha256(run.load_checkpoint()['theta'])[:24]}...")
+    bits.append(sha256(train(ranks, *JOB, "--travels", travels).load_checkpoint()["theta"]))
+    print(f"{ranks} ranks, {travels:9s}: theta {bits[-1][:24]}...")
+assert bits[0] == bits[1], "the two must be equal to the bit"
 print("(on another kind of processor: other bits, equal on all ranks again)")
 
 # %% [markdown]
 # ## The parameter server
 #
-# That was **synchronous**: everybody waits for the slowest. A **parameter server** is a process that keeps the parameters. A
-# worker's whole life is
+# That was **synchronous**: everybody waits for the slowest. A **parameter server** is a process that keeps the
+# parameters (Dean et al. 2012, DistBelief). A worker's whole life is
 #
 #     pulled = store.pull()                                    # copies of the parameters, and their version
 #     store.push(gradient(pulled.arrays), pulled.version)      # and again
 #
-# If the server applies each gradient when it comes, nobody waits: that is **asynchronous**. The price: between a worker's pull and
-# its push others pushed, and the gradient is of parameters that are no longer there. Its **staleness** is how much
-# the *version*, the number of updates so far, has grown meanwhile.
+# If the server applies each gradient when it comes, nobody waits: that is **asynchronous**. The price: between a
+# worker's pull and its push others pushed, and the gradient is of parameters that are no longer there. Its
+# **staleness** is how much the *version*, the number of updates so far, has grown meanwhile.
 #
 # To take luck out of it, the package's `EventQueue` plays server and workers in one process, by a clock that is drawn. Three
 # workers that need 1.0, 1.5 and 4 seconds for a gradient:
@@ -244,8 +246,8 @@ def print_arrival(arrival):
 _ = watch([1.0, 1.5, 4.0], 8, log=print_arrival)
 
 # %% [markdown]
-# Eight workers, one of which takes eight times as long as the others. What is the **mean staleness** of the gradients that the
-# server applies?
+# Eight workers, one of which takes eight times as long as the others. What is the **mean staleness** of the gradients
+# that the server applies?
 
 # %% prediction="yes"
 guess_staleness = 4  # updates
@@ -278,21 +280,24 @@ reveal(guess_staleness, show_staleness)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# 7, whoever is slow. Each update makes the gradients that the *other* seven are working on one update older: the total age
-# grows by 7 per update, and in the long run just as much age arrives as grows. **The mean staleness of $W$ workers is $W - 1$,
-# whatever their speeds.** A slow worker changes how it is spread: its few gradients (one in 57, 1.75 %) come very late.
+# 7, whoever is slow. Each update makes the gradients that the *other* seven are working on one update older: the total
+# age grows by 7 per update, and in the long run just as much age arrives as grows. **The mean staleness of $W$ workers
+# is $W - 1$, whatever their speeds.** A slow worker changes how it is spread: its few gradients (one in 57, 1.75 %)
+# come very late.
 #
 # </details>
 #
 # ## How late is too late?
 #
-# The simplest function that has a minimum: $f(x) = \frac12 h x^2$, with **curvature** $h$ and gradient $h x$. Plain descent,
-# $x_{k+1} = x_k - \text{step} \cdot h \, x_k$, multiplies $x$ by $1 - \text{step} \cdot h$ in each update, so all depends on the product
-# $\text{rate} = \text{step} \cdot h$: up to a rate of 2 it does not diverge. Let every gradient be `delay` updates old:
+# The simplest function that has a minimum: $f(x) = \frac12 h x^2$, with **curvature** $h$ and gradient $h x$. Plain
+# descent, $x_{k+1} = x_k - \text{step} \cdot h \, x_k$, multiplies $x$ by $1 - \text{step} \cdot h$ in each update, so
+# all depends on the product $\text{rate} = \text{step} \cdot h$: up to a rate of 2 it does not diverge. Let every
+# gradient be `delay` updates old:
 #
 # $$x_{k+1} = x_k - \text{rate} \cdot x_{k - \text{delay}}$$
 #
-# In more dimensions each eigenvector of the Hessian does so on its own, with its eigenvalue for $h$: the largest diverges first.
+# In more dimensions each eigenvector of the Hessian does so on its own, with its eigenvalue for $h$: the largest
+# diverges first.
 #
 # ### Exercise 2: `delayed_descent`
 
@@ -392,9 +397,9 @@ reveal(guess_rate, show_found)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# From left to right: 0.3, 0.97 and 1.03 of the border. The rule that first comes to mind, $2 / (\text{delay} + 1)$, fits
-# delays of 0 and 1 and allows too much from 2 on. (At 0.3 hardly a swing is left. The rate at which $x$ dies down soonest is
-# $d^d / (d + 1)^{d + 1}$ for a delay of $d$: about a quarter of the largest.)
+# From left to right: 0.3, 0.97 and 1.03 of the border. The rule that first comes to mind, $2 / (\text{delay} + 1)$,
+# fits delays of 0 and 1 and allows too much from 2 on. (At 0.3 hardly a swing is left. The rate at which $x$ dies down
+# soonest is $d^d / (d + 1)^{d + 1}$ for a delay of $d$: about a quarter of the largest, from a delay of 1 on.)
 #
 # </details>
 #
@@ -413,9 +418,9 @@ reveal(guess_rate, show_found)
 #
 # $$\text{rate} = 2 \sin \frac{\varphi}{2}, \qquad \text{delay} \cdot \varphi + \frac{\varphi}{2} - 90° = 0.$$
 #
-# (Angles that differ by 360° are the same, too; they belong to the mirrored root, or to larger rates.) You finish it: a formula
-# of one line, without a search. (Levin & May found it in 1976 for populations that react late to their own size, written as
-# $2 \cos \frac{k \pi}{2 k + 1}$ for a delay of $k$: another form of the same number.)
+# (Angles that differ by 360° are the same, too; they belong to the mirrored root, or to larger rates.) You finish it: a
+# formula of one line, without a search. (Levin & May found it in 1976 for populations that react late to their own
+# size, written as $2 \cos \frac{k \pi}{2 k + 1}$ for a delay of $k$: another form of the same number.)
 #
 # ### Exercise 3: `stability_bound`
 
@@ -441,8 +446,8 @@ def show_bounds():
 reveal(guess_rate, show_bounds)
 
 # %% [markdown]
-# Does it hold for more than a parabola with a fixed delay? Eight asynchronous workers, their speeds drawn at random, fit a line
-# to 4,096 samples of 8 features from minibatches of 32. The mean staleness is 7:
+# Does it hold for more than a parabola with a fixed delay? Eight asynchronous workers, their speeds drawn at random,
+# fit a line to 4,096 samples of 8 features from minibatches of 32. The mean staleness is 7:
 
 # %%
 setup = SGDSettings(mode="asynchronous", workers=8, epochs=4, records=budget(100, 40))
@@ -457,16 +462,17 @@ for step in (0.1, 0.18, 0.2, 0.22, 0.24, 0.3):
     print(f"step {step:4.2f}:", *(f"{loss[-1] / loss[0]:8.1g}" for loss in ends))
 
 # %% [markdown]
-# A formula for one number, one delay and no noise comes close to where eight workers break: 0.2 and 0.22, just above its limit,
-# still converge, 0.24 does not, in any of four runs. So **more asynchronous workers need smaller steps**, about in proportion. Does
-# asynchrony gain anything?
+# A formula for one number, one delay and no noise comes close to where eight workers break: 0.2 and 0.22, just above
+# its limit, still bring the loss down, 0.24 does not, in any of four runs. So **more asynchronous workers need smaller
+# steps**, about in proportion. Does asynchrony gain anything?
 #
 # ## Waiting a little
 #
-# Between waiting for all and waiting for none lies **bounded staleness** (SSP, "stale synchronous parallel"): each worker has a
-# *clock*, the number of gradients it has pushed; it may begin the next one while it is at most `max_lead` ahead of the
-# slowest. A lead of 0 waits as a barrier does (but each gradient is an update of its own); no limit is asynchronous. (The rule is
-# asked before a gradient is begun. So with a lead of 2 a clock is 3 ahead of the slowest for a moment, once it is pushed.)
+# Between waiting for all and waiting for none lies **bounded staleness** (SSP, "stale synchronous parallel"): each
+# worker has a *clock*, the number of gradients it has pushed; it may begin the next one while it is at most `max_lead`
+# ahead of the slowest. A lead of 0 waits as a barrier does (but each gradient is an update of its own); no limit is
+# asynchronous. (The rule is asked before a gradient is begun. So with a lead of 2 a clock can be 3 ahead of the
+# slowest, once it is pushed: then its worker waits.)
 #
 # ### Exercise 4: `may_go_on`
 
@@ -478,9 +484,9 @@ for lead in range(3):
     print(f"clocks {clocks}, lead of {lead}:", [bool(mine.may_go_on(clocks, worker, lead)) for worker in range(3)])
 
 # %% [markdown]
-# Below, four workers for 24 seconds (coloured: computing; white: waiting). On the left the bottom one takes three times as long; on
-# the right every worker has a hiccup of 6 seconds now and then. Find where each worker runs into its limit: where its row has
-# its first white gap.
+# Below, four workers for 24 seconds (coloured: computing; white: waiting). On the left the bottom one takes three times
+# as long; on the right every worker has a hiccup of 6 seconds now and then. Find where each worker runs into its limit:
+# where its row has its first white gap.
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 MODES = {
@@ -507,15 +513,17 @@ plt.show()
 # %% [markdown]
 # <details><summary>After you have looked</summary>
 #
-# Left, with a lead of 2: the three fast workers do three gradients each, then wait for the slow one's first, after 3.6 seconds; from
-# then on each of its gradients lets them do one more. So all go at its pace. Right: whoever has a hiccup is waited for only if it
-# lasts longer than the others take for three gradients, and afterwards it catches up.
+# Left, with a lead of 2: worker 0 has done three gradients after 3.3 seconds, and waits for the slow one's first, at
+# 3.6. The third of workers 1 and 2 is done no sooner than that. All three do a fourth, and wait for the slow one's
+# second, at 7.2 seconds; from then on each of its gradients lets them do one more. So all go at its pace. Right: the
+# others wait for a hiccup only when their lead is used up: after three gradients, if all began level.
 #
 # </details>
 #
-# But gradients are not progress: late ones need smaller steps. So count the *seconds until the loss is 0.001*, in a fit of 32
-# features by eight workers, each mode with the best of several step sizes. **How many times as long as the asynchronous server
-# does the synchronous one need**, if all workers are equally fast, and if one of the eight takes eight times as long?
+# But gradients are not progress: late ones need smaller steps. So count the *seconds until the loss is 0.001*, in a fit
+# of 32 features by eight workers, each mode with the best of several step sizes. **How many times as long as the
+# asynchronous server does the synchronous one need**, if all workers are equally fast, and if one of the eight takes
+# eight times as long?
 
 # %% prediction="yes"
 guess_equal = 2  # times as long, all equally fast
@@ -582,17 +590,17 @@ reveal((guess_equal, guess_straggler), show_seconds)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# With equal workers asynchrony gains something, and pays a good part of what it saves in waiting back in samples. With a straggler
-# it wins by far. (The barrier's steps may be longer: its gradient is a mean of eight.) And the lead of 2? It bridges hiccups.
-# Against a worker that is *always* slow it is soon used up, and all go at that worker's pace. (Where nobody waits, the straggler is
-# hardly heard: harmless where all samples are alike; else a bias.)
+# With equal workers asynchrony gains something, and pays a good part of what it saves in waiting back in samples. With
+# a straggler it wins by far. (The barrier's steps may be longer: its gradient is fresh, and a mean of eight.) And the
+# lead of 2? It bridges hiccups. Against a worker that is *always* slow it is soon used up, and all go at that worker's
+# pace. (Where nobody waits, the straggler is hardly heard: harmless where all samples are alike; else a bias.)
 #
 # </details>
 #
 # ## Without a lock
 #
-# On one machine the server can go, too: all ranks share the memory of the parameters, and each writes as it likes, without locks
-# (**Hogwild**). "x = x + 1" is three things: read, add, write. Two ranks do it 20,000 times each, and
+# On one machine the server can go, too: all ranks share the memory of the parameters, and each writes as it likes,
+# without locks (**Hogwild**). "x = x + 1" is three things: read, add, write. Two ranks do it 20,000 times each, and
 # write down what they read. **What percentage of the 40,000 increments is lost?**
 
 # %% prediction="yes"
@@ -629,8 +637,12 @@ def show_lost():
     near = counted["twice"][0] if counted["twice"] else counted["reads"][0][100]
     for rank, (reads, color, marker) in enumerate(zip(counted["reads"], (BLUE, ORANGE), "os")):
         begin = max(int(np.searchsorted(reads, near)) - 5, 0)
-        some = np.arange(begin, min(begin + 30, len(reads)))
-        axis.plot(some - begin, np.array(reads)[some], marker, color=color, label=f"rank {rank}", fillstyle="none")
+        some = np.array(reads[begin : begin + 30])
+        axis.plot(some, marker, color=color, label=f"rank {rank}", fillstyle="none")
+        shared = np.flatnonzero(np.isin(some, counted["reads"][1 - rank]))
+        axis.plot(
+            shared, some[shared], marker, color=color, label=f"rank {rank}, read by both" if len(shared) else None
+        )
     title = "from where both first read the same" if counted["twice"] else "no number was read by both: they took turns"
     axis.set(xlabel=f"thirty increments of each rank ({title})", ylabel="what it read")
     axis.legend()
@@ -643,10 +655,10 @@ reveal(guess_lost, show_lost)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Where both read the same number, one of two increments is gone. Lose half, and the two went in step: nearly every number was
-# read by both. A rank that is stopped between its read and its write does worse: on waking up it writes a number that is
-# thousands of increments old, and undoes them all. Another machine, another number, down to 0 where both had to take turns on one
-# core: run it twice.
+# Where both read the same number, one of two increments is gone. Lose half, and the two went in step: nearly every
+# number was read by both. A rank that is stopped between its read and its write does worse: on waking up it writes a
+# number that is thousands of increments old, and undoes them all. Another machine, another number, down to 0 where both
+# had to take turns on one core: run it twice.
 #
 # </details>
 #
@@ -672,8 +684,8 @@ for mode in ("synchronous", "asynchronous", "hogwild"):
 print(mpiexec_code(3, DESCEND.replace("EPOCHS", str(budget(20, 4)))))
 
 # %% [markdown]
-# The first two modes send messages, the third writes into memory. Was it the *lock* that cost? Recorded: two
-# workers on two cores, by messages (with a third rank as server) and in shared memory, with a lock round each update and without:
+# The first two modes send messages, the third writes into memory. Was it the *lock* that cost? Recorded: two workers on
+# two cores, by messages (with a third rank as server) and in shared memory, with a lock round each update and without:
 
 # %%
 real = json.loads(recorded("10_real.json").read_text())
@@ -689,17 +701,18 @@ if real["largest_load_average"] > real["cores"] + 1:
     print("(recorded while other programs were at work, too: see the intervals)")
 
 # %% [markdown]
-# The large step is from *our* messages to memory: with the server three ranks share two cores (oversubscribed: lecture 08),
-# and whoever awaits a message sleeps up to 0.2 ms between two looks. So it says nothing of messages elsewhere. The lock (on
-# a file; one in memory would cost less) is the small one. Without it the counter loses about one increment in 14,000 (95 %
-# interval: in 9,000 to 24,000), and the parameters perhaps as many updates. (A gradient takes under 0.1 ms; the longer, the
-# less all this matters.)
+# The large step is from *our* messages to memory: with the server three ranks share two cores (oversubscribed: lecture
+# 08), and whoever awaits a message sleeps up to 0.2 ms between two looks. So it says nothing of messages elsewhere. The
+# lock (on a file; one in memory might cost less) is the small one. Without it the counter loses about one increment in
+# 14,000 (95 % interval: in 9,000 to 24,000), and the parameters perhaps as many updates. (A gradient takes under 0.1
+# ms; the longer, the less all this matters.)
 #
-# An optimiser has more to lose. Adam keeps running means in shared memory, too. A worker that computes the new ones beside the
-# old and then *writes them back* puts what is a whole computation old over everything that others wrote meanwhile. Changed *in
-# place*, number by number, they are in danger for nanoseconds, as the parameters are. Adam counts its own steps: what is missing
-# there was lost. Recorded in reinforcement learning (lectures 11a and 13), two workers, alone and beside two other programs; and what
-# it costs to lose more, on purpose:
+# An optimiser has more to lose. Adam (lecture 11a) keeps running means of gradients, in shared memory, too. A worker
+# that computes the new ones beside the old and then *writes them back* puts what is a whole computation old over
+# everything that others wrote meanwhile. Changed *in place*, number by number, they are in danger for nanoseconds, as
+# the parameters are. Adam counts its own steps: what is missing there was lost. Recorded in reinforcement learning
+# (lectures 11a, 11b and 13), two workers, alone and beside two other programs; and what it costs to lose more, on
+# purpose:
 
 # %%
 lost = json.loads(recorded("10_lost.json").read_text())
@@ -716,9 +729,9 @@ for part, seen in lost["learned"].items():
     )
 
 # %% [markdown]
-# Written back, 1 step of A3C in 33 was gone; in place so few that their rate is hardly known. And the learning? With 10 % lost the
-# mean is 96 lower, with a 95 % interval (Welch's, ten seeds each) from 220 lower to 27 higher: it cannot tell, and of 1 and 3 %
-# even less. (That intervals of two means overlap would not be a reason: lecture 08.)
+# Written back, 1 step of A3C in 33 was gone; in place so few that their rate is hardly known. And the learning? With
+# 10 % lost the mean is 96 lower, with a 95 % interval (Welch's, ten seeds each) from 220 lower to 27 higher: it cannot
+# tell, and of 1 and 3 % even less. (That intervals of two means overlap would not be a reason: lecture 08.)
 
 # %% [markdown]
 # ## Bug hunt
@@ -741,18 +754,21 @@ def suspect(sums: Array, about: Array) -> Array:
 _ = hunt("pooled_gradient", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: every worker takes off the mean of *its own* weights. So the gradient depends on the number of workers, and a
-# worker with a single step sends nothing at all, since its step is its own baseline. Lecture 01: a baseline that contains
-# the step's own weight shrinks the gradient by $1 - 1/n$, and $n$ is now the worker's share, not the batch. So what does it cost?
-# With 1 step per worker everything, with 10 a tenth of the length, with 1,000 a thousandth: nobody notices, and `baselines`, whose
-# workers hold thousands, is hardly harmed. (In our words: it also divides by the worker's own spread, and weighs workers alike
-# whatever their share.) One $b$ for all needs no other messages: `sums` and `about` stay as they are.
+# **The bug**: every worker takes off the mean of *its own* weights. So the gradient depends on the number of workers,
+# and a worker with a single step sends nothing at all, since its step is its own baseline. Lecture 01: a baseline that
+# contains the step's own weight shrinks the gradient by $1 - 1/n$, and $n$ is now the worker's share, not the batch. So
+# what does it cost? Were steps independent: with 1 step per worker everything, with 10 a tenth of the length, with
+# 1,000 a thousandth. But what an action is paid is in the weights of other steps of its episode, too: who has one long
+# episode loses more, who has thousands of steps from many, as in `baselines`, little. (`baselines` also divides by the
+# worker's own spread, and weighs workers alike whatever their share.) One $b$ for all needs no other messages: `sums`
+# and `about` stay as they are.
 
 # %% [markdown]
 # ## What you have built so far
 #
-# Gradients are pooled exactly, with unequal shares and a baseline that nobody knew beforehand. You know how old the gradients
-# of an asynchronous server are, the largest step that this allows, and when the rule between waiting for all and for none helps.
+# Gradients are pooled exactly, with unequal shares and a baseline that nobody knew beforehand. You know how old the
+# gradients of an asynchronous server are, the largest step that this allows, and when the rule between waiting for all
+# and for none helps.
 #
 # ## Quiz
 #
@@ -760,10 +776,11 @@ _ = hunt("pooled_gradient", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# About half: the bound falls from 0.209 to 0.101 (delays of 7 and 15), divided by the curvature. Twice the gradients, each
-# half the size: at the bound nothing would be gained. Measured in this lecture's race (equal speeds, six seeds, the best of eleven
-# steps from 0.02 to 0.12) 4, 8 and 16 workers take 17.9, 13.4 and 10.3 seconds, with steps of 0.1, 0.06 and 0.03: from 8 to 16
-# it is 1.3 times as fast (95 % interval 1.2 to 1.4). "Twice the workers, twice the speed" holds only while something else, such as noise, keeps the step far below the bound.
+# About half: the bound falls from 0.209 to 0.101 (delays of 7 and 15), divided by the curvature. Twice the gradients,
+# each half the size: at the bound nothing would be gained. Measured in this lecture's race (equal speeds, six seeds,
+# the best of eleven steps from 0.02 to 0.12) 4, 8 and 16 workers take 17.8, 13.4 and 10.3 seconds, with steps of 0.09,
+# 0.06 and 0.03: from 8 to 16 it is 1.3 times as fast (95 % interval 1.2 to 1.4). "Twice the workers, twice the speed"
+# holds only while something else, such as noise, keeps the step far below the bound.
 #
 # </details>
 #
@@ -775,7 +792,7 @@ _ = hunt("pooled_gradient", suspect)
 #
 # </details>
 #
-# **3.** Without locks about 1 update in 14,000 was lost. What does it do to the fit?
+# **3.** Without locks about 1 increment in 14,000 was lost, and perhaps as many updates. What do they do to the fit?
 #
 # <details><summary>Answer</summary>
 #
@@ -797,8 +814,8 @@ _ = hunt("pooled_gradient", suspect)
 #   the smaller part: see the recorded runs.
 # - *"Somewhat problem dependent"*. Our fit is the friendliest there is: convex, and every worker's samples alike.
 #
-# Niu et al. prove Hogwild's rate for *sparse* updates, which touch few parameters each. Ours touch all, so that theorem does not
-# cover them. Later ones do, for dense and for nonconvex problems with bounded delays (De Sa et al. 2015, Lian et al. 2015). Here it
-# works because gradients take long and writing is short.
+# Niu et al. prove Hogwild's rate for *sparse* updates, which touch few parameters each. Ours touch all, so that theorem
+# does not cover them. Later ones do, for dense and for nonconvex problems with bounded delays (De Sa et al. 2015, Lian
+# et al. 2015). Here it works because gradients take long and writing is short.
 #
 # **Next**: lecture 11a lets the workers play. There, being late means that an older policy has played.
