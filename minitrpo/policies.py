@@ -20,7 +20,7 @@ ActFunction = Callable[[Array, Array, int], Array]  # observations, noise, how m
 
 
 def gaussian_log_prob(mean: Array, log_std: Array, actions: Array) -> Array:
-    """Return log N(action; mean, exp(log_std)^2), summed over actions: (N, A) three times -> (N,), in nats."""
+    """Return log N(action; mean, exp(log_std)^2), summed over its entries: (N, A) three times -> (N,), in nats."""
     z = (actions - mean) * np.exp(-log_std)
     return np.sum(-0.5 * z * z - log_std - 0.5 * np.log(2 * np.pi), axis=1)
 

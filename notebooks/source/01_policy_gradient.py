@@ -239,8 +239,8 @@ reveal(guess_throws, show_throws)
 #
 # ## Baselines
 #
-# Every throw here pays something around 15, good or bad, so every throw says "more of this!" Why not ask whether it was
-# better than usual? Subtract a number $b$ from the reward. Since $\mathbb{E}[\psi] = 0$,
+# Nearly every throw here pays something, good or bad, so nearly every throw says "more of this!" Why not ask whether it
+# was better than usual? Subtract a number $b$ from the reward. Since $\mathbb{E}[\psi] = 0$,
 # $\mathbb{E}[\psi \, (r - b)] = \mathbb{E}[\psi \, r] - b \, \mathbb{E}[\psi] = \mathbb{E}[\psi \, r]$:
 # the expectation stays, whatever $b$ is, as long as $b$ does not depend on the action. Such a $b$ is a **baseline**, and
 # $r - b$ estimates an **advantage**: how much better than usual it went.
@@ -275,8 +275,9 @@ plt.show()
 # Orange: weak throws push the mean down, strong ones up, and the small difference between two large numbers is the gradient.
 # Blue: weak throws were worse than usual, strong ones mostly better, and *both* push up.
 #
-# "Unbiased" can be tested. Take many batches of ten throws, estimate the slope from each, and compare their mean with the
-# exact 4: a *z-score* (difference over its standard error) beyond 4 is no accident. Here are five baselines:
+# "Unbiased", which means right on average, can be tested. Take many batches of ten throws, estimate the slope from
+# each, and compare their mean with the exact 4: a *z-score* (difference over its standard error) beyond 4 is no
+# accident. Here are five baselines:
 #
 # | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|
@@ -313,9 +314,9 @@ reveal(guess_biased, show_z)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Number 5 sees the action through its reward. So, less obviously, does number 3, the mean of the batch: a tenth of it *is*
-# the own reward, and the estimate shrinks by that tenth. In a batch of $N$ the factor is $1 - 1/N$: no harm for thousands of
-# steps.
+# Number 5 sees the action through its reward. So, less obviously, does number 3, the mean of the batch: a tenth of it
+# *is* the own reward, and the estimate shrinks by that tenth. In a batch of $N$ throws the factor is $1 - 1/N$: no harm
+# for thousands. Where a batch is made of episodes, count these: the steps of one episode share its rewards.
 #
 # </details>
 #
@@ -369,8 +370,8 @@ reveal((guess_throws, guess_b), show_parabola)
 # <details><summary>After your guess: what it means</summary>
 #
 # A parabola. Its bottom lies at $\mathbb{E}[|\psi|^2 r] \,/\, \mathbb{E}[|\psi|^2]$: a mean, too, in which throws count by
-# their squared score. The extreme throws count most, and they pay less than usual: hence a number below 15. The plain mean is
-# not the best baseline, but close to it.
+# their squared score (Greensmith, Bartlett & Baxter 2004). The extreme throws count most, and they pay less than usual:
+# hence a number below 15. The plain mean is not the best baseline, but close to it.
 #
 # </details>
 #
@@ -400,9 +401,10 @@ reveal((guess_throws, guess_b), show_parabola)
 # %% exercise="discounted_sums"
 
 # %% [markdown]
-# Now the gradient itself: the mean over all $N$ steps of score $\times$ advantage. Calling `score` $N$ times would be right
-# and slow. Instead use that the gradient of a sum is the sum of the gradients: find *one number*, made of all
-# $\log \pi(a_t|s_t)$ and all advantages $A_t$, whose gradient this is.
+# Now the gradient itself: the mean over all $N$ steps of score $\times$ advantage. (A sum per episode would be longer
+# by the mean length of an episode; the direction is the same.) Calling `score` $N$ times would be right and slow.
+# Instead use that the gradient of a sum is the sum of the gradients: find *one number*, made of all $\log \pi(a_t|s_t)$
+# and all advantages $A_t$, whose gradient this is.
 #
 # ### Exercise 4: `policy_gradient`
 
@@ -415,9 +417,9 @@ throw_gradient = mine.policy_gradient(
 print("5,000 throws:", np.round(throw_gradient, 2), " exact:", exact)
 
 # %% [markdown]
-# With reward-to-go as advantage this is REINFORCE (Williams 1992). Now the noise of the pole's gradient: take one episode
-# at a time, with the whole return as weight and with reward-to-go less its mean. How many times larger is the variance of
-# the first?
+# With reward-to-go as advantage this is what textbooks call REINFORCE (Sutton & Barto 2018, section 13.3; Williams 1992
+# weighs with the whole return). Now the noise of the pole's gradient: take one episode at a time, with the whole return
+# as weight and with reward-to-go less its mean. How many times larger is the variance of the first?
 
 # %% prediction="yes"
 guess_ratio = 3  # times
@@ -447,7 +449,7 @@ variance = {name: gradients.var(axis=0).sum() for name, gradients in estimates.i
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_variances():
-    """Answer the prediction, and draw the first and the last kind of estimate along their mean direction."""
+    """Answer the prediction, and draw the first and the last kind of estimate along the last one's mean."""
     for name, value in variance.items():
         print(f"{name:20s} variance {value:8.0f}")
     compare("variance, first over last", guess_ratio, variance["whole return"] / variance["reward-to-go - mean"])
@@ -456,8 +458,8 @@ def show_variances():
     _, axis = plt.subplots(figsize=(8, 3.4))
     for name, color in (("whole return", ORANGE), ("reward-to-go - mean", BLUE)):
         along = estimates[name] @ direction
-        axis.hist(along, np.linspace(-250, 600, 35), color=color, alpha=0.6, label=f"{name}: mean {along.mean():.0f}")
-    axis.set(xlabel="one episode's gradient, along their mean direction", ylabel="episodes")
+        axis.hist(along, np.linspace(-250, 1100, 55), color=color, alpha=0.6, label=f"{name}: mean {along.mean():.0f}")
+    axis.set(xlabel="one episode's gradient, along the mean of the blue ones", ylabel="episodes")
     axis.legend(fontsize=9)
     axis.grid(alpha=0.3)
     plt.show()
@@ -479,15 +481,15 @@ reveal(guess_ratio, show_variances)
 #
 # Two endings look alike and are not. The pole falls: the episode **terminated**, nothing more can be earned, and the
 # reward-to-go of the last step is its own reward. Or 500 steps are over, CartPole's time limit: the episode was
-# **truncated**, the pole still stands, and a game that went on would pay $0.99 + 0.99^2 + \dots = 99$ more (at
-# $\gamma = 0.99$). Booking 0 for that future tells the policy that the last steps were bad. So there are two flags, never
-# merged into one `done`. Today we have no estimate of the future and accept the error; lecture 05a learns one.
+# **truncated**, the pole still stands, and a game that went on would pay up to $0.99 + 0.99^2 + \dots = 99$ more (at
+# $\gamma = 0.99$). Booking 0 for that future tells the policy that the last steps were bad. So there are two flags,
+# never merged into one `done`. Today we have no estimate of the future and accept the error; lecture 05a learns one.
 #
 # ## Learning
 #
-# Play, weigh, climb, and play *again*: a gradient holds for the policy that played, so after each step the old experience is
-# worthless (one says **on-policy**). We also divide the advantages by their standard deviation, so that one step size fits
-# short and long episodes.
+# Play, weigh, climb, and play *again*: a gradient holds for the policy that played, so each step asks for experience of
+# its own (one says **on-policy**). We also divide the advantages by their standard deviation, so that one step size
+# fits short and long episodes.
 #
 # Thirty updates of 1,500 steps, three seeds. 500 is the most there is. What mean return do the last five batches reach?
 
@@ -543,10 +545,11 @@ reveal(guess_return, show_learning)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# It learns, from a number per step. It also jitters: when episodes get long, a batch holds few of them. And the step size is
-# a gamble. Too small wastes experience. Too large can be fatal, as in one of the three runs here: once the favourite
-# action has a probability of 1.000, the other is never tried, the scores are as good as 0, and there is no gradient to
-# climb out with. Where it stays a little less sure, as in the other two, learning goes on, badly.
+# It learns, from a number per step. It also jitters: when episodes get long, a batch holds few of them, so that its
+# mean is noisy, and its gradient, too, which moves the policy to and fro. And the step size is a gamble. Too small
+# wastes experience. Too large can be fatal, as in one of the three runs here: once the favourite action has a
+# probability of 1.000, the other is never tried, the scores are as good as 0, and there is no gradient to climb out
+# with. Where it stays a little less sure, as in the other two, learning goes on, badly.
 #
 # </details>
 #

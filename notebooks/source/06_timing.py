@@ -76,8 +76,8 @@ loads = f"{made['load_before'][0]:.1f} before it and {made['load_after'][0]:.1f}
 print("conditions:", made.get("conditions", f"load average {loads}, of {made['usable_cores']} cores"))
 
 # %% [markdown]
-# Times differ from machine to machine, and on one machine from minute to minute. So every measurement of yours is shown
-# beside one that was **recorded** (`recorded/06_timing.py` made it). The machine was not perfectly idle then: the *load
+# Times differ from machine to machine, and on one machine from minute to minute. So what you measure of an iteration is
+# shown beside what was **recorded** (`recorded/06_timing.py` made it). The machine was not perfectly idle then: the *load
 # average* above is how many processes wanted a core, on average over a minute, and 0 would be idle. So its seconds are
 # upper limits. Where the two disagree about an *order* or a *ratio*, ask what is different about your machine, and what
 # else it was doing. `say_if_busy()` warns you if that is a lot.
@@ -195,21 +195,21 @@ for clock in (time.time, time.perf_counter, time.process_time):
 # %%
 spec, env = describe("Reacher-v5"), make("Reacher-v5")
 policy, theta, rng = learner.algorithm.policy, learner.algorithm.theta, np.random.default_rng(0)
-steps = []
+steps, stopwatch = [], mine.timed
 for step in range(budget(3000, 500)):
     if step % 50 == 0:
         observation, _ = env.reset(seed=step)
-    with mine.timed(steps.append, "policy"):
+    with stopwatch(steps.append, "policy"):
         dist_params = policy.distribution(theta, observation[None])
         action = policy.sample(dist_params, policy.draw_noise(rng, 1))
-    with mine.timed(steps.append, "environment"):
+    with stopwatch(steps.append, "environment"):
         observation, *_ = env.step(spec.stretched(action)[0])
-    with mine.timed(steps.append, "nothing"):
+    with stopwatch(steps.append, "stopwatch"), stopwatch([].append, "nothing"):  # one that is timed by another
         pass
 
 micro = {
     name: 1e6 * np.median([lasts for phase, _, lasts in steps if phase == name])
-    for name in ("policy", "environment", "nothing")
+    for name in ("policy", "environment", "stopwatch")
 }
 for name, microseconds in micro.items():
     print(f"{name:12} {microseconds:7.2f} microseconds a step")
@@ -217,11 +217,11 @@ print(f"2016: {1e6 * author['rollout_s'][0] / 20_000:.0f} microseconds a step fo
 print(f"Reacher runs {1e6 * env.unwrapped.dt / micro['environment']:.0f} times faster than the real arm would")
 
 # %% [markdown]
-# Medians, because a machine that also does other things adds a few very long steps. The line "nothing" is the price of
-# the stopwatch: round a *phase* it is free, round a *step* it can be noticed, round a multiplication it would measure
-# itself.
+# Medians, because a machine that also does other things adds a few very long steps. The line "stopwatch" is the price of
+# one, of which it sees a small part itself: round a *phase* it is free, round a *step* it can be noticed, round a
+# multiplication it would be nearly all.
 #
-# Both parts of a step count. So a worker plays up to 16 episodes **in lockstep**: one step in each of them, then the
+# The policy's part can be shared. So a worker plays up to 16 episodes **in lockstep**: one step in each of them, then the
 # next in each. One matrix product then gives the actions for 16 observations.
 #
 # ## A run that writes down its spans
@@ -246,7 +246,7 @@ run = train(1, "--env", "Reacher-v5", "--physics", "gymnasium", *ONE)
 
 
 def show_spans():
-    for name, begins, lasts in spans[:10]:
+    for name, begins, lasts in spans[:12]:
         print(f"{name:11} begins at {begins:8.5f} s, lasts {lasts:8.5f} s")
 
 
@@ -259,7 +259,7 @@ reveal(guess_fraction, show_spans)
 # | collect | every rank plays episodes, and prepares what is to travel: its steps, and the mean and variance of each episode's observations, for the filter |
 # | wait | who is done waits for the others |
 # | gather | what was prepared goes to rank 0, which puts it in the order of the episodes' numbers |
-# | update | rank 0 learns: the next four rows are parts of it |
+# | update | rank 0 learns, a new policy first and then the critic: the next four rows are parts of it |
 # | advantages | in `update`: values, advantages |
 # | exchange | in `update`: samples go to other ranks, if those learn, too (lecture 08); here nothing |
 # | policy | in `update`: gradient, conjugate gradient, line search |
@@ -307,8 +307,8 @@ reveal(guess_fraction, show_own)
 # ## 2016 and today
 #
 # Three suspects for a change since 2016: the processor, the physics, the learner. Frans's learner had less to do: his
-# value function was a linear regression (`--critic linear` here), and no line search judged his steps. So we run the
-# same task with both critics and with our two ways to do physics, and HalfCheetah for comparison.
+# value function was a linear regression (`--critic linear` here). So we run the same task with both critics and with our
+# two ways to do physics, and HalfCheetah for comparison.
 #
 # `--physics auto` steps all episodes that are in lockstep with *one* call into MuJoCo; `--physics gymnasium`, as above,
 # takes a Python call for each. The option touches nothing but collecting. By which **factor** does it make the whole
@@ -402,11 +402,11 @@ reveal(guess_factor, show_factor)
 #
 # <details><summary>After your guess: what it means</summary>
 #
-# - An optimisation must not change the result; batched physics does not, as the two equal policies prove.
+# - An optimisation must not change the result; batched physics did not here, as the two equal policies show.
 # - It makes the iteration faster by less than it makes *collecting* faster: the rest of the bar stays as it is.
-# - With the linear critic of 2016 most of the critic's block is gone, and collecting is a larger part of a shorter bar.
-# - Nowhere today is collecting as large a part as in 2016: physics and policy have become cheaper by a larger factor
-#   than the learner has. Where collecting is cheap, "parallelise the collecting" is no longer the whole answer.
+# - With the linear critic of 2016 most of the critic's block is gone, and collecting is a larger part of what is left.
+# - Nowhere in the recorded bars is collecting as large a part as in 2016: it has become cheaper by a larger factor than
+#   the learner has. Where collecting is cheap, "parallelise the collecting" is no longer the whole answer.
 #
 # </details>
 #
@@ -468,8 +468,8 @@ reveal(guess_limit, show_limit)
 # 3. Amdahl's law is a ceiling, not a forecast; lecture 08 is about the gap.
 #
 # Collecting on $p$ ranks takes less time than the rest as soon as $p > (1 - \text{serial}) / \text{serial}$: from 13
-# ranks on in 2016. From there on a faster *learner* brings more than further ranks. Drag both sliders (they need a
-# running kernel; the curves above are the static twin, with the learner as it is).
+# ranks on in 2016. From there on, per cent for per cent, a faster *learner* brings more than further ranks. Drag both
+# sliders (they need a running kernel; the curves above are the static twin, with the learner as it is).
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -555,7 +555,7 @@ def gantt(axis, trace, owned, where):
     crowded = f": OVERSUBSCRIBED, {owned} cores" if len(trace) > owned else ""
     axis.set_facecolor("#FFF3CD" if crowded else "white")
     axis.set(xlim=(0, 1.02 * (end - begin)), ylim=(len(trace) - 0.5, -0.5), yticks=range(len(trace)), ylabel="rank")
-    axis.set_title(f"{len(trace)} rank(s), {where}{crowded}", fontsize=10)
+    axis.set_title(f"{len(trace)} rank{'s' * (len(trace) > 1)}, {where}{crowded}", fontsize=10)
 
 
 def draw_ranks():
@@ -595,10 +595,10 @@ reveal(guess_busy, show_busy)
 #
 # <details><summary>After your guess: what it means</summary>
 #
-# Blue gets shorter as ranks join, as long as there are cores for them. The greens and the critic do not, and all ranks but one are
-# idle meanwhile. Charts on yellow have more ranks than cores: ranks that share a core take turns, and the wall clock
-# shows all of them "collecting" all the time; only `process_time` would tell. They say nothing about a machine with more
-# cores.
+# Blue gets shorter as ranks join, as long as there are cores for them. The greens and the critic have no reason to (a
+# single iteration is noisy): rank 0 alone does them, and all others are idle meanwhile. Charts on yellow have more
+# ranks than cores: ranks that share a core take turns, and the wall clock shows all of them "collecting" all the time;
+# only `process_time` would tell. They say nothing about a machine with more cores.
 #
 # </details>
 #
@@ -644,8 +644,8 @@ plt.show()
 # calls of these two, minibatch after minibatch); `tracer.py` is autograd, which records operations and
 # plays them back. Operators such as `@` and numpy's entry-by-entry functions such as `tanh` are not seen: their time is
 # booked on the function in which they stand. And a profiler is a thumb on the scales: every call pays
-# for being watched. Few large calls hardly feel it (compare "watched" with "unwatched"); many small ones do: a recursive
-# Fibonacci function takes five times as long. Use it to find *where*, and a stopwatch to find *how long*.
+# for being watched. Few large calls hardly feel it (do the ranges of "watched" and "unwatched" overlap?); many small
+# ones do: try a recursive Fibonacci function. Use it to find *where*, and a stopwatch to find *how long*.
 #
 # ## Bug hunt
 #
@@ -714,8 +714,8 @@ _ = hunt("busy_fraction", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# All of them, since the sum is too large; but the parts of `update` and `update` itself are in the sum twice, so that
-# *learning* as a whole looks too large and collecting too small. It would be wrong to think that the error cancels.
+# All of them, since the sum is too large. But the time of the parts of `update` is in it twice, under their own names and
+# under `update`, so that *learning* as a whole looks too large. It would be wrong to think that the error cancels.
 #
 # </details>
 #

@@ -167,7 +167,7 @@ print(mpiexec_code(2, COUNTS))
 # gathers first how many bytes each rank sends, and then, with `Gatherv`, the bytes.
 #
 # What is the trouble worth? A batch of 20,000 steps of HalfCheetah has about 24 numbers a step. **How many times as
-# long** does `gather` take as `Gatherv`?
+# long** does `gather` take, with the `np.concatenate` that joins its pieces, as `Gatherv`?
 
 # %% prediction="yes"
 guess_ratio = 5  # seconds of gather over seconds of Gatherv
@@ -214,8 +214,8 @@ reveal(guess_ratio, show_travel)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# About ten times faster, or more, and of little consequence: a batch travels in milliseconds, and takes hundreds of them to collect.
-# We use buffers for another reason, too: they never run code that came with the data, as unpickling can.
+# About ten times as long, or more, and of little consequence: a batch travels in milliseconds, and takes hundreds of
+# them to collect. We use buffers for another reason, too: they never run code that came with the data, as unpickling can.
 #
 # </details>
 #
@@ -235,8 +235,8 @@ reveal(guess_ratio, show_travel)
 #
 # ## Who plays which?
 #
-# The **static** answer: deal the numbers like cards, rank 0 of $p$ plays 0, $p$, $2p$, and so on. No messages, and every
-# rank has as many episodes as any other; but not as many *steps*, and all wait for the slowest. The **dynamic** answer is
+# The **static** answer: deal the numbers like cards, rank 0 of $p$ plays 0, $p$, $2p$, and so on. No messages, and the
+# ranks' numbers of episodes differ by at most one; but not their *steps*, and all wait for the slowest. The **dynamic** answer is
 # the pool of the paper: a rank that is free takes the next request. Nobody waits for longer than one episode takes, since
 # no rank is idle while requests are left.
 #
@@ -266,7 +266,7 @@ def waiting(lengths, ranks, pool):
 lengths = play("CartPole-v1", steps=1200).episodes.lengths[:48]
 print("24 lengths:", *lengths[:24])
 first_in = np.sort(lengths[:24])[:12].mean()
-print(f"their mean: {lengths[:24].mean():.1f}; of the 12 shortest, which come in first: {first_in:.1f}")
+print(f"their mean: {lengths[:24].mean():.1f}; of the 12 that come in first if all begin at once: {first_in:.1f}")
 
 
 def show_static():
@@ -370,7 +370,7 @@ reveal(guess_waiting, show_naps)
 
 # %% [markdown]
 # The same 24 episodes, in another order on other ranks. Drag the slider, and switch the pool (this needs a running
-# kernel; the curves behind it do not). What does *no* pool help against?
+# kernel; the curves below it do not). What does *no* pool help against?
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -407,10 +407,10 @@ reveal(guess_waiting, show_pools)
 #
 # One refinement. Our rank plays up to 16 episodes in lockstep, in numbered **environment slots**: each tick takes one
 # step in all of them, so that one matrix product gives all actions. Should a free rank fill all its slots? With 16
-# requests and 2 ranks the first would empty the pool, and the second look on. And 20 requests for *one* rank of 16 slots
-# take two **rounds** (slots filled once are one round) in any case: 16 and then 4, or better 10 and 10, since every
-# episode more in play makes each tick longer. So a rank's **concurrency** is the smallest number in play with which its
-# fair share takes as few rounds as it would with all slots.
+# requests and 2 ranks the first would empty the pool, and the second look on. With 40 requests each rank's fair share is
+# 20, which take two **rounds** (slots filled once are one round) in any case: 16 and then 4, or 10 and 10. But if both
+# begin with 16, whoever is done first takes all 8 that are left. So a rank's **concurrency** is the smallest number in
+# play with which its fair share takes as few rounds as it would with all slots.
 #
 # ### Exercise 2: `concurrency`
 
@@ -504,8 +504,8 @@ reveal(guess_shared, show_shared)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Five forked actors have the information of one. And sums collide: episode 1 of run 0 has the seed of episode 0 of run 1.
-# "Five independent runs" with seeds 0 to 4 start their episodes in nearly the same places, and agree better than they
+# Five forked actors have the noise of one. And sums collide: episode 1 of run 0 has the seed of episode 0 of run 1.
+# "Five independent runs" with seeds 0 to 4 share nearly all their first states, and may agree better than they
 # should; with more than 1,000 episodes per iteration, an iteration's last episodes are the next one's first.
 #
 # </details>
@@ -545,16 +545,15 @@ odd = [height for height, row in row_0.items() if not np.array_equal(row, row_0[
 print("not quite the answer among 16 rows, if the matrix has this many rows:", odd)
 
 # %% [markdown]
-# (Which, depends on the processor.) The library behind numpy picks its loops by the *shape* of a matrix, and other loops
-# add in another order: an episode
-# played alone would act otherwise, in the last digit, than one played beside others. So `Rollouts` always multiplies a
-# multiple of 16 rows, in use or not.
+# (Which heights are listed depends on the processor.) The library behind numpy picks its loops by the *shape* of a
+# matrix, and other loops may add in another order: an episode played alone would act otherwise, in the last digit, than
+# one played beside others. So `Rollouts` always multiplies a multiple of 16 rows, in use or not.
 #
 # Does the last digit matter? Let us train CartPole twice on the *same* episodes, which a rank finishes in one order
 # when it has 16 slots, and in another when it has 4. Learner and worker are those of lecture 06. What travels to the
 # root is a **digest** of the episodes, for TRPO all their steps; the root sorts it by episode number. To see the order
-# of arrival instead, we number the episodes anew, as they came. By how much will the two policies differ, in the largest
-# of their weights, after 20 updates?
+# of arrival instead, we number the episodes anew, as they came. By how much will the two policies differ after 20
+# updates, in the weight that differs most?
 
 # %% prediction="yes"
 guess_apart = 1e-12  # largest difference in theta after 20 updates, network critic
@@ -614,8 +613,8 @@ reveal(guess_apart, show_apart)
 #
 # At first there is rounding alone: the package lets the network's sums of an update run in float32, which has 24 binary
 # digits instead of 53, so the two policies differ in the seventh decimal digit at once. In 20 updates that grows a few
-# hundred times. (All in float64 it was 1e-14 after the first update, and 5e-7 after the twentieth.) Where the critic
-# draws minibatches by *position*, other minibatches give another policy within a few updates. (So would
+# hundred times. (More digits only delay it: with all sums in float64 and three seeds, which no cell here repeats, it was
+# at most 1e-14 after the first update, and 1e-7 to 2e-5 after the twentieth.) Where the critic draws minibatches by *position*, other minibatches give another policy within a few updates. (So would
 # `fisher_fraction` below 1: it takes every so many rows.) Sorted, nothing differs.
 #
 # </details>
@@ -656,7 +655,9 @@ for name, color in colors.items():
     if shown:
         ranks, lefts, widths = zip(*shown)
         axis.barh(ranks, widths, left=lefts, color=color, label=name)
-axis.set(xlabel="seconds", ylabel="rank", yticks=(0, 1), xlim=(0, max(s[2] + s[3] for s in spans) - begin))
+axis.set(
+    xlabel="seconds (white: all else)", ylabel="rank", yticks=(0, 1), xlim=(0, max(s[2] + s[3] for s in spans) - begin)
+)
 axis.invert_yaxis()
 axis.legend(ncols=6, loc="upper center", bbox_to_anchor=(0.5, 1.25), frameon=False)
 plt.show()
@@ -669,14 +670,15 @@ plt.show()
 # ## Fewer requests than ranks
 #
 # The post goes on to take *fewer steps per update*. Episodes of HalfCheetah last 1,000 steps, so 1,000 steps per
-# update are one request. Below: five real ranks (asleep again) with 1 to 20 equal episodes; and Frans's own logs of
-# HalfCheetah with 5 actors, in per cent of five times the speed of his single process.
+# update are one request. Below: five real ranks (asleep again) with 1 to 20 equal episodes, and Frans's own logs of
+# HalfCheetah with 5 actors; both in per cent of five times the speed of one process.
 
 # %%
 requests = [1, 2, 3, 4, 5, 6, 8, 10, 11, 15, 16, 20]
 in_use = []
-for table in nap(5, "dynamic", [[20] * n for n in requests]):
-    in_use.append(sum(end - begin for _, _, begin, end in table) / 5 / max(end for *_, end in table))
+for n, table in zip(requests, nap(5, "dynamic", [[20] * n for n in requests])):
+    one_rank = n * 20 * 2e-3  # seconds: what it should sleep, since a nap that lasts too long is not work
+    in_use.append(one_rank / 5 / max(end for *_, end in table))
 took = author["read"]["halfcheetah_seconds"]
 in_2016 = [took["20,000 steps, 1 actor"] / 20 / took["one episode, 5 actors"] / 5]
 in_2016 += [took["20,000 steps, 1 actor"] / took["20,000 steps, 5 actors"] / 5]
@@ -737,8 +739,9 @@ reveal(guess_faster, show_faster)
 # <details><summary>After your guess: what it means</summary>
 #
 # More than the two ranks account for: eight slots of a rank in lockstep also share one matrix product and one call into
-# the physics, where a lone episode pays for its own at every step. The price: segments are another algorithm, which relies on the critic where whole
-# episodes rely on what happened, and so has another `theta`; again the same on any number of ranks.
+# the physics, where a lone episode pays for its own at every step. The price: segments are another algorithm, which
+# relies on the critic where whole episodes rely on what happened, and so has another `theta`; again the same on any
+# number of ranks.
 #
 # </details>
 #
@@ -777,7 +780,8 @@ _ = hunt("in_order", suspect)
 # <details><summary>Answer</summary>
 #
 # 200 by rank 0, and three errors: off the root `gather` returns `None`, and `sum(None)` fails. "200, four times" would be
-# right for `allgather`. The errors end the job; had only *one* rank failed before its `gather`, the others would wait.
+# right for `allgather`. The job ends, since here every rank gets to its end, failed or not; had *one* failed before its
+# `gather`, the others would wait.
 #
 # </details>
 #
@@ -794,7 +798,7 @@ _ = hunt("in_order", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# No. Which rank is free first depends on the clock, so an episode may be played with another rank's numbers. The same seed
+# Not for sure. Which rank is free first depends on the clock, so an episode may get another rank's numbers. The same seed
 # on the same number of ranks is not enough; that is why the key has the *episode's* number in it.
 #
 # </details>
@@ -812,7 +816,7 @@ _ = hunt("in_order", suspect)
 # ## Appendix: what was claimed in 2016
 #
 # - *"The data we collect is exactly the same as if we were single-threaded"* (post). The idea is right, and the code
-#   of 2016 did not live up to it: actors share a noise stream, each keeps an observation filter of its own, and
+#   of 2016 did not live up to it: as we read it, actors have copies of one noise stream, each keeps an observation filter of its own, and
 #   batches stand in order of arrival. His logs (`results/speedup/Reacher-v1-1` to `-8`, 1 to 8 threads) rise above a
 #   return of -10 after 82 to 87 iterations: alike, not the same. Here the fingerprints agree to the bit.
 # - *"Each agent is always on the latest version of the policy"* (paper). The code hands out the new policy by putting one

@@ -78,7 +78,8 @@ def phases(ranks):
 
 say_if_busy()
 playing, rest, whole = phases(1)
-print(f"one rank: {100 * playing / whole:.0f} % playing, {100 * rest / whole:.0f} % for the rest; {cores()} core(s)")
+share = 100 * playing / (playing + rest)
+print(f"one rank: {share:.0f} % playing, {100 - share:.0f} % for the rest; {cores()} core(s)")
 
 # %% prediction="yes"
 guess_two = 1.4  # seconds on one rank over seconds on two
@@ -86,7 +87,7 @@ guess_two = 1.4  # seconds on one rank over seconds on two
 # %%
 say_if_busy()
 _, _, together = phases(2)
-by_formula = whole / (playing / min(2, cores()) + rest)
+by_formula = (playing + rest) / (playing / min(2, cores()) + rest)
 
 
 def show_two():
@@ -95,9 +96,8 @@ def show_two():
     one, two, *_ = before["summary"]
     rest_s = one["median_iteration_s"] - one["median_collect_s"]
     by_hand = one["median_iteration_s"] / (one["median_collect_s"] / 2 + rest_s)
-    print(
-        f"recorded on 2 cores, not quite idle ({MADE}), 20,000 steps: predicted {by_hand:.2f}, measured {two['speedup']:.2f}"
-    )
+    print(f"recorded on 2 cores, not quite idle ({MADE}), 20,000 steps:", end=" ")
+    print(f"predicted {by_hand:.2f}, measured {two['speedup']:.2f}")
 
 
 reveal(guess_two, show_two)
@@ -106,9 +106,10 @@ reveal(guess_two, show_two)
 # <details><summary>After your guess: what it means</summary>
 #
 # This is Amdahl's law with numbers of your own. Where it is off, there is a reason to look for: cores that share a cache
-# or are two threads of one, a turbo clock that falls, messages, other programs. On quiet machines the same two lines are off
-# by 6 % in the median of 60 recorded configurations (from -20 to +10 %). With a measured factor for how much slower a core is
-# while the other works it is 5 %: `python mpi_scripts/scaling.py check --recorded` lists them.
+# or are two threads of one, a turbo clock that falls, messages, other programs. On quiet machines the same two lines are
+# off by 6 % in the median of 60 recorded configurations (from -20 to +10 %). With a measured factor for how much slower
+# a core is while the other works it is 5 % (from -19 to +12 %): `python mpi_scripts/scaling.py check --recorded` lists
+# them.
 #
 # </details>
 #
@@ -131,13 +132,13 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# Four cores fit better than five, and his seconds lie above the prediction from 2 threads on: cores that get slower when more of
-# them work would do that, and are not shown (lecture 08 leaves two stories standing). A prediction that fails tells you
-# something, too: which is why one makes it first.
+# Four cores fit better than five, and his seconds lie above the prediction from 2 threads on: cores that get slower when
+# more of them work would do that, and are not shown (lecture 08 leaves two stories standing). A prediction that fails
+# tells you something, too: which is why one makes it first.
 #
 # ## A pool on an imagined clock
 #
-# More ranks than cores cannot be run here, but they can be *played*. Nothing has to be computed for that: of every rank it
+# A hundred thousand ranks cannot be run here, but they can be *played*. Nothing has to be computed for that: of every rank it
 # matters only **when it is free again**. The program jumps from one such moment to the next (a *discrete-event
 # simulation*). Lecture 07's counter is one more moment: when it is free to serve the next rank.
 #
@@ -148,12 +149,11 @@ plt.show()
 # %% [markdown]
 # Stuck? `hint("makespan")`, then `hint("makespan", 2)`; the same for every exercise.
 #
-# A simulator is tested where the answer is known. Equal episodes take whole rounds. One rank takes the sum. And if as many
-# ranks as episodes play, the rollout takes as long as the longest: of $n$ exponential times of mean 1 that is
-# $1 + \frac12 + \dots + \frac1n$ on average.
+# A simulator is tested where the answer is known. Equal episodes take whole rounds. One rank takes the sum. And if as
+# many ranks as episodes play, the rollout takes as long as the longest.
 #
-# A thousand episodes of one second each, on average, but exponential: many short ones, a few long ones. A thousand ranks
-# play one each. **How many seconds** does the rollout take?
+# A thousand episodes of one second each, on average, but exponential: the part of them that is longer than $t$ seconds is
+# $e^{-t}$. A thousand ranks play one each. **How many seconds** does the rollout take, on average?
 
 # %% prediction="yes"
 guess_longest = 3  # seconds
@@ -173,12 +173,15 @@ reveal(guess_longest, show_longest)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# More than seven seconds, of which the average rank plays one: the machine waits for six sevenths of its time. This is why large systems cut episodes into segments, or do not wait.
+# More than seven seconds, of which the average rank plays one: the machine waits for six sevenths of its time. Of the
+# longest of $n$ such times the mean is known: $1 + \frac12 + \dots + \frac1n$, about $\ln n + 0.58$. Segments of equal length
+# (lecture 07) have no longest one; workers without a barrier (lecture 10) do not wait for it.
 #
 # </details>
 #
 # Now a batch of 2,000 episodes, for any number of ranks, with a counter that takes 10 microseconds for each draw, and
-# episodes of 20 milliseconds: about what a rank needs for an early episode of Humanoid.
+# episodes of 20 milliseconds: about what a rank needs for an early episode of Humanoid, 41 steps on average
+# (`recorded/15_inputs.json`).
 
 # %%
 lengths = rng.exponential(0.02, 2000).tolist()
@@ -198,15 +201,17 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# Two walls. To the right of the line there is nothing left to share out. And a counter serves `1 / draw` ranks a second,
-# whoever asks: at a millisecond a draw, 2,000 episodes take two seconds on any machine. A pool for each machine of 64 ranks
-# moves that wall, and the bits stay the same, because a request's number decides everything about its episode.
+# Two walls. The longest episode: from 4,096 ranks on the rollout takes as long as that one, and 512 come near it. And a
+# counter serves `1 / draw` ranks a second, whoever asks: at a millisecond a draw, 2,000 episodes take at least two
+# seconds on any machine. A pool for each machine of 64 ranks would move that wall, and the bits would stay the same,
+# because a request's number decides everything about its episode.
 #
 # ## What messages cost
 #
-# A message of $n$ bytes takes $\alpha + \beta n$: a latency, and a time per byte. What a collective call takes follows from
-# how many messages stand *one behind the other*. To the root, one rank after another: $P - 1$ latencies. In a tree: $\log_2
-# P$. In a ring every rank sends small pieces to its neighbour: few bytes, $2 (P - 1)$ latencies.
+# A message takes `latency + bytes * per_byte` seconds. What a collective call takes follows from how many messages stand
+# *one behind the other*. A gather to the root, one rank after another: $p - 1$ latencies; in a tree: $\log_2 p$, rounded up.
+# A sum goes up a tree and down again: twice that, with all bytes each time. In a ring every rank sends small pieces to
+# its neighbour: few bytes, $2 (p - 1)$ latencies. By halving (Rabenseifner): the few bytes of a ring, the latencies of a tree.
 
 # %%
 net, theta = Network(2e-6, 1e-10), 8 * 27_618  # 2 microseconds, 10 GB/s; a policy for Humanoid, in bytes
@@ -219,22 +224,23 @@ several = {
 }
 figure, axis = plt.subplots(figsize=(7, 3.8))
 for (name, seconds), style in zip(several.items(), ("s-", "s--", "o-", "o--", "o:")):
-    axis.loglog(RANKS[1:], 1e3 * np.array(seconds[1:]), style, label=name)
+    color = PHASE_COLORS["gather"] if "gather" in name else BLUE
+    axis.loglog(RANKS[1:], 1e3 * np.array(seconds[1:]), style, color=color, label=name)
 axis.set(xlabel="ranks (formulas)", ylabel="milliseconds")
 axis.legend()
 axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# An allreduce among 100,000 ranks takes less than a millisecond, if it goes in a tree. TRPO makes a dozen of them in an update.
-# The network is not what stops it: the root's own arithmetic, and the samples that travel to it, grow with the batch.
+# A sum over 100,000 ranks takes less than a millisecond on this network, if it goes in a tree. TRPO makes a dozen of them
+# in an update. What grows with the batch is something else: the root's own arithmetic, and the samples that travel to it.
 #
 # ## Nobody waits: a parameter server
 #
-# Lecture 10's workers need no barrier. But they share a server, which applies one gradient at a time. With $N$ workers that
-# compute for `think` seconds and are served in `service` seconds, how many gradients a second? Two bounds are plain: never
-# more than `1 / service`, never more than `N / (think + service)`. What lies between is a queue, and for exponential times
-# there is an exact recursion in $N$: *mean value analysis*.
+# Lecture 10's workers need no barrier. But they share a server, which applies one gradient at a time. With $W$ workers
+# (the function says `customers`) that compute for `think` seconds and are served in `service` seconds, how many gradients
+# a second? Two bounds are plain: never more than `1 / service`, never more than `W / (think + service)`. What lies
+# between is a queue, and for exponential times there is an exact recursion in $W$: *mean value analysis*.
 #
 # ### Exercise 2: `finite_source`
 
@@ -259,9 +265,10 @@ plt.show()
 print("staleness, played:", {n: round(float(p.staleness.mean()), 1) for n, p in played.items()})
 
 # %% [markdown]
-# The staleness is $N - 1$ whatever the times are: between a worker's pull and its push everybody else pushes once, on
-# average. (Played it is a little less: near the end those who are done push no more.) So 100,000 workers on one server are not
-# only stuck in its queue, their gradients are 100,000 versions old: lecture 10's bound leaves them a rate of 0.000016. Shards of the server raise the rate; they do nothing about the age.
+# The mean staleness is $W - 1$, whatever the times are (lecture 10). (Played it is a little less: near the end those who
+# are done push no more.) So 100,000 workers on one server are not only stuck in its queue, their gradients are 100,000
+# versions old: lecture 10's bound leaves them a rate (step times curvature) of 0.000016. Shards of the server serve more
+# gradients a second; they do nothing about the age.
 #
 # ## Something always breaks
 #
@@ -291,9 +298,9 @@ reveal(guess_hours, show_hours)
 # <details><summary>After your guess: what it means</summary>
 #
 # Fifteen hours: rates add up. Young's rule, $\sqrt{2 \cdot \text{seconds of a checkpoint} \cdot \text{seconds between
-# failures}}$, balances what is written too often with what is lost too seldom. (A restart is taken to cost 60 s.) Ours took a
-# millisecond where `docs/scaling.md` measured it, because a checkpoint holds a policy and a critic and no samples: even at ten,
-# the first line, failures cost next to nothing. One of 300 s is another matter.
+# failures}}$, balances the seconds of writing with the work that a failure loses. (A restart is taken to cost 60 s.)
+# Our checkpoint took two milliseconds (`recorded/15_inputs.json`): it holds a policy, a critic and a filter, and no
+# samples. Even with ten, the first line, failures cost next to nothing. A checkpoint of 300 s is another matter.
 #
 # </details>
 #
@@ -313,25 +320,26 @@ batches = np.geomspace(1e3, 1e8, 60)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
 for noise, color in ((1e3, GREEN), (1e4, BLUE), (1e5, ORANGE)):
     updates = np.array([mine.updates_needed(b, 1e3, 1000.0, noise) for b in batches])
-    axes[0].loglog(batches, updates, color=color, label=f"noise scale {noise:,.0f}")
-    axes[1].loglog(batches, updates * batches, color=color)
+    axes[0].loglog(batches, updates, color=color)
+    axes[1].loglog(batches, updates * batches, color=color, label=f"noise scale {noise:,.0f}")
 axes[0].set(xlabel="steps per update", ylabel="updates to the same return")
 axes[1].set(xlabel="steps per update", ylabel="steps to the same return")
-axes[0].legend()
+axes[1].legend()
 for axis in axes:
     axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# Humanoid's noise scale, at the beginning of learning, is about 13,000 steps (one run, with the plain gradient; lecture 09 has it
-# in the metric of the policy). With 1,000 steps for each of 100,000 ranks a batch is nearly 8,000 times that: a hundredth of the
-# machine would get 99 % as far with each update.
+# Humanoid's noise scale, at the beginning of learning, is about 11,000 steps (`recorded/15_inputs.json`: one run, with
+# the plain gradient; lecture 09 has it in the metric of the policy). With 1,000 steps for each of 100,000 ranks a batch is
+# some 9,000 times that: by this law a hundredth of the machine would get 99 % as far with each update.
 #
 # ## All of it, with sliders
 #
 # Below an iteration is put together from these parts: 2,000 episodes of some mean length; what learning takes on one
-# rank, of which a part can be shared; a network; failures. First one setting as a picture, then the sliders. Find what
-# breaks first, and what you have to change before the next thing does.
+# rank, of which a part can be shared; a network; failures. (`docs/scaling.md` adds the start of the ranks: a minute for
+# 100,000.) First one setting as a picture, then the sliders. Find what breaks first, and what you have to change before
+# the next thing does.
 
 
 # %%
@@ -341,7 +349,7 @@ def costs(ranks, episode, learning, shared, latency):
     play_s = mine.makespan(lengths, ranks, 1e-5 if ranks > 1 else 0.0)
     share = sum(lengths) / ranks
     sums = 12 * formulas.tree_allreduce(Network(latency, 1e-10), ranks, theta)
-    gather = formulas.gather(Network(latency, 1e-10), ranks, 2000 * 30 * 3000)
+    gather = formulas.gather(Network(latency, 1e-10), ranks, 2000 * 40 * 1700)  # Humanoid: 40 steps of 1,700 bytes
     own = learning * (1 - shared)
     return {"playing": share, "waiting": play_s - share, "gather": gather, "rank 0 alone": own,
             "shared learning": learning * shared / ranks, "sums": sums}  # fmt: skip
@@ -390,9 +398,10 @@ _ = ipywidgets.interact(
 )
 
 # %% [markdown]
-# With these settings rank 0 is in the way first: its part is the largest from some 250 ranks on; shared completely, the longest
-# episode is. `python mpi_scripts/scaling.py predict`
-# does the same with everything that was measured, part by part, for designs that exist and for one that does not.
+# With these settings rank 0 is in the way first: from 512 ranks on its part is the largest, until at 100,000 the gather's
+# is, one message after another. If learning is shared completely, the wait for the longest episode comes first.
+# `python mpi_scripts/scaling.py predict` does the same with everything that was measured, part by part, for designs that
+# exist and for one that does not.
 #
 # ## Bug hunt
 #
@@ -419,9 +428,10 @@ _ = hunt("makespan", suspect)
 # %% [markdown]
 # ## What you have built so far
 #
-# A simulator in ten lines that agrees with every formula that is exact, a queue for workers who do not wait, and what a
-# larger batch is worth. With them go three walls that no machine moves: the longest episode, whoever works alone, and the
-# noise scale. **Next**: your own numbers, in [docs/scaling.md](../docs/scaling.md): `python mpi_scripts/scaling.py measure`.
+# A simulator in ten lines, tested where formulas are exact; a queue for workers who do not wait; and what a larger batch
+# is worth. With them go three walls that a larger machine does not move, though another design may: the longest episode,
+# whoever works alone, and the noise scale. For your own numbers: `python mpi_scripts/scaling.py measure` and
+# [docs/scaling.md](../docs/scaling.md). **Next**: lecture 16 puts all ways to learn in parallel on one map.
 #
 # ## Quiz
 #
@@ -457,6 +467,7 @@ _ = hunt("makespan", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# In seconds, yes; in versions, no. Between a pull and a push everybody else still pushes once, on average: N - 1 versions.
+# In seconds, yes; in versions, no. Between a pull and a push everybody else still pushes once, on average: $W - 1$
+# versions.
 #
 # </details>

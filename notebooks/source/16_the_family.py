@@ -82,12 +82,13 @@ reveal(guess_steps, show_table)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# A batch of thousands of steps is lighter as a gradient, A3C's five steps are lighter as samples: who sends gradients every few steps
-# does it to share the *work* of computing them, not to save messages. Pictures bring the border down, not below five: a sample of
-# Atari has 28,224 numbers, the network of Mnih et al. 2015 some 1.7 million, as many as 60 samples.
+# A batch of thousands of steps is lighter as a gradient, A3C's five steps are lighter as samples: who sends gradients every
+# few steps does it to share the *work* of computing them, not to send less. Pictures bring the border down, not below
+# five: a sample of Atari has 28,224 numbers, the network of Mnih et al. 2015 some 1.7 million, as many as 60 samples.
 #
-# One word is lecture 13's: a target with max is **off-policy** even if its data is fresh, because it is not about the policy that
-# acts. And "late" is lecture 10's: on-policy when the step was played, and no longer when its gradient arrives.
+# One word is lecture 11b's: a target with max is **off-policy** even if its data is fresh, because it is not about the
+# policy that acts. And "late" is lecture 10's: on-policy when the step was played, and no longer when its gradient
+# arrives.
 #
 # </details>
 #
@@ -135,17 +136,18 @@ def draw_map():
 draw_map()
 
 # %% [markdown]
-# Filled: samples travel, or may; open: only gradients do. Two fields are empty. Who collects whole batches waits for a small part of
-# the time (lectures 07 and 08), so there is little to be gained by not waiting. And an update at every step without a barrier is a
-# setting of others, not a member: $n = 1$ (lecture 11a).
+# Filled: samples travel, or may; open: only gradients do. Two fields are empty. Who collects whole batches waits for a small
+# part of the time as long as there are many more episodes than ranks (lecture 07), so there is little to be gained by not
+# waiting; with nearly as many ranks as episodes there would be (lecture 15). And an update at every step without a barrier
+# is a setting of others, not a member: $n = 1$ (lecture 11a).
 #
 # ## What a few seeds can prove
 #
-# Which one is better? A member has a few runs, a seed each; every run needs so many steps to a goal, some never get there. Means are no
-# use with infinities, so ask the *ranks*: write all runs of two members in a row, the soonest first. If luck alone is at work, every
-# way to deal the places out is as likely as any other. **Five runs of one are all sooner than five of another. How likely is it that
-# luck alone parts five and five so far, one way or the other?** (There are $\binom{10}{5} = 252$ ways. This
-# chance is called $p$.)
+# Which one is better? A member has a few runs, a seed each; every run needs so many steps to a goal, some never get there.
+# Means are no use with infinities, so ask the *places* (statistics calls them ranks; no processes are meant): write all
+# runs of two members in a row, the soonest first. If luck alone is at work, every way to deal the places out is as likely
+# as any other. **Five runs of one are all sooner than five of another. How likely is it that luck alone parts five and five
+# so far, one way or the other?** (There are $\binom{10}{5} = 252$ ways. This chance is called $p$.)
 
 # %% prediction="yes"
 guess_least = 0.05  # a chance
@@ -167,9 +169,11 @@ reveal(guess_least, lambda: compare("five against five, all apart", guess_least,
 #
 # </details>
 #
-# Now one of fourteen members is compared with all others. Of thirteen questions that have nothing to do with each other, at least one
-# says "p < 0.05" by luck alone nearly every second time: $1 - 0.95^{13} = 0.49$. So each p is multiplied before it is believed. Multiplying all by the number of
-# questions would do; **Holm's correction** is less strict and as safe: only the smallest p has to survive all $k$ questions, the next $k - 1$, and so on.
+# Now one of fourteen members is compared with all others. If thirteen questions have nothing to do with each other, and
+# luck alone says "p < 0.05" once in twenty, at least one of them says so nearly every second time: $1 - 0.95^{13} = 0.49$.
+# So each p is multiplied before it is believed. Multiplying all by the number of questions (Bonferroni) would do;
+# **Holm's correction** is less strict and as safe, whatever the questions have to do with each other: only the smallest p
+# has to survive all $k$ questions, the next $k - 1$, and so on.
 #
 # **Five seeds each, thirteen questions: what is the smallest corrected p that a table can show at all?**
 
@@ -200,19 +204,21 @@ reveal(guess_corrected, show_corrected)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Five seeds and thirteen questions cannot prove one lead, however large it is, at 0.05: a table would say "cannot tell" of a member
-# that needs a hundred times the steps. How many seeds a comparison needs is decided by counting, *before* it is run.
+# Five seeds and thirteen questions cannot prove one lead, however large it is, at 0.05: a table would say "cannot tell" of
+# a member that needs a hundred times the steps. How many seeds a comparison needs at least is decided by counting,
+# *before* it is run.
 #
 # </details>
 #
 # ## The table
 #
-# Members that can play CartPole (`naf`, `async-naf` and `guided-policy-search` need continuous actions), as typed, `trpo` with
-# `--total-steps`, from the project's benchmarks. Two things before you compare:
+# Members that can play CartPole (`naf`, `async-naf` and `guided-policy-search` need continuous actions), each **as typed**:
+# with its preset and no other option (`trpo` with `--total-steps`), from the project's benchmarks. Two things before you
+# compare:
 #
-# - *Where the steps are read off.* If the log's mean of 100 returns said when a goal of 475 is reached, these episodes alone would be
-#   47,500 steps, and nobody could be sooner. So twenty fresh episodes are played every 5,000 steps, from which nothing is learned.
-#   5,000 steps is then the least that can be seen, and who needs less looks the same.
+# - *Where the steps are read off.* If the log's mean of 100 returns said when a goal of 475 is reached, 100 episodes of about
+#   475 steps alone would be 47,500, and nobody could be sooner. So twenty fresh episodes are played every 5,000 steps,
+#   from which nothing is learned. 5,000 steps is then the least that can be seen, and who needs less looks the same.
 # - *Presets.* We chose them on other seeds of the same tasks, some with more care than others. This compares presets.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -233,7 +239,7 @@ for name in order:
     print(f"{name:17s} {arrived:8s} {steps:>9s} {p:>16s} {np.median(runs.lengths):>9,.0f}  "
           f"{last.middle:.0f} ({last.low:.0f} to {min(last.high, 500):.0f})")  # fmt: skip
 proven = [name for name in order[1:] if chance_of[name] < 0.05]
-print(f"\nlater than {order[0]} by more than luck (corrected p < 0.05):", ", ".join(proven) or "none: we cannot tell")
+print(f"\nlater than {order[0]}, corrected p < 0.05:", ", ".join(proven) or "none: we cannot tell")
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -243,8 +249,9 @@ def draw_seeds():
     never = 2 * max(runs.lengths.max() for runs in played_by.values())
     for place, name in enumerate(order):
         color, marker, _ = KINDS[kind_of[name]]
-        steps = np.minimum(played_by[name].steps, never)
-        axis.plot(steps, [place] * len(steps), marker, color=color, alpha=0.7, markersize=8)
+        steps = np.sort(np.minimum(played_by[name].steps, never))
+        beside = place + np.linspace(-0.25, 0.25, len(steps))  # runs of the same steps would hide each other
+        axis.plot(steps, beside, marker, color=color, alpha=0.7, markersize=6)
         axis.plot(np.median(steps), place, "|", color="black", markersize=18)
     axis.set(xscale="log", xlabel="environment steps to a mean of 475; at the right edge: never in this run")
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -257,27 +264,28 @@ def draw_seeds():
 draw_seeds()
 
 # %% [markdown]
-# Colours and markers are those of the map; the black line is the median. Read the column of p before you believe an order, and the line
-# under the table before you name a winner. A p that is large is not "equal": it is "cannot tell". And mind that the member on top was
-# chosen by looking at these very runs, so that each p is too small: good enough for "cannot tell", not for a proof. (The last
-# column compares runs of different lengths: it says where a preset ends, not who learns better.) Steps are not seconds: of seconds
-# lecture 08 and `docs/family.md` have more.
+# Colours and markers are those of the map; the black line is the median. Read the column of p before you believe an order,
+# and the line under the table before you name a winner. A p that is large is not "equal": it is "cannot tell". And mind
+# that the member on top was chosen by looking at these very runs, so that each p is too small: good enough for "cannot
+# tell", not for a proof. (The last column compares runs of different lengths: it says where a preset ends, not who learns
+# better.) Steps are not seconds: of seconds lectures 08 and 11a have more.
 #
-# And the members with continuous actions, on Reacher, to a mean of -8:
+# And two members beside TRPO on Reacher, with continuous actions, to a mean of -8. Fresh episodes are played every 10,000
+# steps:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 trpo = family["Reacher-v5", "trpo"]
 for name in ("guided-policy-search", "batch-ppo"):
     runs = family["Reacher-v5", name]
-    print(f"{name}: median {np.median(runs.steps):,.0f} steps to the goal, TRPO {np.median(trpo.steps):,.0f}")
+    print(f"{name} ({len(runs.steps)} seeds): median {np.median(runs.steps):,.0f} steps to the goal,", end=" ")
+    print(f"TRPO ({len(trpo.steps)}) {np.median(trpo.steps):,.0f}")
     print(f"  steps, {name}'s / TRPO's: {ratio_in_words(runs.steps, trpo.steps)}")
-    print(
-        f"  return in the end {runs.last.mean():.2f}, TRPO's {trpo.last.mean():.2f}: {difference_in_words(runs.last, trpo.last)}"
-    )
+    print(f"  return in the end {runs.last.mean():.2f}, TRPO's {trpo.last.mean():.2f}:", end=" ")
+    print(difference_in_words(runs.last, trpo.last))
 
 # %% [markdown]
-# Models are to pay where steps are dear: see whether the first interval says so. Not all of it would be the models' merit: the noise
-# of guided policy search begins at 0.37, TRPO's at 1.
+# Models are to pay where steps are dear: see whether the first interval says so. Not all of it need be the models' merit:
+# the noise of guided policy search begins at a standard deviation of 0.37, TRPO's at 1.
 #
 # ## Bug hunt
 #
@@ -303,22 +311,23 @@ _ = hunt("corrected", suspect)
 # %% [markdown]
 # ## What you have built so far
 #
-# You can place any parallel learner on one map by five questions, and say what travels and what it weighs. You know before a comparison
-# is run how many seeds it needs, and what a table of many members can prove. And you have built, lecture by lecture, every part
-# of the family: who plays, what travels, who waits, who learns, and how far one may go.
+# You can place a parallel learner on one map by five questions, and say what travels and what it weighs. You know before a
+# comparison is run how many seeds it needs at least, and what a table of many members can prove. And you have built,
+# lecture by lecture, parts of the whole family: who plays, what travels, who waits, who learns, and how far one may go.
 #
 # **This was the last lecture.** What is left is yours: `make own-algorithm NAME=mine` gives you a file of 50 lines, and a free
 # place on the map.
 #
 # ## Quiz
 #
-# **1.** Evolution strategies: each rank adds noise to $\theta$ from a seed, plays an episode, and tells all others one number, its return.
-# Where on the map?
+# **1.** Evolution strategies (Salimans et al. 2017): each rank adds noise to $\theta$, drawn from a seed that all know, plays
+# an episode, and tells all others its return. Where on the map?
 #
 # <details><summary>Answer</summary>
 #
-# After a batch, with a barrier; all ranks learn, on-policy; and what travels is neither samples nor gradients: two *numbers*, a return and
-# a seed from which everybody makes the noise again. Nothing is lighter (lecture 15).
+# After a batch, with a barrier; all ranks learn, from fresh episodes; and what travels is neither samples nor gradients: one
+# *number* for an episode, its return. Everybody makes the noise again from the seed
+# (`mpi_scripts/own/evolution_strategies.py`).
 #
 # </details>
 #
@@ -327,8 +336,8 @@ _ = hunt("corrected", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# That 0.008 is the least that five against five can give, and that after 12 questions it is at best 0.095. The lead may be real; this
-# does not show it. Six seeds could have: $12 \cdot 2 / \binom{12}{6} = 0.026$.
+# That 0.008 is the least that five against five can give, and that after 12 questions it is at best 0.095. The lead may be
+# real; this does not show it. Six seeds could have: $12 \cdot 2 / \binom{12}{6} = 0.026$.
 #
 # </details>
 #

@@ -108,7 +108,7 @@ def finite_source(customers: int, think: float, service: float) -> float:
     """Return how many of `customers` a server serves a second, if each comes back after `think` seconds, on average.
 
     Exact for exponential times (mean value analysis): a customer who comes finds the queue that one customer less would
-    make. service: seconds of one; customers: at least 1. think and service are not both 0.
+    make. service: seconds of one, without waiting; customers: at least 1. think and service are not both 0.
     """
     # 1. without customers there is no queue
     queue, rate = 0.0, 0.0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def makespan(lengths: Sequence[float], ranks: int, draw: float = 0.0) -> float:
-    """Return when the last of P ranks is done that draw these episodes, in their order, from one pool.
+    """Return when the last of the ranks is done, which draw these episodes, in their order, from one pool.
 
     lengths: seconds of each episode, (E,). draw: seconds in which the pool's counter serves one rank and keeps the
     others waiting; whoever comes first is served first. A rank that finds the pool empty is done at once. Without an

@@ -60,9 +60,9 @@ def karp_flatt(speedup: Number, ranks: Number) -> Number:
 
 
 def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000, seed: int = 0) -> tuple[float, float]:
-    """Return (low, high), between which the median of the measurements lies with this confidence: a bootstrap.
+    """Return (low, high): the median of endlessly many such measurements lies there with about this confidence.
 
-    What might have been measured instead is imitated by drawing from what was measured; of the medians of such draws
+    A bootstrap: what might have been measured instead is imitated by drawing from what was measured; of the medians of such draws
     the middle fraction `confidence` lies between low and high. The same seed gives the same interval, others other
     draws. samples: (n,), an array or a list, n at least 2; ValueError for fewer. confidence: from 0, the median
     of the medians twice, to 1, the least and the largest of them. resamples: how many draws.
