@@ -165,8 +165,8 @@ reveal(guess_two, show_rounds)
 # Another nine measurements would have given another median. How different could it be? We cannot run the experiment a
 # thousand times, but we can imitate it: draw nine numbers *from the nine we have*, with replacement, so that some come
 # twice and some not at all. Take the median. Do this 2,000 times. The range that holds the middle 95 % of these medians
-# is the **bootstrap interval** (Efron 1979). It knows nothing about bell curves, which suits seconds: they have a long
-# tail on one side.
+# is the **bootstrap interval** (Efron 1979), which lecture 05b found too narrow for the mean of five numbers; now it is a
+# median of nine. It knows nothing about bell curves, which suits seconds: they have a long tail on one side.
 #
 # ### Exercise 1: `interval`
 
@@ -721,8 +721,8 @@ def show_sharded():
         ("the recorded run", ours[0], our_learning[0]),
     ):
         gains = [(collecting_s / p + learning_s) / (collecting_s / p + learning_s / p) for p in (2, 8)]
-        print(f"{name}: sharing the learner, too, gains at most {gains[0]:.2f} times on 2 ranks, {gains[1]:.2f} on 8;")
-        print(f"collecting, ideally shared, takes as long as learning alone on {collecting_s / learning_s:.1f} ranks")
+        print(f"{name}: sharing the learner, too, gains at most {gains[0]:.2f} times on 2 ranks, {gains[1]:.2f} on 8")
+        print(f"  collecting, ideally shared, would take as long as learning on {collecting_s / learning_s:.1f} ranks")
 
 
 reveal(guess_sharded, show_sharded)
@@ -731,7 +731,7 @@ reveal(guess_sharded, show_sharded)
 # <details><summary>After your guess: what it means</summary>
 #
 # The paper's sentence was right when collecting cost thirteen times as much as learning, and stops being right as
-# collecting gets cheaper or ranks get more. What sharing really gains can lie below what the last two lines allow: they
+# collecting gets cheaper or ranks get more. What sharing really gains can lie below what the last lines allow: they
 # forget that ranks must exchange parts. A minibatch of the perceptron critic (`--critic mlp`; the paper's is linear) is
 # computed in a fraction of a millisecond, and hardly worth the exchange. So with that critic half of the ranks fit it
 # *while* the other half step the policy: neither needs the other's result.

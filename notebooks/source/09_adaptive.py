@@ -327,7 +327,7 @@ plt.show()
 #
 # ## A ratchet
 #
-# Is that an artefact of a straight line? A HalfCheetah that goes from 100 to 3,000 has improved thirtyfold. What is the
+# A HalfCheetah that goes from 100 to 3,000 has improved thirtyfold. What is the
 # largest number of windows in a row that each improve on the last by 5 %?
 
 # %% prediction="yes"
@@ -399,8 +399,7 @@ plt.show()
 # %% [markdown]
 # A margin shifts the curve; only episodes and longer windows make it steeper. With one episode per update a policy that
 # has *lost* 10 % is called improved in 23 of 100 windows, with the margin in 13. That is the trap the post describes:
-# good luck shrinks the batch, and every later decision is more of a lottery. (And one episode is one request: all ranks
-# but one watch.)
+# good luck shrinks the batch, and every later decision is more of a lottery.
 #
 # ## A real run
 #
@@ -441,7 +440,7 @@ reveal((guess_start, guess_adapted, guess_third), show_three)
 # fixed: at that start; at the TRPO paper's max-KL of 0.01; and at 1,000 steps and 0.01, the opponent of the live run.
 #
 # Mind the **window: 5 updates here, not 10** as published: adaptive runs have 78 to 135 updates. It decides twice as
-# often, and its sums scatter more, by a factor of $\sqrt{2}$ in per cent. So this is a trial of the rule's idea; the
+# often, and its sums scatter more, by a factor of $\sqrt{2}$ in per cent. The
 # published rule on long runs is `docs/claims.md`, A1 to A6, which says what of it has been measured. (`decided` replays
 # logs with *your* `adapt`.)
 
@@ -600,9 +599,8 @@ reveal(guess_seeds, show_luck)
 # 77,000 to 97,000 of the 100,000 steps, and in one seed to the end. So the margin was hardly tried there. On Swimmer it
 # was; these runs cannot tell.
 #
-# So on both tasks the controller was better than the worst of three fixed settings. On Reacher the best of them beat
-# it; on Swimmer these runs cannot tell. And the best fixed one on Reacher is the worst on Swimmer. (The number of seeds
-# rests on a spread from five values, and may itself be off by a factor.)
+# So on both tasks the controller was better than the worst of three fixed settings, and on Reacher worse than the best.
+# (The number of seeds rests on a spread from five values, and may itself be off by a factor.)
 #
 # </details>
 
@@ -717,8 +715,7 @@ reveal((guess_reacher, guess_cheetah), show_noise)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# On Reacher about half, and less with more steps; on HalfCheetah nearly all, and with 8,000 still most. (One policy
-# each, of one seed.) The squares ask steps that the batch has not seen: they see about 1 - noise of its promise, as the
+# On Reacher about half, and less with more steps; on HalfCheetah nearly all, and with 8,000 still most. The squares ask steps that the batch has not seen: they see about 1 - noise of its promise, as the
 # halves said in advance. But a single measurement scatters: a rule should keep running means.
 #
 # </details>
@@ -782,8 +779,7 @@ reveal((guess_asked, guess_kl), show_followed)
 #
 # Is that better? On CartPole and Pendulum, with two seeds each, which say little: from starts ten times off it scores
 # more than the published rule in 91 % of 32 pairs of runs; started right, nobody can tell. On these two robots it has
-# not been measured. And noise is no disaster: the package's own setting for HalfCheetah has 2,048 steps, and learns:
-# the noise of one update points elsewhere than that of the next.
+# not been measured. And noise is no disaster: the package's own setting for HalfCheetah has 2,048 steps, and learns.
 #
 # </details>
 #

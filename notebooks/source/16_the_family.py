@@ -237,7 +237,7 @@ for name in order:
     p = f"{chance_of[name]:.2g}" if name in chance_of else ""
     arrived = f"{np.isfinite(runs.steps).sum()} of {len(runs.steps)}"
     print(f"{name:17s} {arrived:8s} {steps:>9s} {p:>16s} {np.median(runs.lengths):>9,.0f}  "
-          f"{last.middle:.0f} ({last.low:.0f} to {min(last.high, 500):.0f})")  # fmt: skip
+          f"{last.middle:.0f} ({max(last.low, 0):.0f} to {min(last.high, 500):.0f})")  # fmt: skip
 proven = [name for name in order[1:] if chance_of[name] < 0.05]
 print(f"\nlater than {order[0]}, corrected p < 0.05:", ", ".join(proven) or "none: we cannot tell")
 
@@ -268,7 +268,7 @@ draw_seeds()
 # and the line under the table before you name a winner. A p that is large is not "equal": it is "cannot tell". And mind
 # that the member on top was chosen by looking at these very runs, so that each p is too small: good enough for "cannot
 # tell", not for a proof. (The last column compares runs of different lengths: it says where a preset ends, not who learns
-# better.) Steps are not seconds: of seconds lectures 08 and 11a have more.
+# better.) Steps are not seconds: of seconds lectures 11a and 13 have more.
 #
 # And two members beside TRPO on Reacher, with continuous actions, to a mean of -8. Fresh episodes are played every 10,000
 # steps:

@@ -62,10 +62,10 @@ def karp_flatt(speedup: Number, ranks: Number) -> Number:
 def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000, seed: int = 0) -> tuple[float, float]:
     """Return (low, high): the median of endlessly many such measurements lies there with about this confidence.
 
-    A bootstrap: what might have been measured instead is imitated by drawing from what was measured; of the medians of such draws
-    the middle fraction `confidence` lies between low and high. The same seed gives the same interval, others other
-    draws. samples: (n,), an array or a list, n at least 2; ValueError for fewer. confidence: from 0, the median
-    of the medians twice, to 1, the least and the largest of them. resamples: how many draws.
+    A bootstrap: what might have been measured instead is imitated by drawing from what was measured; of the medians
+    of such draws the middle fraction `confidence` lies between low and high. The same seed gives the same interval,
+    others other draws. samples: (n,), an array or a list, n at least 2; ValueError for fewer. confidence: from 0, the
+    median of the medians twice, to 1, the least and the largest of them. resamples: how many draws.
     scipy.stats.bootstrap(method="percentile") does the same.
     """
     # 1. one measurement has no spread
