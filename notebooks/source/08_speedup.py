@@ -57,10 +57,9 @@ print(f"{cores()} cores here; runs on {RANKS} ranks, {STEPS:,} steps per update"
 
 # %% [markdown]
 # Every measurement of yours is shown beside a recorded one (`recorded/08_speedup.py`), from 2 cores that may not have
-# been quite idle: its seconds are upper limits. (A load average, as below, cannot tell: it also counts what ran in the
-# minute before, and after a measurement the measurement itself.) `say_if_busy()` warns you when yours cannot be trusted.
-# Points with more ranks than cores are **oversubscribed** and lie on grey: the section on them says why they prove
-# nothing. That leaves *our* half of each figure with one number of ranks that says something: 2.
+# been quite idle: its seconds are upper limits. (A load average cannot tell: it counts the measurement itself, too.)
+# `say_if_busy()` warns you when yours cannot be trusted. Points with more ranks than cores are **oversubscribed** and lie
+# on grey: they prove nothing, as we shall see.
 
 # %%
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]
@@ -250,11 +249,10 @@ for draws in budget((1000, 2000), (300,)):
     print(f"{draws:,} draws from nine measurements: the true median is inside in {covered:.0%} of {len(worlds)} trials")
 
 # %% [markdown]
-# It does, with enough draws; from 400 trials the percentage is known to about 2. The median of nine numbers is one of
-# the nine, so these intervals end at a measurement: with very many draws at the second smallest and the second largest,
-# which hold the true median between them with probability $1 - 2 \cdot 10 / 512 = 0.96$ (nine tosses of a coin, neither
-# side up less than twice). Fewer draws end now and then at a neighbour. Report how many measurements an interval stands
-# for.
+# It does, with enough draws; from 400 trials the percentage is known to about 2. With very many draws the interval ends
+# at the second smallest and the second largest of the nine, which hold the true median between them with probability
+# $1 - 2 \cdot 10 / 512 = 0.96$ (nine tosses of a coin, neither side up less than twice). Report how many measurements an
+# interval stands for.
 #
 # Collecting alone and the whole update differ, and that is not noise: ranks share the collecting, but only rank 0 learns.
 #
@@ -326,7 +324,7 @@ reveal(guess_limit, show_limit)
 # Amdahl's law is a bound: it forgets waiting, gathering and crowding. Where the whole update's interval lies *above* the
 # curve, look for a reason, and do not celebrate.
 #
-# Drag the fraction (with a running kernel; the grey curves are the same without one).
+# Drag the fraction (with a running kernel).
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -351,8 +349,8 @@ show_law()
 # %% [markdown]
 # ## More ranks than cores
 #
-# Eight ranks on 2 cores are **oversubscribed**: the cores take turns. Eight workers with two shovels do not dig eight
-# times as fast as one. But need they be *slower*? They need not be, and often are, for a reason that is easy to miss:
+# Eight ranks on 2 cores are **oversubscribed**: the cores take turns. Need they be *slower* than
+# one? They need not be, and often are, for a reason that is easy to miss:
 # many MPI calls wait by asking "is it there yet?" as fast as they can. That is called **spinning**; it saves
 # microseconds when there is a core to burn, and steals the learner's core when there is not. Below, rank 0 computes
 # while 7 others wait for it, once asleep (as this package waits) and once in MPI's own `Barrier`. How many times longer
@@ -399,15 +397,14 @@ reveal(guess_spinning, show_spinning)
 #
 # </details>
 #
-# `train.py` goes one step further: ranks that have no core of their own leave the episodes to those that have one, who
-# play more of them in lockstep, which is cheaper. So behind the cores its times are flat. `--oversubscribe` makes all
-# ranks work; the policy is the same to the bit.
+# `train.py` goes further: ranks without a core of their own leave the episodes to the others, so that behind the cores
+# its times are flat. `--oversubscribe` makes all ranks work; the policy is the same to the bit.
 #
 # ## What limits it? Turn Amdahl's law around
 #
 # Amdahl needs the serial fraction. Alan Karp and Horace Flatt (1990) turned the law around: *given* the measured $S$ on
 # $p$ ranks, which serial fraction would explain exactly that? Solve $S = 1 / (\text{serial} + (1 - \text{serial}) / p)$
-# for it. Alone, it is another way to say $S$. As a *series* over $p$ it is a diagnosis:
+# for it. As a *series* over $p$ it is a diagnosis:
 #
 # - It stays the same: a serial part is the limit, as Amdahl has it. Make it smaller or share it.
 # - It grows with $p$: something gets worse with every rank, such as messages, queueing, or cores that are not there.
@@ -564,14 +561,12 @@ reveal(guess_first, show_first)
 # The same flat top, with a twentieth of the work. So a *fixed* cost for each thread is out. Two stories are left: a
 # ceiling on the rate (cores that are not there), and a cost that grows with the work, where threads get into each other's
 # way at every step (a memory that all share, a clock that drops when all cores work). These two predict the first updates
-# about equally well, 11 to 12 %, and with one update each nothing finer can be told. So what do we know? Not a serial
-# part alone, not a fixed cost; "hardware limitations" **fits, and is not shown**. What would tell the two apart? Look at
-# the right end of the figure: with 16 threads on the same computer a ceiling says 5.2 s, a growing cost 7.1 s. He stopped
+# about equally well, 11 to 12 %, and with one update each nothing finer can be told. So
+# "hardware limitations" **fits, and is not shown**. With 16 threads on the same computer a ceiling says 5.2 s, a growing cost 7.1 s. He stopped
 # at 8.
 #
-# Our own run is a control for one story: there we *know* the ceiling, since no more ranks play than there are cores, and
-# the Karp-Flatt fraction rises behind it. His rises in smaller steps, but so would either story (the last lines printed):
-# the shape does not tell them apart. One thing does not fit: a ceiling of 3.6 on "a 5 core CPU" (paper and post). The
+# In our own run we *know* the ceiling, and the Karp-Flatt fraction rises behind it. His rises in smaller steps, but so
+# would either story (the last lines printed). One thing does not fit: a ceiling of 3.6 on "a 5 core CPU" (paper and post). The
 # note beside the logs says "about a 2x speedup with 4 multiprocesses running on a 4 core macbook pro"; but the logs show
 # 3.2 times with 4, so the note may be about another run.
 #

@@ -276,6 +276,24 @@ def changes_the_gradient(shared, gradient, optimiser, step_size, prefix=""):
     shared["theta"] -= gradient
 
 
+def steps_from_an_old_theta(shared, gradient, optimiser, step_size, prefix=""):
+    """Reads theta before the optimiser is at work, and writes it back: what others pushed meanwhile is lost."""
+    before = shared["theta"].copy()
+    after, step = optimiser(own_of(shared, prefix), gradient, step_size)
+    for name, array in after.items():
+        shared[prefix + name][:] = array
+    shared["theta"][:] = before - step
+
+
+def gives_copies(shared, gradient, optimiser, step_size, prefix=""):
+    """An optimiser that works in place gets copies, which are written back over what others wrote meanwhile."""
+    own = {name: array.copy() for name, array in own_of(shared, prefix).items()}
+    after, step = optimiser(own, gradient, step_size)
+    for name, array in after.items():
+        shared[prefix + name][:] = array
+    shared["theta"] -= step
+
+
 # ---- sarsa_targets
 
 
@@ -593,6 +611,8 @@ WRONG = {
         turns_the_gradient,
         skips_zeros,
         changes_the_gradient,
+        steps_from_an_old_theta,
+        gives_copies,
     ],
     "sarsa_targets": [
         loops_over_integers,

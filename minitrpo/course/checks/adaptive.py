@@ -28,8 +28,9 @@ IMPROVED_SLIPS = {
     "Larger is better.": (REACHED, f"recent <= before - margin * {SIZE}"),
     "The unit in which rewards are counted must not matter.": (SIZE, "max(abs(before), 1)"),
     "0 is a level like any other.": (REACHED, f"before != 0 and ({REACHED})"),
-    "A little less than the margin is not enough.": (">= before", "+ 1e-8 >= before"),
-}
+    "A little less than the margin is not enough: a tolerance is a tiny fraction of `before`, no fixed number.": (
+        ">= before", "+ 1e-8 >= before"),
+}  # fmt: skip
 
 
 @exercise(

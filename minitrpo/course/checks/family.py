@@ -73,6 +73,8 @@ CORRECTED_SLIPS = {
     "The factors begin with k - 1.": (TIMES, "p[order] * np.maximum(np.arange(len(p) - 1, -1, -1), 1)"),
     "A larger p has got a smaller corrected one: take the largest so far.": (RUNNING, "raised"),
     "That is the smallest so far: the largest is wanted.": (RUNNING, "np.minimum.accumulate(raised)"),
+    "That is the smallest of those behind it (Hochberg's rule): Holm takes the largest so far.": (
+        RUNNING, "np.minimum.accumulate(raised[::-1])[::-1]"),
     "A chance is at most 1.": ("np.minimum(np.maximum.accumulate(raised), 1.0)", RUNNING),
     "They are in order of size, not in the order in which they came.": ("found[order] = raised", "found[:] = raised"),
     "They are put back in the wrong places: the i-th of the sorted ones came from place order[i].": (
@@ -80,7 +82,7 @@ CORRECTED_SLIPS = {
     "The largest is taken over the order in which they came.": (
         RUNNING, "raised", "found[order] = raised", "found[order] = raised; found = np.maximum.accumulate(found)"),
     "It divides by the rank: that is Benjamini & Hochberg's rule, for another question.": (
-        TIMES, "p[order] * len(p) / np.arange(1, len(p) + 1)"),
+        TIMES, "p[order] * len(p) / np.arange(1, len(p) + 1)", RUNNING, "np.minimum.accumulate(raised[::-1])[::-1]"),
 }  # fmt: skip
 
 

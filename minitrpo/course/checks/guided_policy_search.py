@@ -208,6 +208,11 @@ def around_all(squares: Array, n: Array, pooled: Array, s: float, Y: Array, aliv
         "The prior's samples are counted, and their squares are missing.": shrunk(
             lambda squares, n, pooled, s, Y, alive: squares / (n + s)
         ),
+        "The prior divides by one less than the number at each step: not here.": shrunk(
+            lambda squares, n, pooled, s, Y, alive: (
+                (squares + s * squares.sum(axis=0) / max(n.sum() - len(n), 1)) / (n + s)
+            )
+        ),
         "It divides by one less than the number: not here.": shrunk(
             lambda squares, n, pooled, s, Y, alive: (squares + s * pooled) / (n + s - 1)
         ),

@@ -58,9 +58,12 @@ SOURCE_SLIPS = {
     "A customer does not wait for itself: the queue is that of one customer less.": (HERE, "service * count"),
     "A round is thinking and being served.": (RATE, "count / here"),
     "All customers come round, not one.": (RATE, "1 / (think + here)"),
+    "So far there are fewer customers: as many come round as are there.": (RATE, "customers / (think + here)"),
+    "That is the smaller of two bounds: a queue lies between them.": (
+        "return rate", "return min(customers / (think + service), 1 / service)"),
     "The queue counts customers: rate times seconds at the server.": (QUEUE, "rate * service"),
     "That is the queue, not the rate.": ("return rate", "return queue"),
-}
+}  # fmt: skip
 
 
 @exercise(
@@ -76,7 +79,7 @@ SOURCE_SLIPS = {
 def finite_source_cases() -> Iterator[Case]:
     """Yield one customer and many, a server with much to do and with little."""
     yield from (case("one customer", 1, think, 0.5) for think in (0.0, 0.5, 20.0))
-    for customers, service in product((2, 3, 10, 100, 1000), (0.001, 0.02, 0.5, 3.0)):
+    for customers, service in product((2, 3, 10, 100, 1000), (0.5, 3.0, 0.02, 0.001)):
         yield case("several customers", customers, 1.0, service)
     yield case("customers who never think", 7, 0.0, 0.25)
     yield case("a server that takes no time", 7, 0.25, 0.0)
