@@ -59,7 +59,7 @@ print(f"{cores()} cores here; runs on {RANKS} ranks, {STEPS:,} steps per update"
 # Every measurement of yours is shown beside a recorded one (`recorded/08_speedup.py`), from 2 cores that may not have
 # been quite idle: its seconds are upper limits. (A load average cannot tell: it counts the measurement itself, too.)
 # `say_if_busy()` warns you when yours cannot be trusted. Points with more ranks than cores are **oversubscribed** and lie
-# on grey: they prove nothing, as we shall see.
+# on grey: they prove nothing.
 
 # %%
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]

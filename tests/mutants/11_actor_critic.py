@@ -285,15 +285,6 @@ def steps_from_an_old_theta(shared, gradient, optimiser, step_size, prefix=""):
     shared["theta"][:] = before - step
 
 
-def gives_copies(shared, gradient, optimiser, step_size, prefix=""):
-    """An optimiser that works in place gets copies, which are written back over what others wrote meanwhile."""
-    own = {name: array.copy() for name, array in own_of(shared, prefix).items()}
-    after, step = optimiser(own, gradient, step_size)
-    for name, array in after.items():
-        shared[prefix + name][:] = array
-    shared["theta"] -= step
-
-
 # ---- sarsa_targets
 
 
@@ -612,7 +603,6 @@ WRONG = {
         skips_zeros,
         changes_the_gradient,
         steps_from_an_old_theta,
-        gives_copies,
     ],
     "sarsa_targets": [
         loops_over_integers,

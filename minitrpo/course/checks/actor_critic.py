@@ -3,7 +3,6 @@
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -403,12 +402,11 @@ def theta_rebinding(shared: Any, gradient: Array, optimiser: Any, step_size: flo
     shared["theta"][:], shared["theta"] = theta, shared["theta"].copy()
 
 
-def on_copies(shared: Any, gradient: Array, optimiser: Any, step_size: float, prefix: str = "") -> None:
-    """Step copies of all arrays, and write them back."""
-    copies = {name: array.copy() for name, array in shared.items()}
-    right_descent(copies, gradient, optimiser, step_size, prefix)
-    for name, array in copies.items():
-        shared[name][:] = array
+def from_an_old_theta(shared: Any, gradient: Array, optimiser: Any, step_size: float, prefix: str = "") -> None:
+    """Step a copy of theta, and write it back."""
+    held = {**shared, "theta": shared["theta"].copy()}
+    right_descent(held, gradient, optimiser, step_size, prefix)
+    shared["theta"][:] = held["theta"]
 
 
 @exercise(
@@ -430,7 +428,9 @@ def on_copies(shared: Any, gradient: Array, optimiser: Any, step_size: float, pr
         "theta does not move.": stepping(sign=0.0),
         "The new arrays are added to the old ones: they replace them.": adding,
         "theta is replaced by the step.": stepping(forget_theta=True),
-        "A copy is written back over what another rank wrote meanwhile: work on the arrays themselves.": on_copies,
+        "It steps from a copy of theta: what another rank wrote while the optimiser was at work is lost.": (
+            from_an_old_theta
+        ),
         "The gradient is subtracted as it is: the optimiser says what the step is.": (
             lambda shared, g, optimiser, a, prefix="": np.subtract(shared["theta"], a * g, out=shared["theta"])
         ),
@@ -466,8 +466,8 @@ def descend_cases() -> Iterator[Case]:
     yield shared_case("another array whose name has the prefix in it", OPTIMISERS["momentum"],
                       initial_state("momentum", 3), 3, 3, others=twin)  # fmt: skip
     yield shared_case("whole numbers among the optimiser's arrays", counting, {"k": np.zeros(1, np.int64)}, 3, 4)
-    in_place = partial(OPTIMISERS["momentum"], in_place=True)
-    yield shared_case("another rank that pushes meanwhile", in_place, initial_state("momentum", 3), 3, 2, pushed=1.0)
+    own = initial_state("momentum", 3)
+    yield shared_case("another rank that pushes meanwhile", OPTIMISERS["momentum"], own, 3, 2, pushed=1.0)
 
 
 def remembering(name: str) -> Any:
@@ -506,7 +506,7 @@ def shared_case(
 ) -> Case:
     """Return a case that looks at the arrays as other ranks do: at those that were there from the beginning.
 
-    pushed: what another rank adds to theta and to the optimiser's arrays while the optimiser is at work.
+    pushed: what another rank adds to theta while the optimiser is at work.
     """
     rng = np.random.default_rng(size + steps)
     theta, gradients = rng.standard_normal(size), scale * rng.standard_normal((steps, size))
@@ -518,10 +518,8 @@ def shared_case(
         shared: Any = UserDict(seen)  # a dictionary, but one that may be changed
 
         def beside(state: dict[str, Array], gradient: Array, step_size: float) -> Any:
-            found = optimiser(state, gradient, step_size)
-            for name in ("theta", *(prefix + name for name in own)) if pushed else ():
-                seen[name] += pushed
-            return found
+            seen["theta"] += pushed
+            return optimiser(state, gradient, step_size)
 
         for gradient in gradients:
             given = gradient.copy()
