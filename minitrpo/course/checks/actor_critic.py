@@ -518,7 +518,7 @@ def shared_case(
         shared: Any = UserDict(seen)  # a dictionary, but one that may be changed
 
         def beside(state: dict[str, Array], gradient: Array, step_size: float) -> Any:
-            seen["theta"] += pushed
+            np.add(seen["theta"], pushed, out=seen["theta"])
             return optimiser(state, gradient, step_size)
 
         for gradient in gradients:
