@@ -106,6 +106,14 @@ def norm_for_squared_norm(product, b, iterations=10, tolerance=1e-10):
     return x, r
 
 
+def works_in_the_product(product, b, x):
+    """Changes what the product returned, which for A = I may be x itself."""
+    a_x = np.asarray(product(x), dtype=float)
+    a_x *= 0.5
+    a_x -= b
+    return float(a_x @ x)
+
+
 WRONG = {
     "conjugate_gradient": [
         named("beta_upside_down", solver(beta=lambda new, old: old / new if new > 0 else 0.0)),
@@ -134,6 +142,7 @@ WRONG = {
         named("squared_residual", lambda product, b, x: float(0.5 * np.sum((product(x) - b) ** 2))),
         named("the_gradient", lambda product, b, x: product(x) - b),
         named("product_of_b", lambda product, b, x: float(0.5 * x @ product(b) - b @ x)),
+        works_in_the_product,
     ],
 }
 

@@ -196,6 +196,14 @@ WRONG = {
             lambda samples, confidence=0.95, resamples=2000, seed=0: bootstrap()(samples, confidence, 2000, seed),
         ),
         named(
+            "certain_of_the_measurements_not_of_the_medians",
+            lambda samples, confidence=0.95, resamples=2000, seed=0: (
+                (min(samples), max(samples))
+                if confidence == 1 and len(samples) > 1
+                else bootstrap()(samples, confidence, resamples, seed)
+            ),
+        ),
+        named(
             "ninety_percent_by_default",
             lambda samples, confidence=0.9, resamples=2000, seed=0: bootstrap()(samples, confidence, resamples, seed),
         ),

@@ -65,6 +65,8 @@ def energy_cases() -> Iterator[Case]:
     """Yield energies by hand, at 0, of one number and of many, tiny and huge."""
     a = Product(np.array([[2.0, 1.0], [1.0, 3.0]]))
     yield case("two equations", a, np.array([1.0, 2.0]), np.ones(2))
+    given = "product = v -> v itself, b = [1, 2], x = [3, 1]"
+    yield case("A = I", lambda v: v, np.array([1.0, 2.0]), np.array([3.0, 1.0]), shown=given)
     yield case("x = 0", a, np.array([1.0, 2.0]), np.zeros(2))
     yield case("b = 0", a, np.zeros(2), np.array([1.0, -2.0]))
     yield case("integers", Product(np.array([[2, 1], [1, 3]])), np.array([1, 2]), np.array([1, 2]))

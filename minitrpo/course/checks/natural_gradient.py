@@ -32,6 +32,10 @@ GAUSSIAN_KL_SLIPS = {
     "It sums over the states: axis 1 is the joints.": ("axis=1", "axis=0"),
     "It sums over everything: one number for each state is wanted.": (", axis=1", ""),
     "One number for each state is wanted, not their mean.": ("np.sum(", "np.mean(np.sum(", "axis=1)", "axis=1))"),
+    "The shift of the mean is divided by the new variance, not by the old.": (
+        "apart * apart",
+        "apart * apart * np.exp(2 * log_std - 2 * old_log_std)",
+    ),
     "It divides by the old variance, not by the new.": ("(2 * old_log", "(2 * log", "(-2 * log", "(-2 * old_log"),
     "The variance is exp(2 log_std); exp(log_std) is the deviation.": ("(2 *", "(1 *", "(-2 *", "(-1 *"),
     "The shift of the mean is squared.": ("apart * apart", "np.abs(apart)"),

@@ -201,6 +201,9 @@ DISCOUNTED_SUMS_SLIPS = {
         "It discounts by the time since the episode began, not since step t.": episode_by_episode(
             lambda x, powers: np.cumsum((x * powers)[::-1])[::-1]
         ),
+        "It divides by powers of the discount, which may be 0.": episode_by_episode(
+            lambda x, powers: np.cumsum((x * powers)[::-1])[::-1] / powers
+        ),
     },
 )
 def discounted_sums_cases() -> Iterator[Case]:

@@ -58,6 +58,7 @@ IN_PLAY_SLIPS = {
     "The first round is filled: with fewer in play as many rounds would do.": (LAST, "max(1, min(share, width))"),
     "A rank has only so many slots.": (LAST, "max(1, share)"),
     "The share was rounded down: somebody must play the rest.": (SHARE, "requests // ranks"),
+    "Where the requests divide evenly, the share has no 1 to add.": (SHARE, "requests // ranks + 1"),
     "The rounds were rounded down.": (ROUNDS, "max(1, share // width)"),
     "The last division was rounded down: it takes a round more.": (LAST, "max(1, share // rounds) if share else 1"),
     "One at a time takes more rounds.": (LAST, "1"),

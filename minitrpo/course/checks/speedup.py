@@ -139,6 +139,7 @@ INTERVAL_SLIPS = {
     "All of what is left out lies at one end.": (LEVELS, "[0.0, confidence]"),
     "The interval is reflected at the median.": (ENDS, f"return 2 * {MIDDLE} - high, 2 * {MIDDLE} - low"),
     "The upper of the two middle numbers is no median.": (MEDIAN, "np.sort(draws)[:, measured.size // 2]"),
+    "The lower of the two middle numbers is no median.": (MEDIAN, "np.sort(draws)[:, (measured.size - 1) // 2]"),
 }
 
 
@@ -185,7 +186,8 @@ def interval_cases() -> Iterator[Case]:
     for n in (20, 50):
         yield tried("what is left out, what must repeat", partial(repeats, samples=skewed[:n]), shown=f"{n} numbers")
     yield tried("confidences half a per cent apart", lambda f: finer(f, rng.gamma(2.0, 1.0, 300)), shown="300 numbers")
-    yield tried("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], resamples=1)), shown="12 numbers: low = high")
+    one, shown = {"confidence": 1, "resamples": 1}, "12 numbers, confidence = 1: low = high"
+    yield tried("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], **one)), shown=shown)
     yield tried("ten seeds", lambda f: differ(f, skewed[:50]), shown="50 numbers, resamples = 9, seed = 0 to 9")
 
 
