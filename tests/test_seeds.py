@@ -56,6 +56,11 @@ def test_a_difference_has_welchs_interval():
     assert difference_in_words([11, 12, 13, 14, 15], [1, 2, 3, 4, 5]) == "10, 95 % interval 7.69 to 12.3"
 
 
+def test_a_single_run_has_no_interval():
+    assert ratio_in_words([6], [2, 3, 4]).endswith("(a single run has no interval: cannot tell it from 1)")
+    assert difference_in_words([6], [2, 3, 4]) == "3 (a single run has no interval: cannot tell it from 0)"
+
+
 def test_many_questions_want_more_of_each():
     assert corrected([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
     assert corrected([0.5, 0.9]).tolist() == pytest.approx([1.0, 1.0])

@@ -13,6 +13,7 @@ from minitrpo.policies import Array
 from minitrpo.reports.statistics import CANNOT_TELL, difference_interval, rank_test, ratio_interval
 
 CHANCE = 0.05
+SINGLE = f"a single run has no interval: {CANNOT_TELL}"
 
 
 class Runs(NamedTuple):
@@ -51,6 +52,8 @@ def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
     one, other = np.asarray(one, float), np.asarray(other, float)
     if np.isfinite([*one, *other]).all():
         ratio = ratio_interval(one, other)
+        if np.isnan(ratio.low):
+            return f"{ratio.middle:.3g} times ({SINGLE} it from 1)"
         told = f"; {CANNOT_TELL} it from 1" if ratio.low <= 1 <= ratio.high else ""
         return f"{ratio.middle:.3g} times, 95 % interval {ratio.low:.3g} to {ratio.high:.3g}{told}"
     p = rank_test(one, other)
@@ -62,6 +65,8 @@ def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
 def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:
     """Return the difference of two means with Welch's interval; "cannot tell" where the interval holds 0."""
     gap = difference_interval(one, other)
+    if np.isnan(gap.low):
+        return f"{gap.middle:.3g} ({SINGLE} it from 0)"
     told = f"; {CANNOT_TELL} it from 0" if gap.low <= 0 <= gap.high else ""
     return f"{gap.middle:.3g}, 95 % interval {gap.low:.3g} to {gap.high:.3g}{told}"
 

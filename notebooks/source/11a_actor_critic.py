@@ -519,8 +519,8 @@ _ = hunt("bootstrapped_returns", suspect)
 # ## Appendix: what was claimed
 #
 # *The Berkeley slides* say of A3C: *"Pro: generally much faster in terms of wall clock. Con: generally [much] slower in
-# terms of # of samples"*, with 20,000,000 steps of A3C beside 1,000,000 of DDPG. On Pendulum, as typed, five seeds,
-# from the project's benchmarks, NAF (lecture 13) in DDPG's place:
+# terms of # of samples"*, with 20,000,000 steps of A3C beside 1,000,000 of DDPG. On Pendulum, as typed, a number for
+# each seed, from the project's benchmarks, NAF (lecture 13) in DDPG's place:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ours = family_of(recorded("family.csv"))

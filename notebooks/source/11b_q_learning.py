@@ -226,7 +226,7 @@ reveal((guess_barrier, guess_free), show_prints)
 #
 # </details>
 #
-# All on CartPole, as typed, five seeds; `actor-critic` is lecture 11a's online box with 16 simulators.
+# All on CartPole, as typed, a number for each seed; `actor-critic` is lecture 11a's online box with 16 simulators.
 # (The presets were not tuned with equal care: a gap between two members may be one between two presets.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]

@@ -638,15 +638,16 @@ for ranks in (1, 2):
 print("(on another kind of processor: other bits, and again the same on any number of ranks)")
 
 # %% [markdown]
-# And how much is lost by throwing so much away? TRPO and Batch PPO on three tasks, with their default settings, five
-# seeds, the same number of environment steps (from the project's benchmarks). Both have values of their own for two of
+# And how much is lost by throwing so much away? TRPO and Batch PPO on three tasks, with their default settings, the
+# same number of environment steps (from the project's benchmarks). Both have values of their own for two of
 # the tasks, chosen on other seeds.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 family = family_of(recorded("family.csv"))
 for env in ("CartPole-v1", "Pendulum-v1", "Reacher-v5"):
     ppo, trpo = family[env, "batch-ppo"], family[env, "trpo"]
-    print(f"{env}: return in the end {ppo.last.mean():.1f} (Batch PPO) and {trpo.last.mean():.1f} (TRPO)")
+    print(f"{env}, {len(ppo.last)} and {len(trpo.last)} seeds: return in the end", end=" ")
+    print(f"{ppo.last.mean():.1f} (Batch PPO) and {trpo.last.mean():.1f} (TRPO)")
     print(f"  difference {difference_in_words(ppo.last, trpo.last)}")
     print(f"  steps to the goal, Batch PPO's / TRPO's: {ratio_in_words(ppo.steps, trpo.steps)}")
 
