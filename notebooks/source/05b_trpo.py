@@ -187,7 +187,7 @@ reveal(guess_ratio, show_three)
 # ## The same seed, twice
 #
 # Once more seed 1: same code, same random numbers, same machine. Only the first theta is multiplied by $1 + 10^{-15}$, which
-# moves each parameter in its last digit or two. After the last update, by how many steps do the two mean returns differ?
+# moves each weight in its last digit or two. After the last update, by how many steps do the two mean returns differ?
 
 # %% prediction="yes"
 guess_apart = 1  # steps of mean return
@@ -222,9 +222,10 @@ reveal(guess_apart, show_twins)
 # A difference in the last digits grows with nearly every update, at some by many orders of magnitude, until the two are two
 # runs. At first the update alone magnifies it: of two gradients that differ by 1e-12 of their length, conjugate gradient made
 # directions that differ by 1e-10 in the first update and by up to 3e-5 later. The world notices nothing yet. It takes
-# actions in float32, of 7 digits, and both twins saw the same in their first three batches, to the bit. Then a falling pole magnifies every difference in the
-# actions, and an episode that lasts one step longer makes another batch. **Rounding is one more seed.** Nothing is broken,
-# and the digits of the three numbers above are as much luck as the seeds.
+# actions in float32, of 7 digits, and both twins saw the same in their first three batches, to the bit. Then a falling
+# pole magnifies every difference in the actions, and an episode that lasts one step longer makes another batch.
+# **Rounding is one more seed.** Nothing is broken, and the digits of the three numbers above are as much luck as the
+# seeds.
 #
 # That is why they differ on another machine: numpy's matrix products come from a library (OpenBLAS) that adds in another
 # order on another processor. It is also why reproducible code has to fix the order of its sums (lecture 07), and why even that
@@ -527,5 +528,5 @@ for env in ("Reacher-v5", "Swimmer-v5"):
 #   better critic a smaller $\lambda$ is.
 # - *Their code* runs the line search, then takes the full step regardless (`model.py`), as did the code it grew from
 #   (wojzaremba/trpo, where issue 1 reports it). In our runs the line search refused no full step on Swimmer, and on Reacher
-#   those whose KL was hardly above the limit. Such a bug does not show in a learning curve. It shows in a check.
+#   those whose KL was hardly above the limit. Such a bug need not show in a learning curve. It shows in a check.
 # - All claims of the sources are collected in `docs/claims.md`, with verdicts from several seeds where they have been measured.

@@ -77,10 +77,10 @@ print("conditions:", made.get("conditions", f"load average {loads}, of {made['us
 
 # %% [markdown]
 # Times differ from machine to machine, and on one machine from minute to minute. So what you measure of an iteration is
-# shown beside what was **recorded** (`recorded/06_timing.py` made it). The machine was not perfectly idle then: the *load
-# average* above is how many processes wanted a core, on average over a minute, and 0 would be idle. So its seconds are
-# upper limits. Where the two disagree about an *order* or a *ratio*, ask what is different about your machine, and what
-# else it was doing. `say_if_busy()` warns you if that is a lot.
+# shown beside what was **recorded** (`recorded/06_timing.py` made it). The machine may not have been idle then: the
+# *load average* above is how many processes wanted a core, on average over a minute, afterwards the measurement's own,
+# too. Its seconds are upper limits. Where the two disagree about an *order* or a *ratio*, ask what is different about
+# your machine, and what else it was doing. `say_if_busy()` warns you if that is a lot.
 #
 # ## One iteration, taken apart
 #
@@ -499,7 +499,7 @@ reveal(guess_limit, show_sliders)
 # %% [markdown]
 # ## Who waits for whom?
 #
-# A speed-up below the ceiling means that somebody waits. To see who, measure on every rank the fraction of the time in
+# A speed-up below the ceiling may mean that somebody waits. To see who, measure on every rank the fraction of time in
 # which it does useful work. For a set of phases and a window of time: in which fraction of the window is *at least one*
 # of the phases running? Phases may lie in each other, so adding up durations fails once more, and a span that sticks
 # out of the window counts with the part inside. What you want is the length of a **union of intervals**.
@@ -714,8 +714,9 @@ _ = hunt("busy_fraction", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# All of them, since the sum is too large. But the time of the parts of `update` is in it twice, under their own names and
-# under `update`, so that *learning* as a whole looks too large. It would be wrong to think that the error cancels.
+# All but that of `update`, since the sum is too large. The time of the parts of `update` is in it twice, under their
+# own names and under `update`, so that *learning* as a whole looks too large. It would be wrong to think that the
+# error cancels.
 #
 # </details>
 #
