@@ -179,14 +179,14 @@ plt.show()
 
 # %% [markdown]
 # The KL has value 0, gradient 0, and a second derivative that is not 0. Of course: it is never negative, so where it is 0
-# it has a minimum, and at a minimum the slope vanishes but the curvature does not. The matrix of second derivatives (the
-# **Hessian**) at $\theta_\text{new} = \theta_\text{old}$ is the **Fisher matrix** $F$, and for a small step $d$
+# it has a minimum, and at a minimum the slope vanishes but the curvature need not. The matrix of second derivatives
+# (the **Hessian**) at $\theta_\text{new} = \theta_\text{old}$ is the **Fisher matrix** $F$, and for a small step $d$
 #
 # $$\mathrm{KL}(\pi_\theta \,\|\, \pi_{\theta + d}) \approx \tfrac12\, d^\top F\, d .$$
 #
-# If *both* policies move, the KL is 0 wherever you go, and so are all its derivatives: the commonest way to a Fisher matrix
+# If *both* policies move, the KL is 0 wherever you go, and so are all its derivatives: a common way to a Fisher matrix
 # of nothing but zeros. And at the minimum the order of old and new does not matter: the swapped KL has the same Hessian
-# there. That is why nobody noticed. It differs for steps of finite size.
+# there. That is why nothing crashed. It differs for steps of finite size.
 #
 # ## The same matrix, from scores
 #
@@ -572,7 +572,7 @@ _ = hunt("fisher_vector_product", suspect)
 # %% [markdown] solution="only"
 # **The bug**: damping multiplies `theta`, the policy's parameters, where it should multiply `vector`. With the lab's damping
 # of $10^{-8}$ nobody can see it. But the map is no longer linear: doubling `vector` does not double the result, and
-# conjugate gradient (lecture 03), which relies on that, solves another system than it was given. It takes little: $\theta$
+# conjugate gradient (lecture 03), which relies on that, does not solve the system given. It takes little: $\theta$
 # is far longer than $g$ (for a fresh Reacher policy of 180 parameters 5.7 against 0.05 to 0.12, three batches of 2,000 steps), and with a
 # damping of 0.001 ten iterations end 56 to 64 degrees from where the right product leads them.
 
@@ -616,7 +616,7 @@ _ = hunt("fisher_vector_product", suspect)
 # ## Appendix: what was claimed in 2016
 #
 # *Frans's post of 2016*: the natural gradient limits the KL between new and old policy instead of the change of the
-# parameters. Let us watch: forty policies, from wide to narrow, and for each one plain gradient step of length
+# parameters. Let us watch: forty policies, from narrow to wide, and for each one plain gradient step of length
 # 0.1 and one natural step with max KL 0.01 (damping 0.001). The post has no figure of this; it is ours.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]

@@ -24,7 +24,7 @@
 # | in this notebook | in the package | in the TRPO paper |
 # |---|---|---|
 # | `energy` | `minitrpo/conjugate_gradient.py` | appendix C's linear gain and quadratic KL in one number, upside down |
-# | `conjugate_gradient` | `minitrpo/conjugate_gradient.py` | appendix C.1, "conjugate gradient algorithm" |
+# | `conjugate_gradient` | `minitrpo/conjugate_gradient.py` | appendix C, "conjugate gradient algorithm" |
 # | `product` | what `minitrpo/natural_gradient.py` returns | $y \mapsto A y$ |
 #
 # *75 minutes in class with the two exercises; the notebook itself runs in under a minute. You need: matrices as linear
@@ -180,7 +180,7 @@ _ = ipywidgets.interact(
 )
 
 # %% [markdown]
-# The blue path takes two steps in any valley, as many as there are dimensions.
+# The blue path takes two steps at most in any valley, one for each dimension.
 #
 # ## Directions that do not undo each other
 #
@@ -456,17 +456,18 @@ _ = hunt("conjugate_gradient", suspect)
 
 # %% [markdown] solution="only"
 # **The bug**: the factor of the old direction is upside down, `rr / rr_new` for `rr_new / rr`. The first step is right
-# (there is no old direction yet), which is why a test with one iteration passes; from the second on, the old direction is
-# weighted up as the residual shrinks, directions are no longer conjugate, and the method gets no farther. On the eight
-# systems above, with a damping of 0.1, it ends 17 to 52 degrees from the solution, in seven of them hardly nearer than the
-# plain gradient (41 to 54), where the right line ends within 0.1.
+# (no old direction yet), which is why a test with one iteration passes; from the second on, the old direction is
+# weighted up as the residual shrinks, directions are no longer conjugate, and the method mostly gets no farther. On the
+# eight systems above, with a damping of 0.1, it ends 17 to 52 degrees from the solution, in seven of them hardly nearer
+# than the plain gradient (41 to 54), where the right line ends within 0.1.
 
 # %% [markdown]
 # ## What you have built so far
 #
-# You can solve $M x = g$ for any matrix that you can multiply with and need not write down. For the Fisher matrix, ten
-# products give the natural direction, nearly, if damping keeps the small eigenvalues together. So gradient (01), products
-# (02) and solver (03) make a direction in parameter space that is best for the policy; how far to go along it is still open.
+# You can solve $M x = g$ for any symmetric $M$ with positive eigenvalues, from products alone. For the Fisher matrix,
+# ten products give the natural direction, nearly, if damping keeps the small eigenvalues together. So gradient (01),
+# products (02) and solver (03) make a direction in parameter space that is best for the policy; how far to go along it
+# is still open.
 #
 # ## Quiz
 #

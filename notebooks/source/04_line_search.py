@@ -295,11 +295,11 @@ reveal(guess_overshoot, show_overshoot)
 # <details><summary>After your guess: what it means</summary>
 #
 # The KL of two Gaussians that differ in their mean is $(\mu - \mu')^2 / 2\sigma^2$: a shift of the mean costs
-# $e^8 \approx 2981$ times as much as in the wide policy, and $F$ has grown by as much. Yet the step is no shorter. For beside
-# so large an $F$ a damping of 0.1 counts for nothing. In the wide policy it kept the step off the directions that hardly move
-# the mean, and now the step goes far along them, until the bend of the network does move it. The last two lines test this:
-# where the damping grows with $F$, no step overshoots, and a wide policy with as little damping overshoots as well. How far
-# depends on the network and on luck.
+# $e^8 \approx 2981$ times as much as in the wide policy, and $F$ has grown by as much, but for `log_std`. Yet the step
+# is no shorter. Beside so large an $F$ a damping of 0.1 counts for nothing. In the wide policy it kept the step off the
+# directions that hardly move the mean; now the step goes far along them, until the bend of the network does move it.
+# The last two lines test this: where the damping grows with $F$, no step overshoots, and most wide policies with as
+# little damping do. How far depends on the network and on luck.
 #
 # </details>
 #
@@ -348,9 +348,9 @@ plt.show()
 
 # %% [markdown]
 # The batch promises more than the policy keeps, for two reasons. The direction was made from this batch, and so from its
-# luck: fresh batches of the same policy foretell less of the same step, and on average next to nothing at the full step. And
-# what is played lies far below even them: no batch of the old policy visits the new states. (Farther out the fresh ones do
-# not agree among themselves: a few actions carry all the weight.) So the KL limit is not pedantry. We need a way back.
+# luck: fresh batches of the same policy foretell less of the same step; at the full step their mean cannot be told
+# from 0. What is played lies far below even them: no batch of the old policy visits the new states. (Farther out the
+# fresh ones disagree: a few actions carry all the weight.) So the KL limit is not pedantry. We need a way back.
 #
 # ## Backtracking
 #
@@ -405,8 +405,8 @@ reveal(guess_overshoot, show_trials)
 # ## Does it matter? Three ways to end a step
 #
 # Not all code that calls itself TRPO does this. Frans's code of 2016 runs a line search, throws its answer away and takes
-# the full step; a comment in it admits as much. It had inherited the line from the code it builds on (wojzaremba/trpo, where
-# a reader reported it in July 2016, issue 1, and where it was mended). The notebook of a well-known course (Practical_RL)
+# the full step; a comment in it admits as much. The same line stood in older code (wojzaremba/trpo, where a reader
+# reported it in July 2016, issue 1, and where it was mended). The notebook of a well-known course (Practical_RL)
 # tests every trial, but never stops at one that passed: it goes on *from there*, adding ever smaller pieces.
 
 
@@ -475,10 +475,10 @@ reveal(guess_percent, show_ends)
 # <details><summary>After your guess: what it means</summary>
 #
 # At 0.1 the full step overshoots often, though not wildly; how it is at 0.01, the lines above the picture say. The search
-# that keeps adding stays inside, and in fact creeps up to the very edge: it is a bisection in disguise, at the price of all
-# twelve evaluations at every update. Backtracking leaves something on the table, where it refuses a step half of the KL or
-# a little more ($0.7^2 \approx 0.5$, and the true KL shrinks faster than the parabola), and usually needs one or two
-# evaluations.
+# that keeps adding stays inside, and mostly creeps up to the very edge: it is a bisection in disguise, at the price of
+# all twelve evaluations at every update. Backtracking leaves something on the table, where it refuses a step, half of
+# the KL or a little more ($0.7^2 \approx 0.5$, and the true KL shrinks faster than the parabola), and usually needs one
+# or two evaluations.
 #
 # </details>
 #
@@ -716,7 +716,7 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 #
 # </details>
 #
-# **3.** Why is a limit on the KL enough for one task and another, while a learning rate must be tuned for each?
+# **3.** Why does a limit on the KL carry over from task to task better than a learning rate?
 #
 # <details><summary>Answer</summary>
 #

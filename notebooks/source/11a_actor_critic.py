@@ -237,13 +237,13 @@ reveal(guess_online, show_online)
 # <details><summary>After your guess: what it means</summary>
 #
 # All five: one surprise moves all weights by about the step size. With small ones one *can* learn at every step. (That
-# is not all of it: sixteen simulators with $n = 1$ collapse with the two smaller ones, too, in 5 runs of 10.) With
+# is not all of it: sixteen simulators with $n = 1$ collapse with the two smaller ones in 5 runs of 10.) With
 # $n = 1$ 14 of 30 runs collapse, with $n = 5$ 1 of 30 (43 points fewer, 95 % interval 22 to 61), though one simulator
-# with $n = 5$ makes more updates than sixteen with $n = 1$, of fewer steps each: looking one step ahead the critic
-# learns mostly from itself.
+# with $n = 5$ makes more updates than sixteen with $n = 1$, of fewer steps each. Our guess: looking one step ahead the
+# critic learns mostly from itself.
 #
-# Per *step* one simulator with $n = 5$ is even ahead of sixteen, with each of the three step sizes: it makes sixteen
-# times as many updates. Many are for *seconds*: an update takes far longer than a step, and they share it. So, not at
+# Per *step* one simulator with $n = 5$ is ahead of sixteen, with each of the three step sizes: it makes sixteen
+# times as many updates. Many are for *seconds*: an update takes longer than a step, and they share it. So, not at
 # every step: one step is a poor lesson, and the lesson costs more than the step. (In 29 of these 60 runs a score is
 # less than half of an earlier one; the package's presets for CartPole let the step size fall to 0.)
 #
@@ -252,7 +252,7 @@ reveal(guess_online, show_online)
 # ## Sixteen steps are not sixteen samples
 #
 # Sixteen steps *in a row*, or one in each of sixteen places? The variance of a mean of 16 independent gradients is a
-# 16th of one's; correlated, it is larger, as if there were fewer. Of 4,000 steps of a fresh policy, how many
+# 16th of one's; where they agree it is larger, as if there were fewer. Of 4,000 steps of a fresh policy, how many
 # *independent* ones are 16 worth, from 1 (all say the same) to 16?
 #
 # A fresh critic says about 0 everywhere, and CartPole pays 1 a step: $e_t$ is about 1 at *every* step. The critic's
@@ -402,7 +402,7 @@ reveal(guess_age, show_late)
 #
 # By the drawn clock sixteen late workers play sixteen times as many steps a second. We cannot tell whether they need
 # more than one does: half as many to four times, by Welch's interval. So by this clock they are there 3.7 to 30 times
-# sooner. (They did best with the smallest step size tried; a smaller one might have served them better.) The barrier does
+# sooner. (They did best with the smallest step size tried; a smaller one might be better.) The barrier does
 # cost steps: with 128 simulators every run is later than every one with 8, as an update is *one* step of Adam for 640
 # environment steps. Whether waiting costs more steps than being late we cannot tell. One expects lateness to cost
 # little as long as it means a few small steps (lecture 10: the later, the smaller the step size); our runs do not show
@@ -447,8 +447,9 @@ reveal((guess_a2c, guess_a3c), show_real)
 # <details><summary>After your guess: what it means</summary>
 #
 # With a barrier every 80 steps two ranks are *slower* than one: Amdahl's law leaves out the meeting. Without one they
-# are twice as fast. (The intervals are those of a mean: a single run, as just now, may lie outside.) The price: no two
-# runs give the same bits (lecture 07's fingerprint is lost), and nothing can be repeated, unless in the event queue.
+# are twice as fast. (The intervals are those of a mean: a single run, as just now, may lie outside.) The price: two
+# runs need not give the same bits (lecture 07's fingerprint is lost), and nothing can be repeated, unless in the event
+# queue.
 #
 # </details>
 #
@@ -486,7 +487,7 @@ _ = hunt("bootstrapped_returns", suspect)
 #
 # ## Quiz
 #
-# **1.** Somebody lets the critic's gradient run through $V(s_{t+n})$, too: the true gradient of the printed loss. Is it
+# **1.** Somebody lets the critic's gradient run through $V(s_{t+n})$, too: the true gradient of its loss. Is it
 # better?
 #
 # <details><summary>Answer</summary>
@@ -500,8 +501,8 @@ _ = hunt("bootstrapped_returns", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# The first has the less correlated gradient, and believes its critic most; the second sees far and sees one place. Our
-# runs do not settle it. A2C's 16 x 5 takes some of each.
+# The first often has the less correlated gradient, and believes its critic most; the second sees far and sees one
+# place. Our runs do not settle it. A2C's 16 x 5 takes some of each.
 #
 # </details>
 #
@@ -531,8 +532,9 @@ for one, other in (("a2c", "a3c"), ("a3c", "naf"), ("a3c", "batch-ppo")):
     print(f"{one}'s / {other}'s:", ratio_in_words(family[one].steps, family[other].steps))
 
 # %% [markdown]
-# (The goal is seen by twenty fresh episodes, every 5,000 steps.) A2C and A3C need many times NAF's samples, but also many times those of Batch PPO, which throws
-# its samples away as they do, if after more than one pass. So that they learn on-policy is not the whole gap; how much
+# (The goal is seen by twenty fresh episodes, every 5,000 steps.) A2C and A3C need many times NAF's samples, but
+# also many times those of Batch PPO, which throws its samples away as they do, if
+# after more than one pass. So that they learn on-policy is not the whole gap; how much
 # of the rest is passes, how much presets (not tuned with equal care) we have not tried.
 #
 # *"No replay buffer, instead rely on diversity of samples from different workers to decorrelate"*: it holds where

@@ -107,7 +107,7 @@ reveal((guess_q, guess_sarsa), show_cliff)
 # Q learns the way that is best *if nothing is ever tried again*: along the edge. It walks it with $\epsilon = 0.1$, and
 # falls, about 0.3 times an episode. Sarsa learns the value of what it really does, and keeps away. Were $\epsilon$ to
 # fall to 0 slowly enough, both would end at the edge (Sutton & Barto). In a line, over 120,000 steps, was too fast:
-# Sarsa still kept away in four runs of four, as nobody tries the edge any more.
+# Sarsa still kept away in four runs of four, perhaps as nobody tries the edge any more.
 #
 # </details>
 #
@@ -141,8 +141,8 @@ reveal(guess_way, show_stumbler)
 #
 # ## n steps: how much of off-policy is left
 #
-# One step ahead, news travels one place per update: a goal 13 steps away is known after 13 walks at the
-# earliest. Look further, as in lecture 11a:
+# One step ahead, news travels one place per update: a goal 13 steps away is known after 13 straight walks.
+# Look further, as in lecture 11a:
 #
 # > **n-step Q.** Repeat:
 # > 1. play $n$ steps epsilon-greedily, fewer if the task terminates;

@@ -652,8 +652,8 @@ for env in ("CartPole-v1", "Pendulum-v1", "Reacher-v5"):
     print(f"  steps to the goal, Batch PPO's / TRPO's: {ratio_in_words(ppo.steps, trpo.steps)}")
 
 # %% [markdown]
-# Look at each interval before you believe a difference, and at what the steps were counted from. What TRPO has for its pains is that
-# each step is checked before it is taken.
+# Look at each interval before you believe a difference. What TRPO has for its pains is that each step is
+# checked before it is taken.
 #
 # ## More simulators, faster?
 #
@@ -723,8 +723,8 @@ reveal(guess_first, show_simulators)
 # <details><summary>After your guess: what it means</summary>
 #
 # Blue is what was learned. Grey is what the log says *at the same moment*, and such curves are all that the post shows: the last 100
-# returns are of policies long gone. By the log one simulator wins on Pendulum by some 300: most of the anomaly. The rest, 55, is
-# real; see below.
+# returns are of policies long gone. By the log one simulator wins on Pendulum by some 300; only 55 of these are real;
+# see below.
 #
 # On CartPole, where the post saw many simulators win, we **cannot tell**: the interval of 64 less one reaches from far
 # below 0 to far above. 256 score less (their table has 8 rows: quiz 4; the cause was not looked for). Five seeds, one
@@ -781,19 +781,19 @@ reveal((guess_moments_64, guess_moments_1), show_suspects)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Out of step, 64 simulators cannot be told from one. So the harm was done neither by their number nor by the short table, but by all
-# being at the same moment. CartPole gets out of step by falling. Where nothing falls one has to see to it: rsl_rl, for simulated
-# robots, has `init_at_random_ep_len`.
+# Out of step, 64 simulators cannot be told from one. So most of the harm was done not by their number or the short
+# table, but by all being at the same moment. CartPole gets out of step by falling. Where nothing falls one has to see
+# to it: rsl_rl, for simulated robots, has `init_at_random_ep_len`.
 #
 # `next` is one wrong number in 200 steps. With one simulator the scores scatter so much that Welch's interval just holds 0; the ranks,
 # which do not mind one very bad run, tell the groups apart, and with 16 simulators the interval does. A pendulum that stands is worth
-# far more than one that hangs, so the last steps of every episode seem to lead into disaster.
+# far more than one at a random angle, so the last steps of every episode seem to lead into disaster.
 #
 # </details>
 #
 # ## Bug hunt
 #
-# From a PPO of 2018, in TensorFlow. It has the ratio, the clip and the minimum, and it learns, a little.
+# From a PPO of 2018, in TensorFlow. It has the ratio, the clip and the minimum.
 
 
 # %%

@@ -23,7 +23,7 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `updates_due`, `ReplayBuffer`, `draw` | `minitrpo/experience/replay_buffer.py` | Mnih et al. 2015: replay buffer |
+# | `updates_due`, `ReplayBuffer`, `draw` | `minitrpo/experience/replay_buffer.py` | Lin 1992; Mnih et al. 2015 |
 # | `judged` | `minitrpo/algorithms/off_policy/gorila.py` | Nair et al. 2015: Gorila |
 # | `naf_q`, `naf_targets` | `minitrpo/algorithms/off_policy/naf.py` | Gu et al. 2016: NAF |
 # | all of it | `minitrpo/algorithms/off_policy/replay_learner.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
@@ -167,15 +167,16 @@ _ = ipywidgets.interact(
 #
 # </details>
 #
-# Real programs use $n$ steps from memory all the same. DQN ("deep Q-network", Mnih et al. 2015: $Q$ is a network, learned from a
-# replay buffer as below) and Gorila look one step ahead in their papers; *ours* look 8 ahead, as others have since. Good news then travels back eight steps at once, and what is in
-# memory is not of a coin, but of themselves, a while ago.
+# Real programs use $n$ steps from memory all the same. DQN ("deep Q-network", Mnih et al. 2015: $Q$ is a network,
+# learned from a replay buffer as below) and Gorila look one step ahead in their papers; *ours* look 8 ahead (3: Hessel
+# et al. 2018). Good news then travels back eight steps at once, and what is in memory is not of a coin, but of
+# themselves, a while ago.
 #
 # ## The replay buffer
 #
-# A **replay buffer** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring. Each update draws a minibatch
-# of them evenly, old and new, and moves $Q(s, a)$ towards its targets. (Targets are computed with $\theta^-$, an older copy
-# of $\theta$: an aim that moves with each shot cannot be hit.) The number of updates per environment step is the **replay
+# A **replay buffer** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring. Each update draws a
+# minibatch of them evenly, old and new, and moves $Q(s, a)$ towards its targets. (Targets are computed with $\theta^-$,
+# an older copy of $\theta$: a moving aim is hard to hit.) The number of updates per environment step is the **replay
 # ratio**. Nothing is learned during a *warm-up*, until the buffer has something to draw from.
 
 # %% [markdown]
@@ -772,10 +773,11 @@ def show_family():
 show_family()
 
 # %% [markdown]
-# On samples the claim holds where the interval says so. But it is a claim about NAF and *this* A3C, whose preset nobody has tuned for
-# Pendulum: TRPO and Batch PPO learn on-policy, too; look how far they are from NAF. A step of Pendulum costs next to nothing, and
-# NAF makes an update for each. Old experience is worth its updates where *new* experience is dear: a robot arm, a slow simulator.
-# (All have default settings, on one small task each. Of seconds believe what the intervals say, and no more.)
+# On samples the claim holds where the interval says so. But it is a claim about NAF and *this* A3C, with presets not
+# tuned with equal care: TRPO and Batch PPO learn on-policy, too; look how far they are from NAF. A step of Pendulum
+# costs next to nothing, and NAF makes an update for each. Old experience is worth its updates where *new* experience is
+# dear: a robot arm, a slow simulator. (All have default settings, on one small task each. Of seconds believe what the
+# intervals say, and no more.)
 #
 # ## Bug hunt
 #
@@ -851,10 +853,10 @@ _ = hunt("naf_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Not for long. By Chebyshev's inequality at most one in $5^2$ of any numbers, whatever they are, lies more than 5 standard
-# deviations from their mean: broken ones that are more frequent widen the spread until they are usual. Refuse by
-# *bundle*, not by loss, as measured above. (In the paper each learner judges itself. Then the broken one sees only broken losses, and finds
-# them all usual: nothing is ever refused.)
+# Not for long. By Chebyshev's inequality at most one in $5^2$ of any numbers, whatever they are, lies more than 5
+# standard deviations from their mean: broken ones that are more frequent widen the spread until they are usual. Refuse
+# by *bundle*, not by loss, as measured above. (In the paper each learner judges itself. Then the broken one sees only
+# broken losses, and finds them usual: hardly one is refused.)
 #
 # </details>
 

@@ -282,9 +282,8 @@ reveal(guess_own, show_missed)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Without a prior the eight old episodes are hit exactly and new ones are not: too many unknowns, the oldest trap of all
-# fitting. With it, four episodes do what sixteen do without,
-# as far as five seeds can tell.
+# Without a prior the eight old episodes are hit almost exactly and new ones are not: too many unknowns, the oldest trap
+# of all fitting. Five seeds cannot tell four episodes with it from sixteen without.
 #
 # </details>
 #
@@ -471,10 +470,10 @@ _ = ipywidgets.interact(draw_plan, **sliders)
 # %% [markdown]
 # ## Imitation
 #
-# Now there are eight controllers, one for each first state, good for nothing elsewhere. The policy, one network $\mu_\theta$, is to
-# do what they do. A row of the lesson is a state $x$ that was visited, the action $K x + k$ that its controller would take
-# there, and the precision $P = S^{-1}$: how much it cares. The loss is $\mathrm{KL}(\text{policy} \,\|\, \text{controller})$, the
-# policy first. For the means it is weighted least squares,
+# Now there are eight controllers, one for each first state, not made for elsewhere. The policy, one network
+# $\mu_\theta$, is to do what they do. A row of the lesson is a state $x$ that was visited, the action $K x + k$ that
+# its controller would take there, and the precision $P = S^{-1}$: how much it cares. The loss is
+# $\mathrm{KL}(\text{policy} \,\|\, \text{controller})$, the policy first. For the means it is weighted least squares,
 #
 # $$L = \text{mean of} \; \tfrac12 \big(\mu_\theta(x) - K x - k\big)^\top P \, \big(\mu_\theta(x) - K x - k\big)$$
 #
@@ -661,8 +660,8 @@ reveal(guess_eight, show_shares)
 # </details>
 #
 # With `--learner sharded` the package shares it, too: first states are dealt out to ranks, and so are the rows of the imitation, in
-# blocks whose sums have a fixed order (lecture 07). Does it help? Measure it with 2 ranks on 2 idle cores; and see that the bits do not
-# know how many ranks there are (on another kind of processor: other bits, equal again):
+# blocks whose sums have a fixed order (lecture 08). Does it help? Measure it with 2 ranks on 2 idle cores; and see that
+# the bits do not know how many ranks there are (on another kind of processor: other bits, equal again):
 
 # %%
 say_if_busy("")
