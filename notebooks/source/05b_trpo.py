@@ -526,7 +526,7 @@ for env in ("Reacher-v5", "Swimmer-v5"):
 #   points at the first.
 # - *Frans & Hafner* estimate $Q$ by Monte Carlo, $\lambda = 1$: sound with 20,000 steps to average over. With fewer steps and a
 #   better critic a smaller $\lambda$ is.
-# - *Their code* runs the line search, then takes the full step regardless (`model.py`), as did the code it grew from
+# - *Their code* runs the line search, then takes the full step regardless (`model.py`), as older code did
 #   (wojzaremba/trpo, where issue 1 reports it). In our runs the line search refused no full step on Swimmer, and on Reacher
 #   those whose KL was hardly above the limit. Such a bug need not show in a learning curve. It shows in a check.
 # - All claims of the sources are collected in `docs/claims.md`, with verdicts from several seeds where they have been measured.
