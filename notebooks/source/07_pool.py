@@ -161,8 +161,8 @@ for counts in ([6, 6], [2, 2]):
 print(mpiexec_code(2, COUNTS))
 
 # %% [markdown]
-# No error: two thirds of the data are missing, and what arrived stands in the wrong rows. With `np.empty` for our
-# `np.full(nan)` the gaps would hold old memory, which may well look like numbers. `MPIComm.gather` in
+# No error: two thirds of the data are missing, and what rank 1 sent stands in the wrong rows. With `np.empty` for
+# `np.full(nan)` the gaps would hold old memory, which may look like numbers. `MPIComm.gather` in
 # `minitrpo/parallel/comm.py` leaves nobody a count to get wrong: it packs a rank's arrays into one row of bytes,
 # gathers first how many bytes each rank sends, and then, with `Gatherv`, the bytes.
 #
@@ -614,7 +614,8 @@ reveal(guess_apart, show_apart)
 # At first there is rounding alone: the package lets the network's sums of an update run in float32, which has 24 binary
 # digits instead of 53, so the two policies differ in the seventh decimal digit at once. In 20 updates that grows a few
 # hundred times. (More digits only delay it: with all sums in float64 and three seeds, which no cell here repeats, it was
-# at most 1e-14 after the first update, and 1e-7 to 2e-5 after the twentieth.) Where the critic draws minibatches by *position*, other minibatches give another policy within a few updates. (So would
+# at most 1e-14 after the first update, and 1e-7 to 2e-5 after the twentieth.) Where the critic draws minibatches by
+# *position*, other minibatches give another policy within a few updates. (So would
 # `fisher_fraction` below 1: it takes every so many rows.) Sorted, nothing differs.
 #
 # </details>
@@ -825,8 +826,8 @@ _ = hunt("in_order", suspect)
 #   luck, and takes the time that you measured.
 # - *The number of episodes* (paper) needs a mean length before there is one. The code assumes 1,000 steps, so that its
 #   first update on Reacher had 20 episodes of 49 steps, not 20,000 steps. We begin with the environment's time limit: for
-#   CartPole, 500 steps. So the first update of "The proof" above, which is to have 1,000 steps, begins with two episodes.
-#   As they turn out short, the ranks tell each other how many steps there are and play on, until there are 1,000.
+#   CartPole, 500 steps. So the first update of "The proof", which is to have 1,000 steps, begins with two episodes.
+#   As they turn out short, the ranks tell each other how many steps there are and play on, up to about 1,000.
 # - *"20,000 times"* by one actor, *"6,000 times each"* by several (post): for five actors it is 4,000.
 #
 # ## Appendix: ranks inside a notebook

@@ -788,7 +788,7 @@ reveal((guess_two, guess_limit), show_report)
 # %% [markdown]
 # ## Nobody waits for the critic
 #
-# So far rank 0 learned while all others waited: the paper's scheme. Which part of learning does the next rollout need?
+# In the paper's scheme rank 0 learns while all others wait. Which part of learning does the next rollout need?
 # The new policy, and not the new value function. So the plan can go out as soon as the policy has moved, and the critic
 # is fitted while the others play already (`--overlap yes`). And the critic does not need the new policy either, so that
 # one rank can fit it while another steps the policy (`--learner sharded`). `train` does both unless it is told otherwise;

@@ -108,8 +108,8 @@ reveal((guess_by_steps, guess_by_updates), show_steps)
 # - if it did not, we are **stuck**: ask for more data (+ 300) and be more careful (- 0.0005).
 #
 # Window, 300 and 0.0005 are those of the author's experiments. Both settings have limits, 1,000 to 20,000 steps and 0.001 to
-# 0.02; these are ours (his with the margin: about 1,200 to 10,000, and at most 0.01). An `AdaptiveConfig` holds all of it:
-# `window`, `margin`, `steps_by`, `kl_by`, `steps_limits`, `kl_limits`, and `mode`.
+# 0.02; these are ours (his with the margin: about 1,000 to 10,000, and at most 0.01). An `AdaptiveConfig` holds all of
+# it: `window`, `margin`, `steps_by`, `kl_by`, `steps_limits`, `kl_limits`, and `mode`.
 #
 # The question is what "improved" means. At first it meant *not worse*: `recent >= before`. Then the post adds a
 # **margin**: recent must exceed before by at least 5 % of its size. Mind the word *size*. Reacher's returns run from
@@ -595,8 +595,8 @@ reveal(guess_seeds, show_luck)
 # single episode.
 #
 # **The margin**, the post's headline: "With pleasant surprise, the margin worked very well!" Reacher's interval is
-# narrow for a dull reason: the two ways are *the same run*, to the bit, until a window first is not 5 % better, at
-# 77,000 to 97,000 of the 100,000 steps, and in one seed to the end. So the margin was hardly tried there. On Swimmer it
+# narrow for a dull reason: the two ways are *the same run*, to the bit, until a window is better by less than 5 %, at
+# 76,000 to 96,000 of 100,000 steps, and in one seed to the end. So the margin was hardly tried there. On Swimmer it
 # was; these runs cannot tell.
 #
 # So on both tasks the controller was better than the worst of three fixed settings, and on Reacher worse than the best.
@@ -715,7 +715,8 @@ reveal((guess_reacher, guess_cheetah), show_noise)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# On Reacher about half, and less with more steps; on HalfCheetah nearly all, and with 8,000 still most. The squares ask steps that the batch has not seen: they see about 1 - noise of its promise, as the
+# On Reacher about half, and less with more steps; on HalfCheetah nearly all, and with 8,000 still most.
+# The squares ask steps that the batch has not seen: they see about 1 - noise of its promise, as the
 # halves said in advance. But a single measurement scatters: a rule should keep running means.
 #
 # </details>
@@ -895,7 +896,7 @@ for task, both in author["margin"].items():
 #   3,712 against 4,219 and 4,415). Adapting the steps begins with 1,000 of them and adapting the KL with 20,000, so by speed the
 #   order may be his: see the first picture of this lecture.
 # - *Adapting both without a margin collapses.* In 150,000 steps on Swimmer ours did not. His runs were forty times
-#   longer, and his code took full steps without a line search; we do not know which of the two matters.
+#   longer, and his code took full steps, ignoring its line search; we do not know which of the two matters.
 #
 # All claims of the post about steps, KL and the rule are in `docs/claims.md`, S1 to S4, K1 and K2, A1 to A6, with what
 # today's runs say of those that have been measured. `python mpi_scripts/figures.py A3` measures one (hours; `--quick`:

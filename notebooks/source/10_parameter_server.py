@@ -17,7 +17,7 @@
 #
 # <!-- loop -->
 #
-# So far ranks collected, and one of them learned. Here every worker computes gradients as well. First all wait for one
+# So far ranks collected, and mostly one learned. Here every worker computes gradients as well. First all wait for one
 # another. Then nobody does, gradients come late, and you find out by experiment how late is too late.
 #
 # | in this notebook | in the package | in the papers |
@@ -195,6 +195,7 @@ reveal(guess_bytes, show_bytes)
 
 # %%
 JOB = ("--algorithm", "policy-gradient", "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
+JOB = (*JOB, "--oversubscribe")  # all ranks work, on however few cores
 bits = []
 for ranks, travels in ((2, "gradients"), (3, "samples")):
     bits.append(sha256(train(ranks, *JOB, "--travels", travels).load_checkpoint()["theta"]))
@@ -756,8 +757,8 @@ _ = hunt("pooled_gradient", suspect)
 # %% [markdown] solution="only"
 # **The bug**: every worker takes off the mean of *its own* weights. So the gradient depends on the number of workers,
 # and a worker with a single step sends nothing at all, since its step is its own baseline. Lecture 01: a baseline that
-# contains the step's own weight shrinks the gradient by $1 - 1/n$, and $n$ is now the worker's share, not the batch. So
-# what does it cost? Were steps independent: with 1 step per worker everything, with 10 a tenth of the length, with
+# contains the step's own weight multiplies the gradient by $1 - 1/n$, and $n$ is now the worker's share, not the batch.
+# So what does it cost? Were steps independent: with 1 step per worker everything, with 10 a tenth of the length, with
 # 1,000 a thousandth. But what an action is paid is in the weights of other steps of its episode, too: who has one long
 # episode loses more, who has thousands of steps from many, as in `baselines`, little. (`baselines` also divides by the
 # worker's own spread, and weighs workers alike whatever their share.) One $b$ for all needs no other messages: `sums`
