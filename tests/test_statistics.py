@@ -1,5 +1,6 @@
 """Intervals cover as often as they say, on five seeds, too; verdicts are wrong no more often than they may."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -108,6 +109,14 @@ def test_a_verdict_needs_the_whole_interval():
     assert verdict(Interval(3, 2, 4), 5, above=False) == HOLDS
     assert verdict(Interval(3, np.nan, np.nan), 1) == CANNOT_TELL
     assert f"{Interval(1.25, 0.5, 2):.2f}" == "1.25 (0.50 to 2.00)"
+
+
+def test_where_one_side_has_no_spread_the_other_decides_and_nothing_is_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = ratio_interval([400.0, 500.0, 600.0], [7.0, 7.0, 7.0])
+    alone = np.log([400.0, 500.0, 600.0]) - np.log(7)
+    assert np.log([found.low, found.high]) == pytest.approx(list(mean_interval(alone)[1:]))
 
 
 def test_equal_numbers_have_no_spread_and_one_number_says_nothing():

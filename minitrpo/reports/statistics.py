@@ -5,6 +5,7 @@ have Student's interval and differences Welch's. Where runs never reached a goal
 tests take their place. What neither side of a question can be said of is called CANNOT_TELL, a finding like others.
 """
 
+import warnings
 from math import comb
 from typing import Any, NamedTuple
 
@@ -55,7 +56,9 @@ def difference_interval(one: ArrayLike, other: ArrayLike, level: float = LEVEL) 
         return Interval(middle, np.nan, np.nan)
     if np.ptp(one) == 0 and np.ptp(other) == 0:
         return Interval(middle, middle, middle)
-    low, high = ttest_ind(one, other, equal_var=False).confidence_interval(level)
+    with warnings.catch_warnings():  # of equal numbers, whose spread is 0, scipy fears that digits were lost
+        warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
+        low, high = ttest_ind(one, other, equal_var=False).confidence_interval(level)
     return Interval(middle, float(low), float(high))
 
 
