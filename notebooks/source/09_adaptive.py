@@ -775,7 +775,7 @@ reveal((guess_asked, guess_kl), show_followed)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# HalfCheetah's first steps were noise, so the rule doubles its batch. Reacher stays at 2,000, the lower
+# HalfCheetah's first steps were noise, so the rule doubles its batch again and again. Reacher stays at 2,000, the lower
 # limit; there more than half of the signal, (1 - noise) / 2, was left: max-KL grows.
 #
 # Is that better? On CartPole and Pendulum, with two seeds each, which say little: from starts ten times off it scores

@@ -16,8 +16,8 @@ from minitrpo.policies import Array
 
 HERE = "minitrpo.course.speedup.statistics"
 AMDAHL, GUSTAFSON, KARP_FLATT, INTERVAL = (f"{HERE}:{n}" for n in ("amdahl", "gustafson", "karp_flatt", "interval"))
-ON_P = "serial_fraction + (1 - serial_fraction) / ranks"  # the time on P ranks, if it takes 1 on one
-WORK = "serial_fraction + (1 - serial_fraction) * ranks"  # the work of P ranks in a time of 1
+ON_P = "serial_fraction + (1 - serial_fraction) / ranks"  # the time on p ranks, if it takes 1 on one
+WORK = "serial_fraction + (1 - serial_fraction) * ranks"  # the work of p ranks in a time of 1
 
 
 AMDAHL_SLIPS = {
@@ -56,8 +56,8 @@ exercise(
     "amdahl",
     AMDAHL,
     hints=(
-        "Call the time on one rank 1. How much of it is serial, how much is left, what do P ranks make of the rest?",
-        "The time on P ranks is the serial fraction plus the remaining fraction divided by P.",
+        "Call the time on one rank 1. How much of it is serial, how much is left, what do p ranks make of the rest?",
+        "The time on p ranks is the serial fraction plus the remaining fraction divided by p.",
         "The speed-up is 1 divided by that time.",
     ),
     mistakes=edits(AMDAHL, AMDAHL_SLIPS),
@@ -67,8 +67,8 @@ exercise(
     "gustafson",
     GUSTAFSON,
     hints=(
-        "The time on P ranks is 1 now. In the serial fraction of it one rank works, in the rest all P do.",
-        "So the work done is the serial fraction, once, plus the rest, P times; one rank would need that long.",
+        "The time on p ranks is 1 now. In the serial fraction of it one rank works, in the rest all p do.",
+        "So the work done is the serial fraction, once, plus the rest, p times; one rank would need that long.",
     ),
     mistakes=edits(GUSTAFSON, GUSTAFSON_SLIPS),
 )(laws)
@@ -76,10 +76,10 @@ exercise(
 
 FRACTION = "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)"
 KARP_FLATT_SLIPS = {
-    "Take away what the ranks explain: 1/P.": ("(1 / speedup - 1 / ranks)", "(1 / speedup)"),
-    "Divide by 1 - 1/P.": (" / (1 - 1 / ranks)", ""),
-    "That is the lost efficiency, 1 - S/P.": (FRACTION, "1 - speedup / ranks"),
-    "That is (P - S) / (P - 1): divide by the speed-up, too.": (FRACTION, "(ranks - speedup) / (ranks - 1)"),
+    "Take away what the ranks explain: 1/p.": ("(1 / speedup - 1 / ranks)", "(1 / speedup)"),
+    "Divide by 1 - 1/p.": (" / (1 - 1 / ranks)", ""),
+    "That is the lost efficiency, 1 - S/p.": (FRACTION, "1 - speedup / ranks"),
+    "That is (p - S) / (p - 1): divide by the speed-up, too.": (FRACTION, "(ranks - speedup) / (ranks - 1)"),
     "Faster than ideal should show, as a negative fraction.": (FRACTION, f"np.maximum({FRACTION}, 0)"),
     "Slower than one rank should show, as a fraction above 1.": (FRACTION, f"np.minimum({FRACTION}, 1)"),
     "The sign matters: negative is faster than ideal.": (FRACTION, f"np.abs({FRACTION})"),
@@ -92,8 +92,8 @@ KARP_FLATT_SLIPS = {
     "karp_flatt",
     KARP_FLATT,
     hints=(
-        "Write Amdahl's law as 1/S = e + (1 - e)/P and collect what has an e in it.",
-        "1/S - 1/P = e (1 - 1/P).",
+        "Write Amdahl's law as 1/S = e + (1 - e)/p and collect what has an e in it.",
+        "1/S - 1/p = e (1 - 1/p).",
         "Ask for ranks that are too few first: np.any(np.asarray(ranks) <= 1) serves for a number and for an array.",
     ),
     mistakes=edits(KARP_FLATT, KARP_FLATT_SLIPS),

@@ -1,6 +1,6 @@
 """Lecture 08: what measured seconds say about speed, and how sure one may be of it.
 
-S is the speed-up on P ranks, T_1 / T_P. Sources: Amdahl 1967; Gustafson 1988; Karp & Flatt 1990; Efron 1979.
+S is the speed-up on p ranks, T_1 / T_p. Sources: Amdahl 1967; Gustafson 1988; Karp & Flatt 1990; Efron 1979.
 """
 
 from typing import TypeVar
