@@ -84,6 +84,23 @@ def test_a_timeline_keeps_spans_and_sums_them_up():
     assert timeline.take()["update"] == 0.0
 
 
+class Late(SerialComm):
+    """A rank that left the barrier later than the root did, whose host and clock are these."""
+
+    def __init__(self, host, clock):
+        self._root = host, clock
+
+    def broadcast_object(self, payload):
+        return self._root
+
+
+@pytest.mark.parametrize(("host", "early", "since"), [("own", 0.25, 0.25), ("own", 1e5, 0.0), ("another", 0.25, 0.0)])
+def test_clocks_of_a_host_begin_at_the_roots_time(host, early, since, monkeypatch):
+    monkeypatch.setattr("minitrpo.parallel.timing.socket.gethostname", lambda: "own")
+    monkeypatch.setattr("minitrpo.parallel.timing.time.perf_counter", lambda: 2e5)
+    assert Timeline(Late(host, 2e5 - early), keep=False).now() == pytest.approx(since)
+
+
 def test_a_timeline_forgets_spans_that_nobody_asked_for():
     timeline = Timeline(SerialComm(), keep=False)
     with timeline.span("update"):
