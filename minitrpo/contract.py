@@ -247,7 +247,8 @@ def check_columns(columns: Any, wanted: tuple[str, ...]) -> None:
         result = sorted(columns) if isinstance(columns, dict) else type(columns).__name__
         raise AlgorithmFailed(f"learn() must return a dict of its columns {wanted}, not {result}")
     for name, value in columns.items():
-        if not isinstance(value, int | float | str | np.number | np.bool_):
+        word = not isinstance(value, str) or value.isprintable()  # a line end in it would be two lines of the log
+        if not (word and isinstance(value, int | float | str | np.number | np.bool_)):
             raise AlgorithmFailed(f"learn() returned {name} = {shown(value)}; a column holds one number or word")
 
 

@@ -1,9 +1,13 @@
 """What can go wrong for a user: a request that cannot be met, an episode that failed, an algorithm's own mistake."""
 
+import sysconfig
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+NOT_THEIRS = {Path(__file__).parent, *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))}
 TOO_LARGE = "Scale what is too large, rewards included (gymnasium.wrappers)"
 
 
@@ -56,6 +60,13 @@ class EvaluationFailed(EpisodeFailed):
 def told(error: BaseException) -> str:
     """Return what an error is and says, on one line."""
     return f"{type(error).__name__}: {one_line(error)}"
+
+
+def place_of(error: BaseException) -> str:
+    """Return in which file and line an error was raised: the innermost of the user's own, if there is one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not NOT_THEIRS & set(Path(frame.filename).parents)] or list(frames)
+    return f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}" if theirs else "nobody knows where"
 
 
 def one_line(error: BaseException) -> str:

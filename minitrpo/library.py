@@ -13,10 +13,12 @@ import gymnasium
 from threadpoolctl import threadpool_limits
 
 from minitrpo.algorithms.options import flag
+from minitrpo.commands.cli import check_folder
 from minitrpo.commands.command_line import parse
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
 from minitrpo.errors import BadInput
+from minitrpo.errors import shown as brief
 from minitrpo.experience.given import GIVEN, name_of
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.comm import Comm, connect
@@ -31,6 +33,7 @@ from minitrpo.supervision.unwatched import Unwatched
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
+SWITCHES = ("trace", "oversubscribe")  # words without a value
 COMMANDS_ONLY = {"seeds": "call train once for each seed", "stuck_after": "a hang can only be ended from outside"}
 
 
@@ -40,14 +43,17 @@ class Run:
 
     path: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))  # its name alone will do
+
     @property
     def settings(self) -> dict[str, Any]:
-        """Return all settings by name."""
-        return dict(RunFolder(self.path).read_config()["settings"])
+        """Return all settings by name; BadInput, here and below, if there is no run."""
+        return dict(folder_of(self).read_config()["settings"])
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of metrics.csv, one for each update, as numbers; NaN where a cell is empty."""
-        return [{name: number(text) for name, text in row.items()} for row in RunFolder(self.path).rows()]
+        return [{name: number(text) for name, text in row.items()} for row in folder_of(self).rows()]
 
     def plot(self, *others: "Run | str | Path") -> Any:
         """Return a matplotlib Figure of this run's returns, and of others over it, as `minitrpo plot` draws them.
@@ -60,7 +66,7 @@ class Run:
 
     def columns(self) -> dict[str, Array]:
         """Return the same as an array for each column of numbers."""
-        return RunFolder(self.path).columns()
+        return folder_of(self).columns()
 
 
 def train(
@@ -85,8 +91,9 @@ def train(
     EpisodeFailed, AlgorithmFailed; what else the environment's module or the algorithm raises comes as it is. After
     KeyboardInterrupt the run is whole up to its last checkpoint, and can be resumed.
     """
-    words = {"total_steps": total_steps, "seed": seed, "progress": shown(progress), "out": out} | settings
+    words = {"total_steps": total_steps, "seed": seed, "progress": shown(progress)} | settings
     with in_this_process() as comm:
+        words["out"] = None if out is None else name_of_folder("out", out)
         for name in COMMANDS_ONLY.keys() & settings.keys():
             raise BadInput(f"{name} is for the command line: {COMMANDS_ONLY[name]}")
         if resume is None:
@@ -95,7 +102,7 @@ def train(
             folder = raise_on_all(comm, lambda: folder_of(resume))
             hand_over(folder, env, algorithm)
             words["resume"] = folder.path
-        return Run(trained_in(flags(words), comm, progress))
+        return Run(trained_in(flags(words), comm, shown(progress)))
 
 
 def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedPolicy:
@@ -148,6 +155,7 @@ def in_this_process() -> Iterator[Comm]:
     """
     comm = connect()
     try:
+        check_folder()
         with let_go(), threadpool_limits(1):
             yield comm
     except BadInput as error:  # on all ranks alike
@@ -164,7 +172,15 @@ def in_this_process() -> Iterator[Comm]:
 
 def folder_of(run: "Run | str | Path") -> RunFolder:
     """Return the folder of a run; BadInput if there is none."""
-    return RunFolder.open(str(run.path if isinstance(run, Run) else run))
+    return RunFolder.open(name_of_folder("run", run.path if isinstance(run, Run) else run))
+
+
+def name_of_folder(what: str, path: Any) -> str:
+    """Return a path as text; BadInput for what is none."""
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise BadInput(f"{what} must be the name of a folder, as text or a Path, not {brief(path)}")
+    return name
 
 
 def named(thing: Any) -> Any:
@@ -187,14 +203,23 @@ def hand_over(folder: RunFolder, env: Any, algorithm: Any) -> None:
 
 
 def flags(words: dict[str, Any]) -> list[str]:
-    """Return settings as a command line has them: True is a flag, a tuple has commas, None is left out."""
-    given = {name: value for name, value in words.items() if value is not None and value is not False}
-    texts = {n: ",".join(map(str, v)) if isinstance(v, tuple | list) else str(v) for n, v in given.items()}
-    return [flag(n) if given[n] is True else f"{flag(n)}={text}" for n, text in texts.items()]
+    """Return settings as a command line has them: True is yes, a tuple has commas, None is left out."""
+    switched = [flag(name) for name in SWITCHES if words.get(name) is True]
+    left = {n: v for n, v in words.items() if v is not None and not (n in SWITCHES and isinstance(v, bool))}
+    return switched + [f"{flag(name)}={text_of(value)}" for name, value in left.items()]
+
+
+def text_of(value: Any) -> str:
+    """Return a setting as a command line has it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def shown(progress: str) -> str:
-    """Return how progress is shown: in a notebook as a bar, which is no terminal."""
+    """Return how progress is shown: in a notebook as a bar, which is no terminal; not at all if nobody can see it."""
+    if sys.stdout is None or getattr(sys.stdout, "closed", False):
+        return "none"
     return "bar" if progress == "auto" and in_notebook() else progress
 
 

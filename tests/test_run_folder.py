@@ -27,6 +27,7 @@ from minitrpo.run_folder.metrics_log import LOG, Checksum
 from minitrpo.training.settings import chosen
 
 COLUMNS = (*FIRST, "gain", "reason", *LAST)  # of metrics.csv, for an algorithm that adds a number and a text
+ROW = dict.fromkeys(FIRST, 1)  # numbers in the columns that every run has
 
 PROMISED = {
     *("iteration", "env_steps", "episodes", "mean_return", "mean_length", "steps_per_update", "max_kl", "kl"),
@@ -197,10 +198,10 @@ def new_folder(path):
 def test_rows_after_the_checkpoint_are_forgotten(tmp_path):
     folder = new_folder(tmp_path / "run")
     for iteration in range(1, 6):
-        folder.append({"iteration": iteration})
+        folder.append({**ROW, "iteration": iteration})
     folder.forget_after(3)
     assert [row["iteration"] for row in folder.rows()] == ["1", "2", "3"]
-    folder.append({"iteration": 4})
+    folder.append({**ROW, "iteration": 4})
     assert [row["iteration"] for row in folder.rows()] == ["1", "2", "3", "4"]
     with (tmp_path / "run" / "metrics.csv").open() as file:
         assert next(csv.reader(file)) == list(COLUMNS)
@@ -210,16 +211,16 @@ def test_rows_after_the_checkpoint_are_forgotten(tmp_path):
 
 
 def test_a_row_is_written_in_the_order_of_the_header_whoever_opened_the_folder(tmp_path):
-    new_folder(tmp_path / "run").append({"reason": "accepted", "gain": 0.5, "iteration": 1})
+    new_folder(tmp_path / "run").append({**ROW, "reason": "accepted", "gain": 0.5, "iteration": 1})
     again = RunFolder(tmp_path / "run")
     assert again.header == list(COLUMNS)
-    again.append({"gain": 0.25, "iteration": 2, "reason": "KL too large, and so on"})
+    again.append({**ROW, "gain": 0.25, "iteration": 2, "reason": "KL too large, and so on"})
     assert [(row["iteration"], row["gain"], row["reason"]) for row in again.rows()] == [
         ("1", "0.5", "accepted"),
         ("2", "0.25", "KL too large, and so on"),
     ]
     with pytest.raises(ValueError, match="nonsense"):
-        again.append({"iteration": 3, "nonsense": 1})
+        again.append({**ROW, "iteration": 3, "nonsense": 1})
 
 
 @given(words=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=4), cut=st.integers(0, 4))
@@ -228,7 +229,7 @@ def test_a_checkpoint_has_the_checksum_of_the_log_as_it_stands(words, cut):
         folder = new_folder(Path(place) / "run")
         for half in (words[:cut], words[cut:]):  # the rows of two processes
             for word in half:
-                folder.append({"iteration": len(folder.rows()) + 1, "reason": word})
+                folder.append({**ROW, "iteration": 1, "reason": word})
             folder.save_checkpoint({"theta": np.zeros(1)})
             lines = (folder.path / "metrics.csv").read_text("utf-8").splitlines()
             assert np.array_equal(folder.load_checkpoint()[LOG], Checksum(*lines).value())

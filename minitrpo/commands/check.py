@@ -31,6 +31,10 @@ and once more from the checkpoint before the last. All must end with the same nu
 RULES = (
     "keyed random numbers alone, nothing of the rank or the clock, sums in the rows' order: see algorithms/algorithm.py"
 )
+DECIDED = (
+    *("--algorithm", "--env", "--total-steps", "--checkpoint-every", "--record-every", "--transport", "--learner"),
+    *("--out", "--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress"),
+)
 SAYS = {
     "again": "the same numbers a second time",
     "2 ranks": "the same numbers on two ranks",
@@ -51,6 +55,9 @@ def main(name: str, words: list[str]) -> int:
     args = parser.parse_args(words)
     if args.updates < 2:
         raise BadInput(f"--updates must be 2 or more, not {args.updates}: the checkpoint before the last is resumed")
+    for word in args.more:
+        if word.partition("=")[0] in DECIDED:
+            raise BadInput(f"{word} after --: check decides that itself, or has its own option for it")
     job = ["--algorithm", args.algorithm, "--env", args.env, *args.more]
     choice = parse(job).choice()
     job += ["--checkpoint-every", "1", "--record-every", "1"]

@@ -22,6 +22,8 @@ def main(name: str, words: list[str]) -> int:
 
     if Path(args.out).suffix not in KINDS:
         raise BadInput(f"--out {args.out} must end in {', '.join(KINDS)}")
+    if Path(args.out).is_symlink():
+        raise BadInput(f"--out {args.out} is a link, through which another file would be written: choose another name")
     figure = compare(folders)
     try:
         figure.savefig(args.out)

@@ -8,7 +8,7 @@ from minitrpo.algorithms.algorithm import Arrays, Context
 from minitrpo.commands.command_line import Arguments
 from minitrpo.commands.named_again import trusted
 from minitrpo.contract import check_beginning
-from minitrpo.errors import AlgorithmFailed, BadInput, told
+from minitrpo.errors import AlgorithmFailed, BadInput, place_of, told
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.make_vector_env import is_batched
@@ -141,19 +141,10 @@ def _suited(
     except AlgorithmFailed as error:
         raise BadInput(f"{name}: {error}") from error
     except BaseException as error:
-        where = "" if error.__traceback__ is None else _place(error)
-        raise BadInput(f"{name} cannot begin: {told(error)}{where}") from error
+        raise BadInput(f"{name} cannot begin: {told(error)} ({place_of(error)})") from error
     if checkpoint:
         check_arrays(checkpoint, algorithm, spec, choice)
     return spec
-
-
-def _place(error: BaseException) -> str:
-    """Return where an error was raised, for one line."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
 
 
 def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder | None, here: Path) -> RunFolder | None:

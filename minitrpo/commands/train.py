@@ -9,17 +9,17 @@ from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import Arguments, parse
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.seeds import one_by_one
-from minitrpo.errors import Stopped, told
+from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, place_of, told
 from minitrpo.experience.modules import again
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, short
-from minitrpo.run_folder.folder import let_go, sha256
+from minitrpo.run_folder.folder import check_free, let_go, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision.heartbeat import Heartbeat
-from minitrpo.supervision.launch import launch
+from minitrpo.supervision.launch import launch, raise_on_all
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.status import IDLE, RankStatus
 from minitrpo.supervision.watchdog import Watchdog
@@ -63,7 +63,10 @@ def play(context: RunContext, arguments: Arguments, comm: Comm, status: RankStat
     shown = (context.choice.algorithm.chart or ())[:1]
     show = partial(Progress, arguments.progress, context.settings.total_steps, shown=shown)
     loop = run_asynchronous if context.choice.asynchronous else run_synchronous
-    timeline = loop(context, comm, show, status, arguments.trace, arguments.oversubscribe)
+    try:
+        timeline = loop(context, comm, show, status, arguments.trace, arguments.oversubscribe)
+    except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
+        raise AlgorithmFailed(f"{told(error)}, {place_of(error)}") from error
     spans = comm.gather_objects(timeline.spans)
     if comm.rank == 0 and arguments.trace:
         write_chrome_trace(context.folder.path / "trace.json", spans)
@@ -113,6 +116,7 @@ def main(name: str, words: list[str]) -> int:
     jobs = one_by_one(arguments)
 
     def work(comm: Comm, watchdog: Watchdog) -> None:
+        raise_on_all(comm, lambda: check_free([job.out for job in jobs], start) if comm.rank == 0 else None)
         for job in jobs:
             watchdog.status.numbers[:] = IDLE  # of the run before
             with let_go():

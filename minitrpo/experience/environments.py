@@ -41,6 +41,11 @@ class EnvironmentSpec:
     action_dtype: str = "float32"
     first_action: int = 0  # the number of the first of discrete actions
 
+    def is_like(self, other: "EnvironmentSpec") -> bool:
+        """Return whether actions and observations of another one are of the same kind, within the same bounds."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=False)
+        return all(np.array_equal(one, another) for one, another in pairs)
+
     def policy(self, hidden: tuple[int, ...], initial_log_std: float = 0.0) -> Policy:
         """Return a policy of the right kind: categorical for discrete actions, Gaussian otherwise."""
         if self.discrete:
@@ -79,14 +84,15 @@ def describe(env_id: str, status: RankStatus | None = None) -> EnvironmentSpec:
         env = make(env_id)
     try:
         with status.at("make"), _as_bad_input(f"{env_id} has spaces that cannot be read"):
-            return _spec(env_id, env)
+            return spec_of(env_id, env)
     finally:
         with status.at("close"), _as_bad_input(f"{env_id} cannot be closed"):
             env.close()
             del env  # its `__del__` is watched, too
 
 
-def _spec(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
+def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
+    """Return the spec of an environment that was made; BadInput if it cannot be trained on."""
     observations, actions = _space(env_id, env, "observation"), _space(env_id, env, "action")
     if not isinstance(observations, gymnasium.spaces.Box):
         raise BadInput(f"{env_id} has {_kind(observations)} observations; minitrpo needs a Box of numbers{FLATTEN}")

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from minitrpo.errors import BadInput, shown, told
-from minitrpo.experience.environments import EnvironmentSpec, make
+from minitrpo.experience.environments import EnvironmentSpec, make, spec_of
 from minitrpo.policies import Array
 from minitrpo.supervision.status import RankStatus
 
@@ -50,7 +50,10 @@ class GymnasiumVectorEnv:
         """Begin an episode in a slot and return its first observation (D,)."""
         if slot not in self._environments:
             with self.status.at("make"):
-                self.adopt(slot, self._asked(slot, "its constructor", lambda: make(self.spec.id)))
+                env = self._asked(slot, "its constructor", lambda: make(self.spec.id))
+                if not self._asked(slot, "its spaces", lambda: spec_of(self.spec.id, env)).is_like(self.spec):
+                    raise EnvironmentFailed(slot, "its spaces are not those of another copy of it")
+                self.adopt(slot, env)
         self.status.begin("reset", slot)
         result = self._asked(slot, "reset", lambda: self._environments[slot].reset(seed=seed))
         self.status.end()

@@ -118,6 +118,8 @@ def terminal() -> str | None:
 
     Under a launcher stdout is a pipe; on Linux the ancestors' own stdout can be seen in /proc.
     """
+    if sys.stdout is None:  # a program without a window
+        return None
     if sys.stdout.isatty():
         return os.ttyname(sys.stdout.fileno())
     try:

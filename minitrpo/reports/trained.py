@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from minitrpo.contract import OWN
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, shown
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -42,11 +42,13 @@ class TrainedPolicy:
         drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
         BadInput for an observation of another shape.
         """
-        array, shape = np.asarray(observation, np.float64), self.spec.observation_shape
+        array, shape = numbers(observation), self.spec.observation_shape
         alone = array.shape == shape
         if not alone and array.shape[1:] != shape:
             raise BadInput(f"an observation of {self.spec.id} has shape {shape}, or (N, *{shape}), not {array.shape}")
-        rows = array.reshape(1 if alone else len(array), -1)
+        if not (rng is None or isinstance(rng, np.random.Generator)):
+            raise BadInput(f"rng must be a numpy.random.Generator, such as default_rng(0), not {shown(rng)}")
+        rows = array.reshape(1 if alone else len(array), self.spec.observation_size)
         actions = self.spec.to_environment(self.best(rows) if rng is None else self._drawn(rows, rng))
         if not alone:
             return actions
@@ -61,6 +63,18 @@ class TrainedPolicy:
         if policy.state_size:
             raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
         return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
+
+
+def numbers(observation: Any) -> Array:
+    """Return an observation as an array; BadInput if it is not one of finite numbers."""
+    try:
+        array = np.asarray(observation)
+        well = array.dtype.kind in "biuf" and bool(np.all(np.isfinite(array)))
+    except (ValueError, TypeError):
+        well = False
+    if not well:
+        raise BadInput(f"an observation must be an array of finite numbers, not {shown(observation)}")
+    return array.astype(np.float64)
 
 
 def trained(folder: RunFolder, status: RankStatus | None = None) -> TrainedPolicy:
@@ -105,8 +119,10 @@ def evaluate(
     for a folder that is no run's; EvaluationFailed if the environment fails.
     """
     for name, value, least, most in (("episodes", episodes, 1, MOST_EPISODES), ("seed", seed, 0, 2**63 - 1)):
-        if not least <= value <= most:
-            raise BadInput(f"--{name} must lie in [{least}, {most}], not {value}")
+        if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= most):
+            raise BadInput(f"--{name} must lie in [{least}, {most}], an integer, not {shown(value)}")
+    if not isinstance(sample, bool):
+        raise BadInput(f"--sample must be True or False, not {shown(sample)}")
 
     def read() -> Any:
         if folder is None:

@@ -3,9 +3,12 @@
 import hashlib
 import io
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +17,10 @@ from minitrpo.policies import Array
 from minitrpo.run_folder.files import check_readable, new_file, write_atomically
 
 CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
+DAMAGE = (  # what numpy and zipfile raise, wherever a bit has flipped
+    *(ValueError, KeyError, EOFError, TypeError, MemoryError, RuntimeError, OverflowError, IndexError),
+    *(struct.error, zlib.error, zipfile.BadZipFile),
+)
 CHECKSUM = "run_checksum"  # of a checkpoint's arrays, among them
 
 
@@ -43,7 +50,7 @@ def newest(folder: Path) -> tuple[dict[str, Array], str]:
                 raise BadInput(f"cannot read {folder / name}: {error.strerror}; nothing was changed") from error
             problems.append(f"{folder / name} is damaged: {' '.join(str(error).split())}")
             continue
-        except (ValueError, KeyError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as error:
+        except DAMAGE as error:
             problems.append(f"{folder / name} is damaged: {' '.join(str(error).split()) or 'it is empty'}")
             continue
         if not np.array_equal(arrays.get(CHECKSUM, np.zeros(0)), checksum(arrays)):
@@ -77,6 +84,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         raise ValueError("it is not a file of arrays")
     with loaded:
+        if any(part.compress_type != zipfile.ZIP_STORED for part in cast(zipfile.ZipFile, loaded.zip).infolist()):
+            raise ValueError("it is compressed, which a run never does")
         arrays = dict(loaded)
     if "theta" not in arrays:
         raise ValueError("there is no theta in it")

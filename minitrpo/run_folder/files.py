@@ -1,5 +1,6 @@
 """Files that are never half written, or that have names of their own."""
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import IO
 
 from minitrpo.errors import BadInput
 
+SMALL = 2**24  # bytes
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # not on every system
 
 
@@ -34,6 +36,17 @@ def new_file(path: Path) -> IO[bytes]:
 def no_link(path: str, flags: int) -> int:
     """Open a file for `open`, but no link."""
     return os.open(path, flags | NO_LINK)
+
+
+def read_small(path: Path) -> str:
+    """Return the text of a file; ValueError if it is larger than any that is written here, OSError if it is none."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device read without end
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    with path.open("rb") as file:
+        content = file.read(SMALL + 1)
+    if len(content) > SMALL:
+        raise ValueError(f"{path} is too large")
+    return content.decode("utf-8")
 
 
 def check_links(folder: Path) -> None:

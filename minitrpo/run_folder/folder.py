@@ -17,8 +17,16 @@ import numpy as np
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.checkpoint import CHECKPOINTS, newest, write
-from minitrpo.run_folder.files import check_links, is_empty_run, new_numbered, no_link, sync, write_atomically
-from minitrpo.run_folder.metrics_log import LOG, Checksum, check_log, known_lines, read_cell, written_cell
+from minitrpo.run_folder.files import (
+    check_links,
+    is_empty_run,
+    new_numbered,
+    no_link,
+    read_small,
+    sync,
+    write_atomically,
+)
+from minitrpo.run_folder.metrics_log import LOG, Checksum, check_log, check_rows, known_lines, read_cell, written_cell
 
 LOCKS: list[int] = []  # of the folders in which this process works
 FORMAT = 4  # of what lies in the folder; another number is another version's
@@ -59,6 +67,8 @@ class RunFolder:
     @classmethod
     def open(cls, path: str, here: Path | None = None) -> "RunFolder":
         """Return an existing run; BadInput if the folder does not hold one. here: where relative names begin."""
+        if not path:
+            raise BadInput("the name of a folder is empty; give the folder of a run, the one with config.json in it")
         folder = cls((here or Path.cwd()) / path)
         try:
             if not folder.path.is_dir():
@@ -99,7 +109,7 @@ class RunFolder:
         """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged or another version's."""
         place = self.path / "config.json"
         try:
-            config: dict[str, Any] = json.loads(place.read_text("utf-8"))
+            config: dict[str, Any] = json.loads(read_small(place))
             found = config.get("format", 1)
             whole = all(isinstance(key, str) for key in config["settings"]) and isinstance(config["provenance"], dict)
             whole = whole and isinstance(config["settings"]["env"], str) and isinstance(config.get("resumed", []), list)
@@ -133,9 +143,17 @@ class RunFolder:
         return f"note: somebody else wrote {beyond} byte(s) to metrics.csv: they are cut off" if beyond else ""
 
     def rows(self) -> list[dict[str, str]]:
-        """Return the rows of metrics.csv as text."""
-        with (self.path / "metrics.csv").open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+        """Return the rows of metrics.csv as text; BadInput if that is not the log of a run."""
+        place = self.path / "metrics.csv"
+        try:
+            with place.open(encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+            check_rows(self.header, rows)
+        except OSError as error:
+            raise BadInput(f"cannot read {place}: {error.strerror}") from error
+        except (ValueError, TypeError, csv.Error) as error:
+            raise BadInput(f"{place} is damaged: it is not the log of a run") from error
+        return rows
 
     def columns(self) -> dict[str, Array]:
         """Return the numeric columns of metrics.csv as arrays, one entry per update, NaN where a cell is empty."""
@@ -185,6 +203,14 @@ class RunFolder:
     def checkpoint(self) -> tuple[dict[str, Array], str]:
         """Return the newest whole checkpoint, {} if there is none yet, and a note if one is damaged; see `newest`."""
         return newest(self.path)
+
+
+def check_free(names: list[str | None], here: Path) -> None:
+    """Raise BadInput if the first of several new runs could begin, and a later one could not."""
+    for name in names[1:]:
+        path = here / (name or "")
+        if name is not None and path.exists() and not (path.is_dir() and is_empty_run(path)):
+            raise BadInput(f"--out {name} exists and is not empty: choose another folder, or move it away")
 
 
 @contextmanager

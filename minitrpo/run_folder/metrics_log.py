@@ -25,6 +25,19 @@ def read_cell(cell: str, may_be_empty: bool = True) -> float:
     return float(cell or "nan") if may_be_empty else float(cell)
 
 
+def check_rows(header: list[str], rows: list[dict[str, Any]]) -> None:
+    """Raise ValueError unless these are the names and cells of a log: numbers in the columns that every run has.
+
+    The last row may be cut short: a run was killed while it wrote it.
+    """
+    if not set(FIRST) <= set(header):
+        raise ValueError(f"no column {min(set(FIRST) - set(header))}")
+    whole = rows[:-1] if rows and None in rows[-1].values() else rows
+    for row in whole:
+        for name in FIRST:
+            read_cell(row[name], name in OF_EPISODES)
+
+
 class Checksum:
     """The checksum of a log's lines, however they end; it goes on row by row: a long log is not read again."""
 

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.errors import BadInput
+from minitrpo.run_folder.files import read_small
 
 
 def recorded(config: str) -> dict[str, Any]:
     """Return the settings in a run's config.json, or in its folder; BadInput if there are none."""
     path = Path(config) / "config.json" if Path(config).is_dir() else Path(config)
     try:
-        settings = json.loads(path.read_text("utf-8"))["settings"]
+        settings = json.loads(read_small(path))["settings"]
         if not all(isinstance(name, str) for name in settings):
             raise ValueError
         return dict(settings)

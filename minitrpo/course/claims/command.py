@@ -39,9 +39,11 @@ def main(name: str, words: list[str]) -> int:
     if any(variable in os.environ for variable in RANK_VARIABLES):
         raise BadInput("run it with plain python: it starts mpiexec itself")
     args = make_parser(name).parse_args(words)
-    place = place_in(args.folder)
     if not 1 <= args.ranks <= 1024:
         raise BadInput(f"--ranks must be 1 to 1024, not {args.ranks}")
+    if [word.lower() for word in args.claims] != ["list"]:
+        find(args.claims)
+    place = place_in(args.folder)
     if [word.lower() for word in args.claims] == ["list"]:
         print(listing(place))
         return 0

@@ -25,8 +25,10 @@ from minitrpo.course.grading.sandbox import Limits
 from minitrpo.course.grading.submissions import content, written
 from minitrpo.errors import BadInput, one_line, shown
 from minitrpo.run_folder.folder import RunFolder, sha256
+from minitrpo.run_folder.metrics_log import LOG
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.stderr import say
+from minitrpo.training.context import counted
 from minitrpo.training.settings import Choice, algorithm_of, chosen
 
 ENDING, LARGEST = ".run.json", 2**16  # bytes of a claim
@@ -83,7 +85,10 @@ def main(name: str, words: list[str]) -> int:
 
 def facts_of(folder: RunFolder, choice: Choice) -> Facts:
     """Return what a run came to. Its goal is Gymnasium's `reward_threshold`, by the mean of an update's episodes."""
-    theta, rows = folder.load_checkpoint().get("theta"), [row for row in folder.rows() if int(row["episodes"] or 0)]
+    checkpoint = folder.load_checkpoint()
+    theta, rows = checkpoint.get("theta"), [row for row in folder.rows() if int(row["episodes"] or 0)]
+    if checkpoint:
+        folder.check_log(counted(checkpoint)[0], choice.columns, choice.common.record_every, checkpoint.get(LOG))
     if theta is None or not rows:
         raise BadInput(f"{folder.path} has no checkpoint, or no episode has ended in it: train for longer")
     goal = gymnasium.registry[choice.common.env].reward_threshold

@@ -120,11 +120,13 @@ def predict(args: Any) -> int:
     """Print the tables."""
     from minitrpo.course.scaling.designs import COLUMNS, Machine
     from minitrpo.course.scaling.others import lines
-    from minitrpo.course.scaling.page import keep, ranks_of
+    from minitrpo.course.scaling.page import keep, ranks_of, text_with_place
     from minitrpo.course.scaling.predict import RANKS, STEPS_EACH, Job, breaks, table, weak
 
     if not 0 <= args.slow <= 1:
         raise BadInput(f"--slow is a fraction, 0 to 1, not {args.slow:g}")
+    for place in ("predicted", "breaks") if args.page else ():
+        text_with_place(args.page, place)
     inputs = load(args.inputs)
     job = Job(inputs.task(args.env), args.steps, args.steps_per_update, args.price)
     network = Network(args.latency, 1 / args.bandwidth)

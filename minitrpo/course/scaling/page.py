@@ -11,20 +11,29 @@ from minitrpo.course.scaling.formulas import INFINITE
 from minitrpo.course.scaling.inputs import save
 from minitrpo.course.scaling.predict import STEPS_EACH, Prediction
 from minitrpo.errors import BadInput
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.files import read_small, write_atomically
 
 
 def put(page: Path, name: str, lines: list[str]) -> None:
     """Write lines between <!-- name --> and <!-- /name --> of a page; BadInput if it has no such place."""
+    text, body = text_with_place(page, name), "\n".join(lines)
+    write_atomically(page, place_of(name).sub(lambda found: f"{found[1]}{body}\n{found[2]}", text).encode())
+
+
+def text_with_place(page: Path, name: str) -> str:
+    """Return the text of a page; BadInput if it has no place of this name."""
     try:
-        text = page.read_text()
-    except OSError as error:
-        raise BadInput(f"--page {page}: {error.strerror}") from error
-    place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-    if not place.search(text):
+        text = read_small(page)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"--page {page}: {getattr(error, 'strerror', None) or error}") from error
+    if not place_of(name).search(text):
         raise BadInput(f"--page {page} has no place for it: it needs the lines <!-- {name} --> and <!-- /{name} -->")
-    body = "\n".join(lines)
-    write_atomically(page, place.sub(lambda found: f"{found[1]}{body}\n{found[2]}", text).encode())
+    return text
+
+
+def place_of(name: str) -> re.Pattern[str]:
+    """Return what finds a place of this name in a page."""
+    return re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
 
 
 def of_tables(title: str, tables: dict[str, list[Prediction]], told: str) -> list[str]:
