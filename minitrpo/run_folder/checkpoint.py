@@ -77,10 +77,10 @@ def keep_before(path: Path, before: Path) -> None:
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Return the arrays of a checkpoint; ValueError if it is none. Every array has a checksum in the file."""
-    with path.open("rb") as file:
-        if file.read(2) != b"PK":  # numpy would take it for a pickle, and advise to allow that
-            raise ValueError("it is not a file of arrays")
-    loaded = np.load(path, allow_pickle=False)
+    content = path.read_bytes()  # a disk that cannot be read says so here: later it is damage
+    if content[:2] != b"PK":  # numpy would take it for a pickle, and advise to allow that
+        raise ValueError("it is not a file of arrays")
+    loaded = np.load(io.BytesIO(content), allow_pickle=False)
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         raise ValueError("it is not a file of arrays")
     with loaded:
