@@ -123,6 +123,12 @@ def test_check_decides_some_things_itself(words, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("env", ["Nope-v0", "Taxi-v4"])
+def test_check_refuses_what_nobody_can_train_on(env):
+    outcome = run("check", "trpo", "--env", env)
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+
+
 @pytest.mark.parametrize("words", [("QQ",), ("S1", "--ranks", -3)])
 def test_figures_makes_no_folder_for_what_it_refuses(words, tmp_path):
     one_line("figures.py", *words, "--folder", tmp_path / "f" / "g")

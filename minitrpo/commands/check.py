@@ -64,6 +64,7 @@ def main(name: str, words: list[str]) -> int:
     job += ["--total-steps", str(args.updates * choice.common.steps_per_update)]
     job += ["--transport", "events"] if choice.asynchronous else []
     choice, well = parse(job).choice(), True
+    describe(choice.common.env)  # BadInput, before anything is tried
     for finding in findings(choice, job):
         print(finding, flush=True)
         well &= finding.well
