@@ -30,14 +30,15 @@ FIRST_STEPS = 3_000  # before them nothing is learned
 KEY = """How to read it
 
 Above: each group in colour, all other members
-in grey. A line is the interquartile mean of up to
-5 seeds, a band goes from the lowest to the highest.
-A return is the mean of the last 100 episodes.
+in grey. A line is the interquartile mean of
+5 seeds, a band goes from the lowest to the
+highest. A return is the mean of the last 100
+episodes.
 
 Below: steps until new episodes return {goal:.0f} on
-CartPole. A small dot is a seed, the large one the
-median of those that got there; at the right, how
-many did, of the seeds that were asked so."""
+CartPole. A small dot is a seed, the large one
+the median of those that got there; at the right,
+how many did."""
 
 
 def runs_of(name: str, env: str) -> list[dict[str, Any]]:
