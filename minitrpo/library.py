@@ -12,11 +12,11 @@ from typing import Any
 import gymnasium
 from threadpoolctl import threadpool_limits
 
-from minitrpo.algorithms.options import flag
 from minitrpo.commands.cli import check_folder
 from minitrpo.commands.command_line import parse
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
+from minitrpo.commands.words import flags
 from minitrpo.errors import BadInput
 from minitrpo.errors import shown as brief
 from minitrpo.experience.given import GIVEN, name_of
@@ -33,7 +33,6 @@ from minitrpo.supervision.unwatched import Unwatched
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
-SWITCHES = ("trace", "oversubscribe")  # words without a value
 COMMANDS_ONLY = {"seeds": "call train once for each seed", "stuck_after": "a hang can only be ended from outside"}
 
 
@@ -200,20 +199,6 @@ def hand_over(folder: RunFolder, env: Any, algorithm: Any) -> None:
             trust(thing)
         elif thing is not None:
             GIVEN[settings[key]] = thing
-
-
-def flags(words: dict[str, Any]) -> list[str]:
-    """Return settings as a command line has them: True is yes, a tuple has commas, None is left out."""
-    switched = [flag(name) for name in SWITCHES if words.get(name) is True]
-    left = {n: v for n, v in words.items() if v is not None and not (n in SWITCHES and isinstance(v, bool))}
-    return switched + [f"{flag(name)}={text_of(value)}" for name, value in left.items()]
-
-
-def text_of(value: Any) -> str:
-    """Return a setting as a command line has it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def shown(progress: str) -> str:

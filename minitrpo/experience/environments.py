@@ -41,11 +41,6 @@ class EnvironmentSpec:
     action_dtype: str = "float32"
     first_action: int = 0  # the number of the first of discrete actions
 
-    def is_like(self, other: "EnvironmentSpec") -> bool:
-        """Return whether actions and observations of another one are of the same kind, within the same bounds."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=False)
-        return all(np.array_equal(one, another) for one, another in pairs)
-
     def policy(self, hidden: tuple[int, ...], initial_log_std: float = 0.0) -> Policy:
         """Return a policy of the right kind: categorical for discrete actions, Gaussian otherwise."""
         if self.discrete:

@@ -65,6 +65,14 @@ def is_empty_run(path: Path) -> bool:
     return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
 
 
+def check_free(names: list[str | None], here: Path) -> None:
+    """Raise BadInput if the first of several new runs could begin, and a later one could not."""
+    for name in names[1:]:
+        path = here / (name or "")
+        if name is not None and path.exists() and not (path.is_dir() and is_empty_run(path)):
+            raise BadInput(f"--out {name} exists and is not empty: choose another folder, or move it away")
+
+
 def sync(path: Path) -> None:
     """Return when a file is on the disk."""
     with path.open("rb") as file:

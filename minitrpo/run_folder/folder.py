@@ -26,7 +26,7 @@ from minitrpo.run_folder.files import (
     sync,
     write_atomically,
 )
-from minitrpo.run_folder.metrics_log import LOG, Checksum, check_log, check_rows, known_lines, read_cell, written_cell
+from minitrpo.run_folder.metrics_log import LOG, Checksum, check_log, known_lines, read_cell, read_rows, written_cell
 
 LOCKS: list[int] = []  # of the folders in which this process works
 FORMAT = 4  # of what lies in the folder; another number is another version's
@@ -144,16 +144,7 @@ class RunFolder:
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text; BadInput if that is not the log of a run."""
-        place = self.path / "metrics.csv"
-        try:
-            with place.open(encoding="utf-8", newline="") as file:
-                rows = list(csv.DictReader(file))
-            check_rows(self.header, rows)
-        except OSError as error:
-            raise BadInput(f"cannot read {place}: {error.strerror}") from error
-        except (ValueError, TypeError, csv.Error) as error:
-            raise BadInput(f"{place} is damaged: it is not the log of a run") from error
-        return rows
+        return read_rows(self.path / "metrics.csv")
 
     def columns(self) -> dict[str, Array]:
         """Return the numeric columns of metrics.csv as arrays, one entry per update, NaN where a cell is empty."""
@@ -203,14 +194,6 @@ class RunFolder:
     def checkpoint(self) -> tuple[dict[str, Array], str]:
         """Return the newest whole checkpoint, {} if there is none yet, and a note if one is damaged; see `newest`."""
         return newest(self.path)
-
-
-def check_free(names: list[str | None], here: Path) -> None:
-    """Raise BadInput if the first of several new runs could begin, and a later one could not."""
-    for name in names[1:]:
-        path = here / (name or "")
-        if name is not None and path.exists() and not (path.is_dir() and is_empty_run(path)):
-            raise BadInput(f"--out {name} exists and is not empty: choose another folder, or move it away")
 
 
 @contextmanager

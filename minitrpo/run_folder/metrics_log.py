@@ -25,6 +25,20 @@ def read_cell(cell: str, may_be_empty: bool = True) -> float:
     return float(cell or "nan") if may_be_empty else float(cell)
 
 
+def read_rows(place: Path) -> list[dict[str, str]]:
+    """Return the rows of a log as text; BadInput if it is not the log of a run."""
+    try:
+        with place.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+        check_rows(list(reader.fieldnames or ()), rows)
+    except OSError as error:
+        raise BadInput(f"cannot read {place}: {error.strerror}") from error
+    except (ValueError, TypeError, csv.Error) as error:
+        raise BadInput(f"{place} is damaged: it is not the log of a run") from error
+    return rows
+
+
 def check_rows(header: list[str], rows: list[dict[str, Any]]) -> None:
     """Raise ValueError unless these are the names and cells of a log: numbers in the columns that every run has.
 
