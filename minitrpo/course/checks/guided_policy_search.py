@@ -427,6 +427,8 @@ def with_kl_cases() -> Iterator[Case]:
                shown="covariances of about 1e-10, eta = 1e-9")  # fmt: skip
     diagonal = Controller(pbar.K, pbar.k, pbar.S * np.eye(2))
     yield case("actions with noise of their own", cost, diagonal, 1.0, shown="Sbar diagonal, eta = 1")
+    whole = Cost(np.tile(2 * np.eye(4, dtype=int), (3, 1, 1)), np.ones((3, 4), dtype=int), cost.e)
+    yield case("a cost in whole numbers", whole, pbar, 0.5, shown="C = 2 I and c = 1, both of dtype int, eta = 0.5")
 
 
 def one_by_one(P: Array) -> Array:
