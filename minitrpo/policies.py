@@ -14,7 +14,7 @@ import numpy
 
 from minitrpo.acting import Acting
 from minitrpo.perceptron import Array as Array  # what every module calls its arrays
-from minitrpo.perceptron import Sizes, activations, cut, initialise_mlp, layer_sizes, perceptron, unflatten
+from minitrpo.perceptron import Sizes, cut, in_single_precision, initialise_mlp, layer_sizes, perceptron, widened
 
 ActFunction = Callable[[Array, Array, int], Array]  # observations, noise, how many of their rows matter -> actions
 
@@ -82,7 +82,7 @@ class GaussianPolicy(Perceptron):
         split = len(theta) - self.action_size
         mean = perceptron(cut(theta, 0, split), self.sizes, observations)
         log_std = np.dot(np.ones((len(observations), 1), mean.dtype), cut(theta, split, len(theta)).reshape(1, -1))
-        return np.concatenate([mean, log_std], axis=1)
+        return widened(mean, 0, 2 * self.action_size) + widened(log_std, self.action_size, 2 * self.action_size)
 
     def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array:
         """Return what `sample` needs for this many steps: standard normal numbers (steps, A)."""
@@ -96,8 +96,8 @@ class GaussianPolicy(Perceptron):
     def act_function(self, theta: Array) -> ActFunction:
         """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         split = len(theta) - self.action_size
-        layers, std = unflatten(theta[:split], self.sizes), numpy.exp(theta[split:])
-        return lambda observations, noise, used: activations(layers, observations, used)[-1] + std * noise
+        mean, std = in_single_precision(theta[:split], self.sizes), numpy.exp(theta[split:])
+        return lambda observations, noise, used: mean(observations, used) + std * noise
 
     def mode(self, dist_params: Array) -> Array:
         """Return the most probable actions, the means (N, A)."""
@@ -144,8 +144,8 @@ class CategoricalPolicy(Perceptron):
 
     def act_function(self, theta: Array) -> ActFunction:
         """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
-        layers = unflatten(theta, self.sizes)
-        return lambda observations, noise, used: self.sample(activations(layers, observations, used)[-1], noise)
+        logits = in_single_precision(theta, self.sizes)
+        return lambda observations, noise, used: self.sample(logits(observations, used), noise)
 
     def mode(self, dist_params: Array) -> Array:
         """Return the most probable actions (N,)."""

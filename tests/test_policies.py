@@ -264,16 +264,35 @@ def test_gradient_of_log_prob_is_the_finite_difference(kind, shape):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_act_function_samples_the_distribution_to_the_bit(kind):
+def test_an_act_function_samples_the_distribution_of_single_precision_to_the_bit(kind):
     policy, theta, observations, dist_params, _ = case(kind, SHAPES[2])
     noise = policy.draw_noise(rng_of(3), len(observations))
-    act, expected = policy.act_function(theta), policy.sample(dist_params, noise)
+    single = np.concatenate(
+        [  # four rows at a time, as it does
+            policy.distribution(theta.astype(np.float32), observations[i : i + 4].astype(np.float32))
+            for i in range(0, len(observations), 4)
+        ]
+    )
+    assert single.dtype == np.float32
+    exact = single.astype(np.float64)
+    if kind is GaussianPolicy:
+        exact[:, policy.action_size :] = dist_params[:, policy.action_size :]  # the spread is no sum
+    act, expected = policy.act_function(theta), policy.sample(exact, noise)
     for used in range(1, len(observations) + 1):
         assert np.array_equal(act(observations, noise, used)[:used], expected[:used])
 
 
-def bits_differ(kind, width, sizes):
-    """Return the sizes for which a row depends on its place or its mates in a matrix of `width` rows."""
+@pytest.mark.parametrize("shape", SHAPES)
+def test_actions_of_single_precision_are_those_of_double_to_six_digits(shape):
+    policy, theta, observations, dist_params, _ = case(GaussianPolicy, shape)
+    noise = policy.draw_noise(rng_of(3), len(observations))
+    actions = policy.act_function(theta)(observations, noise, len(observations))
+    assert actions.dtype == np.float64
+    np.testing.assert_allclose(actions, policy.sample(dist_params, noise), rtol=1e-5, atol=1e-5)
+
+
+def bits_differ(kind, width, sizes, of_rows):
+    """Return the sizes for which `of_rows` of a row depends on its place or its mates in a matrix of `width` rows."""
     differ = []
     for observation_size, action_size, hidden in sizes:
         rng, policy = rng_of(13, width), kind(observation_size, action_size, hidden)
@@ -282,10 +301,15 @@ def bits_differ(kind, width, sizes):
         for place in range(width):
             matrix = rng.choice([0.0, 1.0, 30.0]) * rng.standard_normal((width, observation_size))
             matrix[place] = mine
-            seen.add(policy.distribution(theta, matrix)[place].tobytes())
+            seen.add(of_rows(policy, theta, matrix)[place].tobytes())
         if len(seen) > 1:
             differ.append((observation_size, action_size, hidden))
     return differ
+
+
+def acted(policy, theta, matrix):
+    """Return what the act function makes of every row of single precision, with the same noise."""
+    return policy.act_function(theta)(matrix, np.full((len(matrix), policy.noise_size), 0.5), len(matrix))
 
 
 SIZES = [(d, a, hidden) for d in (1, 4, 17, 105) for a in (1, 2, 3, 6, 17) for hidden in ((64, 64), ())]
@@ -293,6 +317,7 @@ SIZES = [(d, a, hidden) for d in (1, 4, 17, 105) for a in (1, 2, 3, 6, 17) for h
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [1, 8, 16, 32])
-def test_a_row_has_the_same_bits_in_any_company(kind, width):
+@pytest.mark.parametrize("of_rows", [lambda policy, *at: policy.distribution(*at), acted], ids=["double", "acted"])
+def test_a_row_has_the_same_bits_in_any_company(kind, width, of_rows):
     with threadpool_limits(1):  # as training does
-        assert bits_differ(kind, width, SIZES) == []
+        assert bits_differ(kind, width, SIZES, of_rows) == []

@@ -112,18 +112,18 @@ def blas() -> Finding:
     """Look at BLAS: its threads, and whether a row of a product depends on the rows beside it."""
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    from minitrpo.perceptron import activations
+    from minitrpo.policies import GaussianPolicy
 
     pools = ", ".join(f"{i['internal_api']} {i['version']}, {i['num_threads']} thread(s)" for i in threadpool_info())
     rng = np.random.default_rng(0)
-    x, well = rng.standard_normal((16, 17)), True
-    layers = [(rng.standard_normal((17, 64)), np.zeros(64)), (rng.standard_normal((64, 6)), np.zeros(6))]
+    x, noise, policy, well = rng.standard_normal((16, 17)), np.zeros((16, 6)), GaussianPolicy(17, 6), True
+    act = policy.act_function(policy.initialise(rng))
     with threadpool_limits(1):
-        rows = activations(layers, x)[-1]
+        rows = act(x, noise, 16)
         for _ in range(100):
             order = rng.permutation(16)
             kept = rng.random(16) < 0.5  # the others make room for zeros
-            moved = activations(layers, np.where(kept[:, None], x[order], 0.0))[-1]
+            moved = act(np.where(kept[:, None], x[order], 0.0), noise, 16)
             well &= np.array_equal(moved[kept], rows[order][kept])
     cure = "this BLAS rounds a row by its place: runs stay right, but their bits may depend on the number of ranks"
     return Finding("blas", well, f"{pools or 'unknown'}; training limits each rank to 1", cure)

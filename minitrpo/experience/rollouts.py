@@ -5,8 +5,7 @@ may round a row differently in a matrix of another height, or in the rows that a
 episode's numbers therefore do not depend on the episodes played beside it.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,8 +129,7 @@ class Rollouts:
             self._begin(slot, None, 0, episode.number, steps)
             one = np.array([slot])
             for i in range(steps):
-                with self._named_failures():
-                    observations, rewards, _, _ = self.envs.step(one, episode.actions[i : i + 1])
+                observations, rewards, _, _ = self._played(self.envs.step, one, episode.actions[i : i + 1])
                 self._observations[slot], self._returns[slot] = observations[0], self._returns[slot] + rewards[0]
             if not np.array_equal(self._observations[slot], episode.observation):
                 raise self._failure(slot, "the same actions led to another state: it cannot be resumed exactly")
@@ -144,8 +142,7 @@ class Rollouts:
         slots = self.slots
         rows = slice(self.num_envs) if len(slots) == self.num_envs else slots  # numpy is quicker with a slice
         actions = act(frozen(self._observations), self._noise.next(slots), int(slots[-1]) + 1)
-        with self._named_failures():
-            next_observations, rewards, terminated, truncated = self.envs.step(slots, actions[rows])
+        next_observations, rewards, terminated, truncated = self._played(self.envs.step, slots, actions[rows])
         self._returns[rows] += rewards
         self._buffer.append(self._observations, actions, rows, rewards)
         self._observations[rows] = next_observations
@@ -177,8 +174,7 @@ class Rollouts:
         self._noise.begin(slot, key.actions(), steps_taken)
         self._first_tick[slot], self._start[slot], self._returns[slot] = self._buffer.ticks, 0, 0.0
         self._past_actions[slot] = []
-        with self._named_failures():
-            self._observations[slot] = self.envs.reset(slot, seed)
+        self._observations[slot] = self._played(self.envs.reset, slot, seed)
 
     def _leave(self, slot: int) -> None:
         self.status.numbers[slot] = IDLE
@@ -214,11 +210,10 @@ class Rollouts:
         self._past_actions[slot].append(actions)
         return fragment
 
-    @contextmanager
-    def _named_failures(self) -> Iterator[None]:
-        """Turn the failure of a slot into one that names the episode in it."""
+    def _played(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what the environments answer; the failure of a slot becomes one that names the episode in it."""
         try:
-            yield
+            return call(*arguments)
         except EnvironmentFailed as error:
             raise self._failure(error.slot, str(error)) from error
 

@@ -24,7 +24,16 @@ from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.errors import BadInput
-from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, perceptron, unflatten
+from minitrpo.perceptron import (
+    Linearisation,
+    Sizes,
+    activations,
+    in_single_precision,
+    initialise_mlp,
+    layer_sizes,
+    perceptron,
+    unflatten,
+)
 from minitrpo.policies import ActFunction, Array, Policy
 
 LARGEST = 4.0  # of |log L_ii|, approached smoothly: exp would blow up, and what is clipped has no gradient to return by
@@ -136,10 +145,11 @@ class NAFPolicy(Acting):
     def act_function(self, theta: Array) -> ActFunction:
         """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         network, left = self.split(theta)
-        layers, sigma = unflatten(network, self.sizes), self.sigmas[1] + (self.sigmas[0] - self.sigmas[1]) * left
+        outputs = in_single_precision(network, self.sizes)
+        sigma = self.sigmas[1] + (self.sigmas[0] - self.sigmas[1]) * left
 
         def act(observations: Array, noise: Array, used: int) -> Array:
-            mu = np.tanh(activations(layers, observations, used)[-1][:, 1 : 1 + self.action_size])
+            mu = np.tanh(outputs(observations, used)[:, 1 : 1 + self.action_size])
             return np.clip(mu + sigma * noise, -1.0, 1.0)
 
         return act

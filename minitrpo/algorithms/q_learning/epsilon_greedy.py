@@ -12,7 +12,7 @@ from minitrpo.acting import Acting
 from minitrpo.algorithms.options import option
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import EpisodeKey
-from minitrpo.perceptron import Sizes, activations, initialise_mlp, layer_sizes, perceptron, unflatten
+from minitrpo.perceptron import Sizes, in_single_precision, initialise_mlp, layer_sizes, perceptron
 from minitrpo.policies import ActFunction, Array, Policy
 
 
@@ -110,11 +110,10 @@ class EpsilonGreedy(Acting):
 
     def act_function(self, theta: Array, state: Array) -> ActFunction:
         """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
-        layers = unflatten(self.split(theta)[0], self.sizes)
+        q = in_single_precision(self.split(theta)[0], self.sizes)
 
         def act(observations: Array, noise: Array, used: int) -> Array:
-            q = activations(layers, observations, used)[-1]
-            return epsilon_greedy(q, self.epsilons(theta, state[:, 0]), noise[:, 0], noise[:, 1])
+            return epsilon_greedy(q(observations, used), self.epsilons(theta, state[:, 0]), noise[:, 0], noise[:, 1])
 
         return act
 
