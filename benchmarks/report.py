@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks import parts, pictures, tables
+from benchmarks import family_parts, parts, pictures, tables
 from benchmarks.family import lines
 from benchmarks.family_picture import family_picture
 from benchmarks.family_report import family_table, held_out_table, short_table, tuned_table
@@ -54,6 +54,7 @@ def scaling(result: dict[str, Any]) -> str:
 REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "limit": (tables.limit, pictures.limit),
     "parts": (parts.table, parts.picture),
+    "family_parts": (family_parts.table, family_parts.picture),
     "whole": (tables.whole, pictures.whole),
     "peers": (tables.peers, pictures.peers),
     **{f"peers_{name}": (tables.peers, pictures.peers) for name in ("ppo", "a2c", "dqn")},

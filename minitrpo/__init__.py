@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minitrpo.library import Run, evaluate, load, train
     from minitrpo.reports.trained import Evaluation, TrainedPolicy
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "AlgorithmFailed",
     "BadInput",

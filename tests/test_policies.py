@@ -308,7 +308,7 @@ def bits_differ(kind, width, sizes, of_rows):
 
 
 def acted(policy, theta, matrix):
-    """Return what the act function makes of every row of single precision, with the same noise."""
+    """Return what the act function makes of every row, with the same noise."""
     return policy.act_function(theta)(matrix, np.full((len(matrix), policy.noise_size), 0.5), len(matrix))
 
 

@@ -16,6 +16,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.rollouts import ROWS, Rollouts
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
+from minitrpo.perceptron import FEW
 from minitrpo.supervision.status import RankStatus
 
 SEED = 5
@@ -70,16 +71,16 @@ def same_bits(a, b):
 
 
 def plain_episode(env_id, number, iteration=2):
-    """Play one episode as a beginner would, one `gymnasium.make`, one loop; only the rows are padded to ROWS."""
+    """Play one episode as a beginner would, one `gymnasium.make`, one loop; only the rows are padded to FEW."""
     rollouts, theta, frozen = make(env_id, 1)
     spec, policy = rollouts.spec, rollouts.policy
     env = gymnasium.make(env_id)
     observation, _ = env.reset(seed=reset_seed(SEED, iteration, number))
     rng, steps, over = generator(SEED, iteration, number, Purpose.ACTIONS), [], False
     while not over:
-        rows, noise = np.zeros((ROWS, spec.observation_size)), np.zeros((ROWS, policy.noise_size))
+        rows, noise = np.zeros((FEW, spec.observation_size)), np.zeros((FEW, policy.noise_size))
         rows[0], noise[0] = observation, policy.draw_noise(rng, 1)[0]
-        action = policy.sample(policy.distribution(theta, frozen(rows)), noise)[0]
+        action = policy.act_function(theta)(frozen(rows), noise, 1)[0]
         sent = int(action) if spec.discrete else np.clip(2.0 * action, -2.0, 2.0).astype(np.float32)
         next_observation, reward, terminated, truncated, _ = env.step(sent)
         steps.append((observation, action, reward))
