@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks import family_parts, parts, pictures, tables
+from benchmarks import family_parts, on_its_back, parts, pictures, tables
 from benchmarks.family import lines
 from benchmarks.family_picture import family_picture
 from benchmarks.family_report import family_table, held_out_table, short_table, tuned_table
@@ -27,8 +27,8 @@ def results() -> dict[str, Any]:
     """Return the results of every benchmark that has been run."""
     paths = {name: RESULTS / f"{name}.json" for name in REPORTS}
     plain = {name: read_json(path) for name, path in paths.items() if path.exists()}
-    recorded = recorded_runs()
-    return plain | ({"returns": recorded} if recorded else {}) | {"family": lines()}
+    recorded = {"returns": recorded_runs(), "on_its_back": on_its_back.recorded(), "family": lines()}
+    return plain | {name: runs for name, runs in recorded.items() if runs}
 
 
 def recorded_runs() -> Recorded:
@@ -63,6 +63,7 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),
     "returns": (tables.returns, pictures.returns),
+    "on_its_back": (on_its_back.table, on_its_back.picture),
     "family": (family_table, family_picture),
 }
 

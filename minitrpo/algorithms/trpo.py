@@ -109,7 +109,8 @@ class TRPOSettings:
 
 
 # More work in every update, as in rl-zoo
-THOROUGH = {"gae_lambda": 0.95, "critic_epochs": 20, "fisher_fraction": 1.0, "cg_iterations": 25}
+CAREFUL = {"critic_epochs": 20, "critic_step_size": 1e-3}
+THOROUGH = {"gae_lambda": 0.95, "fisher_fraction": 1.0, "cg_iterations": 25, **CAREFUL}
 STRONG = Preset(
     "for a good return soon, with values of their own for some environments: many small updates from segments, all "
     "ranks learn",
@@ -119,18 +120,20 @@ STRONG = Preset(
         "steps_per_update": 2_048,
         "learner": "sharded",
         "checkpoint_every": "1s",  # an update takes 50 ms on two cores, a checkpoint 3
+        "critic_epochs": 4,  # with the step size of 3e-3 as good as 10 with 1e-3, in 0.4 of the time
         "critic_minibatch": 128,
-        "critic_step_size": 1e-3,
+        "critic_step_size": 3e-3,
     },
     # where one setting cannot serve; found on seeds 100 and up, reported on seeds 0 to 4
     {
-        "HalfCheetah-v5": {"max_kl": 0.12, "cg_damping": 0.6},
+        "HalfCheetah-v5": {"initial_log_std": -1.0, "max_kl": 0.12, "cg_damping": 0.6},  # louder, it ends on its back
         "Hopper-v5": {"max_kl": 0.12, "cg_damping": 0.6},
         "Walker2d-v5": {"max_kl": 0.04, "cg_damping": 0.3},
-        "Swimmer-v5": {"discount": 0.9999},
+        "Swimmer-v5": {"discount": 0.9999, "critic_epochs": 10, "critic_step_size": 1e-3},
+        "InvertedDoublePendulum-v5": {"initial_log_std": -1.0},
         "Ant-v5": {"initial_log_std": -1.0, "max_kl": 0.08, "cg_damping": 0.8, **THOROUGH},
         "CartPole-v1": {"max_kl": 0.02},
-        "Pendulum-v1": {"max_kl": 0.02, "discount": 0.95, "critic_epochs": 20},
+        "Pendulum-v1": {"max_kl": 0.02, "discount": 0.95, **CAREFUL},
     },
 )
 PRESETS = {
