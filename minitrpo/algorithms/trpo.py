@@ -109,7 +109,8 @@ class TRPOSettings:
 
 
 # More work in every update, as in rl-zoo
-CAREFUL = {"critic_epochs": 20, "critic_step_size": 1e-3}
+SLOW = {"critic_epochs": 10, "critic_step_size": 1e-3}
+CAREFUL = {**SLOW, "critic_epochs": 20}
 THOROUGH = {"gae_lambda": 0.95, "fisher_fraction": 1.0, "cg_iterations": 25, **CAREFUL}
 STRONG = Preset(
     "for a good return soon, with values of their own for some environments: many small updates from segments, all "
@@ -129,7 +130,8 @@ STRONG = Preset(
         "HalfCheetah-v5": {"initial_log_std": -1.0, "max_kl": 0.12, "cg_damping": 0.6},  # louder, it ends on its back
         "Hopper-v5": {"max_kl": 0.12, "cg_damping": 0.6},
         "Walker2d-v5": {"max_kl": 0.04, "cg_damping": 0.3},
-        "Swimmer-v5": {"discount": 0.9999, "critic_epochs": 10, "critic_step_size": 1e-3},
+        "Swimmer-v5": {"discount": 0.9999, **SLOW},
+        "Humanoid-v5": SLOW,
         "InvertedDoublePendulum-v5": {"initial_log_std": -1.0},
         "Ant-v5": {"initial_log_std": -1.0, "max_kl": 0.08, "cg_damping": 0.8, **THOROUGH},
         "CartPole-v1": {"max_kl": 0.02},
