@@ -9,6 +9,7 @@ import sys
 import threading
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,20 @@ from matplotlib import pyplot as plt
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import as_typed, family_picture, pictures, record, report, returns, scaling, seconds, tables, whole  # noqa: E402
+from benchmarks import (  # noqa: E402
+    as_typed,
+    family_parts,
+    family_picture,
+    on_its_back,
+    pictures,
+    record,
+    report,
+    returns,
+    scaling,
+    seconds,
+    tables,
+    whole,
+)
 from benchmarks.limit import Case, OpenLoop, RecordingVectorEnv, Step, summary  # noqa: E402
 from benchmarks.published import PUBLISHED  # noqa: E402
 from benchmarks.record import RESULTS, machine_of, origin, read_json, thinned, write_json  # noqa: E402
@@ -383,3 +397,64 @@ def test_a_whole_run_is_compared_with_its_physics():
     run = whole.summary("InvertedPendulum-v5", 400, [(1.0, 2.0), (2.0, 6.0), (1.0, 2.5)])
     assert (run["physics_s"], run["run_s"], run["ratio"]) == (1.0, 2.5, 2.5)
     assert "| 2.50 |" in tables.whole({"lines": [run], "provenance": record.origin()})
+
+
+TICK = "rollouts.py:_tick\nrollouts.py:advance\nsynchronous.py:root_loop"
+UPDATE = "learner.py:learn\nsynchronous.py:root_loop"
+
+
+@pytest.mark.parametrize(
+    ("stack", "part"),
+    [
+        (f"gymnasium/envs/classic_control/cartpole.py:step\nvector_env.py:step\n{TICK}", "environment"),
+        (f"mujoco/batch.py:step\nvector_env.py:step\n{TICK}", "environment"),
+        (f"perceptron.py:activations\npolicies.py:<lambda>\n{TICK}", "policy"),
+        (f"observation_filter.py:__call__\n{TICK}", "rest of a tick"),
+        (f"perceptron.py:activations\ntargets.py:next_q\n{UPDATE}", "network"),
+        (f"targets.py:next_q\n{UPDATE}", "advantages and targets"),
+        (f"optimisers.py:adam\nbatch_ppo.py:climb\n{UPDATE}", "optimiser"),
+        (f"replay_buffer.py:sample\n{UPDATE}", "replay"),
+        (f"batch_ppo.py:climb\n{UPDATE}", "rest of an update"),
+        ("csv.py:writerow\nminitrpo/run_folder/folder.py:append\nsynchronous.py:root_loop", "log and checkpoint"),
+        ("minitrpo/training/rank.py:collect\nsynchronous.py:root_loop", "episodes and messages"),
+        ("synchronous.py:root_loop", family_parts.REST),
+    ],
+)
+def test_a_sample_belongs_to_one_part(stack, part):
+    assert family_parts.part_of(stack) == part
+
+
+def test_samples_are_counted_while_a_run_lasts_and_make_up_its_time():
+    x = family_parts.measured("a2c", "CartPole-v1", 4000)
+    assert x["samples"] > 50
+    assert sum(x["parts"].values()) == pytest.approx(x["step_us"])
+    assert x["parts"]["environment"] > 0
+    assert "a2c, CartPole-v1" in family_parts.table({"lines": [x], "provenance": record.origin()})
+
+
+class Pitching:
+    """An environment of four steps, whose trunk has these pitches after them."""
+
+    def __init__(self, pitches):
+        self.pitches, self.unwrapped = list(pitches), self
+        self.data = SimpleNamespace(qpos=np.zeros(9))
+
+    def reset(self, seed):
+        return np.zeros(17), {}
+
+    def step(self, action):
+        self.data.qpos[2] = self.pitches.pop(0)
+        return np.zeros(17), 1.5, False, not self.pitches, {}
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize(("pitches", "down"), [((0, 1, -1, 6), 0.0), ((0, 3, 1, 1), 0.25), ((3, -3, 9.4, 2), 1.0)])
+def test_a_cheetah_is_upside_down_where_its_trunk_points_down(monkeypatch, pitches, down):
+    monkeypatch.setattr("gymnasium.make", lambda env: Pitching(pitches))
+    assert on_its_back.look(lambda observation: np.zeros(6), 0) == (6.0, down)
+
+
+def test_a_cheetah_that_does_nothing_stays_upright():
+    assert on_its_back.look(lambda observation: np.zeros(6, np.float32), 0)[1] == 0.0
