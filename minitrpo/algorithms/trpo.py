@@ -132,6 +132,7 @@ STRONG = Preset(
         "Walker2d-v5": {"max_kl": 0.04, "cg_damping": 0.3},
         "Swimmer-v5": {"discount": 0.9999, **SLOW},
         "Humanoid-v5": SLOW,
+        "Reacher-v5": {"initial_log_std": -1.0, "max_kl": 0.04, "cg_damping": 0.3, "discount": 0.95},
         "InvertedDoublePendulum-v5": {"initial_log_std": -1.0},
         "Ant-v5": {"initial_log_std": -1.0, "max_kl": 0.08, "cg_damping": 0.8, **THOROUGH},
         "CartPole-v1": {"max_kl": 0.02},
