@@ -94,20 +94,18 @@ def table(runs: list[dict[str, Any]]) -> str:
 
 
 def picture(runs: list[dict[str, Any]]) -> Any:
-    """Return a picture of return and posture of the runs as typed: orange are those that end upside down."""
+    """Return a picture of return and posture: orange are runs that end upside down, dashed those not as typed."""
     figure, (above, below) = plt.subplots(2, 1, figsize=(8, 6), sharex=True, layout="constrained")
     for run in runs:
-        if run["settings"]:
-            continue
         steps, returns, down = map(np.array, zip(*run["looks"], strict=True))
-        colour = ORANGE if down[-1] > 0.5 else BLUE
-        above.plot(steps, returns, color=colour)
-        below.plot(steps, 100 * down, color=colour)
-        above.annotate(f" {run['seed']}", (steps[-1], returns[-1]), color=colour, va="center")
+        colour, style = ORANGE if down[-1] > 0.5 else BLUE, "--" if run["settings"] else "-"
+        above.plot(steps / 1e3, returns, style, color=colour)
+        below.plot(steps / 1e3, 100 * down, style, color=colour)
+        above.annotate(f" {run['seed']}", (steps[-1] / 1e3, returns[-1]), color=colour, va="center")
     above.set_ylabel("return of an episode of the mean action")
     below.set_ylabel("of it upside down, %")
-    below.set_xlabel("environment steps")
-    above.set_title(f"{ENV}, seeds at the ends of their curves", loc="left")
+    below.set_xlabel("environment steps (thousands)")
+    above.set_title(f"{ENV}: as typed, and (dashed) begun with another deviation; numbers are seeds", loc="left")
     return figure
 
 
