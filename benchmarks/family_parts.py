@@ -2,8 +2,8 @@
 
     python -m benchmarks.family_parts
 
-One rank trains as typed, in this process. Every few milliseconds of processor time the stack is looked at (as often as the system can), and the sample
-belongs to the first of PARTS that it fits: that costs next to nothing, whatever is called how often.
+One rank trains as typed, in this process. Every few milliseconds of processor time the stack is looked at, and the sample
+belongs to the first of PARTS that it fits: that costs next to nothing.
 """
 
 import signal
