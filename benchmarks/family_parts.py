@@ -2,7 +2,7 @@
 
     python -m benchmarks.family_parts
 
-One rank trains as typed, in this process. Every few milliseconds of processor time the stack is looked at, and the sample
+One rank trains as typed, in this process. Every few milliseconds of processor time the stack is looked at; a sample
 belongs to the first of PARTS that it fits: that costs next to nothing.
 """
 
