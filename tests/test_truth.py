@@ -109,15 +109,15 @@ def test_a_stranger_who_answers_nobody_keeps_nobody_waiting(monkeypatch):
 
 # --- /dev/shm
 
-SMALL = f"mount -t tmpfs -o size=%s tmpfs /dev/shm; exec mpiexec -n 2 {sys.executable} {SCRIPTS / 'train.py'}"
+SMALL = f"mount -t tmpfs -o %s tmpfs /dev/shm; exec mpiexec -n 2 {sys.executable} {SCRIPTS / 'train.py'}"
 MAY_MOUNT = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.skipif(not MAY_MOUNT, reason="this user may not mount a small /dev/shm")
-@pytest.mark.parametrize("size", ["1m", "16m"])
-def test_too_little_shared_memory_is_named(size, tmp_path):
+@pytest.mark.parametrize("options", ["size=1m", "size=16m", "ro"])
+def test_too_little_shared_memory_is_named(options, tmp_path):
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-    line = f"{SMALL % size} --env CartPole-v1 --total-steps 100"
+    line = f"{SMALL % options} --env CartPole-v1 --total-steps 100"
     done = subprocess.run(["unshare", "-m", "bash", "-c", line], cwd=tmp_path, env={**os.environ, "PATH": path},
                           capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
     assert done.returncode != 0

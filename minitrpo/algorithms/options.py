@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from minitrpo.errors import BadInput
 
+FELT = 1e-12  # a step of less drowns in the rounding of what it moves
+
 
 class Wait(NamedTuple):
     """What a setting waits for: `times` its value in `unit`; `then` is what becomes of a run that has fewer of them."""
@@ -26,14 +28,15 @@ def option(
     most: float | None = None,
     waits: Wait | None = None,
     part_of: str = "",
+    felt: float = 0.0,
 ) -> Any:
     """Return a dataclass field for one setting: an int, float or str, by the type of its default.
 
     text, source: what --help says of it. choices: the only texts allowed. Limits: value > above, >= least, <= most.
     waits, part_of: what of the run it is measured by, so that a value that can do nothing there is told. A part of less
-    than one is one.
+    than one is one. felt: a smaller value does nothing that could be seen.
     """
-    limits = {"above": above, "least": least, "most": most, "waits": waits, "part_of": part_of}
+    limits = {"above": above, "least": least, "most": most, "waits": waits, "part_of": part_of, "felt": felt}
     return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
-from minitrpo.algorithms.options import Wait, flag, option
+from minitrpo.algorithms.options import FELT, Wait, flag, option
 from minitrpo.algorithms.samples import PER_FRAGMENT, advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.algorithms.step_noise import StepNoise
@@ -42,7 +42,12 @@ class TRPOSettings:
     """What TRPO can be told."""
 
     max_kl: float = option(
-        0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0, most=1e3
+        0.01,
+        "how far an update may move the policy, mean KL(old||new) in nats",
+        "TRPO paper",
+        above=0,
+        most=1e3,
+        felt=FELT,
     )
     adapt: str = option("none", "what to adapt while learning; noise: both, by noise.py", "Frans 2016", MODES)
     margin: float = option(
@@ -61,7 +66,9 @@ class TRPOSettings:
     critic_minibatch: int = option(
         256, "steps per critic minibatch, 4 (8 from 1,024 on, ...) equal parts", "rl-zoo: 128", least=1
     )
-    critic_step_size: float = option(2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0, most=1)
+    critic_step_size: float = option(
+        2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0, most=1, felt=FELT
+    )
     cg_iterations: int = option(10, "conjugate-gradient iterations", "TRPO paper", least=1)
     cg_damping: float = option(
         0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines", least=0, most=1e6

@@ -160,7 +160,8 @@ def environment(env_id: str) -> Finding:
 
     with guarded(30.0, "--stuck-after") as status:
         well, seen = looked_at(env_id, watched=status.of(2))
-    cure = "take random numbers from self.np_random alone and begin anew in reset; what --env takes: see README"
+    cure = "take random numbers from self.np_random alone and begin anew in reset"
+    cure = cure if "not deterministic" in seen else "docs/use.md says what --env takes"
     return Finding("environment", well, seen, cure)
 
 

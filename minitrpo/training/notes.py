@@ -49,13 +49,17 @@ def in_vain(given: dict[str, Any], choice: Choice, stuck_after: float) -> list[s
     for settings in (choice.common, choice.own):
         for f in fields(settings):
             value, waits, part_of = getattr(settings, f.name), f.metadata.get("waits"), f.metadata.get("part_of")
-            said = f"note: {flag(f.name)} {value:,}" if f.name in given and (waits or part_of) else ""
-            if said and waits and waits.unit in has and value * waits.times > has[waits.unit]:
+            if f.name not in given or isinstance(value, str):
+                continue
+            said = f"note: {flag(f.name)} {value:,}"
+            if waits and waits.unit in has and value * waits.times > has[waits.unit]:
                 of_it = f"{waits.times} times " if waits.times > 1 else ""
                 amount = f"{has[waits.unit]:,.0f} {waits.unit}"
                 notes.append(f"{said} waits for {of_it}so many, and the run has {amount}: {waits.then}")
-            if said and part_of and value * update < 1:
+            if part_of and value * update < 1:
                 notes.append(f"{said} of the {update:,} {part_of} of an update is less than one: one is taken")
+            if 0 < abs(value) < (f.metadata.get("felt") or 0.0):
+                notes.append(f"{said} is so little that what it moves is rounded to where it was: nothing is learned")
     return notes
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan
-from minitrpo.algorithms.options import Wait, option
+from minitrpo.algorithms.options import FELT, Wait, option
 from minitrpo.algorithms.q_learning.epsilon_greedy import exploration_left
 from minitrpo.algorithms.samples import named, part_of
 from minitrpo.experience.fragments import Fragments
@@ -43,7 +43,7 @@ class BufferSettings:
         1_000, "environment steps before the first update", "rl-zoo: 1000", least=1, most=10**9,
         waits=Wait("steps", "nothing is learned"),
     )  # fmt: skip
-    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1)
+    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1, felt=FELT)
     gradient_clip: float = option(10.0, "a longer gradient is shortened to this length", above=0)
     target_every: int = option(
         100, "updates after which theta- moves", least=1, most=10**9, waits=Wait("minibatches", "theta- never moves")

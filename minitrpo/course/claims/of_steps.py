@@ -72,8 +72,8 @@ CLAIMS = (
         quick=Size(2, {SWIMMER: 100_000}),
         parts=tuple(higher(last_tenth(2_000_000), FIVE, other, SWIMMER) for other in (FEW, TEN, MANY)),
         draw=curves(),
-        note="Swimmer-v1 after 4 million steps, two runs each: 1,500 steps 41 and 84; 5,000 steps 115 and 87; 10,000 steps "
-        "114 and 92; 20,000 steps 61 and 88. Here after 2 million.",
+        note="Swimmer-v1 after 4 million steps, two runs each: 1,500 steps 41 and 84; 5,000 steps 115 and 87; 10,000 "
+        "steps 114 and 92; 20,000 steps 61 and 88. Here after 2 million.",
     ),
     Claim(
         name="S4",
