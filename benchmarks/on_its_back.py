@@ -3,7 +3,7 @@
     python -m benchmarks.on_its_back
     python -m benchmarks.on_its_back --seeds 0,1,2 --with initial_log_std=-1
 
-Each seed is trained as typed, 50,000 steps at a time. After each piece the mean action plays an episode of Gymnasium's
+Each seed is trained as typed, but in 16 environments, 50,000 steps at a time. After each piece the mean action plays an episode of Gymnasium's
 own environment. It is upside down where the cosine of the trunk's pitch is negative. What is recorded is not run again.
 """
 
@@ -27,6 +27,7 @@ from minitrpo.reports.plots import BLUE, ORANGE
 
 ENV, STEPS, PIECE = "HalfCheetah-v5", 600_000, 50_000
 PITCH = 2  # where the trunk's angle stands in qpos
+ENVIRONMENTS = {"num_envs": 16}  # as all others have
 FOLDER = RESULTS / "on_its_back"
 
 
@@ -54,7 +55,8 @@ def measured(settings: dict[str, str], seed: int) -> Path:
     with TemporaryDirectory() as folder:
         for steps in range(PIECE, STEPS + 1, PIECE):
             if run is None:
-                run = train(ENV, seed=seed, total_steps=steps, progress="none", out=Path(folder) / "run", **settings)
+                told = ENVIRONMENTS | settings
+                run = train(ENV, seed=seed, total_steps=steps, progress="none", out=Path(folder) / "run", **told)
             else:
                 run = train(resume=run, total_steps=steps, progress="none")
             looks.append((steps, *look(load(run), steps)))

@@ -21,7 +21,8 @@ STRONG = Preset(
     },
     # where one setting cannot serve; found on seeds 100 and up, but that Hopper is SLOW, on seeds 0 to 4
     {
-        "HalfCheetah-v5": {"initial_log_std": -1.0, "max_kl": 0.12, "cg_damping": 0.6},  # louder: on its back
+        # louder: on its back; no episode ends before its time, so that short segments lose nothing
+        "HalfCheetah-v5": {"initial_log_std": -1.0, "max_kl": 0.12, "cg_damping": 0.6, "num_envs": 32},
         "Hopper-v5": {"max_kl": 0.12, "cg_damping": 0.6, **SLOW},
         "Walker2d-v5": {"max_kl": 0.04, "cg_damping": 0.3},
         "Swimmer-v5": {"discount": 0.9999, **SLOW},

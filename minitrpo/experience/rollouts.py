@@ -1,8 +1,8 @@
 """Rollouts: one rank plays several episodes in lockstep, so that one matrix product serves them all.
 
-The product always has the same number of rows, a multiple of ROWS, whether a slot is in use or not, because BLAS
-may round a row differently in a matrix of another height, or in the rows that are left over beside its blocks. An
-episode's numbers therefore do not depend on the episodes played beside it.
+BLAS may round a row differently in a matrix of another height, or in the rows that are left over beside its blocks.
+So a policy gets an array whose rows are a multiple of ROWS, whether a slot is in use or not, and products of a fixed
+height, as the package's own policies have (`perceptron.FEW`), make an episode's numbers independent of those beside it.
 """
 
 from collections.abc import Callable

@@ -17,7 +17,7 @@ from minitrpo.run_folder.files import read_small, write_atomically
 def put(page: Path, name: str, lines: list[str]) -> None:
     """Write lines between <!-- name --> and <!-- /name --> of a page; BadInput if it has no such place."""
     text, body = text_with_place(page, name), "\n".join(lines)
-    write_atomically(page, place_of(name).sub(lambda found: f"{found[1]}{body}\n{found[2]}", text).encode())
+    write_atomically(page, marked(name).sub(lambda found: f"{found[1]}{body}\n{found[2]}", text).encode())
 
 
 def text_with_place(page: Path, name: str) -> str:
@@ -26,12 +26,12 @@ def text_with_place(page: Path, name: str) -> str:
         text = read_small(page)
     except (OSError, ValueError) as error:
         raise BadInput(f"--page {page}: {getattr(error, 'strerror', None) or error}") from error
-    if not place_of(name).search(text):
+    if not marked(name).search(text):
         raise BadInput(f"--page {page} has no place for it: it needs the lines <!-- {name} --> and <!-- /{name} -->")
     return text
 
 
-def place_of(name: str) -> re.Pattern[str]:
+def marked(name: str) -> re.Pattern[str]:
     """Return what finds a place of this name in a page."""
     return re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
 
