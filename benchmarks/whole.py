@@ -22,10 +22,14 @@ def run_seconds(env_id: str, steps: int) -> float:
 
 
 def physics_seconds(open_loop: Any, steps_in_it: int, steps: int) -> float:
-    """Return the seconds that so many steps of bare physics take on all cores; open_loop: what plays some of them."""
-    begin = time.perf_counter()
-    open_loop.run()
-    return (time.perf_counter() - begin) * steps / steps_in_it
+    """Return the seconds that so many steps of bare physics take on all cores, all of them played; open_loop plays some.
+
+    A machine that slows down while it is busy for long slows down both, the physics and the run.
+    """
+    times, begin = -(-steps // steps_in_it), time.perf_counter()
+    for _ in range(times):
+        open_loop.run()
+    return (time.perf_counter() - begin) * steps / (times * steps_in_it)
 
 
 def summary(env_id: str, steps: int, pairs: list[tuple[float, float]]) -> dict[str, Any]:
