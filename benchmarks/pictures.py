@@ -122,7 +122,8 @@ def seconds(result: dict[str, Any]) -> Any:
     )
     axis.set_xlabel("seconds to sb3-contrib's final return (log scale)")
     axis.grid(alpha=0.3, axis="x")
-    axis.legend()
+    axis.margins(x=0.12)
+    axis.legend(loc="lower left")
     return figure
 
 
