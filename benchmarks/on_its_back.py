@@ -3,8 +3,9 @@
     python -m benchmarks.on_its_back
     python -m benchmarks.on_its_back --seeds 0,1,2 --with initial_log_std=-1
 
-Each seed is trained as typed, but in 16 environments, 50,000 steps at a time. After each piece the mean action plays an episode of Gymnasium's
-own environment. It is upside down where the cosine of the trunk's pitch is negative. What is recorded is not run again.
+Each seed is trained as typed, but in 16 environments, 50,000 steps at a time. After each piece the mean action plays an
+episode of Gymnasium's own environment. It is upside down where the cosine of the trunk's pitch is negative. What is
+recorded is not run again.
 """
 
 from concurrent.futures import ProcessPoolExecutor

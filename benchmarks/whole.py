@@ -22,7 +22,7 @@ def run_seconds(env_id: str, steps: int) -> float:
 
 
 def physics_seconds(open_loop: Any, steps_in_it: int, steps: int) -> float:
-    """Return the seconds that so many steps of bare physics take on all cores, all of them played; open_loop plays some.
+    """Return the seconds that so many steps of bare physics take on all cores, all played; open_loop plays some.
 
     A machine that slows down while it is busy for long slows down both, the physics and the run.
     """
