@@ -41,9 +41,13 @@ def recorded_runs() -> Recorded:
 
 
 def repeats_of(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the recorded repetitions of a scaling measurement on the same kind of machine."""
+    """Return the recorded repetitions of a scaling measurement on the same kind of machine, with the same version."""
+
+    def kind(measurement: dict[str, Any]) -> tuple[str, str | None]:
+        return machine_of(measurement), measurement["provenance"].get("versions", {}).get("minitrpo")
+
     repeats = [read_json(path) for path in sorted((RESULTS / "other").glob("scaling_repeat_*.json"))]
-    return [repeat for repeat in repeats if machine_of(repeat) == machine_of(result)]
+    return [repeat for repeat in repeats if kind(repeat) == kind(result)]
 
 
 def scaling(result: dict[str, Any]) -> str:

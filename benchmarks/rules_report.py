@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rules import FIXED, MARGIN, NO_MARGIN, NOISE, STARTS, Recorded
+from benchmarks.rules import ARMS, FIXED, MARGIN, NOISE, ROWS, STARTS, Recorded
 from benchmarks.tables import table
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import mean_interval
+from minitrpo.reports.statistics import difference_interval, mean_interval
 
 RESAMPLES = 2_000
 Arm = tuple[str, tuple[float, float]]
@@ -20,26 +20,51 @@ def complete(found: Recorded) -> Recorded:
     for env in dict.fromkeys(env for env, _, _ in found):
         arms = {key: runs for key, runs in found.items() if key[0] == env}
         seeds = set.intersection(*(set(runs) for runs in arms.values()))
-        if len(arms) == 3 * len(STARTS) + 1 and seeds:
+        if len(arms) == sum(map(len, ARMS.values())) and seeds:
             kept |= {key: {seed: runs[seed] for seed in sorted(seeds)} for key, runs in arms.items()}
     return kept
 
 
-def normalised(found: Recorded) -> Scores:
+def over_seconds(run: dict[str, Any], until: float) -> float:
+    """Return the mean of a run's curve over the first seconds of its processor; after its end it stays where it was."""
+    places = (np.arange(ROWS) + 0.5) * until / ROWS
+    (_, seconds), (_, returns) = np.transpose(run["seconds"]), np.transpose(run["curve"])
+    return float(np.mean(np.interp(places, seconds, returns)))
+
+
+def normalised(found: Recorded, clock: bool = False) -> Scores:
     """Return scores in which 0 is the return before any learning, and 1 what the best fixed setting ends with.
 
     The mean over all runs of their first row is the one, the mean over seeds of the last tenth of a run the other:
-    neither depends on the rules that are compared.
+    neither depends on the rules that are compared. With `clock` they are means over the seconds that the default takes.
     """
     scores: Scores = {}
     for env in dict.fromkeys(env for env, _, _ in found):
         arms = {(rule, start): list(runs.values()) for (e, rule, start), runs in found.items() if e == env}
         low = np.mean([run["curve"][0][1] for runs in arms.values() for run in runs])
         high = max(np.mean([run["end"] for run in runs]) for (rule, _), runs in arms.items() if rule == FIXED)
+        until = float(np.median([run["seconds"][-1][1] for run in arms[FIXED, STARTS[0]]])) if clock else 0.0
         scores[env] = {
-            arm: (np.array([run["score"] for run in runs]) - low) / (high - low) for arm, runs in arms.items()
+            arm: (np.array([over_seconds(run, until) if clock else run["score"] for run in runs]) - low) / (high - low)
+            for arm, runs in arms.items()
         }
     return scores
+
+
+def ends(found: Recorded) -> str:
+    """Return a row for each environment: where the best fixed setting ends, and the new rule from its five starts."""
+    rows = []
+    for env in dict.fromkeys(env for env, _, _ in found):
+        of = {key[1:]: np.array([run["end"] for run in runs.values()]) for key, runs in found.items() if key[0] == env}
+        best = max((start for start in STARTS), key=lambda start: np.mean(of[FIXED, start]))
+        interval = mean_interval(of[FIXED, best])
+        cells = []
+        for start in STARTS:
+            below = difference_interval(of[NOISE, start], of[FIXED, best]).high < 0
+            cells.append(f"{np.mean(of[NOISE, start]):.4g}" + ", below" * below)
+        rows.append((env, f"x {best[0]:g}, x {best[1]:g}", f"{interval:.4g}", *cells))
+    starts = [f"from x {steps:g}, x {kl:g}" for steps, kl in STARTS]
+    return table(("last tenth of a run", "best fixed: steps, max-KL", "its end", *starts), rows)
 
 
 def probability(one: Array, other: Array) -> float:
@@ -69,7 +94,7 @@ def cell_of(values: Array) -> str:
 def scores_table(scores: Scores) -> str:
     """Return a row for each arm: the normalised score in each environment, and the mean over them."""
     rows = []
-    for rule, starts in ((FIXED, STARTS), (NO_MARGIN, STARTS[:1]), (MARGIN, STARTS), (NOISE, STARTS)):
+    for rule, starts in ARMS.items():
         for start in starts:
             values = [of_env[rule, start] for of_env in scores.values()]
             words = f"{rule}: steps x {start[0]:g}, max-KL x {start[1]:g}"
@@ -98,12 +123,13 @@ def improvements(scores: Scores) -> str:
     bad = STARTS[1:]
     rows = []
     comparisons: dict[str, list[tuple[Array, Array]]] = {
-        "started right: fixed defaults": [(s[NOISE, STARTS[0]], s[FIXED, STARTS[0]]) for s in scores.values()],
+        f"started right: {rule + ' defaults' * (rule == FIXED)}": [
+            (s[NOISE, STARTS[0]], s[rule, STARTS[0]]) for s in scores.values()
+        ]
+        for rule in ARMS
+        if rule != NOISE
+    } | {
         "started right: the best of five fixed settings": [(s[NOISE, STARTS[0]], best(e)) for e, s in scores.items()],
-        "started right: published, margin": [(s[NOISE, STARTS[0]], s[MARGIN, STARTS[0]]) for s in scores.values()],
-        "started right: published, no margin": [
-            (s[NOISE, STARTS[0]], s[NO_MARGIN, STARTS[0]]) for s in scores.values()
-        ],
         "started badly: fixed, from there": [(s[NOISE, b], s[FIXED, b]) for s in scores.values() for b in bad],
         "started badly: published, margin, from there": [
             (s[NOISE, b], s[MARGIN, b]) for s in scores.values() for b in bad
@@ -123,5 +149,7 @@ def report(found: Recorded) -> str:
         return "no environment has a seed with all arms yet: python -m benchmarks.rules goes on"
     seeds: dict[str, Any] = {env: ", ".join(map(str, runs)) for (env, _, _), runs in found.items()}
     told = "; ".join(f"{env}: seeds {numbers}" for env, numbers in seeds.items())
-    scores = normalised(found)
-    return "\n\n".join((f"{told}.", scores_table(scores), over_starts(scores), improvements(scores)))
+    scores, by_clock = normalised(found), normalised(found, clock=True)
+    by_steps = (scores_table(scores), over_starts(scores), improvements(scores), ends(found))
+    words = "By the seconds that the default takes, instead of by steps:"
+    return "\n\n".join((f"{told}.", *by_steps, words, over_starts(by_clock), improvements(by_clock)))

@@ -14,6 +14,7 @@ from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.columns import SECONDS
 
+FEW = 5  # measurements whose bootstrap bounds are the lowest and the highest of them: 94 % for five, 50 % for two
 Recorded = dict[tuple[str, str], list[dict[str, Any]]]  # (environment, system) -> its runs, by seed
 Times = dict[tuple[str, str], list[tuple[Array, Array]]]  # (environment, learner) -> (alone, together), by measurement
 
@@ -42,6 +43,11 @@ def formatted(result: dict[str, Any], columns: dict[str, str]) -> str:
     return f"{table(tuple(columns), rows)}\n\n{made_by(result)}"
 
 
+def spread(count: int) -> str:
+    """Return what bootstrap bounds of a median of so many measurements are: of fewer than six no more than a range."""
+    return "95 % interval" if count > FEW else f"lowest to highest of {count}"
+
+
 def limit(result: dict[str, Any]) -> str:
     """Return the table of collecting beside open-loop physics."""
     columns = {
@@ -50,7 +56,7 @@ def limit(result: dict[str, Any]) -> str:
         "open-loop, steps/s": "{limit:,.0f}",
         "ours, steps/s": "{ours:,.0f}",
         "ratio": "{ratio:.2f}",
-        "95 % interval": "{interval[0]:.3f} to {interval[1]:.3f}",
+        spread(result["settings"]["rounds"]): "{interval[0]:.3f} to {interval[1]:.3f}",
     }
     return formatted(result, columns)
 
@@ -63,7 +69,7 @@ def whole(result: dict[str, Any]) -> str:
         "physics alone, s": "{physics_s:.1f}",
         "whole run, s": "{run_s:.1f}",
         "times as long": "{ratio:.2f}",
-        "95 % interval": "{interval[0]:.2f} to {interval[1]:.2f}",
+        spread(result["settings"]["rounds"]): "{interval[0]:.2f} to {interval[1]:.2f}",
     }
     return formatted(result, columns)
 
@@ -113,7 +119,8 @@ def as_typed(result: dict[str, Any]) -> str:
         for x in result["lines"]
     ]
     header = ("command", "steps", "steps/s", "seconds", "return", f"seconds to {THEIRS}'s return", "peak MB/process")
-    return f"{table((*header, f'times {THEIRS}', '95 % interval'), rows)}\n\n{made_by(result)}"
+    header += (f"times {THEIRS}", spread(result["settings"]["rounds"]))
+    return f"{table(header, rows)}\n\n{made_by(result)}"
 
 
 def peers(result: dict[str, Any]) -> str:
@@ -125,7 +132,7 @@ def peers(result: dict[str, Any]) -> str:
         "updating, s": "{update_s:.2f}",
         "peak MB/process": "{peak_mb}",
         f"times {result.get('reference', 'sb3-contrib')}": "{ratio:.2f}",
-        "95 % interval": "{interval[0]:.2f} to {interval[1]:.2f}",
+        spread(min(map(len, result["times"].values()))): "{interval[0]:.2f} to {interval[1]:.2f}",
     }
     return formatted(result, columns)
 

@@ -40,7 +40,7 @@ from benchmarks.record import RESULTS, machine_of, origin, read_json, thinned, w
 from benchmarks.returns import FEW_SEEDS, STEPS, curve_of  # noqa: E402
 from benchmarks.scaling import Experiment  # noqa: E402
 from benchmarks.seconds import crossing  # noqa: E402
-from benchmarks.summaries import interval, iqm, iqm_interval, median  # noqa: E402
+from benchmarks.summaries import interval, iqm, iqm_interval, median, rounded  # noqa: E402
 from benchmarks.systems import FAMILIES  # noqa: E402
 from benchmarks.workload import timed  # noqa: E402
 from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
@@ -161,7 +161,7 @@ def test_results_of_before_are_read_as_those_of_today(tmp_path):
 
 @pytest.mark.parametrize("path", MEASUREMENTS, ids=lambda path: path.stem)
 def test_every_measurement_can_be_reported(path):
-    told, drawn = report.REPORTS[path.stem if path.stem in report.REPORTS else path.stem.partition("_")[0]]
+    told, drawn = report.REPORTS[max((name for name in report.REPORTS if path.stem.startswith(name)), key=len)]
     result = read_json(path)
     text = told(result)
     assert f"{machine_of(result)}; {result['provenance']['date'][:10]}" in text
@@ -303,13 +303,14 @@ def test_updates_of_the_same_work_are_put_together_and_no_others():
     assert rows[1].startswith("| Reacher-v5, sharded, 4 ranks or more | 3 | 18 |")
 
 
-def test_measurements_of_another_machine_are_not_put_together(monkeypatch, tmp_path):
+def test_measurements_of_another_machine_or_version_are_not_put_together(monkeypatch, tmp_path):
     (tmp_path / "other").mkdir()
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    for number, machine in enumerate(("2 cores, here", "2 cores, elsewhere", "2 cores, here"), start=1):
-        result = {"number": number, "provenance": {"machine": machine}}
+    here, elsewhere = "2 cores, here", "2 cores, elsewhere"
+    for number, (machine, version) in enumerate(((here, "2"), (elsewhere, "2"), (here, "2"), (here, "1")), start=1):
+        result = {"number": number, "provenance": {"machine": machine, "versions": {"minitrpo": version}}}
         (tmp_path / "other" / f"scaling_repeat_{number}.json").write_text(json.dumps(result))
-    chosen = report.repeats_of({"provenance": {"machine": "2 cores, here"}})
+    chosen = report.repeats_of({"provenance": {"machine": here, "versions": {"minitrpo": "2"}}})
     assert [x["number"] for x in chosen] == [1, 3]
 
 
@@ -386,7 +387,7 @@ def test_a_command_as_typed_is_run_whole(tmp_path):
     assert done["curve"][-1][0] >= 3000
     line = as_typed.line("CartPole-v1", returns.OURS, [done, done], [done, done])
     assert (line["ratio"], line["threshold_s"] is not None, line["reached"]) == (1.0, True, "2 of 2")
-    result = {"provenance": record.origin(), "lines": [line], "settings": {}}
+    result = {"provenance": record.origin(), "lines": [line], "settings": {"rounds": 2}}
     assert "CartPole-v1, minitrpo" in tables.as_typed(result)
     pictures.as_typed(result)
 
@@ -396,7 +397,16 @@ def test_a_whole_run_is_compared_with_its_physics():
     assert whole.physics_seconds(case.open_loop, case.steps, 400) > 0
     run = whole.summary("InvertedPendulum-v5", 400, [(1.0, 2.0), (2.0, 6.0), (1.0, 2.5)])
     assert (run["physics_s"], run["run_s"], run["ratio"]) == (1.0, 2.5, 2.5)
-    assert "| 2.50 |" in tables.whole({"lines": [run], "provenance": record.origin()})
+    table = tables.whole({"lines": [run], "provenance": record.origin(), "settings": {"rounds": 3}})
+    assert "| 2.50 |" in table
+    assert "lowest to highest of 3" in table
+
+
+@pytest.mark.parametrize("count", range(2, 13))
+def test_bounds_of_few_measurements_are_called_a_range(count):
+    values = np.random.default_rng(count).normal(size=count)
+    is_range = interval(values) == (rounded(values.min()), rounded(values.max()))
+    assert (tables.spread(count) == f"lowest to highest of {count}") == is_range
 
 
 TICK = "rollouts.py:_tick\nrollouts.py:advance\nsynchronous.py:root_loop"

@@ -10,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.options import a_kind, check_options, flag, option
+from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.algorithms.trpo import TRPOSettings
 from minitrpo.errors import BadInput
 from minitrpo.training.settings import Settings
 
+STEPS = [
+    (name, f)
+    for name in ALGORITHMS
+    for f in fields(find(name).Settings)
+    if f.name.endswith("step_size") or f.name == "max_kl"
+]
 QUICK = settings(max_examples=100, deadline=None)
 NAN, INF = float("nan"), float("inf")
 
@@ -182,3 +189,9 @@ def test_checkpoints_by_updates_or_by_the_clock(text, updates, seconds):
     check_options(Settings(checkpoint_every=text))
     chosen = Settings(checkpoint_every=text)
     assert (chosen.checkpoint_updates, chosen.checkpoint_seconds) == (updates, seconds)
+
+
+@pytest.mark.parametrize(("algorithm", "field"), STEPS, ids=lambda x: getattr(x, "name", x))
+def test_every_step_of_every_algorithm_is_told_when_it_is_too_small_to_be_felt(algorithm, field):
+    assert field.metadata["felt"] > 0
+    assert field.default > 1e3 * field.metadata["felt"]

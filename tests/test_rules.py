@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import rules  # noqa: E402
 from benchmarks.record import read_json  # noqa: E402
 from benchmarks.rules import ARMS, FIXED, NOISE, RULES, STARTS, STEPS, Run, record, recorded, returns_over_steps  # noqa: E402
-from benchmarks.rules_report import complete, improvement, normalised, probability, report  # noqa: E402
+from benchmarks.rules_report import complete, ends, improvement, normalised, over_seconds, probability, report  # noqa: E402
 from minitrpo.commands.command_line import parse  # noqa: E402
 from minitrpo.supervision.jobs import flags  # noqa: E402
 
@@ -20,7 +20,7 @@ EVERY = [Run(env, rule, start, 0) for env in STEPS for rule in RULES for start i
 
 
 def test_every_run_has_a_place_of_its_own():
-    assert len({run.path for run in EVERY}) == len(EVERY) == len(STEPS) * 16
+    assert len({run.path for run in EVERY}) == len(EVERY) == len(STEPS) * 17
 
 
 @pytest.mark.parametrize("env", STEPS)
@@ -62,7 +62,12 @@ def made_up(worth):
     for rule, starts in ARMS.items():
         for start in starts:
             found["A", rule, start] = {
-                seed: {"score": worth(rule, start, seed), "end": worth(rule, start, seed), "curve": [[100, -10.0]]}
+                seed: {
+                    "score": worth(rule, start, seed),
+                    "end": worth(rule, start, seed),
+                    "curve": [[100, -10.0], [200, worth(rule, start, seed)]],
+                    "seconds": [[100, 1.0], [200, 2.0 + seed]],
+                }
                 for seed in range(3 if rule == FIXED else 2)
             }
     return found
@@ -76,6 +81,24 @@ def test_scores_are_normalised_by_fixed_settings_alone_and_over_seeds_that_all_a
     np.testing.assert_allclose(scores[NOISE, (1, 1)], [60 / 20.5] * 2)
     del found["A", NOISE, (10, 1)]
     assert complete(found) == {}
+
+
+def test_a_score_by_seconds_is_the_mean_over_those_that_the_default_takes():
+    run = {"curve": [[100, 0.0], [200, 10.0]], "seconds": [[100, 1.0], [200, 2.0]]}
+    assert over_seconds(run, 2.0) == pytest.approx((0.0 * 1 + 5.0 * 1) / 2, abs=0.01)
+    assert over_seconds(run, 4.0) == pytest.approx((0.0 * 1 + 5.0 * 1 + 10.0 * 2) / 4, abs=0.01)
+    scores = normalised(complete(made_up(lambda rule, start, seed: 10.0)), clock=True)["A"]
+    # the default takes 2 and 3 s: over 2.5 s the curve of seed 0 is at -10 for 1 s, rises for 1, and is at 10 for 0.5
+    assert scores[NOISE, (1, 1)][0] == pytest.approx(((-10 * 1 + 0 * 1 + 10 * 0.5) / 2.5 + 10) / 20, abs=0.01)
+    assert scores[NOISE, (1, 1)][1] < scores[NOISE, (1, 1)][0]
+
+
+def test_who_ends_below_the_best_fixed_setting_is_named():
+    worth = {FIXED: 10.0, NOISE: 10.0}
+    found = complete(made_up(lambda rule, start, seed: worth.get(rule, 0.0) - 9 * (start == (10, 1)) + 0.1 * seed))
+    row = ends(found).splitlines()[-1]
+    assert row.count("below") == 1
+    assert row.split(" | ")[4].endswith(", below")
 
 
 def test_the_probability_of_improvement_counts_pairs():

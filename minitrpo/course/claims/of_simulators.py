@@ -60,7 +60,7 @@ CLAIMS = (
         sentence="However, there seems to be a problem in Pendulum-v0, where we can observe Sim-1 (nb. of processes = "
         "1) to surpass the performance of others.",
         arms=by_simulators(PENDULUM, 500_000, 10_000),
-        full=Size(10, {PENDULUM: 300_000}),
+        full=Size(10, {PENDULUM: 150_000}),
         quick=Size(2, {PENDULUM: 100_000}),
         parts=tuple(higher(area(100_000, "fresh"), ONE, other, PENDULUM) for other in OTHERS),
         draw=curves(y="fresh"),
