@@ -1,7 +1,8 @@
 """One-token edits of our own code, and whether its module's quick tests notice: python tests/mutation.py --edits 30
 
 An edit turns < into <=, + into -, True into False, 3 into 4, `and` into `or`, or leaves out a `not`. It is made in a
-copy of the package. What survives is printed: it is equal in meaning, or a test is missing.
+copy of the package. The test files that are nearest to its module run first, then some more. What survives is printed:
+it is equal in meaning, or a test is missing.
 """
 
 import argparse
@@ -64,18 +65,22 @@ def edited(text, edit):
     return "".join(lines)
 
 
-def tests_of(file, most):
-    """Return the test files that import a module and little else; its namesake first, else those that name its room."""
+def tests_of(file, line):
+    """Return the test files that import a module and little else, or name it; its namesake first, then its room's."""
+    if "@dataclass" in file.read_text().splitlines()[line - 1]:
+        return [ROOT / "tests" / "test_house.py"]  # all records are frozen
     name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
     scores = {}
     for test in (ROOT / "tests").glob("test_*.py"):
-        lines = re.findall(r"^from (minitrpo[\w.]*) import (.+)$", test.read_text(), re.MULTILINE)
+        text = test.read_text()
+        lines = re.findall(r"^from (minitrpo[\w.]*) import (.+)$", text, re.MULTILINE)
         imported = [f"{module}.{part}" for module, parts in lines for part in ("", *re.findall(r"\w+", parts))]
         near = 100 * (test.stem == f"test_{file.stem}") + 40 * (test.stem == f"test_{file.parent.name}")
         near += 30 * (f"{name}." in imported or name in imported)
         near += 10 * any(each.startswith(name.rpartition(".")[0]) for each in imported)
+        near += 3 * min(len(re.findall(rf"\b{file.stem}\b", text)), 5)
         scores[test] = near and near - len(lines)
-    return [test for test in sorted(scores, key=lambda test: (-scores[test], test.name))[:most] if scores[test]]
+    return [test for test in sorted(scores, key=lambda test: (-scores[test], test.name)) if scores[test]]
 
 
 def caught(copy, tests, seconds):
@@ -98,8 +103,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edits", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tests", type=int, default=3, help="test files for each edit, at most")
+    parser.add_argument("--tests", type=int, default=3, help="test files for each edit")
+    parser.add_argument("--more", type=int, default=5, help="test files for an edit that survives those")
     parser.add_argument("--seconds", type=float, default=120.0, help="for the tests of one edit")
+    parser.add_argument("--again", metavar="LOG", help="those that survived by what was printed before, instead")
     parser.add_argument("--under", default="", help="a folder of minitrpo/, or the beginning of a module's name")
     options = parser.parse_args()
     rng, counts = random.Random(options.seed), {"caught": 0, "too slow": 0, "survived": 0}
@@ -108,21 +115,28 @@ def main():
     ]
     files = [file for file in files if str(file.relative_to(ROOT / "minitrpo")).startswith(options.under)]
     every = [(file, edit) for file in files for edit in edits(file)]
+    chosen = rng.sample(every, min(options.edits, len(every)))
+    if options.again:
+        places = set(re.findall(r"^survived (\S+):(\d+):(\d+) ", Path(options.again).read_text(), re.MULTILINE))
+        chosen = [(f, e) for f, e in every if (str(f.relative_to(ROOT)), str(e[0]), str(e[1])) in places]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         unwanted = (".git", ".venv", "__pycache__", "runs", ".hypothesis")
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*unwanted))
         used = set()
-        for file, edit in rng.sample(every, min(options.edits, len(every))):
+        for file, edit in chosen:
             place, text, began = copy / file.relative_to(ROOT), file.read_text(), time.monotonic()
             place.write_text(edited(text, edit))
-            tests = tests_of(file, options.tests)
-            used |= {*tests}
-            end = caught(copy, tests, options.seconds)
+            near = tests_of(file, edit[0])
+            near, further = near[: options.tests], near[options.tests : options.tests + options.more]
+            end = caught(copy, near, options.seconds)
+            if end == "survived" and further:
+                end = caught(copy, further, options.seconds)
+            used |= {*near, *further}
             place.write_text(text)
             counts[end] += 1
             line, column, token, instead = edit
-            named = ", ".join(test.stem for test in tests)
+            named = ", ".join(test.stem for test in near)
             print(f"{end:9}{file.relative_to(ROOT)}:{line}:{column} {token} -> {instead or 'nothing'}  [{named}] "
                   f"{time.monotonic() - began:.0f} s", flush=True)  # fmt: skip
         if caught(copy, sorted(used), 60 * options.seconds) != "survived":

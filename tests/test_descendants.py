@@ -7,7 +7,7 @@ import time
 import pytest
 from conftest import run
 
-from minitrpo.supervision.descendants import Descendants, children, is_spared
+from minitrpo.supervision.descendants import SPARED, Descendants, children, is_spared
 
 JOB = ("--total-steps", 3000, "--steps-per-update", 500, "--hidden", "4", "--critic", "linear", "--progress", "none",
        "--oversubscribe", "--stuck-after", 2, "--num-envs", 2)  # fmt: skip
@@ -29,6 +29,22 @@ def test_a_job_whose_ranks_have_started_workers_ends(end, away, ranks, tmp_path,
     while not all(map(is_spared, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert all(map(is_spared, workers))
+
+
+def test_who_is_spared_has_ended_or_ends_by_itself():
+    wait = "import time; time.sleep(99)"
+    ended, tracker, other = (subprocess.Popen([sys.executable, "-c", wait, word]) for word in ("", SPARED.decode(), ""))
+    try:
+        ended.kill()
+        deadline = time.monotonic() + 20
+        while not is_spared(ended.pid) and time.monotonic() < deadline:  # nobody has waited for it: it is a zombie
+            time.sleep(0.05)
+        assert [is_spared(each.pid) for each in (ended, tracker, other)] == [True, True, False]
+    finally:
+        for each in (ended, tracker, other):
+            each.kill()
+            each.wait()
+    assert is_spared(ended.pid)  # nothing is left of it
 
 
 def test_who_has_lost_its_parent_is_still_known():

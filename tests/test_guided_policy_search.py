@@ -263,6 +263,11 @@ def test_what_cannot_begin(words, options):
         make(**options)
 
 
+@pytest.mark.parametrize("state_cost", ["0,1,0,0.5", "1,0,0,0"])
+def test_some_weights_may_be_zero(state_cost):
+    GuidedPolicySearchSettings(state_cost=state_cost).check()
+
+
 def test_discrete_actions_are_refused():
     with pytest.raises(BadInput, match="continuous"):
         GuidedPolicySearch.make_policy(GuidedPolicySearchSettings(), CategoricalPolicy(4, 2))

@@ -14,6 +14,7 @@ from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.run_folder.folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
+CHANGING = {"EpisodeFailed", "Outcome", "Ending"}  # records that do not stay as they were made
 FILES = sorted((ROOT / "minitrpo").rglob("*.py"))
 SCRIPTS = sorted((ROOT / "mpi_scripts").glob("*.py"))
 LECTURES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
@@ -298,6 +299,14 @@ CORE = {
     "algorithms.actor_critic.loss": ("bootstrapped_returns", "loss_gradient", "actor_critic_gradient"),
     "parallel.parameter_server": ("ParameterServer", "work_through"),
 }
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_record_stays_as_it_was_made(file):
+    for record in (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef)):
+        for decorator in map(ast.unparse, record.decorator_list):
+            if decorator.startswith("dataclass"):
+                assert decorator == "dataclass(frozen=True)" or record.name in CHANGING, record.name
 
 
 @pytest.mark.parametrize("name", CORE)

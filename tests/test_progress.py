@@ -27,6 +27,13 @@ def test_lines_come_every_so_often_and_the_last_is_always_shown(capsys):
     assert "collect 50% wait 10% gather 10% update 30%" in lines[0]
 
 
+def test_a_last_line_that_was_shown_is_not_shown_again(capsys):
+    display = Progress("lines", 1000, 0)
+    display.update(row(1, 1000))
+    display.close()
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
 def test_a_line_shows_what_the_algorithm_wants_to_be_seen(capsys):
     for shown in ((), ("kl",), ("gradient_norm", "kl")):
         Progress("lines", 1000, 0, shown).update(row(1, 100) | {"gradient_norm": 12345.678})

@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import imageio.v3 as imageio
 import numpy as np
 import pytest
 from conftest import run, train
@@ -308,6 +309,11 @@ def test_watch_writes_a_film(cartpole_run):
     video = (cartpole_run / "video.mp4").read_bytes()
     assert video[4:8] == b"ftyp"
     assert len(video) > 1000
+    steps = int(re.search(r"(\d+) steps", outcome.out)[1])
+    rate, seconds = (imageio.immeta(cartpole_run / "video.mp4")[key] for key in ("fps", "duration"))
+    every = -(-steps // 20)
+    assert rate == pytest.approx(max(1, 50 / every), rel=0.01)  # CartPole's own is 50 pictures a second
+    assert seconds == pytest.approx((1 + -(-steps // every)) / rate, rel=0.2)
 
 
 def test_watch_draws_mujoco_or_says_the_cure(tmp_path):

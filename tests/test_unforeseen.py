@@ -192,6 +192,7 @@ def test_yes_and_no_may_be_true_and_false(tmp_path):
     small = {**SMALL, "progress": "none"}
     assert minitrpo.train("CartPole-v1", overlap=False, out=tmp_path / "a", **small).settings["overlap"] == "no"
     assert minitrpo.train("CartPole-v1", overlap=True, out=tmp_path / "b", **small).settings["overlap"] == "yes"
+    assert not (tmp_path / "a" / "trace.json").exists()
     run_with_trace = minitrpo.train("CartPole-v1", trace=True, oversubscribe=False, out=tmp_path / "c", **small)
     assert (run_with_trace.path / "trace.json").exists()
 
