@@ -38,6 +38,7 @@ from nbclient import NotebookClient
 import minitrpo
 from minitrpo.checks import names, target
 from minitrpo.course.checks.register import find
+from minitrpo.course.claims.registry import CLAIMS
 from minitrpo.course.machine import BUSY, busy_share, load_share
 
 HERE = Path(__file__).parent
@@ -329,7 +330,8 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     exercises = {cell.metadata["check"] for cell in notebook.cells if "check" in cell.metadata}
     code = {file for file in package.rglob("*.py") if not is_of_others(file, exercises)}
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
-    data |= set((HERE / "recorded" / "claims").rglob("*.json")) if "CHECKOUT" in text else set()
+    for name in re.findall(r'"(\w+)"', " ".join(re.findall(r"show_claims\(([^)]*)\)", text))):
+        data |= set((HERE / "recorded" / "claims" / CLAIMS[name].home).rglob("*.json"))
     return {
         "code": digest(code, package),
         "data": digest({f for f in data if f.exists()}, HERE),

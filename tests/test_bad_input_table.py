@@ -20,6 +20,7 @@ from minitrpo.__main__ import main
 from minitrpo.algorithms.options import flag
 from minitrpo.algorithms.trpo import TRPOSettings
 from minitrpo.commands import train
+from minitrpo.commands.command_line import parse
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.supervision.jobs import mpiexec_code
 from minitrpo.training.settings import Settings
@@ -54,6 +55,15 @@ MAY_BE = {"seed": (), "steps_per_update": ("0", "1e10"), "total_steps": ("0", "1
           "margin": ("-1",), "cg_iterations": ("0",), "critic_epochs": ("0",), "adapt_kl_by": ("0", "-1")}  # fmt: skip
 
 
+AT_THE_EDGE = {"seed": ("0", str(2**63 - 1)), "steps_per_update": ("1", "1000000000"), "total_steps": ("1",),
+               "envs_per_rank": ("1", "1024"), "num_envs": ("1", "1024"), "initial_log_std": ("-20", "5"),
+               "filter_clip": ("1e6",), "hidden": ("1",), "checkpoint_every": ("1", "0.1s"), "max_kl": ("1000", "1e-9"),
+               "discount": ("1",), "gae_lambda": ("1",), "critic_step_size": ("1",), "cg_damping": ("0", "1e6"),
+               "fisher_fraction": ("1",), "margin": ("0",), "cg_iterations": ("1",), "critic_epochs": ("1",),
+               "eval_every": ("0",), "eval_episodes": ("1",), "record_every": ("1",), "adapt_window": ("1",),
+               "adapt_steps_by": ("1",), "adapt_min_steps": ("1",), "first_states": ("0",)}  # fmt: skip
+
+
 def settings():
     """Return (flag, text) for everything that a setting must not be."""
     for f in (*fields(Settings), *fields(TRPOSettings)):
@@ -65,6 +75,12 @@ def settings():
         elif isinstance(f.default, float):
             texts = (*NO_NUMBER, *texts)
         yield from ((flag(f.name), text) for text in texts)
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in AT_THE_EDGE.items() for text in texts])
+def test_a_setting_at_the_edge_is_allowed(name, text):
+    chosen = parse(["--env", "CartPole-v1", flag(name), text]).choice().flat()
+    assert str(chosen[name]) == text or float(chosen[name]) == float(text)
 
 
 @pytest.mark.parametrize(("option", "text"), list(settings()), ids=lambda text: text[:30] or "nothing")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from forked import Forked, forked
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -350,6 +351,22 @@ def test_ctrl_c_ends_it_and_what_is_recorded_stays(small, tmp_path, monkeypatch)
 
 
 # --- what is recorded
+
+
+def test_a_lecture_draws_what_is_recorded_and_else_says_the_command(monkeypatch, tmp_path, capsys):
+    drawn = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append(plt.gcf()))
+    page.show_claims("B1")
+    said = capsys.readouterr().out
+    assert said.startswith("B1: Collecting is the bottleneck: ")
+    assert "Others used at most" in said
+    assert len(drawn) == 1
+    assert drawn[0].axes
+    plt.close("all")
+    monkeypatch.setattr(page, "CHECKOUT", place_in(str(tmp_path)))
+    page.show_claims("B1", "A1")
+    assert capsys.readouterr().out.splitlines()[1].endswith("not measured yet: python mpi_scripts/figures.py A1")
+    assert len(drawn) == 1
 
 
 def test_the_page_is_current():

@@ -40,6 +40,7 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 from minitrpo.checks import check, hint, hunt, mine
+from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import (
     BLUE,
     GREEN,
@@ -740,8 +741,8 @@ reveal((guess_sooner, guess_fallen), show_pendulum)
 # ## Appendix: what was claimed in 2016
 #
 # - *Frans's post*: a greater max KL converges faster. On Reacher from 0.001 to 0.01 in the author's runs; in ours see the
-#   intervals above, and K1 in `docs/claims.md` for the same at his own batch size. Whether too great a limit is worse near
-#   the end is K2 there. Lecture 09 lets the limit change while learning.
+#   intervals above, and K1, below, for the same at his own batch size. Whether too great a limit is worse near the end is
+#   K2 there. Lecture 09 lets the limit change while learning.
 # - *Frans & Hafner 2016* demand that the KL be at most $\delta$ (Algorithm 1, line 6). Their code does not check it: its line
 #   search looks at the surrogate alone, and then the full step is taken anyway. What was run under this name is the
 #   natural gradient with a fixed KL, not quite TRPO. Did it matter at their limits, 0.001 to 0.01? Above, at 0.01, the worst
@@ -755,6 +756,9 @@ weak = np.array([three_ends(0.01, s, budget(16, 2), damping=0.001) for s in rang
 print(
     f"limit 0.01, damping 0.001: full steps above it {100 * np.mean(weak > 1):.0f} %, the worst {weak.max():.1f} x the limit"
 )
+
+# %%
+show_claims("K1", "K2")
 
 # %% [markdown]
 # **Next**: lecture 05a finds better advantages, and 05b puts gradient, direction and length together, and trains.

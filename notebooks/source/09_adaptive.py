@@ -49,9 +49,7 @@ from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.course.classroom import budget, compare, one_process, recorded, reveal, train
-from minitrpo.course.claims.page import report
-from minitrpo.course.claims.registry import CLAIMS
-from minitrpo.course.claims.store import CHECKOUT, shown
+from minitrpo.course.claims.page import show_claims
 from minitrpo.noise import Measured
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array, Policy
@@ -73,25 +71,16 @@ guess_by_steps = 1000  # steps/update that is ahead after 100,000 environment st
 guess_by_updates = 20_000  # steps/update that is last after 15 updates
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-def show_steps():
-    """Draw recorded runs over steps and over updates, and print what they say of the two claims of the post."""
-    for name in ("S1", "S2"):
-        claim, (_, found) = CLAIMS[name], shown(CHECKOUT, CLAIMS[name])
-        claim.draw(plt.figure(layout="constrained"), claim, found)
-        plt.show()
-        print(report(claim, found))
-
-
-reveal((guess_by_steps, guess_by_updates), show_steps)
+# %%
+reveal((guess_by_steps, guess_by_updates), lambda: show_claims("S1", "S2"))
 
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
 # Over *steps* the smallest batch is ahead, by far: twenty noisy steps in a roughly right direction beat a precise one
 # of the same length. Over *updates* 1,000 steps are last, since each step of a larger batch is better informed; the
-# three larger ones lie close together. Both claims of the post hold on Reacher, in three seeds. Grey is what the
-# author's logs say, of a Reacher that began near -105.
+# three larger ones lie close together. Both claims of the post hold on Reacher. Grey is what the author's logs say, of a
+# Reacher that began near -105.
 #
 # </details>
 #
@@ -898,6 +887,8 @@ for task, both in author["margin"].items():
 # - *Adapting both without a margin collapses.* In 150,000 steps on Swimmer ours did not. His runs were forty times
 #   longer, and his code took full steps, ignoring its line search; we do not know which of the two matters.
 #
-# All claims of the post about steps, KL and the rule are in `docs/claims.md`, S1 to S4, K1 and K2, A1 to A6, with what
-# today's runs say of those that have been measured. `python mpi_scripts/figures.py A3` measures one (hours; `--quick`:
-# minutes).
+# His ten settings with windows of ten, on three tasks, are what the next pictures show, or the command that measures them
+# (an hour or two; `--quick`: minutes). All claims of the post about steps, KL and the rule are in `docs/claims.md`.
+
+# %%
+show_claims("A1", "A2", "A3", "S3")

@@ -41,6 +41,7 @@ from minitrpo.algorithms.asynchronous import Arrays
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.actors import actors_of, collapsed, draw_corridor, draw_late, draw_online, steps_to_goal
 from minitrpo.course.neighbours import fit_critic, mean_gradients, table_of_worth, worth
+from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import budget, compare, play, recorded, reveal, train
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words, steps_in_words
 from minitrpo.experience.environments import describe
@@ -535,8 +536,13 @@ for one, other in (("a2c", "a3c"), ("a3c", "naf"), ("a3c", "batch-ppo")):
 # (The goal is seen by twenty fresh episodes, every 5,000 steps; of A2C and A3C, every 20,000.) A2C and A3C need many
 # times NAF's samples, but also many times those of Batch PPO, which throws its samples away as they do, if
 # after more than one pass. So that they learn on-policy is not the whole gap; how much
-# of the rest is passes, how much presets (not tuned with equal care) we have not tried.
-#
+# of the rest is passes, how much presets (not tuned with equal care) we have not tried. The same with A3C and NAF alone,
+# on seeds of its own:
+
+# %%
+show_claims("L1")
+
+# %% [markdown]
 # *"No replay buffer, instead rely on diversity of samples from different workers to decorrelate"*: it holds where
 # simulators get out of step, see above. *"Only do this every n steps"* (the update), the one difference from running
 # online: so did ours, and collapsed less.

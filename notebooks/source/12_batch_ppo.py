@@ -42,6 +42,7 @@ from numpy.random import default_rng
 
 from minitrpo.algorithms.samples import samples_of
 from minitrpo.checks import check, hint, hunt, mine
+from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import (
     BLUE,
     GREEN,
@@ -735,6 +736,13 @@ reveal(guess_first, show_simulators)
 #
 # </details>
 #
+# The same with 1 to 16 simulators, the step size and clip of the post's script (they fall to 0), and twenty fresh episodes
+# for each point (`docs/claims.md` has three more tasks):
+
+# %%
+show_claims("P1", "P2")
+
+# %% [markdown]
 # Two more things may matter on Pendulum. **In step**: no Pendulum ever falls, so simulators that begin together end together
 # for ever, and the 32 rows of 64 simulators hold nothing but swinging up, or nothing but balancing. We cut each simulator's
 # very first episode at a random length, and changed nothing else. **The order**: a loop that resets before it observes, so

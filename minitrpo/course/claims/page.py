@@ -5,7 +5,7 @@ from pathlib import Path
 
 from minitrpo.course.claims.claim import FULL, Claim, Finding, Runs, judge
 from minitrpo.course.claims.registry import CLAIMS
-from minitrpo.course.claims.store import Place, jobs, shown, state_of
+from minitrpo.course.claims.store import CHECKOUT, Place, jobs, shown, state_of
 from minitrpo.run_folder.files import write_atomically
 
 HEAD = """# What was claimed, what we found
@@ -123,6 +123,21 @@ def report(claim: Claim, runs: Runs) -> str:
     left_out = len(claim.parts) - len(findings)
     lines += [f"    {left_out} of {len(claim.parts)} questions take longer or more runs"] if left_out else []
     return "\n".join(lines)
+
+
+def show_claims(*names: str) -> None:
+    """Draw what is recorded for some claims, in a notebook, and print what it says and what made it."""
+    import matplotlib.pyplot as plt
+
+    for name in names:
+        claim = CLAIMS[name]
+        kind, runs = shown(CHECKOUT, claim)
+        if runs:
+            claim.draw(plt.figure(layout="constrained"), claim, runs)
+            plt.show()
+            print(f"{report(claim, runs)}\n    {origin(claim, kind, runs)}")
+        else:
+            print(f"{name}: {claim.title}: not measured yet: python mpi_scripts/figures.py {name}")
 
 
 def listing(place: Place) -> str:
