@@ -31,6 +31,7 @@ END = {env: last_tenth(steps) for env, steps in TASKS.items()}
 WHOLE = {env: EARLY if env == REACHER else area(steps) for env, steps in TASKS.items()}
 OSCILLATION = Quantity("share of decisions, in the second half, that take back the one before", turns)
 ASKED = Quantity("steps per update over the second half", steps_asked)
+SHORTER = "His runs took 3.9, 5.6 and 9.7 million steps on Reacher, Swimmer and HalfCheetah; here 0.5, 1 and 1."
 MAIN = (ORIGINAL, "fixed 1,500, 0.001", "fixed 5,000, 0.001", STEPS, LIMIT, BOTH)
 
 
@@ -52,7 +53,7 @@ CLAIMS = (
         parts=tuple(higher(WHOLE[env], name, ORIGINAL, env) for env in TASKS for name in (STEPS, LIMIT)),
         draw=curves(only=MAIN),
         note="Windows of 10 updates, as published. The rule starts at 1,000 steps and max-KL 0.001, that of the KL "
-        "alone at 20,000.",
+        f"alone at 20,000. {SHORTER}",
     ),
     Claim(
         name="A2",
@@ -71,7 +72,7 @@ CLAIMS = (
         ),
         draw=traces((BOTH,)),
         note="Decisions from noise alone take back the one before in two of three cases. His stayed at 1,000 to 4,000 "
-        "steps.",
+        f"steps. {SHORTER}",
     ),
     Claim(
         name="A3",
@@ -89,7 +90,7 @@ CLAIMS = (
         ),
         draw=bars("mean return over the last tenth", return_of_last_tenth),
         ghosts=author.last_tenths(tuple(SETTINGS)),
-        note="His second run of the margin on Swimmer ended at 18; his first, under an earlier rule, at 121.",
+        note=f"His second run of the margin on Swimmer ended at 18, his first, by an earlier rule, at 121. {SHORTER}",
     ),
     Claim(
         name="A4",
@@ -106,6 +107,7 @@ CLAIMS = (
             *(higher(END[env], ORIGINAL, BOTH, env) for env in (SWIMMER, CHEETAH)),
         ),
         draw=curves(only=(ORIGINAL, "fixed 1,500, 0.001", STEPS, LIMIT, BOTH)),
+        note=SHORTER,
     ),
     Claim(
         name="A5",
@@ -122,6 +124,7 @@ CLAIMS = (
             higher(WHOLE[CHEETAH], LIMIT, STEPS, CHEETAH),
         ),
         draw=curves(only=(ORIGINAL, STEPS, LIMIT)),
+        note=SHORTER,
     ),
     Claim(
         name="A6",
@@ -138,5 +141,6 @@ CLAIMS = (
         ),
         draw=bars("mean return over the last tenth", return_of_last_tenth),
         ghosts=author.last_tenths(tuple(SETTINGS)),
+        note=SHORTER,
     ),
 )
