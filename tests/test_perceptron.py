@@ -157,8 +157,9 @@ def test_gauss_newton_products_are_those_of_the_formula(hidden):
     np.testing.assert_allclose(*products, rtol=1e-10, atol=1e-12)
 
 
-def test_derivatives_in_the_inputs_are_those_of_the_formula():
-    sizes, theta, inputs, v, u = case((2, [3], 2, 5), 8)
+@pytest.mark.parametrize("hidden", [[], [3], [4, 3]])
+def test_derivatives_in_the_inputs_are_those_of_the_formula(hidden):
+    sizes, theta, inputs, v, u = case((2, hidden, 2, 5), 8)
 
     def slope(network, x):
         return grad(lambda x: anp.sum(anp.sin(network(theta, sizes, x)) * u))(x)
@@ -166,6 +167,8 @@ def test_derivatives_in_the_inputs_are_those_of_the_formula():
     def mixed(network, x):  # in theta, then in the inputs
         return grad(lambda x: anp.dot(grad(lambda t: anp.sum(anp.sin(network(t, sizes, x)) * u))(theta), v))(x)
 
+    slopes = grad(lambda x: anp.sum(mlp(theta, sizes, x) * u))(inputs)
+    np.testing.assert_allclose(Linearisation(theta, sizes, inputs).input_product(u), slopes, rtol=1e-10, atol=1e-12)
     for derivative in (slope, mixed):
         np.testing.assert_allclose(derivative(perceptron, inputs), derivative(mlp, inputs), rtol=1e-10, atol=1e-12)
     along = [make_jvp(lambda x, f=f: f(theta, sizes, x))(inputs)(inputs)[1] for f in (perceptron, mlp)]

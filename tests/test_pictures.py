@@ -190,6 +190,7 @@ def test_dark_pictures_become_bright_in_one_curve_and_bright_ones_stay():
     assert lifted.mean() > BRIGHT - 20 > dark.mean()
     order = np.argsort(dark.ravel(), kind="stable")
     assert (np.diff(lifted.ravel()[order].astype(int)) >= 0).all(), "what was darker stays darker"
+    assert len(np.unique(lifted)) > 30, "what differed still differs"
     light = 255 - dark
     assert np.array_equal(brightened(light), light)
     assert not brightened(np.zeros((1, 4, 4, 3), np.uint8)).any()

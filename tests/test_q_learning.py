@@ -1,5 +1,7 @@
 """Value-based methods without a memory: targets by brute force, gradients by autograd, Q* where it is known."""
 
+from types import SimpleNamespace
+
 import autograd.numpy as anp
 import numpy as np
 import pytest
@@ -11,7 +13,14 @@ from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
-from minitrpo.algorithms.q_learning.n_step_q import NStepQ, OneStepQ, OneStepSarsa
+from minitrpo.algorithms.q_learning.n_step_q import (
+    NStepQ,
+    OneStepQ,
+    OneStepSarsa,
+    QSettings,
+    fragment_gradient,
+    metrics,
+)
 from minitrpo.algorithms.q_learning.targets import (
     n_step_q_targets,
     one_step_q,
@@ -108,6 +117,21 @@ def test_the_gradient_is_that_of_the_loss(huber):
     np.testing.assert_allclose(g, grad(loss)(theta), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(np.sum(weights * td_loss(error, huber)), loss(theta), rtol=1e-12)
     assert (np.abs(error) > 0.5).any()
+
+
+def test_the_log_has_the_mean_q_of_the_actions_that_were_taken():
+    rng, policy = np.random.default_rng(4), EpsilonGreedy(3, 4, (5,))
+    theta = np.append(rng.normal(size=sum(i * o + o for i, o in policy.sizes)), 0.0)
+    observations, actions = rng.normal(size=(9, 3)), rng.integers(4, size=9)
+    played = SimpleNamespace(observations=observations, actions=actions, steps=9)
+    known = np.arange(9) > 1
+
+    def targets(_q, _fragment, _discount):
+        return rng.normal(size=7), known
+
+    _, sums = fragment_gradient(policy, theta, theta, played, targets, QSettings())
+    q = mlp(policy.split(theta)[0], policy.sizes, observations)[np.arange(9), actions]
+    assert metrics(theta, sums, theta)["mean_q"] == pytest.approx(q[known].mean())
 
 
 def test_a_batch_of_batches_has_the_gradient_of_each():

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from minitrpo.algorithms.trpo import TRPO
 from minitrpo.errors import BadInput
 from minitrpo.parallel.timing import PHASES
+from minitrpo.reports import video
 from minitrpo.reports.video import Player, _draw
 from minitrpo.run_folder.columns import FIRST, LAST, SECONDS
 from minitrpo.run_folder.folder import RunFolder, let_go, sha256
@@ -306,14 +307,23 @@ def test_watch_writes_a_film(cartpole_run):
     outcome = run("watch.py", cartpole_run, "--frames", 20, "--pictures", 4)
     assert outcome.code == 0, outcome.err
     assert is_png(cartpole_run / "filmstrip.png")
-    video = (cartpole_run / "video.mp4").read_bytes()
-    assert video[4:8] == b"ftyp"
-    assert len(video) > 1000
+    film = (cartpole_run / "video.mp4").read_bytes()
+    assert film[4:8] == b"ftyp"
+    assert len(film) > 1000
     steps = int(re.search(r"(\d+) steps", outcome.out)[1])
     rate, seconds = (imageio.immeta(cartpole_run / "video.mp4")[key] for key in ("fps", "duration"))
     every = -(-steps // 20)
     assert rate == pytest.approx(max(1, 50 / every), rel=0.01)  # CartPole's own is 50 pictures a second
     assert seconds == pytest.approx((1 + -(-steps // every)) / rate, rel=0.2)
+
+
+def test_a_filmstrip_begins_at_the_first_step_and_ends_at_the_last(cartpole_run, monkeypatch):
+    kept = []
+    monkeypatch.setattr(video, "filmstrip", lambda path, images, captions: kept.extend(captions))
+    monkeypatch.setattr(video, "_write", lambda *_: None)
+    steps = video.film(RunFolder(cartpole_run), 0, 30, 9, 4).steps
+    assert [kept[0], kept[-1]] == ["0.00 s", f"{0.02 * steps:.2f} s"]
+    assert len(kept) == 4
 
 
 def test_watch_draws_mujoco_or_says_the_cure(tmp_path):
