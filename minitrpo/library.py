@@ -43,6 +43,8 @@ class Run:
     path: Path
 
     def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike):
+            raise BadInput(f"a run is the folder of one, not {brief(self.path)}")
         object.__setattr__(self, "path", Path(self.path))  # its name alone will do
 
     @property

@@ -176,6 +176,32 @@ def test_a_render_that_does_not_return_is_ended(tmp_path):
     )
 
 
+DRAWS = """
+import gymnasium
+import numpy as np
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+class Draws(CartPoleEnv):
+    metadata = {"render_modes": ["rgb_array"], "render_fps": FPS}
+    pictures = 0
+    def render(self):
+        self.pictures += 1
+        if self.pictures == LAST:
+            raise RuntimeError("the paint is empty")
+        return np.full((20, 30, 3), 99, np.uint8)
+gymnasium.register("Draws-v0", entry_point=Draws, max_episode_steps=50)
+"""
+
+
+@pytest.mark.parametrize(("fps", "last", "said"), [("'fast'", 0, ""), ("None", 0, ""), ("30", 4, "the paint is empty")])
+def test_what_is_odd_about_pictures(fps, last, said, tmp_path):
+    (tmp_path / "draws.py").write_text(DRAWS.replace("FPS", fps).replace("LAST", str(last)))
+    train("run", "--env", "draws:Draws-v0", "--total-steps", 600, "--progress", "none", cwd=tmp_path)
+    done = run("watch.py", "run", "--env", "draws:Draws-v0", cwd=tmp_path)
+    assert (done.code, done.err.count("\n")) == ((2, 1) if said else (0, 0)), done.err
+    assert said in done.err
+    assert (tmp_path / "run" / "video.mp4").exists() == (not said)
+
+
 @pytest.mark.parametrize("script", ["watch.py", "replay.py"])
 def test_a_patience_that_is_no_time_is_refused(script, tmp_path):
     train(tmp_path / "run", *JOB, "--total-steps", 1000)
@@ -192,6 +218,7 @@ def test_a_patience_that_is_no_time_is_refused(script, tmp_path):
         (("--pool", "static"), "--pool has no effect with --requests segments"),
         (("--algorithm", "a3c", "--requests", "episodes"), "--requests has no effect with --algorithm a3c, which is"),
         (("--algorithm", "a3c", "--workers", 3), "--workers has no effect with --transport auto"),
+        (("--algorithm", "a3c", "--servers", 5), "--servers has no effect with one rank"),
     ],
 )
 def test_a_setting_that_nothing_listens_to_is_said(words, said, tmp_path):

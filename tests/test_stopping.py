@@ -1,6 +1,7 @@
 """SIGTERM, sent before a cluster takes its machine back: a checkpoint, one line, exit 143, and on to the bit."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -51,6 +52,29 @@ def test_a_run_that_is_told_to_end_saves_and_goes_on_to_the_bit(kind, tmp_path):
     again = run("train.py", "--resume", tmp_path / "run", "--progress", "none")
     assert "dropped" not in again.out
     assert again.sha256 == whole.sha256
+
+
+def test_what_comes_between_the_runs_of_two_seeds_is_not_forgotten(tmp_path):
+    """While a run's picture is drawn: the next seed does not begin, and the command for it is printed."""
+    words = ("--env", "CartPole-v1", "--steps-per-update", 500, "--total-steps", 2000, "--progress", "none")
+    command = [sys.executable, SCRIPTS / "train.py", "--out", "o", *words, "--seeds", "0-1"]
+    process = subprocess.Popen([str(word) for word in command], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    log, deadline = tmp_path / "o" / "seed0" / "metrics.csv", time.monotonic() + 60
+    while not (log.exists() and ",2048," in log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 143, out
+    last = out.splitlines()[-1]
+    assert last.startswith("stopped by SIGTERM")
+    if "before seed 1" in last:
+        assert last.endswith("--seeds 1")
+        assert not (tmp_path / "o" / "seed1").exists()
+        again = [sys.executable, *shlex.split(last.partition("to go on: python ")[2])]
+        assert subprocess.run(again, cwd=tmp_path, stdout=subprocess.DEVNULL).returncode == 0
+        assert (tmp_path / "o" / "seed1" / "learning_curve.png").exists()
+    whole = run("train.py", *words, "--seed", 0, "--out", tmp_path / "whole")
+    assert f"theta sha256: {whole.sha256}" in out
 
 
 @pytest.mark.parametrize("transport", ["server", "window"])

@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from conftest import run
+from matplotlib import pyplot as plt
 
 import minitrpo
 import minitrpo.course.classroom  # one thread
@@ -195,6 +196,63 @@ def test_yes_and_no_may_be_true_and_false(tmp_path):
     assert not (tmp_path / "a" / "trace.json").exists()
     run_with_trace = minitrpo.train("CartPole-v1", trace=True, oversubscribe=False, out=tmp_path / "c", **small)
     assert (run_with_trace.path / "trace.json").exists()
+
+
+class OnlyWrites:
+    """What some programs put in stdout's place."""
+
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        pass
+
+
+def test_a_stdout_that_can_only_write_is_enough(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", OnlyWrites())
+    run_of_it = minitrpo.train("CartPole-v1", out=tmp_path / "run", **SMALL)
+    assert run_of_it.rows()
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (lambda: minitrpo.train("CartPole-v1", out="\ud800", **SMALL), "out .* has letters"),
+        (lambda: Run(None), "a run is the folder of one"),
+        (lambda: Run(3), "a run is the folder of one"),
+    ],
+)
+def test_names_that_are_none(what, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=said):
+        what()
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_that_are_a_list_are_no_settings(tmp_path):
+    (tmp_path / "c.json").write_text('{"format": 4, "settings": []}')
+    said = one_line("train.py", "--config", "c.json", "--total-steps", 600, cwd=tmp_path)
+    assert "does not hold the settings of a run" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["c.json"]
+
+
+def test_no_claim_is_made_of_other_settings_than_the_runs_own(copied):
+    config = copied / "config.json"
+    config.write_text(config.read_text().replace("CartPole-v1", "Pendulum-v1"))
+    assert "is not the one with which checkpoint.npz was made" in one_line("entry", copied)
+
+
+@pytest.mark.parametrize("task", [("predict", "--out"), ("check", "--recorded", "--out"), ("predict", "--page")])
+def test_a_folder_is_no_file_to_write(task, tmp_path):
+    assert "is a folder" in one_line("scaling.py", *task, tmp_path)
+
+
+def test_a_picture_with_four_panels_below_has_room_for_them(tmp_path, recwarn):
+    adapted = {"adapt": "both", "adapt_min_steps": 50, "adapt_window": 2, "steps_per_update": 200, "total_steps": 3000}
+    done = minitrpo.train("CartPole-v1", out=tmp_path / "run", hidden="8", progress="none", **adapted)
+    assert not [each for each in recwarn if "constrained_layout" in str(each.message)]
+    wide, high = plt.imread(done.path / "learning_curve.png").shape[1::-1]
+    assert wide > 1.9 * high
 
 
 @pytest.mark.parametrize("settings", [{"max_kl": False}, {"total_steps": False}, {"seed": True}, {"hidden": False}])

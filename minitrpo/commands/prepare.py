@@ -48,7 +48,7 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
         if not shares_memory and transport != choice.own.transport:
             notes.append(f"note: the ranks are on several machines, which share no memory: --transport {transport}")
     given = arguments.given
-    notes += without_effect(given, choice, spec) + in_vain(given, choice, arguments.stuck_after)
+    notes += without_effect(given, choice, spec, comm.size) + in_vain(given, choice, arguments.stuck_after)
     notes += of_images(spec, common)
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec, watchdog.status)

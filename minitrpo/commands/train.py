@@ -109,6 +109,13 @@ def draw(context: RunContext) -> str:
         return f"no picture could be drawn: {told(error)}"
 
 
+def with_seeds(words: list[str], seeds: str, ranks: int, start: Path) -> str:
+    """Return a command line with other --seeds."""
+    place = next(i for i, word in enumerate(words) if word.startswith("--seeds"))
+    others = [*words[:place], *words[place + 1 + ("=" not in words[place]) :]]
+    return typed_command("train", *others, "--seeds", seeds, ranks=ranks, here=start)
+
+
 @command("train")
 def main(name: str, words: list[str]) -> int:
     """Read the command line and launch the run."""
@@ -118,7 +125,11 @@ def main(name: str, words: list[str]) -> int:
 
     def work(comm: Comm, watchdog: Watchdog) -> None:
         raise_on_all(comm, lambda: check_free([job.out for job in jobs], start) if comm.rank == 0 else None)
-        for job in jobs:
+        for number, job in enumerate(jobs):
+            if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
+                left = ",".join(str(each.given["seed"]) for each in jobs[number:])
+                watchdog.describe(resume=with_seeds(words, left, comm.size, start))
+                raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
             watchdog.status.numbers[:] = IDLE  # of the run before
             with let_go():
                 run(job, start, comm, watchdog)

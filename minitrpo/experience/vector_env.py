@@ -107,13 +107,17 @@ class GymnasiumVectorEnv:
         """Return what a step returned, of the right kinds; EnvironmentFailed if it is not."""
         observation, reward, terminated, truncated, info = result
         for name, value in (("terminated", terminated), ("truncated", truncated)):
-            if not isinstance(value, WHOLE) or value not in (0, 1):
+            if not isinstance(value, WHOLE) or isinstance(value, np.timedelta64) or value not in (0, 1):
                 raise EnvironmentFailed(slot, f"step returned {name} = {shown(value)}; it must be True or False")
-        if isinstance(reward, bool) or not isinstance(reward, REAL):
+        if isinstance(reward, bool | np.timedelta64) or not isinstance(reward, REAL):  # numpy's durations are integers
             reward = self._scalar(slot, reward)
         if not isinstance(info, dict):
             raise EnvironmentFailed(slot, f"step returned info = {shown(info)}; it must be a dict")
-        return self._observation(slot, "step", observation), as_float(reward), bool(terminated), bool(truncated)
+        try:
+            number = as_float(reward)
+        except Exception as error:  # of a class of the user's
+            raise EnvironmentFailed(slot, f"step returned a reward of which float() raised {told(error)}") from error
+        return self._observation(slot, "step", observation), number, bool(terminated), bool(truncated)
 
     def _scalar(self, slot: int, reward: Any) -> float:
         """Return a reward that is an array of one number as that number."""

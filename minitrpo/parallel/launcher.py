@@ -1,6 +1,7 @@
 """What a process knows, before anything is loaded, of how it was started: which it is of how many ranks."""
 
 import os
+import sys
 
 # How launchers tell a process how many it is one of: MPICH and Intel (PMI), Open MPI, MVAPICH, PMIx under Slurm.
 SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -10,6 +11,15 @@ RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PM
 def launched_size() -> int:
     """Return how many processes the launcher says there are; 1 without a launcher."""
     return next((int(os.environ[name]) for name in SIZE_VARIABLES if _is_number(name)), 1)
+
+
+KEPT = [*sys.argv]  # as it was at first: an environment may empty it
+
+
+def command_line() -> list[str]:
+    """Return the words that started this program, the program's name first."""
+    words = sys.argv
+    return words if isinstance(words, list) and words and all(isinstance(word, str) for word in words) else KEPT
 
 
 def launched_rank() -> int:

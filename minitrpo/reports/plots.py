@@ -34,8 +34,6 @@ def learning_curve(folder: RunFolder, *charts: tuple[tuple[str, ...], str]) -> P
     from matplotlib.figure import Figure
 
     config, c = folder.read_config(), folder.columns()
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    figure.suptitle(title(config, c["ranks"]), fontsize=14)
     updates = config["settings"].get("record_every", 1)
     below: list[Callable[[Any], None]] = [lambda axis: _phases(axis, c, updates)]
     for chart, label in charts:
@@ -44,6 +42,8 @@ def learning_curve(folder: RunFolder, *charts: tuple[tuple[str, ...], str]) -> P
             below.append(partial(_chart, c=c, chart=shown, label=label))
     if len(set(c["steps_per_update"])) > 1:
         below.append(lambda axis: _steps_per_update(axis, c))
+    figure = Figure(figsize=(max(11.0, 3.7 * len(below)), 7), layout="constrained")
+    figure.suptitle(title(config, c["ranks"]), fontsize=14)
     places = figure.add_gridspec(2, 2 * len(below))
     for number, (x, name) in enumerate(((c["env_steps"] / 1e3, STEPS), (c["time_s"], "wall-clock time (s)"))):
         half = slice(number * len(below), (number + 1) * len(below))

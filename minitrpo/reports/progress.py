@@ -120,8 +120,11 @@ def terminal() -> str | None:
     """
     if sys.stdout is None:  # a program without a window
         return None
-    if sys.stdout.isatty():
-        return os.ttyname(sys.stdout.fileno())
+    try:
+        if sys.stdout.isatty():
+            return os.ttyname(sys.stdout.fileno())
+    except (AttributeError, OSError, ValueError):  # something else in its place, which knows less
+        return None
     try:
         process = os.getppid()
         while process > 1:

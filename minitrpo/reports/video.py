@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput, shown, told
 from minitrpo.experience.environments import make, without_stderr
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.policies import Array
@@ -82,11 +82,11 @@ def film(
     for step, reward in enumerate(_bar(player.play(seed, limit), steps), start=1):
         total += reward
         if step % every == 0 or step == steps:
-            images.append(_draw(player))
+            images.append(_drawn_after(step, player))
             times.append(step)
     if len({image.shape for image in images}) > 1:
         raise BadInput(f"render() of {player.spec.id} returned images of several sizes")
-    rate = max(1.0, player.env.metadata.get("render_fps", 30) / every)
+    rate = max(1.0, _pictures_a_second(player.env) / every)
     chosen = np.linspace(0, len(images) - 1, pictures).round().astype(int).tolist()  # evenly spaced
     captions = [caption(times[i], player.env) for i in chosen]
     player.close()
@@ -138,8 +138,26 @@ def _draw(player: Player) -> Array:
             f"render() of {player.spec.id} returned {shown(picture)}; it must be an image (height, width, 3)"
         )
     if picture.dtype != np.uint8 or min(picture.shape[:2]) < 2:
-        raise BadInput(f"render() of {player.spec.id} returned {picture.dtype} of shape {picture.shape}, not uint8")
+        raise BadInput(
+            f"render() of {player.spec.id} returned {picture.dtype} of shape {picture.shape}, not uint8, 2 x 2 at least"
+        )
     return picture
+
+
+def _drawn_after(step: int, player: Player) -> Array:
+    """Return a picture; BadInput that names the step if the environment, which has drawn before, cannot any more."""
+    try:
+        return _draw(player)
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"render() of {player.spec.id} after step {step} raised {told(error)}") from error
+
+
+def _pictures_a_second(env: Any) -> float:
+    """Return how many pictures a second of the environment's time has, by its metadata; 30 where that says nothing."""
+    said = env.metadata.get("render_fps") if isinstance(env.metadata, dict) else None
+    return float(said) if isinstance(said, int | float) and 0 < said < 1000 else 30.0
 
 
 def _bar(steps: Iterator[float], total: int) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, shown
 from minitrpo.policies import Array
 from minitrpo.run_folder.checkpoint import CHECKPOINTS, newest, write
 from minitrpo.run_folder.files import (
@@ -62,6 +62,8 @@ class RunFolder:
             raise BadInput(f"--out {out} exists and is no folder: choose another name") from error
         except OSError as error:
             raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
+        except UnicodeError as error:
+            raise BadInput(f"--out {shown(out)} has letters that no file can have: choose another name") from error
         return folder
 
     @classmethod

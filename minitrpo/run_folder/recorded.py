@@ -13,9 +13,9 @@ def recorded(config: str) -> dict[str, Any]:
     path = Path(config) / "config.json" if Path(config).is_dir() else Path(config)
     try:
         settings = json.loads(read_small(path))["settings"]
-        if not all(isinstance(name, str) for name in settings):
+        if not isinstance(settings, dict):
             raise ValueError
-        return dict(settings)
+        return settings
     except OSError as error:
         raise BadInput(f"--config: cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -52,9 +52,9 @@ def exit_now(code: int) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that was asked for is done
     sys.unraisablehook = _tell  # of what is called here without a caller
     _finalise_mpi()
-    deadline = threading.Timer(LINGER, _exit, (code,))
-    deadline.daemon = True
-    with suppress(RuntimeError):  # a limit on threads or memory: then nothing but faulthandler ends what hangs
+    with suppress(RuntimeError):  # a limit on threads, or no excepthook: nothing but faulthandler ends what hangs then
+        deadline = threading.Timer(LINGER, _exit, (code,))
+        deadline.daemon = True
         deadline.start()
     with suppress(OSError, ValueError, RuntimeError):  # who holds the interpreter's lock stops that one, not this
         faulthandler.dump_traceback_later(3 * LINGER, exit=True, file=os.open(os.devnull, os.O_WRONLY))

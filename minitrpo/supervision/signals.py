@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from minitrpo.parallel.launcher import launched_rank, launched_size
+from minitrpo.parallel.launcher import command_line, launched_rank, launched_size
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 STOPPED = 143  # what a shell says of a process that SIGTERM ended
@@ -19,7 +19,7 @@ HEARD: list[float] = []  # of SIGTERM
 def is_command() -> bool:
     """Return whether this process is a command of ours, which ends when its work is done; not a notebook or test."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return os.path.basename(sys.argv[0]) in SCRIPTS if spec is None else spec.name.startswith("minitrpo.")
+    return os.path.basename(command_line()[0]) in SCRIPTS if spec is None else spec.name.startswith("minitrpo.")
 
 
 def leave_at_interrupts() -> None:
@@ -67,9 +67,12 @@ def ignore_sigint(number: int, frame: object) -> None:
 
 
 def heed_terminations() -> None:
-    """From here on SIGTERM is a request to the root; launchers send it to all ranks."""
-    HEARD.clear()
-    if is_command():
+    """From here on SIGTERM is a request to the root; launchers send it to all ranks.
+
+    Between two runs of one command it stays one: what came then is not forgotten.
+    """
+    if is_command() and signal.getsignal(signal.SIGTERM) is not _remember:
+        HEARD.clear()
         signal.signal(signal.SIGTERM, _remember)
 
 

@@ -13,8 +13,8 @@ from minitrpo.training.settings import Choice, Settings
 MANY = 1_000  # numbers in an observation of rows and columns: a picture
 
 
-def without_effect(given: dict[str, Any], choice: Choice, spec: EnvironmentSpec) -> list[str]:
-    """Return a note for every setting that nothing listens to, or that spoils what is kept."""
+def without_effect(given: dict[str, Any], choice: Choice, spec: EnvironmentSpec, ranks: int) -> list[str]:
+    """Return a note for every setting that nothing listens to on so many ranks, or that spoils what is kept."""
     name, segments = choice.common.algorithm, choice.common.segments
     idle = {"num_envs": f"--requests {choice.common.requests}"} if not segments else {}
     idle |= dict.fromkeys(("pool", "envs_per_rank"), f"--requests {choice.common.requests}") if segments else {}
@@ -25,7 +25,9 @@ def without_effect(given: dict[str, Any], choice: Choice, spec: EnvironmentSpec)
         idle = dict.fromkeys((*scheme, *states), f"--algorithm {name}, which is asynchronous")
         if choice.own.transport != "events":
             idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {choice.own.transport}")
-        idle |= {} if choice.own.transport in ("auto", "server") else {"servers": f"--transport {choice.own.transport}"}
+        served = choice.own.transport in ("auto", "server")
+        if ranks == 1 or not served:
+            idle["servers"] = "one rank" if served else f"--transport {choice.own.transport}"
     idle |= {} if choice.common.filter == "running" else {"filter_clip": f"--filter {choice.common.filter}"}
     idle |= {"initial_log_std": f"{spec.id}, whose actions are discrete"} if spec.discrete else {}
     idle |= {} if choice.common.first_states else {"renew_first_states": "--first-states 0"}

@@ -130,10 +130,13 @@ REWARDS = {
     "none": None, "string": "1", "list": [1.0], "two": np.ones(2), "complex": 1j, "bool": True, "dict": {},
     "numpy-bool": np.True_, "zero-d-bool": np.array(True),
     "whole": 10**400, "fraction": Fraction(1, 3), "decimal": Decimal(1), "one-element": np.ones(1),
+    "seconds": np.timedelta64(1, "s"), "nanoseconds": np.timedelta64(5, "ns"),
+    "unwilling": type("Unwilling", (float,), {"__float__": lambda self: 1 / 0})(1.0),
 }  # fmt: skip
 for name, value in REWARDS.items():
     hostile(f"reward-{name}", 1, "reward", step=returning(REWARD, value))
-FLAGS = {"none": None, "string": "False", "float": 0.5, "array": np.array([True]), "dict": {}, "two": 2, "nan": np.nan}
+FLAGS = {"none": None, "string": "False", "float": 0.5, "array": np.array([True]), "dict": {}, "two": 2, "nan": np.nan,
+         "duration": np.timedelta64(0, "s")}  # fmt: skip
 for name, value in FLAGS.items():
     hostile(f"terminated-{name}", 1, "terminated", step=returning(TERMINATED, value))
     hostile(f"truncated-{name}", 1, "truncated", step=returning(TRUNCATED, value))
@@ -387,6 +390,14 @@ hostile("odd-keeps-actions", action_space=Box(-1, 1, (2,)),
 # --- what it does to the process beside
 
 
+class OnlyWrites:
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        pass
+
+
 def close_python_files():
     sys.stdout.close()
     sys.stderr.close()
@@ -419,6 +430,10 @@ SIDE_EFFECTS = {
     "collects-no-garbage": lambda: __import__("gc").disable(),
     "umask": lambda: os.umask(0o077),
     "path": sys.path.clear,
+    "no-words": sys.argv.clear,
+    "no-command-line": lambda: setattr(sys, "argv", None),
+    "numbers-for-words": lambda: setattr(sys, "argv", [1, 2]),
+    "stdout-that-only-writes": lambda: setattr(sys, "stdout", OnlyWrites()),
 }
 for name, action in SIDE_EFFECTS.items():
     hostile(f"odd-{name}", step=doing(action))
@@ -426,6 +441,8 @@ hostile("odd-chdir-in-constructor", __init__=lambda self, **_: os.chdir("/"))
 hostile("odd-chdir-in-reset", reset=lambda self, **k: (os.chdir("/"), Walk.reset(self, **k))[1])
 hostile("odd-leaves-a-thread", 0, "", "slow", arguments=("--total-steps", 10, "--steps-per-update", 10),
         step=doing(threading.Thread(target=time.sleep, args=(1000,)).start))  # fmt: skip
+hostile("odd-no-hook-for-threads", 0, "", "slow", arguments=("--total-steps", 10, "--steps-per-update", 10),
+        step=doing(lambda: setattr(threading, "excepthook", None)))  # fmt: skip
 hostile("closes-stdout", 1, "stdout", "mute", step=doing(lambda: sys.stdout.close()))
 hostile("closes-stderr", 0, "", "mute", step=doing(lambda: sys.stderr.close()))
 hostile("closes-descriptor-1", 1, "stdout", "mute", step=doing(lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)))

@@ -29,6 +29,7 @@ from minitrpo.run_folder.metrics_log import LOG
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.stderr import say
 from minitrpo.training.context import counted
+from minitrpo.training.resume import check_settings
 from minitrpo.training.settings import Choice, algorithm_of, chosen
 
 ENDING, LARGEST = ".run.json", 2**16  # bytes of a claim
@@ -88,6 +89,7 @@ def facts_of(folder: RunFolder, choice: Choice) -> Facts:
     checkpoint = folder.load_checkpoint()
     theta, rows = checkpoint.get("theta"), [row for row in folder.rows() if int(row["episodes"] or 0)]
     if checkpoint:
+        check_settings(choice, checkpoint, folder)
         folder.check_log(counted(checkpoint)[0], choice.columns, choice.common.record_every, checkpoint.get(LOG))
     if theta is None or not rows:
         raise BadInput(f"{folder.path} has no checkpoint, or no episode has ended in it: train for longer")

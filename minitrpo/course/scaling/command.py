@@ -1,5 +1,6 @@
 """Measure this machine, predict larger ones from it, and check the prediction where it can be checked."""
 
+import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,13 @@ def numbers(text: str) -> tuple[float, float]:
     """Return two numbers above 0, with a comma."""
     first, second = text.split(",")
     return positive(first), positive(second)
+
+
+def file(text: str) -> Path:
+    """Return the path of a file that is there or can be; argparse's own error if a folder has the name."""
+    if not text or Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder; it must be a file")
+    return Path(text)
 
 
 def make_parser(name: str) -> RootParser:
@@ -65,10 +73,10 @@ def make_parser(name: str) -> RootParser:
     for each in (measure, check):
         each.add_argument("--anyway", action="store_true", help="on a busy machine, too; the result says so")
     for each in (measure, predict, check):
-        each.add_argument("--inputs", type=Path, default=RECORDED, metavar="FILE", help="default: in the checkout")
+        each.add_argument("--inputs", type=file, default=RECORDED, metavar="FILE", help="default: in the checkout")
     for each in (predict, check):
-        each.add_argument("--out", type=Path, metavar="FILE", help="write the result as JSON; predict: a .png, too")
-        each.add_argument("--page", type=Path, metavar="FILE", help="write its tables into a page, docs/scaling.md")
+        each.add_argument("--out", type=file, metavar="FILE", help="write the result as JSON; predict: a .png, too")
+        each.add_argument("--page", type=file, metavar="FILE", help="write its tables into a page, docs/scaling.md")
     return parser
 
 
