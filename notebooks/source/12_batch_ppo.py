@@ -736,8 +736,7 @@ reveal(guess_first, show_simulators)
 #
 # </details>
 #
-# The same with 1 to 16 simulators, the step size and clip of the post's script (they fall to 0), and twenty fresh episodes
-# for each point (`docs/claims.md` has three more tasks):
+# The same with 1 to 16 simulators, the post's own falling step size and clip, and twenty fresh episodes for each point:
 
 # %%
 show_claims("P1", "P2")

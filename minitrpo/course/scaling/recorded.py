@@ -20,7 +20,10 @@ from minitrpo.errors import BadInput
 
 CHECKOUT = Path(__file__).parents[3]
 RESULTS, AUTHOR = CHECKOUT / "benchmarks" / "results", CHECKOUT / "notebooks" / "recorded" / "author_2016.json"
-FILES = ("scaling", "other/scaling_amd", "other/scaling_xeon", "other/scaling_repeat_3", "other/scaling_repeat_6")
+FILES = (
+    *("scaling", "other/scaling_amd_0.1.0", "other/scaling_amd", "other/scaling_xeon"),
+    *("other/scaling_repeat_3", "other/scaling_repeat_6"),
+)
 LENGTHS = {"HalfCheetah-v5": 1000, "Reacher-v5": 50}  # steps; all episodes alike
 FREE = Messages(Network(0.0, 0.0), *[0.0] * 6)
 NOTHING = Line(0.0, 0.0)
@@ -51,8 +54,8 @@ def of_one_rank(line: dict[str, Any], steps: int, slowdown: float) -> Task:
 
 def rows_of(result: dict[str, Any], machine: str) -> Iterator[Row]:
     """Yield predicted beside measured for every row of several ranks where rank 0 learned."""
-    steps, cores = int(result["settings"]["steps"]), int(str(result["provenance"]["machine"]).split()[0])
-    root = [line for line in result["lines"] if line["learner"] == "root"]
+    steps, cores = int(result["settings"]["steps"]), int(result["cores"])
+    root = [line for line in result["lines"] if line["learner"] == "root" and not line.get("separate")]
     alone = {(line["env"], line["pool"]): line for line in root if line["ranks"] == 1}
     crowded = {line["env"]: line for line in result["lines"] if line["learner"] == "separate" or line.get("separate")}
     for line in root:
