@@ -536,8 +536,8 @@ for one, other in (("a2c", "a3c"), ("a3c", "naf"), ("a3c", "batch-ppo")):
 # (The goal is seen by twenty fresh episodes, every 5,000 steps; of A2C and A3C, every 20,000.) A2C and A3C need many
 # times NAF's samples, but also many times those of Batch PPO, which throws its samples away as they do, if
 # after more than one pass. So that they learn on-policy is not the whole gap; how much
-# of the rest is passes, how much presets (not tuned with equal care) we have not tried. The same with A3C and NAF alone,
-# on seeds of its own:
+# of the rest is passes, how much presets (not tuned with equal care) we have not tried. A3C and NAF alone, in
+# longer runs, or the command for it:
 
 # %%
 show_claims("L1")
