@@ -194,6 +194,9 @@ def test_dark_pictures_become_bright_in_one_curve_and_bright_ones_stay():
     light = 255 - dark
     assert np.array_equal(brightened(light), light)
     assert not brightened(np.zeros((1, 4, 4, 3), np.uint8)).any()
+    night = np.full((1, 10, 10, 3), 2, np.uint8)
+    night[0, 0] = 200
+    assert (brightened(night)[0, 1:] == np.uint8(255 * (2 / 200) ** (1 / 2.5))).all(), "no more than a root of 2.5"
 
 
 @pytest.mark.parametrize(("env_id", "text"), [("CartPole-v1", "0.20 s"), ("Pendulum-v1", "0.50 s"), (None, "step 10")])
