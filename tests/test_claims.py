@@ -253,6 +253,11 @@ def test_decisions_of_pure_noise_take_back_the_one_before_in_two_of_three_cases(
 # --- measuring
 
 
+def test_some_arms_may_be_trained_longer(small):
+    longer = replace(small, full=Size(2, {TASK: 900}, times={"300 steps": 3}))
+    assert {(job.arm.name, job.steps) for job in jobs(longer, FULL)} == {("200 steps", 900), ("300 steps", 2_700)}
+
+
 @pytest.fixture
 def small():
     """Put a claim of two arms and two seeds on CartPole in the place of all others."""

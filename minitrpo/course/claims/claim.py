@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from minitrpo.reports.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS
@@ -25,11 +26,19 @@ class Arm(NamedTuple):
 
 
 class Size(NamedTuple):
-    """How much is measured: seeds, environment steps of a run of each task, and arms (none named: all)."""
+    """How much is measured: seeds, environment steps of a run of each task, and arms (none named: all).
+
+    times: arms whose runs are so many times as long.
+    """
 
     seeds: int
     steps: Mapping[str, int]
     only: tuple[str, ...] = ()
+    times: Mapping[str, int] = MappingProxyType({})
+
+    def steps_of(self, arm: Arm) -> int:
+        """Return the environment steps of a run of an arm."""
+        return self.steps[arm.env] * self.times.get(arm.name, 1)
 
 
 class Finding(NamedTuple):

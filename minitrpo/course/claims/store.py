@@ -69,7 +69,7 @@ def jobs(claim: Claim, kind: str) -> list[Job]:
     """Return the runs of a set, seeds outermost, every other round backwards: what disturbs hits all arms alike."""
     size, arms = claim.size(kind), claim.chosen(kind)
     rounds = [(seed, arms if seed % 2 == 0 else arms[::-1]) for seed in range(size.seeds)]
-    return [Job(claim.home, kind, arm, seed, size.steps[arm.env]) for seed, ordered in rounds for arm in ordered]
+    return [Job(claim.home, kind, arm, seed, size.steps_of(arm)) for seed, ordered in rounds for arm in ordered]
 
 
 def read(place: Place, job: Job) -> Run | None:
