@@ -155,7 +155,7 @@ class BatchPPOSettings:
     """What Batch PPO can be told."""
 
     discount: float = option(0.99, "discount per step (gamma)", SCRIPT, above=0, most=1)
-    gae_lambda: float = option(0.95, "lambda of the advantages; 1 is Monte-Carlo", SCRIPT, above=0, most=1)
+    gae_lambda: float = option(0.95, "lambda of the advantages; 1 is Monte-Carlo", SCRIPT, least=0, most=1)
     clip: float = option(0.2, "how far a ratio of probabilities may gain by leaving 1", SCRIPT, above=0, most=10)
     epochs: int = option(10, "passes over the steps of an update, by policy and value function", SCRIPT, least=1)
     minibatch: int = option(64, "steps per minibatch", SCRIPT, least=1)

@@ -80,7 +80,7 @@ class PolicyGradientSettings:
     )
     discount: float = option(0.99, "discount per step (gamma)", "Duan et al. 2016", above=0, most=1)
     gae_lambda: float = option(
-        0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", above=0, most=1
+        0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )
     optimiser: str = option("adam", "what makes a step of the gradient", "", tuple(OPTIMISERS))
     step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3, felt=FELT)

@@ -57,7 +57,7 @@ class TRPOSettings:
         0.99, "discount per step (gamma)", "Duan et al. 2016; Swimmer wants 0.9999", above=0, most=1
     )
     gae_lambda: float = option(
-        0.97, "lambda of the advantages; 1 is Monte-Carlo", "Schulman et al. 2016", above=0, most=1
+        0.97, "lambda of the advantages; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )
     critic: str = option(
         "mlp", "value function: perceptron, or ridge regression on simple features", "", ("mlp", "linear")

@@ -13,7 +13,9 @@ from minitrpo.returns import discounted_sums, standardise
 
 
 @dataclass(frozen=True)
-class Settings:  # --help shows them, their limits are checked
+class Settings:
+    """What can be chosen: --help shows it, limits are checked."""
+
     step_size: float = option(0.05, "how far an update moves theta, the gradient's length being 1", above=0)
     discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
 
