@@ -11,16 +11,18 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks import family_parts, on_its_back, parts, pictures, tables
+from benchmarks import family_parts, on_its_back, parts, pictures, rules, tables
 from benchmarks.family import lines
 from benchmarks.family_picture import family_picture
 from benchmarks.family_report import family_table, held_out_table, short_table, tuned_table
 from benchmarks.record import RESULTS, machine_of, read_json
+from benchmarks.rules_picture import rules_picture
+from benchmarks.rules_report import report as rules_tables
 from benchmarks.tables import Recorded
 
 README = Path(__file__).parent / "README.md"
 ROOT = README.parent.parent
-PAGES = (README, ROOT / "README.md", ROOT / "docs" / "family.md")
+PAGES = (README, *(ROOT / name for name in ("README.md", "docs/family.md", "docs/adapting.md")))
 
 
 def results() -> dict[str, Any]:
@@ -28,6 +30,7 @@ def results() -> dict[str, Any]:
     paths = {name: RESULTS / f"{name}.json" for name in REPORTS}
     plain = {name: read_json(path) for name, path in paths.items() if path.exists()}
     recorded = {"returns": recorded_runs(), "on_its_back": on_its_back.recorded(), "family": lines()}
+    recorded["rules"] = rules.recorded()
     return plain | {name: runs for name, runs in recorded.items() if runs}
 
 
@@ -69,6 +72,7 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
     "returns": (tables.returns, pictures.returns),
     "on_its_back": (on_its_back.table, on_its_back.picture),
     "family": (family_table, family_picture),
+    "rules": (rules_tables, rules_picture),
 }
 
 

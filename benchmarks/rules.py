@@ -122,7 +122,7 @@ def recorded() -> Recorded:
     found: Recorded = {}
     for path in sorted((RESULTS / "rules").glob("*.json")):
         run = read_json(path)
-        if run["seed"] < CHOOSING:
+        if run["seed"] < CHOOSING and "seconds" in run:  # those of version 0.2.0 have none
             found.setdefault((run["env"], run["rule"], tuple(run["start"])), {})[run["seed"]] = run
     return found
 

@@ -14,7 +14,9 @@ COUNTS = ("clocks", "applied", "refused", "histogram")
 
 def arrays(workers, rng):
     """Return what workers share, with counts and moments of their own."""
-    seen = np.stack([ObservationFilter.identity(3).merged(rng.normal(size=(20, 3))).to_vector() for _ in range(workers)])
+    seen = np.stack(
+        [ObservationFilter.identity(3).merged(rng.normal(size=(20, 3))).to_vector() for _ in range(workers)]
+    )
     whole = {
         "theta": rng.normal(size=5),
         REPORT: rng.integers(1, 9, (workers, 6)).astype(float),

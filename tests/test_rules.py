@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -12,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import rules  # noqa: E402
 from benchmarks.record import read_json  # noqa: E402
 from benchmarks.rules import ARMS, FIXED, NOISE, RULES, STARTS, STEPS, Run, record, recorded, returns_over_steps  # noqa: E402
+from benchmarks.rules_picture import rules_picture  # noqa: E402
 from benchmarks.rules_report import complete, ends, improvement, normalised, over_seconds, probability, report  # noqa: E402
 from minitrpo.commands.command_line import parse  # noqa: E402
 from minitrpo.supervision.jobs import flags  # noqa: E402
@@ -116,3 +118,13 @@ def test_the_report_has_a_row_for_every_arm_and_every_comparison():
     assert text.count("\n| fixed: ") == text.count("\n| noise: ") == len(STARTS)
     assert "| started right: fixed defaults | 1.00 | 1.00 to 1.00 |" in text
     assert "A: seeds 0, 1." in text
+
+
+def test_the_picture_has_a_panel_for_each_environment_and_one_of_all_starts(monkeypatch):
+    monkeypatch.setitem(rules.STEPS, "A", 200)
+    figure = rules_picture(made_up(lambda rule, start, seed: seed + 5.0 * (rule == NOISE)))
+    drawn = [axis for axis in figure.axes if axis.axison]
+    assert drawn[0].get_title(loc="left") == "A, 2 seeds"
+    assert len(drawn) == 2
+    assert len(drawn[-1].patches) == 3 * len(STARTS)
+    plt.close(figure)
