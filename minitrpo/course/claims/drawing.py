@@ -53,6 +53,7 @@ def curves(
                 middle(axis, each, style, name)
         for env, axis in axes.items():
             axis.set(xlabel=LABELS[x], ylabel=LABELS[y], title=f"{env}, {seeds(chosen, env)}")
+            axis.set_xlim(0, until / scale if np.isfinite(until) else None)
             ghosts(axis, claim, env, scale)
             heights(axis)
         legend(figure, axes)
@@ -61,9 +62,9 @@ def curves(
 
 
 def known(run: Run, x: str, y: str, scale: float, until: float) -> tuple[Array, Array]:
-    """Return a run's curve as far as `until`, without the places that have no return."""
+    """Return a run's curve as far as the first place beyond `until`, without the places that have no return."""
     at, values = rows(run, x, y)
-    there = np.isfinite(values) & (at <= until)
+    there = np.isfinite(values) & (np.concatenate([[0.0], at[:-1]]) < until)
     return at[there] / scale, values[there]
 
 
