@@ -50,7 +50,7 @@ CLAIMS = (
             trend(area(20_000, "fresh"), NUMBERS, CARTPOLE),
             sooner(steps_to_goal(475.0, 50_000), MOST, ONE, CARTPOLE),
         ),
-        draw=curves(y="fresh"),
+        draw=curves(y="fresh", until=50_000),
         note=NOTE,
     ),
     Claim(
@@ -63,7 +63,7 @@ CLAIMS = (
         full=Size(10, {PENDULUM: 150_000}),
         quick=Size(2, {PENDULUM: 100_000}),
         parts=tuple(higher(area(100_000, "fresh"), ONE, other, PENDULUM) for other in OTHERS),
-        draw=curves(y="fresh"),
+        draw=curves(y="fresh", until=100_000),
         note=NOTE,
     ),
     *(on_mujoco(name, env) for name, env in MUJOCO.items()),
