@@ -537,7 +537,7 @@ for one, other in (("a2c", "a3c"), ("a3c", "naf"), ("a3c", "batch-ppo")):
 # times NAF's samples, but also many times those of Batch PPO, which throws its samples away as they do, if
 # after more than one pass. So that they learn on-policy is not the whole gap; how much
 # of the rest is passes, how much presets (not tuned with equal care) we have not tried. A3C and NAF alone, in
-# longer runs, or the command for it:
+# longer runs:
 
 # %%
 show_claims("L1")
