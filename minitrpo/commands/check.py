@@ -1,20 +1,14 @@
 """Try whether an algorithm keeps its promises: equal bits on any number of ranks, and an exact resume."""
 
-import pickle
-import random
 import shutil
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from minitrpo.algorithms.algorithm import Algorithm, Context
 from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser, parse, whole
 from minitrpo.commands.doctor import Finding
+from minitrpo.commands.look_inside import look_inside
 from minitrpo.errors import BadInput
 from minitrpo.experience.determinism import looked_at
 from minitrpo.experience.environments import describe
@@ -22,9 +16,8 @@ from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.columns import TIMINGS
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.supervision.jobs import JobFailed, mpiexec
-from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.supervision.launch import guarded
 from minitrpo.training.settings import Choice
-from minitrpo.training.synchronous import alone
 
 EPILOG = """Trains for a few updates on one rank, again, on two ranks, with a shared update where the algorithm has one,
 and once more from the checkpoint before the last. All must end with the same numbers, in theta and in the log."""
@@ -35,6 +28,7 @@ DECIDED = (
     *("--algorithm", "--env", "--total-steps", "--checkpoint-every", "--record-every", "--transport", "--learner"),
     *("--out", "--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress"),
 )
+STUCK_AFTER = 30.0  # seconds, as train has it
 SAYS = {
     "again": "the same numbers a second time",
     "2 ranks": "the same numbers on two ranks",
@@ -48,17 +42,18 @@ Lasting = tuple[str, list[dict[str, str]]]
 def main(name: str, words: list[str]) -> int:
     """Print a line for each promise, kept or broken; exit code 1 if one is broken."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
+    parser.usage = "%(prog)s [-h] [--env ID] [--updates N] ALGORITHM [-- FURTHER ARGUMENTS OF TRAIN]"
     parser.add_argument("algorithm", help="module:Class of your own, or a name of the family")
     parser.add_argument("--env", default="CartPole-v1", metavar="ID", help="what to train on (default: CartPole-v1)")
     parser.add_argument("--updates", type=whole, default=2, metavar="N", help="at least 2, the default")
-    parser.add_argument("more", nargs="*", metavar="-- ARGUMENTS", help="further arguments of train, after --")
-    args = parser.parse_args(words)
+    place = words.index("--") if "--" in words else len(words)
+    args, more = parser.parse_args(words[:place]), words[place + 1 :]
     if args.updates < 2:
         raise BadInput(f"--updates must be 2 or more, not {args.updates}: the checkpoint before the last is resumed")
-    for word in args.more:
+    for word in more:
         if word.partition("=")[0] in DECIDED:
             raise BadInput(f"{word} after --: check decides that itself, or has its own option for it")
-    job = ["--algorithm", args.algorithm, "--env", args.env, *args.more]
+    job = ["--algorithm", args.algorithm, "--env", args.env, *more]
     choice = parse(job).choice()
     job += ["--checkpoint-every", "1", "--record-every", "1"]
     job += ["--total-steps", str(args.updates * choice.common.steps_per_update)]
@@ -73,9 +68,11 @@ def main(name: str, words: list[str]) -> int:
 
 def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
     """Yield a finding for each promise; those after one that is broken are left out where they would say nothing."""
-    repeats, seen = looked_at(choice.common.env)
+    with guarded(STUCK_AFTER, "--stuck-after") as status:
+        repeats, seen = looked_at(choice.common.env, watched=status.of(2))
     yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
-    draws, lost = look_inside(choice)
+    with guarded(STUCK_AFTER, "--stuck-after") as status:
+        draws, lost = look_inside(choice, status)
     yield Finding("random", not draws, draws or "draws no random numbers that nobody keyed", "take those of rng")
     with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as folder:
         place = Path(folder)
@@ -110,6 +107,8 @@ def attempt(name: str, trial: Callable[[], Lasting]) -> Lasting | Finding:
         return trial()
     except JobFailed as error:
         first, *more = str(error).splitlines()
+        if name == "trains" and more and first.startswith("exit code 2:"):  # train refused what check was told
+            raise BadInput(more[0].partition(": ")[2]) from error
         return Finding(name, False, first, "\n      ".join(more))
 
 
@@ -134,84 +133,3 @@ def lasting(folder: Path) -> Lasting:
     run = RunFolder(folder)
     rows = [{name: text for name, text in row.items() if name not in TIMINGS} for row in run.rows()]
     return sha256(run.load_checkpoint()["theta"]), rows
-
-
-# --- what one update in this process shows
-
-
-def look_inside(choice: Choice) -> tuple[str, str]:
-    """Return which method draws global random numbers, and what restore() does not bring back; "" for nothing.
-
-    An asynchronous algorithm, or one that fails, shows nothing here: the runs will.
-    """
-    try:
-        context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
-        algorithm = make_algorithm(choice, context.spec)[0]
-        if not isinstance(algorithm, Algorithm):
-            return "", ""
-        draws, before = watched(algorithm), attributes(algorithm)
-        learner, rank = alone(context, algorithm)
-        plan, request = learner.plan()
-        rank.collector.refill()
-        gathered = rank.collect(plan, request, checkpoint=False).gathered
-        assert gathered is not None
-        learner.learn(gathered)
-        learner.complete([])
-        return next(iter(draws), ""), forgotten(algorithm, before, make_algorithm(choice, context.spec)[0])
-    except Exception:
-        return "", ""
-
-
-def watched(algorithm: Algorithm) -> list[str]:
-    """Note from here on which of an algorithm's methods draw random numbers that nobody keyed; return the notes."""
-    notes: list[str] = []
-
-    def watching(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            before = global_states()
-            answer = method(*arguments)
-            for whose, one, other in zip(("numpy", "Python"), before, global_states(), strict=True):
-                if one != other:
-                    notes.append(f"{name}() draws {whose}'s global random numbers")
-            return answer
-
-        return call
-
-    for name in ("plan", "digest", "learn", "fit", "state"):
-        setattr(algorithm, name, watching(name, getattr(algorithm, name)))
-    return notes
-
-
-def global_states() -> tuple[bytes, bytes]:
-    """Return the states of numpy's and Python's global random numbers, to be compared."""
-    numpys = np.random.get_state(legacy=False)  # noqa: NPY002 - looked at, not drawn from
-    return pickle.dumps(numpys), pickle.dumps(random.getstate())
-
-
-def forgotten(algorithm: Algorithm, before: dict[str, bytes], fresh: Algorithm) -> str:
-    """Return which attribute changed in an update and is not brought back by restore(state()), in words."""
-    fresh.restore({name: np.array(array) for name, array in algorithm.state().items()})
-    after, there = attributes(algorithm), attributes(fresh)
-    lost = [name for name in after if before.get(name) != after[name] != there.get(name)]
-    return f"{min(lost)} changes in an update, and restore() does not bring it back" if lost else ""
-
-
-def plain(value: Any) -> Any:
-    """Return a value with Python's numbers in numpy's places: 3.0 that comes back from an array is 3.0."""
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return value.item()
-    if type(value) in (list, tuple, set, deque):
-        return [plain(each) for each in value]
-    return {key: plain(each) for key, each in value.items()} if type(value) is dict else value
-
-
-def attributes(algorithm: Algorithm) -> dict[str, bytes]:
-    """Return what stands in an object's attributes, to be compared; without what cannot be written down."""
-    found = {}
-    for name, value in vars(algorithm).items():
-        if not isinstance(value, Context) and not callable(value):
-            try:
-                found[name] = pickle.dumps(plain(value))
-            except Exception:  # noqa: S112 - what cannot be written down cannot be compared
-                continue
-    return found

@@ -1,6 +1,5 @@
 """python -m minitrpo.doctor: can this machine run everything? A line for each thing, with the cure where it cannot."""
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from minitrpo.commands.cli import command
+from minitrpo.commands.command_line import RootParser
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.cores import cores as usable
 from minitrpo.supervision.shared_memory import CURE, MB, PLACE, enough_for, room
@@ -204,7 +204,7 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
 @command("doctor")
 def main(name: str, words: list[str]) -> int:
     """Print the findings; exit code 1 if something that training needs is not well."""
-    parser = argparse.ArgumentParser(prog=name, allow_abbrev=False, description=__doc__)
+    parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
     parser.add_argument("--env", metavar="ID", help="look at this environment, too: any that train takes")
     env, well = parser.parse_args(words).env, True
     trust(env)

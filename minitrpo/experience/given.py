@@ -1,6 +1,7 @@
 """What a user hands over as an object, a class or a factory: the name that stands for it in the settings of a run."""
 
 import importlib
+import inspect
 from typing import Any
 
 import gymnasium
@@ -36,5 +37,7 @@ def made(factory: Any, env_id: str, options: dict[str, Any]) -> gymnasium.Env[An
         raise BadInput(f"{env_id} is {shown(factory)}; not an id, nor what makes an environment")
     env = factory(**options)
     if not isinstance(env, gymnasium.Env):
+        if inspect.iscoroutine(env):
+            env.close()  # Python complains of one that nobody waits for
         raise BadInput(f"{env_id} makes {shown(env)}, which is no gymnasium.Env")
     return env

@@ -82,6 +82,7 @@ class GymnasiumVectorEnv:
             try:
                 result = self._environments[slot].step(action)
             except BaseException as error:  # not `_asked`: a call takes a fiftieth of a quick step
+                self.status.stay()
                 raise failure(slot, "step", error) from error
             if not (isinstance(result, tuple) and len(result) == 5):
                 raise EnvironmentFailed(slot, f"step returned {shown(result)}; it must return {STEP}")
@@ -147,6 +148,7 @@ class GymnasiumVectorEnv:
         try:
             return ask()
         except BaseException as error:
+            self.status.stay()
             raise failure(slot, call, error) from error
 
 

@@ -65,6 +65,17 @@ def is_empty_run(path: Path) -> bool:
     return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
 
 
+def take_away(path: Path, made: bool) -> None:
+    """Remove what was begun from a folder that could not be filled, and the folder, too, if it was made for it."""
+    with suppress(OSError):
+        if is_empty_run(path):
+            for each in path.iterdir():
+                each.unlink()
+    with suppress(OSError):  # which works without a free descriptor, too
+        if made:
+            path.rmdir()
+
+
 def check_free(names: list[str | None], here: Path) -> None:
     """Raise BadInput if the first of several new runs could begin, and a later one could not."""
     for name in names[1:]:

@@ -24,6 +24,7 @@ from minitrpo.run_folder.files import (
     no_link,
     read_small,
     sync,
+    take_away,
     write_atomically,
 )
 from minitrpo.run_folder.metrics_log import LOG, Checksum, check_log, known_lines, read_cell, read_rows, written_cell
@@ -35,8 +36,8 @@ FORMAT = 4  # of what lies in the folder; another number is another version's
 class RunFolder:
     """One run on disk; only the root writes."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path.absolute()  # an environment may change the working directory
+    def __init__(self, path: Path, made: bool = False) -> None:
+        self.path, self.made = path.absolute(), made  # an environment may change the working directory
 
     @classmethod
     def create(
@@ -48,10 +49,12 @@ class RunFolder:
         """
         here = here or Path.cwd()
         name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
+        path = here / (out or "runs")
         try:
-            path = new_numbered(here / "runs", name) if out is None else here / out
+            made = out is None or not path.exists()
+            path = new_numbered(path, name) if out is None else path
             path.mkdir(parents=True, exist_ok=True)
-            folder = cls(path)
+            folder = cls(path, made)
             folder.lock()
             if any(path.iterdir()) and not is_empty_run(path):
                 raise BadInput(
@@ -61,6 +64,7 @@ class RunFolder:
         except FileExistsError as error:
             raise BadInput(f"--out {out} exists and is no folder: choose another name") from error
         except OSError as error:
+            take_away(path, made)
             raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
         except UnicodeError as error:
             raise BadInput(f"--out {shown(out)} has letters that no file can have: choose another name") from error
@@ -105,6 +109,7 @@ class RunFolder:
         try:
             write_atomically(self.path / "config.json", json.dumps(config, indent=2).encode())
         except OSError as error:
+            take_away(self.path, self.made)
             raise BadInput(f"cannot write to {self.path}: {error.strerror}") from error
 
     def read_config(self) -> dict[str, Any]:

@@ -87,7 +87,9 @@ def check_log(place: Path, iteration: int, columns: tuple[str, ...], every: int,
         header, *rows = list(csv.reader(known))
         numbers, *_ = [[read_cell(row[header.index(name)], name in OF_EPISODES) for row in rows] for name in FIRST]
         apart = np.diff(numbers, prepend=0)
-    except (OSError, ValueError, IndexError, csv.Error) as error:
+    except OSError as error:
+        raise BadInput(f"cannot read {place}: {error.strerror}") from error
+    except (ValueError, IndexError, csv.Error) as error:
         raise BadInput(f"{place} is damaged: it is not the log of a run") from error
     if lines[0] != ",".join(columns):
         raise BadInput(f"{place} has other columns than this run: it was changed, or is another run's or version's")

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped
-from minitrpo.parallel.comm import Comm, connect
+from minitrpo.parallel.comm import Comm, SerialComm, connect
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.supervision.shutdown import NoWayOut, exit_now
 from minitrpo.supervision.signals import (
@@ -105,7 +105,8 @@ def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
         raise BadInput(f"{name} must be a positive number of seconds, not {stuck_after:g}")
     watchdog = Watchdog(stuck_after)
     try:
-        yield watchdog.status
+        with NoWayOut(SerialComm(), watchdog):
+            yield watchdog.status
     finally:
         watchdog.dismiss()
 

@@ -40,8 +40,9 @@ class NoWayOut:
         if os.getpid() == self._process:  # not a child of an environment's
             self._watchdog.report_end(f"was left by os._exit({code})")
             if self._comm.size > 1:
-                self._comm.abort(code or FAILED)
-        EXIT(code or (FAILED if os.getpid() == self._process else 0))
+                self._comm.abort(FAILED)
+            code = FAILED  # 2 would say that nothing was done
+        EXIT(code)
 
 
 def exit_now(code: int) -> NoReturn:

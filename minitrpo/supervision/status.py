@@ -1,17 +1,19 @@
 """What a rank is doing, in a few integers that its watchdog can read while the rank hangs."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from minitrpo.policies import Array
+from minitrpo.supervision.stderr import say
 
 IDLE = -1
 MAX_SLOTS = 1024  # of a rank; its watchdog has room for so many
-HEAD = 5  # numbers before those of the slots
+HEAD = 6  # numbers before those of the slots
 
 
 class Call(NamedTuple):
@@ -43,9 +45,11 @@ class RankStatus:
     doing: Array  # (1,): the call of an environment's or an algorithm's that has not returned
     heartbeat: Array  # (1,): such calls so far
     stepping: Array  # (1,): the slot whose environment is at work, -1 if that is not known
+    strayed: Array  # (1,): 1 when a process that this one's environment forked has come back, and was ended
     iteration: Array  # (1,): the update for which episodes are being collected; -n: an evaluation after update n
     seeds: Array  # (W,): with which each slot's environment was reset
     numbers: Array  # (W,): the number of each slot's episode
+    process: int = field(default_factory=os.getpid)  # whose calls these are
 
     @staticmethod
     def size(width: int) -> int:
@@ -64,9 +68,9 @@ class RankStatus:
     def reading(cls, memory: Array) -> "RankStatus":
         """Return the status that stands on a vector of int64."""
         width = (len(memory) - HEAD) // 2
-        busy, doing, heartbeat, stepping, iteration = (memory[i : i + 1] for i in range(HEAD))
+        busy, doing, heartbeat, stepping, strayed, iteration = (memory[i : i + 1] for i in range(HEAD))
         seeds, numbers = memory[HEAD : HEAD + width], memory[HEAD + width :]
-        return cls(busy, doing, heartbeat, stepping, iteration, seeds, numbers)
+        return cls(busy, doing, heartbeat, stepping, strayed, iteration, seeds, numbers)
 
     def of(self, width: int) -> "RankStatus":
         """Return the same status with `width` slots; it may have more."""
@@ -84,7 +88,18 @@ class RankStatus:
 
     def end(self) -> None:
         """Say that it has answered."""
+        self.stay()
         self.stepping[0], self.doing[0] = IDLE, 0
+
+    def stay(self) -> None:
+        """End this process if it was forked within the call and has come back from it: there must not be two of us."""
+        if os.getpid() != self.process:
+            if not self.strayed[0]:
+                self.strayed[0] = 1
+                say(
+                    "minitrpo: a process that was forked in a call came back from it, and was ended: os._exit is its end"
+                )
+            os._exit(1)
 
     @contextmanager
     def at(self, call: str) -> Iterator[None]:

@@ -27,7 +27,7 @@ from minitrpo.supervision.status import CALLS, MAX_SLOTS, NUMBERS, RankStatus
 from minitrpo.supervision.stderr import is_still, keep_stderr, say
 
 LINGER = 1.5  # seconds
-LAUNCHER = os.getppid()  # that of all ranks on this machine
+LAUNCHER = os.getppid() if launched_size() > 1 else os.getpid()  # a shell launches one job after the other
 CLAIMS: list[socket.socket] = []  # held while others may ask
 TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog

@@ -55,6 +55,10 @@ def digested(
             parts.append(check_digest(digest, fragment.steps))
     if any(part.keys() != parts[0].keys() for part in parts):
         raise AlgorithmFailed("digest() returned other arrays for one fragment than for another")
+    for name in parts[0]:
+        shapes = sorted({part[name].shape[1:] for part in parts})
+        if len(shapes) > 1:
+            raise AlgorithmFailed(f"digest() returned {name!r} with rows of shapes {shapes}: all must have one shape")
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return arrays | {FRAGMENT + name: array for name, array in own.items()}
 

@@ -1,0 +1,98 @@
+"""What one update in this process shows of an algorithm: random numbers that nobody keyed, what restore() forgets."""
+
+import pickle
+import random
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm, Context
+from minitrpo.experience.environments import describe
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.status import RankStatus
+from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.training.settings import Choice
+from minitrpo.training.synchronous import alone
+
+
+def look_inside(choice: Choice, status: RankStatus) -> tuple[str, str]:
+    """Return which method draws global random numbers, and what restore() does not bring back; "" for nothing.
+
+    An asynchronous algorithm, or one that fails, shows nothing here: the runs will.
+    """
+    try:
+        context = RunContext(choice, describe(choice.common.env, status), RunFolder(Path()), {})
+        algorithm = make_algorithm(choice, context.spec)[0]
+        if not isinstance(algorithm, Algorithm):
+            return "", ""
+        draws, before = watched(algorithm), attributes(algorithm)
+        learner, rank = alone(context, algorithm, status)
+        plan, request = learner.plan()
+        rank.collector.refill()
+        gathered = rank.collect(plan, request, checkpoint=False).gathered
+        assert gathered is not None
+        learner.learn(gathered)
+        learner.complete([])
+        return next(iter(draws), ""), forgotten(algorithm, before, make_algorithm(choice, context.spec)[0])
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # exit() in a method of the user's, too
+        return "", ""
+
+
+def watched(algorithm: Algorithm) -> list[str]:
+    """Note from here on which of an algorithm's methods draw random numbers that nobody keyed; return the notes."""
+    notes: list[str] = []
+
+    def watching(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            before = global_states()
+            answer = method(*arguments)
+            for whose, one, other in zip(("numpy", "Python"), before, global_states(), strict=True):
+                if one != other:
+                    notes.append(f"{name}() draws {whose}'s global random numbers")
+            return answer
+
+        return call
+
+    for name in ("plan", "digest", "learn", "fit", "state"):
+        setattr(algorithm, name, watching(name, getattr(algorithm, name)))
+    return notes
+
+
+def global_states() -> tuple[bytes, bytes]:
+    """Return the states of numpy's and Python's global random numbers, to be compared."""
+    numpys = np.random.get_state(legacy=False)  # noqa: NPY002 - looked at, not drawn from
+    return pickle.dumps(numpys), pickle.dumps(random.getstate())
+
+
+def forgotten(algorithm: Algorithm, before: dict[str, bytes], fresh: Algorithm) -> str:
+    """Return which attribute changed in an update and is not brought back by restore(state()), in words."""
+    fresh.restore({name: np.array(array) for name, array in algorithm.state().items()})
+    after, there = attributes(algorithm), attributes(fresh)
+    lost = [name for name in after if before.get(name) != after[name] != there.get(name)]
+    return f"{min(lost)} changes in an update, and restore() does not bring it back" if lost else ""
+
+
+def plain(value: Any) -> Any:
+    """Return a value with Python's numbers in numpy's places: 3.0 that comes back from an array is 3.0."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return value.item()
+    if type(value) in (list, tuple, set, deque):
+        return [plain(each) for each in value]
+    return {key: plain(each) for key, each in value.items()} if type(value) is dict else value
+
+
+def attributes(algorithm: Algorithm) -> dict[str, bytes]:
+    """Return what stands in an object's attributes, to be compared; without what cannot be written down."""
+    found = {}
+    for name, value in vars(algorithm).items():
+        if not isinstance(value, Context) and not callable(value):
+            try:
+                found[name] = pickle.dumps(plain(value))
+            except Exception:  # noqa: S112 - what cannot be written down cannot be compared
+                continue
+    return found
