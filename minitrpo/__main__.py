@@ -44,11 +44,11 @@ def main(words: list[str] | None = None) -> int:
 @command("minitrpo")
 def usage(title: str, words: list[str]) -> int:
     """Say what there is."""
-    name = words[0] if words else ""
-    if name not in ("", "-h", "--help"):
-        raise BadInput(f"there is no command {name!r}; there are {', '.join(COMMANDS)}")
+    if not words or words[0] not in ("-h", "--help"):
+        what = f"there is no command {words[0]!r}" if words else "a command is missing"
+        raise BadInput(f"{what}; there are {', '.join(COMMANDS)}; see --help")
     print(USAGE)
-    return 0 if name else 2
+    return 0
 
 
 if __name__ == "__main__":

@@ -206,6 +206,8 @@ def check_plan(plan: Any, shape: tuple[int, ...]) -> None:
     """Raise AlgorithmFailed unless this is a plan, its theta is finite and of this shape, its arrays can travel."""
     if not isinstance(plan, Plan):
         raise AlgorithmFailed(f"plan() returned {type(plan).__name__}; it must return a Plan(theta)")
+    if not isinstance(plan.arrays, dict):
+        raise AlgorithmFailed(f"plan() gave arrays = {shown(plan.arrays)}; it must be a dict of arrays")
     for name, array in {"theta": plan.theta, **plan.arrays}.items():
         if not isinstance(name, str) or type(array) is not np.ndarray or array.dtype.kind not in NUMBERS:
             raise AlgorithmFailed(f"plan() gave {name} = {shown(array)}; it must be an array of numbers")

@@ -119,7 +119,8 @@ def test_an_unknown_command_names_those_there_are():
     outcome = run("trian")
     assert outcome.code == 2
     commands = "train, evaluate, plot, new, check, watch, replay, doctor, speedup, parallel-sgd, scaling, grade, entry"
-    assert outcome.err == f"minitrpo: there is no command 'trian'; there are {commands}\n"
+    assert outcome.err == f"minitrpo: there is no command 'trian'; there are {commands}; see --help\n"
+    assert (run("").code, run("").err.count("\n")) == (2, 1)
     assert run("--help").code == 0
     assert "python -m minitrpo replay RUN EPISODE" in run("--help").out
 

@@ -93,6 +93,7 @@ def test_the_command_writes_a_picture_and_says_where(trained, tmp_path):
     done = run("plot", trained / "small", trained / "large", cwd=tmp_path)
     assert (done.code, done.out, done.err) == (0, "comparison.png\n", "")
     assert (tmp_path / "comparison.png").read_bytes()[:4] == b"\x89PNG"
+    assert run("plot", trained / "small", cwd=tmp_path).out == "comparison_2.png\n", "nothing is overwritten unasked"
     assert run("plot", trained, "--out", "all.svg", cwd=tmp_path).out == "all.svg\n", "all runs in a folder"
     assert "trpo, max kl 0.2" in (tmp_path / "all.svg").read_text(), "text is drawn as text"
     refused = run("plot", trained / "large", "--out", "all.txt", cwd=tmp_path)

@@ -153,3 +153,10 @@ def test_a_status_belongs_to_the_process_that_made_it():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     with status.at("learn"):
         pass
+
+
+def test_a_masked_reward_is_told_without_numpys_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEAVE", "import numpy; MASKED.append(numpy.ma.masked)")
+    done = run("train.py", *JOB, "--out", tmp_path / "run", "--progress", "none")
+    assert done.code == 1
+    assert "step returned reward = masked; it must be one number" in done.err.splitlines()[0]

@@ -1,5 +1,7 @@
 """Draw several runs over each other, the seeds of one setting as a band: return against steps and against seconds."""
 
+import os
+from itertools import chain, count
 from pathlib import Path
 
 from minitrpo.commands.cli import command
@@ -15,22 +17,29 @@ def main(name: str, words: list[str]) -> int:
     """Write the picture and print where it is."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a folder in which there are some")
-    parser.add_argument("--out", default="comparison.png", metavar="FILE", help="default: comparison.png")
+    parser.add_argument("--out", metavar="FILE", help="default: comparison.png, or the next free name like it")
     args = parser.parse_args(words)
     folders = [folder for path in args.runs for folder in folders_of(path)]
     from minitrpo.reports.compare import compare
 
-    if Path(args.out).suffix not in KINDS:
-        raise BadInput(f"--out {args.out} must end in {', '.join(KINDS)}")
-    if Path(args.out).is_symlink():
-        raise BadInput(f"--out {args.out} is a link, through which another file would be written: choose another name")
+    out = Path(free() if args.out is None else args.out)
+    if out.suffix not in KINDS:
+        raise BadInput(f"--out {out} must end in {', '.join(KINDS)}")
+    if out.is_symlink():
+        raise BadInput(f"--out {out} is a link, through which another file would be written: choose another name")
     figure = compare(folders)
     try:
-        figure.savefig(args.out)
+        figure.savefig(out)
     except OSError as error:
-        raise BadInput(f"cannot write {args.out}: {error.strerror}") from error
-    print(args.out)
+        raise BadInput(f"cannot write {out}: {error.strerror}") from error
+    print(out)
     return 0
+
+
+def free() -> str:
+    """Return the first of comparison.png, comparison_2.png, ... that is not there."""
+    names = chain(["comparison.png"], (f"comparison_{number}.png" for number in count(2)))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def folders_of(path: str) -> list[RunFolder]:

@@ -16,6 +16,7 @@ from minitrpo.supervision.status import RankStatus
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 WHOLE = (bool, int, np.bool_, np.integer)
 REAL = (int, float, np.integer, np.floating)
+PLAIN = {(0, kind) for kind in "fiu"}  # dimensions and kind of an array that is one number
 STEP = "(observation, reward, terminated, truncated, info)"
 
 
@@ -122,7 +123,7 @@ class GymnasiumVectorEnv:
 
     def _scalar(self, slot: int, reward: Any) -> float:
         """Return a reward that is an array of one number as that number."""
-        if isinstance(reward, np.ndarray) and reward.ndim == 0 and reward.dtype.kind in "fiu":
+        if isinstance(reward, np.ndarray) and not np.ma.is_masked(reward) and (reward.ndim, reward.dtype.kind) in PLAIN:
             return float(reward)
         hint = "; True is none, but float(True) is" if isinstance(reward, bool | np.bool_) else ""
         raise EnvironmentFailed(slot, f"step returned reward = {shown(reward)}; it must be one number{hint}")

@@ -96,9 +96,7 @@ class RankStatus:
         if os.getpid() != self.process:
             if not self.strayed[0]:
                 self.strayed[0] = 1
-                say(
-                    "minitrpo: a process that was forked in a call came back from it, and was ended: os._exit is its end"
-                )
+                say("minitrpo: a process that was forked in a call came back from it, and was ended: use os._exit")
             os._exit(1)
 
     @contextmanager

@@ -5,6 +5,7 @@ import time
 
 from gymnasium.envs.classic_control import CartPoleEnv
 
+MASKED = []  # what is to be the reward
 WHAT, WHEN = os.environ.get("LEAVE", "pass"), int(os.environ.get("LEAVE_AT", "5"))
 
 
@@ -14,8 +15,9 @@ class Leaving(CartPoleEnv):
     def step(self, action):
         self.taken += 1
         if self.taken == WHEN:
-            exec(WHAT, {"os": os, "time": time})
-        return super().step(action)
+            exec(WHAT, {"os": os, "time": time, "MASKED": MASKED})
+        observation, reward, *rest = super().step(action)
+        return observation, MASKED[0] if MASKED else reward, *rest
 
 
 async def late():
