@@ -299,3 +299,16 @@ def test_what_an_asynchronous_algorithm_spoils_later_is_named(spoilt, tmp_path):
         assert outcome.code == 1
         assert said in outcome.err, outcome.err
         assert "Traceback" not in outcome.err
+
+
+def test_an_episode_of_a_later_update_is_played_again_from_the_beginning(tmp_path):
+    """Seed 5 fails in its ninth update, long after its only checkpoint."""
+    few = ("--workers", 2, "--envs-per-worker", 1, "--hidden", 4, "--steps-per-update", 100, "--checkpoint-every", 1000)
+    words = ("--algorithm", "a3c", "--env", "failing_envs:Failing-raise-v0", "--transport", "events", "--seed", 5)
+    outcome = run("train.py", *words, *few, "--total-steps", 5_000, "--out", tmp_path / "run", "--progress", "none")
+    episode, iteration = map(int, re.search(r"episode (\d+) of iteration (\d+)", outcome.err).groups())
+    assert iteration > 3
+    again = run("replay.py", tmp_path / "run", episode, "--iteration", iteration)
+    assert f"episode {episode} of iteration {iteration}" in again.err
+    early = run("replay.py", tmp_path / "run", episode, "--iteration", iteration - 1)
+    assert "did not fail" in early.out

@@ -7,9 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import SCRIPTS, run, train
+
+from minitrpo.commands.train import unfinished
 
 JOB = ("--env", "CartPole-v1", "--steps-per-update", 500, "--total-steps", 40_000)
 KINDS = {
@@ -126,3 +129,10 @@ def test_signals_that_follow_the_first_find_a_watchdog_that_listens():
     """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("steps", "ended"), [((), 0), ((200, 400), 0), ((200, 401), 0), ((200, 399), 2), ((399,), 1)])
+def test_which_update_a_run_ended_at(steps, ended):
+    rows = [{"iteration": str(number), "env_steps": str(taken)} for number, taken in enumerate(steps, 1)]
+    folder, settings = SimpleNamespace(rows=lambda: rows), SimpleNamespace(total_steps=400)
+    assert unfinished(SimpleNamespace(folder=folder, settings=settings)) == ended
