@@ -416,6 +416,7 @@ CONFIG = {
     "settings-list": with_config(lambda c: c | {"settings": [1]}),
     "settings-none": with_config(lambda c: c | {"settings": {}}),
     "provenance": with_config(lambda c: c | {"provenance": 3}),
+    "no-resumed": with_config(lambda c: {k: v for k, v in c.items() if k != "resumed"}),
     "no-provenance": with_config(lambda c: {k: v for k, v in c.items() if k != "provenance"}),
     "resumed": with_config(lambda c: c | {"resumed": {}}),
     "format-1": with_config(lambda c: c | {"format": 1}),

@@ -117,14 +117,14 @@ class RunFolder:
         place = self.path / "config.json"
         try:
             config: dict[str, Any] = json.loads(read_small(place))
-            found = config.get("format", 1)
-            whole = all(isinstance(key, str) for key in config["settings"]) and isinstance(config["provenance"], dict)
-            whole = whole and isinstance(config["settings"]["env"], str) and isinstance(config.get("resumed", []), list)
+            found, resumed = config.get("format", 1), config.get("resumed")  # older formats have none
+            ok = all(isinstance(key, str) for key in config["settings"]) and isinstance(config["provenance"], dict)
+            ok = ok and isinstance(config["settings"]["env"], str) and (isinstance(resumed, list) or found != FORMAT)
         except OSError as error:
             raise BadInput(f"cannot read {place}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadInput(f"{place} is damaged: it is not the settings of a run") from error
-        if not whole:
+        if not ok:
             raise BadInput(f"{place} is damaged: it is not the settings of a run")
         if found != FORMAT:
             raise BadInput(f"{place} was written by another version of minitrpo (format {found!r}, not {FORMAT})")
