@@ -30,12 +30,12 @@ from minitrpo.supervision.jobs import flags
 STEPS = {
     "CartPole-v1": 100_000,
     "Pendulum-v1": 150_000,
-    "InvertedDoublePendulum-v5": 200_000,
-    "Reacher-v5": 200_000,
-    "Swimmer-v5": 300_000,
-    "Hopper-v5": 300_000,
-    "HalfCheetah-v5": 300_000,
-    "Walker2d-v5": 300_000,
+    "InvertedDoublePendulum-v5": 150_000,
+    "Reacher-v5": 150_000,
+    "Swimmer-v5": 200_000,
+    "Hopper-v5": 200_000,
+    "HalfCheetah-v5": 200_000,
+    "Walker2d-v5": 200_000,
 }
 CHEAP = list(STEPS)[:4]
 FIXED, ONE_FOR_ALL, NO_MARGIN, MARGIN = "fixed", "fixed, one for all", "published, no margin", "published, margin"
