@@ -160,3 +160,72 @@ def test_a_masked_reward_is_told_without_numpys_warning(tmp_path, monkeypatch):
     done = run("train.py", *JOB, "--out", tmp_path / "run", "--progress", "none")
     assert done.code == 1
     assert "step returned reward = masked; it must be one number" in done.err.splitlines()[0]
+
+
+LONG = "a" * 300
+TOO_LONG = {
+    "out": ("train.py", "--env", "CartPole-v1", "--total-steps", 100, "--out", LONG),
+    "a path": ("train.py", "--env", "CartPole-v1", "--total-steps", 100, "--out", "a/" * 3000),
+    "seeds": ("train.py", "--env", "CartPole-v1", "--total-steps", 100, "--seeds", "0-1", "--out", LONG),
+    "config": ("train.py", "--env", "CartPole-v1", "--config", LONG),
+    "plot": ("plot", LONG),
+    "a picture": ("plot", "RUN", "--out", f"{LONG}.png"),
+    "grade": ("grade", LONG),
+    "watch": ("watch", LONG),
+}
+
+
+@pytest.mark.parametrize("case", TOO_LONG)
+def test_a_name_that_no_file_can_have_is_one_line(case, finished, tmp_path):
+    command, *words = (finished if word == "RUN" else word for word in TOO_LONG[case])
+    done = run(command, *words, cwd=tmp_path)
+    assert (done.code, done.err.count("\n")) == (2, 1), done
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["train.py", "check"])
+def test_a_module_that_leaves_while_it_is_imported_is_refused(command, tmp_path):
+    (tmp_path / "leaves.py").write_text("import os; os._exit(0)")
+    words = ("--algorithm", "leaves:X", "--env", "CartPole-v1") if command == "train.py" else ("leaves:X",)
+    done = run(command, *words, cwd=tmp_path)
+    assert (done.code, done.err.count("\n")) == (2, 1), done
+    assert "it calls os._exit(0)" in done.err
+
+
+def test_a_module_that_hangs_while_it_is_imported_is_ended(tmp_path):
+    (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
+    words = ("--algorithm", "hangs:X", "--env", "CartPole-v1", "--stuck-after", 0.1)
+    done = run("train.py", *words, cwd=tmp_path, timeout=30)
+    assert done.code == 1
+    assert done.err == "minitrpo: --algorithm hangs:X: the module has not been imported for 2 s\n"
+
+
+LATE = {
+    "at the end": (
+        "import atexit; atexit.register(os._exit, 0); raise ValueError('first')",
+        "raised ValueError: first",
+    ),
+    "a thread": (
+        "import threading; threading.Timer(0.01, os._exit, (0,)).start(); raise ValueError",
+        "minitrpo: rank 0 ",
+    ),
+    "threads": (
+        "import threading; [threading.Thread(target=os._exit, args=(0,)).start() for _ in range(20)]; time.sleep(5)",
+        "was left by os._exit(0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_who_leaves_while_a_failure_is_told_changes_nothing(case, tmp_path, monkeypatch):
+    what, said = LATE[case]
+    monkeypatch.setenv("LEAVE", what)
+    for number in range(3):
+        done = run("train.py", *JOB, "--out", tmp_path / f"run{number}", "--progress", "none")
+        assert done.code == 1, done
+        assert said in done.err
+
+
+def test_who_leaves_after_a_good_run_has_its_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEAVE", "import atexit; atexit.register(os._exit, 3)")
+    assert run("train.py", *JOB, "--out", tmp_path / "run", "--progress", "none").code == 0

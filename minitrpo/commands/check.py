@@ -109,6 +109,7 @@ def attempt(name: str, trial: Callable[[], Lasting]) -> Lasting | Finding:
         first, *more = str(error).splitlines()
         if name == "trains" and more and first.startswith("exit code 2:"):  # train refused what check was told
             raise BadInput(more[0].partition(": ")[2]) from error
+        more = [line for line in more if not line.startswith(("  to play that", "  once the cause"))]  # it is gone
         return Finding(name, False, first, "\n      ".join(more))
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, too_long
 from minitrpo.run_folder.provenance import program
 from minitrpo.supervision.signals import FAILED, INTERRUPTED, OK, heed_interrupts
 from minitrpo.supervision.stderr import prepare_streams, refuse, say
@@ -66,6 +66,9 @@ def answered(title: str) -> Iterator[Ending]:
         say(f"{title}: interrupted")
         ending.code = INTERRUPTED
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            ending.code = refuse(title, too_long(error))
+            return
         if error.filename is not None or error.errno not in UNREAD | FULL:
             raise
         if error.errno in FULL:

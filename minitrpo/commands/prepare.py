@@ -152,7 +152,12 @@ def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder 
     if comm.rank != 0:
         return None
     if folder is not None:
-        (folder.path / "failure.txt").unlink(missing_ok=True)  # of the run before: its ranks would be mute
+        try:
+            (folder.path / "failure.txt").unlink(missing_ok=True)  # of the run before: its ranks would be mute
+        except OSError as error:
+            raise BadInput(
+                f"cannot write to {folder.path}: {error.strerror}; copy the run to a place of yours"
+            ) from error
         config = folder.read_config()
         folder.write_config(choice.flat(), config["provenance"], [*config["resumed"], provenance(comm.size)])
         return folder

@@ -50,7 +50,8 @@ def main(name: str, words: list[str]) -> int:
         with guarded(args.stuck_after, "--stuck-after") as status:
             result = film(folder, args.seed, args.steps, args.frames, args.pictures, status)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
-        say(f"{name}: {one_line(error)}")
+        place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
+        say(f"{name}: {place}{one_line(error)}")
         return 1
     print(f"{result.steps} steps, return {result.episode_return:.2f}; {result.video} and {result.filmstrip}")
     return 0

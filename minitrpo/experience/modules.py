@@ -8,10 +8,17 @@ import importlib
 import importlib.machinery
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
 from minitrpo.errors import BadInput
+from minitrpo.parallel.launcher import command_line, launched_rank
+from minitrpo.supervision.signals import FAILED, is_command
+from minitrpo.supervision.stderr import say
 
 
 class Untyped(BadInput):
@@ -38,7 +45,41 @@ def imported(name: str, option: str) -> ModuleType:
             sys.path.append(here)
     elif module not in sys.modules and not is_installed(module):
         raise untyped(name, option, f"the module {module} is not installed, and would be looked for in your folder")
-    return importlib.import_module(module)
+    with looked_after(f"{option} {name}"):
+        return importlib.import_module(module)
+
+
+@contextmanager
+def looked_after(what: str) -> Iterator[None]:
+    """While a module is imported make an error of os._exit, whose code may be 0, and end a command that hangs in it.
+
+    There is no watchdog yet when an algorithm is looked for, as it decides which settings there are.
+    """
+    leave, process = os._exit, os.getpid()
+
+    def refused(code: int = 0) -> None:
+        if os.getpid() != process:  # a child of the module's
+            leave(code)
+        raise RuntimeError(f"it calls os._exit({code})")
+
+    def hangs() -> None:
+        if launched_rank() == 0:
+            say(f"minitrpo: {what}: the module has not been imported for {patience:g} s")
+        leave(FAILED)
+
+    words = command_line()
+    given = [after for word, after in pairwise(words) if word == "--stuck-after"]
+    patience = 20 * float(given[0]) if given and given[0].replace(".", "", 1).isdigit() else 600.0
+    timer = threading.Timer(patience, hangs)
+    timer.daemon = True
+    os._exit = refused  # type: ignore[assignment]
+    if is_command():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        os._exit = leave
 
 
 def untyped(name: str, option: str, why: str) -> Untyped:

@@ -49,7 +49,7 @@ class RunFolder:
         """
         here = here or Path.cwd()
         name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
-        path = here / (out or "runs")
+        path, made = here / (out or "runs"), False
         try:
             made = out is None or not path.exists()
             path = new_numbered(path, name) if out is None else path

@@ -1,6 +1,7 @@
 """From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
 import errno
+import os
 import signal
 import sys
 import traceback
@@ -11,10 +12,10 @@ from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped
+from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped, too_long
 from minitrpo.parallel.comm import Comm, SerialComm, connect
 from minitrpo.parallel.launcher import launched_rank
-from minitrpo.supervision.shutdown import NoWayOut, exit_now
+from minitrpo.supervision.shutdown import EXIT, NoWayOut, exit_now
 from minitrpo.supervision.signals import (
     FAILED,
     INTERRUPTED,
@@ -67,6 +68,7 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
     watchdog.dismiss()
     if is_command():
         exit_now(outcome.code)
+    os._exit = EXIT
     return outcome.code
 
 
@@ -109,6 +111,7 @@ def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
             yield watchdog.status
     finally:
         watchdog.dismiss()
+        os._exit = EXIT
 
 
 def interrupted(comm: Comm, watchdog: Watchdog) -> None:
@@ -168,6 +171,10 @@ def raise_on_all(comm: Comm, work: Callable[[], Result]) -> Result:
         result = work()
     except BadInput as error:
         reason = str(error)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        reason = str(too_long(error))
     reason = comm.broadcast_object(next(filter(None, comm.gather_objects(reason)), ""))
     if reason:
         raise BadInput(reason)

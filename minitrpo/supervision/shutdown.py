@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -28,21 +29,40 @@ class NoWayOut:
 
     def __init__(self, comm: Comm, watchdog: Watchdog) -> None:
         self._comm, self._watchdog, self._process = comm, watchdog, os.getpid()
+        self._first = threading.Lock()
 
     def __enter__(self) -> "NoWayOut":
         os._exit = self._leave  # type: ignore[assignment]
         return self
 
-    def __exit__(self, *_: object) -> None:
-        os._exit = EXIT
+    def __exit__(self, kind: object, *_: object) -> None:
+        os._exit = EXIT if kind is None else ending_with(FAILED)  # type: ignore[assignment]
 
     def _leave(self, code: int = 0) -> NoReturn:
+        if os._exit != self._leave:  # somebody kept this one for later
+            os._exit(code)
         if os.getpid() == self._process:  # not a child of an environment's
+            if not self._first.acquire(blocking=False):
+                threading.Event().wait()  # another thread is about to end us, and has more to say
             self._watchdog.report_end(f"was left by os._exit({code})")
             if self._comm.size > 1:
                 self._comm.abort(FAILED)
             code = FAILED  # 2 would say that nothing was done
         EXIT(code)
+
+
+def ending_with(code: int) -> Callable[..., None]:
+    """Return what os._exit does once a process ends with this code: a thread that calls it waits for the end."""
+    process = os.getpid()
+
+    def leave(other: int = 0) -> None:
+        if os.getpid() != process:
+            EXIT(other)
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()
+        EXIT(code)
+
+    return leave
 
 
 def exit_now(code: int) -> NoReturn:
@@ -51,6 +71,7 @@ def exit_now(code: int) -> NoReturn:
     Not by returning: Python would wait for every thread, and for the `__del__` of every environment.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that was asked for is done
+    os._exit = ending_with(code)  # type: ignore[assignment]
     sys.unraisablehook = _tell  # of what is called here without a caller
     _finalise_mpi()
     with suppress(RuntimeError):  # a limit on threads, or no excepthook: nothing but faulthandler ends what hangs then
