@@ -50,7 +50,7 @@ MAY_BE = {"seed": (), "steps_per_update": ("0", "1e10"), "total_steps": ("0", "1
           "num_envs": ("0", "1025"), "initial_log_std": ("-21", "6"), "filter_clip": ("0", "-1", "1e7"),
           "hidden": ("", "0", "64,", ",64", "-1", "64;64", "²", "1e3", "100000", "64 64", "64,,64", "9" * 5000),
           "checkpoint_every": ("", "0", "x", "-1", "1.5", "s", "1e3", "1m", "0.1234567s", "nans", "infs"),
-          "max_kl": ("0", "-1", "1001"), "discount": ("0", "1.1", "-1"), "gae_lambda": ("0", "1.1"),
+          "max_kl": ("0", "-1", "1001"), "discount": ("0", "1.1", "-1"), "gae_lambda": ("-0.1", "1.1"),
           "critic_step_size": ("0", "2"), "cg_damping": ("-1", "1e7"), "fisher_fraction": ("0", "1.01"),
           "margin": ("-1",), "cg_iterations": ("0",), "critic_epochs": ("0",), "adapt_kl_by": ("0", "-1")}  # fmt: skip
 
@@ -58,7 +58,7 @@ MAY_BE = {"seed": (), "steps_per_update": ("0", "1e10"), "total_steps": ("0", "1
 AT_THE_EDGE = {"seed": ("0", str(2**63 - 1)), "steps_per_update": ("1", "1000000000"), "total_steps": ("1",),
                "envs_per_rank": ("1", "1024"), "num_envs": ("1", "1024"), "initial_log_std": ("-20", "5"),
                "filter_clip": ("1e6",), "hidden": ("1",), "checkpoint_every": ("1", "0.1s"), "max_kl": ("1000", "1e-9"),
-               "discount": ("1",), "gae_lambda": ("1",), "critic_step_size": ("1",), "cg_damping": ("0", "1e6"),
+               "discount": ("1",), "gae_lambda": ("0", "1"), "critic_step_size": ("1",), "cg_damping": ("0", "1e6"),
                "fisher_fraction": ("1",), "margin": ("0",), "cg_iterations": ("1",), "critic_epochs": ("1",),
                "eval_every": ("0",), "eval_episodes": ("1",), "record_every": ("1",), "adapt_window": ("1",),
                "adapt_steps_by": ("1",), "adapt_min_steps": ("1",), "first_states": ("0",)}  # fmt: skip

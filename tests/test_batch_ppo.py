@@ -292,7 +292,7 @@ def test_the_average_return_is_that_of_the_last_episodes():
     "values",
     [{"clip": 0.0}, {"clip": -0.1}, {"epochs": 0}, {"minibatch": 0}, {"step_size": 0.0}, {"anneal": "cosine"},
      {"anneal_steps": -1}, {"entropy": -0.1}, {"max_gradient_norm": 0.0}, {"standardise": "rank"}, {"discount": 1.1},
-     {"gae_lambda": 0.0}, {"critic_step_size": 2.0}],
+     {"gae_lambda": -0.1}, {"critic_step_size": 2.0}],
 )  # fmt: skip
 def test_settings_that_make_no_sense(values):
     with pytest.raises(BadInput, match="--" + next(iter(values)).replace("_", "-")):

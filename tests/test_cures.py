@@ -9,8 +9,8 @@ from conftest import ROOT, run
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import KINDS
-from minitrpo.commands.check import attributes, plain
 from minitrpo.commands.command_line import parse
+from minitrpo.commands.look_inside import attributes, plain
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.training.context import check_actions, make_algorithm

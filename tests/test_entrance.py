@@ -62,7 +62,7 @@ def test_a_run_whose_names_are_not_ascii(tmp_path):
     assert len(RunFolder(tmp_path / "Läufe" / "größer").rows()) > 1
 
 
-@pytest.mark.parametrize("words", ["-m minitrpo.doctor", "-m minitrpo train --help", "-m minitrpo",
+@pytest.mark.parametrize("words", ["-m minitrpo.doctor", "-m minitrpo train --help", "-m minitrpo -h",
                                    f"{SCRIPTS / 'speedup.py'} --help"])  # fmt: skip
 def test_a_reader_who_had_enough(words, tmp_path):
     done = shell(f"set -o pipefail; python -u {words} | true", tmp_path)

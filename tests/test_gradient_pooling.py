@@ -244,7 +244,7 @@ def test_what_is_saved_is_enough_to_go_on(critic):
 @pytest.mark.parametrize(
     "values",
     [{"travels": "sums"}, {"critic": "mean"}, {"optimiser": "newton"}, {"step_size": 0.0}, {"discount": 1.5},
-     {"gae_lambda": 0.0}, {"critic_epochs": 0}, {"critic_minibatch": 0}, {"critic_step_size": 2.0}],
+     {"gae_lambda": -0.1}, {"critic_epochs": 0}, {"critic_minibatch": 0}, {"critic_step_size": 2.0}],
 )  # fmt: skip
 def test_settings_that_make_no_sense(values):
     with pytest.raises(BadInput, match="--" + next(iter(values)).replace("_", "-")):
