@@ -55,6 +55,7 @@ def test_an_algorithm_that_leaves_is_not_well(name, said, tmp_path):
     done = run("check", f"hostile_algorithms:{name}", "--", "--hidden", 4, "--steps-per-update", 60, cwd=tmp_path)
     assert done.code == 1, done
     assert said in done.out + done.err
+    assert "--resume" not in done.out, "the run was in a folder that is gone"
 
 
 def test_a_hang_in_what_check_looks_at_first_is_told(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, SCRIPTS, train
 from forked import forked
 
-from minitrpo.experience.modules import is_installed
+from minitrpo.experience.modules import is_installed, stuck_after
 from minitrpo.run_folder.files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 
@@ -187,3 +187,12 @@ def test_the_folder_one_is_in_comes_last(how, tmp_path):
     done = typed(f"python {how} {words} --out run", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "run" / "learning_curve.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [((), 30.0), (("--stuck-after", "7"), 7.0), (("--stuck-after=0.5",), 0.5), (("--stuck-after", "x"), 30.0),
+     (("--stuck-after", "-1"), 30.0), (("--stuck-after", "inf"), 30.0), (("--stuck-after",), 30.0)],
+)  # fmt: skip
+def test_how_long_an_import_may_stand_still_is_read_before_the_command_line_is(words, seconds):
+    assert stuck_after(["train.py", *words]) == seconds

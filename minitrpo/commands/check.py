@@ -15,8 +15,10 @@ from minitrpo.experience.environments import describe
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.columns import TIMINGS
 from minitrpo.run_folder.folder import RunFolder, sha256
+from minitrpo.supervision.hang_detector import STUCK_AFTER
 from minitrpo.supervision.jobs import JobFailed, mpiexec
 from minitrpo.supervision.launch import guarded
+from minitrpo.supervision.signals import REFUSED
 from minitrpo.training.settings import Choice
 
 EPILOG = """Trains for a few updates on one rank, again, on two ranks, with a shared update where the algorithm has one,
@@ -28,7 +30,6 @@ DECIDED = (
     *("--algorithm", "--env", "--total-steps", "--checkpoint-every", "--record-every", "--transport", "--learner"),
     *("--out", "--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress"),
 )
-STUCK_AFTER = 30.0  # seconds, as train has it
 SAYS = {
     "again": "the same numbers a second time",
     "2 ranks": "the same numbers on two ranks",
@@ -107,7 +108,7 @@ def attempt(name: str, trial: Callable[[], Lasting]) -> Lasting | Finding:
         return trial()
     except JobFailed as error:
         first, *more = str(error).splitlines()
-        if name == "trains" and more and first.startswith("exit code 2:"):  # train refused what check was told
+        if name == "trains" and error.code == REFUSED:  # what check was told
             raise BadInput(more[0].partition(": ")[2]) from error
         more = [line for line in more if not line.startswith(("  to play that", "  once the cause"))]  # it is gone
         return Finding(name, False, first, "\n      ".join(more))

@@ -13,6 +13,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.run_folder.recorded import recorded
+from minitrpo.supervision.hang_detector import STUCK_AFTER
 from minitrpo.training.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen
 
 SAME_BITS = "A run with the same settings and seed gives the same policy, to the bit, on any number of ranks."
@@ -211,7 +212,7 @@ def check_together(arguments: Arguments) -> None:
 
 def add_stuck_after(parser: Any, what: str) -> None:
     """Add the option of the watchdog."""
-    parser.add_argument("--stuck-after", type=float, default=30.0, metavar="S", help=f"{what} (30 s)")
+    parser.add_argument("--stuck-after", type=float, default=STUCK_AFTER, metavar="S", help=f"{what} (30 s)")
 
 
 def _arguments(named: dict[str, Any], words: list[str]) -> Arguments:

@@ -156,9 +156,10 @@ def disk() -> Finding:
 def environment(env_id: str) -> Finding:
     """Look whether an environment can be trained on, and whether it repeats itself, as equal bits ask for."""
     from minitrpo.experience.determinism import looked_at
+    from minitrpo.supervision.hang_detector import STUCK_AFTER
     from minitrpo.supervision.launch import guarded
 
-    with guarded(30.0, "--stuck-after") as status:
+    with guarded(STUCK_AFTER, "--stuck-after") as status:
         well, seen = looked_at(env_id, watched=status.of(2))
     cure = "take random numbers from self.np_random alone and begin anew in reset"
     cure = cure if "not deterministic" in seen else "docs/use.md says what --env takes"

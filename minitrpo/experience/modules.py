@@ -17,6 +17,7 @@ from types import ModuleType
 
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import command_line, launched_rank
+from minitrpo.supervision.hang_detector import PATIENCE, STUCK_AFTER
 from minitrpo.supervision.signals import FAILED, is_command
 from minitrpo.supervision.stderr import say
 
@@ -49,6 +50,16 @@ def imported(name: str, option: str) -> ModuleType:
         return importlib.import_module(module)
 
 
+def stuck_after(words: list[str]) -> float:
+    """Return the seconds after --stuck-after on a command line that nobody has read yet, or the default."""
+    texts = [word.partition("=")[2] or after for word, after in pairwise([*words, ""]) if "--stuck-after" in word]
+    try:
+        seconds = float(texts[-1]) if texts else STUCK_AFTER
+    except ValueError:  # which is refused later
+        return STUCK_AFTER
+    return seconds if 0 < seconds < 1e6 else STUCK_AFTER
+
+
 @contextmanager
 def looked_after(what: str) -> Iterator[None]:
     """While a module is imported make an error of os._exit, whose code may be 0, and end a command that hangs in it.
@@ -67,9 +78,7 @@ def looked_after(what: str) -> Iterator[None]:
             say(f"minitrpo: {what}: the module has not been imported for {patience:g} s")
         leave(FAILED)
 
-    words = command_line()
-    given = [after for word, after in pairwise(words) if word == "--stuck-after"]
-    patience = 20 * float(given[0]) if given and given[0].replace(".", "", 1).isdigit() else 600.0
+    patience = PATIENCE * stuck_after(command_line())
     timer = threading.Timer(patience, hangs)
     timer.daemon = True
     os._exit = refused  # type: ignore[assignment]

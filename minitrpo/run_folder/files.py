@@ -65,8 +65,10 @@ def is_empty_run(path: Path) -> bool:
     return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
 
 
-def take_away(path: Path, made: bool) -> None:
+def take_away(path: Path | None, made: bool) -> None:
     """Remove what was begun from a folder that could not be filled, and the folder, too, if it was made for it."""
+    if path is None:
+        return
     with suppress(OSError):
         if is_empty_run(path):
             for each in path.iterdir():

@@ -49,10 +49,10 @@ class RunFolder:
         """
         here = here or Path.cwd()
         name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
-        path, made = here / (out or "runs"), False
+        folder = None
         try:
-            made = out is None or not path.exists()
-            path = new_numbered(path, name) if out is None else path
+            made = out is None or not (here / out).exists()
+            path = new_numbered(here / "runs", name) if out is None else here / out
             path.mkdir(parents=True, exist_ok=True)
             folder = cls(path, made)
             folder.lock()
@@ -64,7 +64,7 @@ class RunFolder:
         except FileExistsError as error:
             raise BadInput(f"--out {out} exists and is no folder: choose another name") from error
         except OSError as error:
-            take_away(path, made)
+            take_away(folder.path if folder else None, bool(folder and folder.made))
             raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
         except UnicodeError as error:
             raise BadInput(f"--out {shown(out)} has letters that no file can have: choose another name") from error

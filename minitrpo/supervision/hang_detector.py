@@ -7,6 +7,7 @@ from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.supervision.status import CALLS, RankStatus
 from minitrpo.supervision.stderr import say
 
+STUCK_AFTER = 30.0  # seconds without a call that returns: the default
 PATIENCE = 20  # times as long as an environment's call may an algorithm's take: an update is rightly slow
 TICK = 1.0  # seconds between two looks
 

@@ -12,7 +12,11 @@ COMMANDS = ("train", "evaluate", "check", "speedup", "watch", "replay")  # of py
 
 
 class JobFailed(RuntimeError):
-    """A job started with `mpiexec` ended badly; the text has what its ranks printed."""
+    """A job started with `mpiexec` ended badly; the text has what its ranks printed. code: its exit code."""
+
+    def __init__(self, text: str, code: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0) -> str:
@@ -37,7 +41,7 @@ def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0
     except subprocess.TimeoutExpired:
         raise JobFailed(f"no end after {timeout:g} s: {' '.join(command[3:])}") from None
     if done.returncode != 0:
-        raise JobFailed(f"exit code {done.returncode}: {' '.join(command[3:])}\n{done.stderr[-3000:]}")
+        raise JobFailed(f"exit code {done.returncode}: {' '.join(command[3:])}\n{done.stderr[-3000:]}", done.returncode)
     return done.stdout
 
 
