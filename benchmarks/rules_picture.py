@@ -27,9 +27,11 @@ def rules_picture(found: Recorded) -> Any:
     """Return a figure of what is complete: a panel of curves for each environment, and one of the scores."""
     found = complete(found)
     names = list(dict.fromkeys(env for env, _, _ in found))
-    figure = plt.figure(figsize=(16, 12), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=(1.6, 1))
-    panels: Any = above.subplots(2, 4, squeeze=False)
+    across = min(4, len(names))
+    down = -(-len(names) // across)
+    figure = plt.figure(figsize=(16, 4 + 4 * down), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=(down, 1))
+    panels: Any = above.subplots(down, across, squeeze=False)
     for axis in panels.flat[len(names) :]:
         axis.axis("off")
     for axis, env in zip(panels.flat, names, strict=False):
