@@ -34,8 +34,8 @@ OSCILLATION = Quantity("share of decisions, in the second half, that take back t
 ASKED = Quantity("steps per update over the second half", steps_asked)
 SHORTER = (
     "His runs took 3.9, 5.6 and 9.7 million steps on Reacher, Swimmer and HalfCheetah. Those of the full set take 1 "
-    "million; 2 million with the original parameters, the steps alone or the KL alone. The quick set has 100,000 steps "
-    "of Reacher and of Swimmer."
+    "million; 2 million with the original parameters, the steps alone or the KL alone: of what comes later they say "
+    "nothing. The quick set has 100,000 steps of Reacher and of Swimmer."
 )
 MAIN = (ORIGINAL, "fixed 1,500, 0.001", "fixed 5,000, 0.001", STEPS, LIMIT, BOTH)
 
