@@ -186,6 +186,29 @@ def test_ctrl_c_while_it_loads(ranks, after, tmp_path):
     assert "interrupted" in out + err
 
 
+LOST = """
+import os, signal, sys, time
+from minitrpo.commands.cli import answered
+from minitrpo.supervision import signals
+signal.signal(signal.SIGINT, signals._leave)
+signals.heed_interrupts()
+with answered("train.py") as ending:
+    os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+    if os.fork() == 0:
+        os._exit(0)
+    time.sleep(20)
+    print("slept through it")
+time.sleep(0.7)  # nothing comes after the answer
+sys.exit(ending.code)
+"""
+
+
+def test_ctrl_c_is_not_lost_in_a_callback_that_drops_what_it_raises():
+    done = subprocess.run([sys.executable, "-c", LOST], env=HOME, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert done.stderr.endswith("train.py: interrupted\n") and not done.stdout
+
+
 def ranks_of(process):
     return [pid for proxy in children(process.pid) for pid in children(proxy)]
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from minitrpo.errors import BadInput, too_long
 from minitrpo.run_folder.provenance import program
-from minitrpo.supervision.signals import FAILED, INTERRUPTED, OK, heed_interrupts
+from minitrpo.supervision.signals import FAILED, INTERRUPTED, OK, got_through, heed_interrupts
 from minitrpo.supervision.stderr import prepare_streams, refuse, say
 
 UNREAD = {errno.EPIPE, errno.EBADF}  # what stdout answers when nobody reads it, or when it was closed
@@ -63,6 +63,7 @@ def answered(title: str) -> Iterator[Ending]:
     except BadInput as error:
         ending.code = refuse(title, error)
     except KeyboardInterrupt:
+        got_through()
         say(f"{title}: interrupted")
         ending.code = INTERRUPTED
     except OSError as error:

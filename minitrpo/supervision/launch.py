@@ -21,6 +21,7 @@ from minitrpo.supervision.signals import (
     INTERRUPTED,
     OK,
     STOPPED,
+    got_through,
     ignore_sigint,
     is_command,
     repeat_sigint,
@@ -116,8 +117,7 @@ def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
 
 def interrupted(comm: Comm, watchdog: Watchdog) -> None:
     """Say how to go on after Ctrl-C, and end the other ranks."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    got_through()
     watchdog.dismiss()
     resume = watchdog.job().get("resume")
     print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)

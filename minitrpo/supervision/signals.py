@@ -34,7 +34,7 @@ def leave_at_interrupts() -> None:
 def heed_interrupts() -> None:
     """End that where a process is alone: what is loaded can answer by itself."""
     if signal.getsignal(signal.SIGINT) is _leave and launched_size() == 1:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, repeat_sigint)
 
 
 def was_interrupted() -> bool:
@@ -60,6 +60,12 @@ def repeat_sigint(number: int, frame: object) -> None:
         signal.signal(signal.SIGALRM, repeat_sigint)
         signal.setitimer(signal.ITIMER_REAL, 0.5)
     raise KeyboardInterrupt
+
+
+def got_through() -> None:
+    """End that: the KeyboardInterrupt has reached whoever answers it."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def ignore_sigint(number: int, frame: object) -> None:

@@ -894,4 +894,4 @@ for task, both in author["margin"].items():
 # post about steps, KL and the rule are in `docs/claims.md`.
 
 # %%
-show_claims("A1", "A2", "A3", "S3")
+show_claims("A1", "A3", "S3")
