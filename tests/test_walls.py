@@ -82,7 +82,8 @@ def test_a_submission_cannot_poison_look_around_or_leave_anything_behind(walled,
     found = symptoms(path, (tmp_path / "class",))
     for exercise in ("energy", "conjugate_gradient"):  # what it left could have answered in its place
         points, symptom = found[exercise]
-        assert points == 0 and symptom.startswith("not checked: a process that a cell has started is still at work")
+        assert points == 0
+        assert symptom.startswith("not checked: a process that a cell has started is still at work")
     assert f"ValueError: [None, {not walled}, True]" in found["(notebook)"][1]
     assert ("Read-only file system" in found["(notebook)"][1]) == walled
     assert running(mark) == []
