@@ -19,7 +19,7 @@ from minitrpo.commands.train import draw, play
 from minitrpo.commands.words import flags
 from minitrpo.errors import BadInput
 from minitrpo.errors import shown as brief
-from minitrpo.experience.given import GIVEN, name_of
+from minitrpo.experience.given import name_of, standing_for
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.policies import Array
@@ -97,13 +97,10 @@ def train(
         words["out"] = None if out is None else name_of_folder("out", out)
         for name in COMMANDS_ONLY.keys() & settings.keys():
             raise BadInput(f"{name} is for the command line: {COMMANDS_ONLY[name]}")
-        if resume is None:
-            words |= {"env": named(env), "algorithm": named(algorithm)}
-        else:
-            folder = raise_on_all(comm, lambda: folder_of(resume))
-            hand_over(folder, env, algorithm)
-            words["resume"] = folder.path
-        return Run(trained_in(flags(words), comm, shown(progress)))
+        folder = None if resume is None else raise_on_all(comm, lambda: folder_of(resume))
+        words |= {"resume": folder.path} if folder else {"env": named(env), "algorithm": named(algorithm)}
+        with standing_for(handed_over(folder, env, algorithm) if folder else {}):
+            return Run(trained_in(flags(words), comm, shown(progress)))
 
 
 def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedPolicy:
@@ -114,8 +111,8 @@ def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedP
     """
     with in_this_process():
         folder = folder_of(run)
-        hand_over(folder, env, None)
-        return trained.trained(folder)
+        with standing_for(handed_over(folder, env, None)):
+            return trained.trained(folder)
 
 
 def evaluate(
@@ -130,8 +127,8 @@ def evaluate(
     """
     with in_this_process() as comm:
         folder = raise_on_all(comm, lambda: folder_of(run))
-        hand_over(folder, env, None)
-        return trained.evaluate(folder, episodes, seed, sample, comm)
+        with standing_for(handed_over(folder, env, None)):
+            return trained.evaluate(folder, episodes, seed, sample, comm)
 
 
 def trained_in(words: list[str], comm: Comm, progress: str) -> Path:
@@ -191,16 +188,17 @@ def named(thing: Any) -> Any:
     return thing if thing is None or isinstance(thing, str) else name_of(thing)
 
 
-def hand_over(folder: RunFolder, env: Any, algorithm: Any) -> None:
-    """Let a run's own names stand for what the caller hands over; BadInput if that is another name."""
-    settings = folder.read_config()["settings"]
+def handed_over(folder: RunFolder, env: Any, algorithm: Any) -> dict[str, Any]:
+    """Return what a run's own names are to stand for; BadInput if the caller hands over another name."""
+    settings, things = folder.read_config()["settings"], {}
     for key, thing in (("env", env), ("algorithm", algorithm)):
         if isinstance(thing, str) and thing != settings.get(key):
             raise BadInput(f"{key} {thing!r} differs from the {settings.get(key)!r} of the run: leave it out")
         if isinstance(thing, str):
             trust(thing)
         elif thing is not None:
-            GIVEN[settings[key]] = thing
+            things[settings[key]] = thing
+    return things
 
 
 def shown(progress: str) -> str:

@@ -652,6 +652,15 @@ def test_a_checkpoint_that_is_a_folder_is_not_gone_around(name, run, tmp_path):
     assert content(folder) == before
 
 
+@pytest.mark.parametrize("name", ["failure.txt", "config.json.tmp", "learning_curve.png"])
+def test_a_folder_in_a_file_s_place_is_named(name, run, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run" / name).unlink(missing_ok=True)
+    (tmp_path / "run" / name).mkdir()
+    done = forked("train", "--resume", tmp_path / "run", "--total-steps", 200, cwd=tmp_path)
+    refused(done, name, "is not a file: move it away")
+
+
 @pytest.mark.parametrize("name", ["video.mp4", "filmstrip.png"])
 def test_a_film_that_cannot_be_written_is_refused_before_it_is_played(name, run, tmp_path):
     folder = tmp_path / "run"

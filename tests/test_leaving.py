@@ -230,3 +230,11 @@ def test_who_leaves_while_a_failure_is_told_changes_nothing(case, tmp_path, monk
 def test_who_leaves_after_a_good_run_has_its_code(tmp_path, monkeypatch):
     monkeypatch.setenv("LEAVE", "import atexit; atexit.register(os._exit, 3)")
     assert run("train.py", *JOB, "--out", tmp_path / "run", "--progress", "none").code == 0
+
+
+@pytest.mark.parametrize("out", ["p/q/" + "z" * 300, "a/../../../../../../../../../../proc/nothing"])
+def test_a_folder_that_cannot_be_made_leaves_none_above_it(out, tmp_path):
+    done = run("train.py", "--env", "CartPole-v1", "--total-steps", 300, "--out", out, cwd=tmp_path)
+    assert (done.code, done.err.count("\n")) == (2, 1), done
+    assert "choose another" in done.err
+    assert list(tmp_path.iterdir()) == []

@@ -350,3 +350,22 @@ def test_a_notebook_shows_progress_and_the_picture():
 def test_a_run_of_the_command_is_one_for_python(cartpole_run):
     assert evaluate(cartpole_run, 5).returns.tolist() == evaluate(Run(cartpole_run), 5).returns.tolist()
     assert run("evaluate", cartpole_run, "--episodes", 5).out == f"{evaluate(cartpole_run, 5)}\n"
+
+
+def pushed():
+    return TimeLimit(CartPoleEnv(), 5)
+
+
+def test_what_is_handed_over_stands_for_a_name_in_that_call_alone(cartpole_run):
+    before = evaluate(cartpole_run, 3).returns.tolist()
+    assert evaluate(cartpole_run, 3, env=pushed).returns.tolist() == [5, 5, 5]
+    for call in (evaluate, load):
+        with pytest.raises(BadInput):
+            call(cartpole_run, env=PendulumEnv)
+    load(cartpole_run, env=pushed)
+    assert evaluate(cartpole_run, 3).returns.tolist() == before
+    first = minitrpo.train("CartPole-v1", total_steps=600, out="first", **SMALL)
+    minitrpo.train(resume=first, total_steps=900, env=pushed, progress="none")
+    again = minitrpo.train("CartPole-v1", total_steps=600, out="again", **SMALL)
+    assert again.columns()["mean_return"].tolist() == first.columns()["mean_return"][:2].tolist()
+    assert again.columns()["mean_return"].min() > 5

@@ -65,6 +65,18 @@ def is_empty_run(path: Path) -> bool:
     return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it that are missing; if that fails, they go again."""
+    missing = [each for each in (path, *path.parents) if not os.path.lexists(each)]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        for each in missing:
+            with suppress(OSError):
+                each.rmdir()
+        raise
+
+
 def take_away(path: Path | None, made: bool) -> None:
     """Remove what was begun from a folder that could not be filled, and the folder, too, if it was made for it."""
     if path is None:

@@ -20,6 +20,7 @@ from minitrpo.run_folder.checkpoint import CHECKPOINTS, newest, write
 from minitrpo.run_folder.files import (
     check_links,
     is_empty_run,
+    make_folder,
     new_numbered,
     no_link,
     read_small,
@@ -48,18 +49,16 @@ class RunFolder:
         columns: of metrics.csv. here: where relative names begin, by default the working directory.
         """
         here = here or Path.cwd()
-        name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
-        folder = None
+        name, folder = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}", None
         try:
             made = out is None or not (here / out).exists()
             path = new_numbered(here / "runs", name) if out is None else here / out
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             folder = cls(path, made)
             folder.lock()
             if any(path.iterdir()) and not is_empty_run(path):
-                raise BadInput(
-                    f"--out {out} exists and is not empty: choose another folder, or go on with --resume {out}"
-                )
+                go_on = f"or go on with --resume {out}"
+                raise BadInput(f"--out {out} exists and is not empty: choose another folder, {go_on}")
             write_atomically(path / "metrics.csv", (",".join(columns) + "\n").encode())
         except FileExistsError as error:
             raise BadInput(f"--out {out} exists and is no folder: choose another name") from error
@@ -190,7 +189,8 @@ class RunFolder:
 
     def check_files(self) -> None:
         """Raise BadInput if something that is no file has the name of one that a run replaces."""
-        for name in ("learning_curve.png", *CHECKPOINTS, *(f"{name}.tmp" for name in CHECKPOINTS)):
+        begun = map("{}.tmp".format, ("config.json", *CHECKPOINTS))
+        for name in ("learning_curve.png", "failure.txt", *CHECKPOINTS, *begun):
             if os.path.lexists(self.path / name) and not (self.path / name).is_file():
                 raise BadInput(f"{self.path / name} is not a file: move it away")
 
