@@ -14,7 +14,7 @@ from minitrpo.commands.look_inside import attributes, plain
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.training.context import check_actions, make_algorithm
-from minitrpo.training.notes import of_images
+from minitrpo.training.notes import of_images, without_effect
 from minitrpo.training.settings import Settings
 
 
@@ -161,3 +161,11 @@ def test_a_number_of_numpys_is_the_number(before, back):
 def test_other_numbers_are_others(one, other):
     assert attributes(Holder(fitness=one)) != attributes(Holder(fitness=other))
     assert type(plain([np.float32(1.5)])[0]) is float
+
+
+@pytest.mark.parametrize(("chosen_filter", "said"), [("running", 0), ("none", 1)])
+def test_a_clip_of_no_filter_has_no_effect(chosen_filter, said):
+    words = ["--env", "CartPole-v1", "--filter", chosen_filter, "--filter-clip", "5"]
+    choice, spec = parse(words).choice(), describe("CartPole-v1")
+    notes = without_effect({"filter_clip": 5.0}, choice, spec, 1)
+    assert len([note for note in notes if "--filter-clip has no effect" in note]) == said

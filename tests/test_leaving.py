@@ -238,3 +238,9 @@ def test_a_folder_that_cannot_be_made_leaves_none_above_it(out, tmp_path):
     assert (done.code, done.err.count("\n")) == (2, 1), done
     assert "choose another" in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_episode_that_fails_while_it_is_filmed_ends_with_one(finished, tmp_path, monkeypatch):
+    monkeypatch.setenv("LEAVE", "raise")
+    done = run("watch", finished, "--env", ENV, "--steps", 20, cwd=tmp_path, new=True)
+    assert (done.code, done.err.count("\n")) == (1, 1), done

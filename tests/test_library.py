@@ -21,7 +21,8 @@ import minitrpo
 import minitrpo.course.classroom  # one thread
 from minitrpo import AlgorithmFailed, BadInput, EpisodeFailed, Run, evaluate, load
 from minitrpo.algorithms import Algorithm, Plan, Purpose, option
-from minitrpo.experience import rollouts
+from minitrpo.experience import given, rollouts
+from minitrpo.reports import trained
 
 SMALL = {"steps_per_update": 300, "hidden": "8", "progress": "none"}
 SAME = ("--steps-per-update", 300, "--hidden", "8")
@@ -109,7 +110,7 @@ def test_an_importable_class_is_found_by_the_commands(tmp_path):
 def test_what_no_other_process_can_import_is_handed_over_again(tmp_path):
     own = minitrpo.train(lambda: TimeLimit(Heavy(), 20), total_steps=300, **SMALL)
     expected = evaluate(own, 3).returns
-    minitrpo.library.GIVEN.clear()
+    given.GIVEN.clear()
     with pytest.raises(BadInput, match="unknown environment"):
         load(own)
     assert evaluate(own, 3, env=lambda: TimeLimit(Heavy(), 20)).returns.tolist() == expected.tolist()
@@ -369,3 +370,11 @@ def test_what_is_handed_over_stands_for_a_name_in_that_call_alone(cartpole_run):
     again = minitrpo.train("CartPole-v1", total_steps=600, out="again", **SMALL)
     assert again.columns()["mean_return"].tolist() == first.columns()["mean_return"][:2].tolist()
     assert again.columns()["mean_return"].min() > 5
+
+
+def test_so_many_episodes_and_no_more(cartpole_run, monkeypatch):
+    monkeypatch.setattr(trained, "MOST_EPISODES", 2)
+    assert len(evaluate(cartpole_run, 2).returns) == 2
+    for number in (0, 3):
+        with pytest.raises(BadInput, match=r"must lie in \[1, 2\]"):
+            evaluate(cartpole_run, number)

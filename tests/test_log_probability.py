@@ -6,8 +6,9 @@ import pytest
 from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
-from minitrpo.log_probability import LogProbability
+from minitrpo.log_probability import CategoricalHead, LogProbability
 from minitrpo.perceptron import mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
@@ -109,3 +110,13 @@ def test_the_score_has_mean_zero_over_actions(policy, seed):
     of_mean = mean[: -policy.action_size]
     np.testing.assert_allclose(of_mean, 0, atol=1e-9)
     np.testing.assert_allclose(mean[-policy.action_size :], 0, atol=6 * np.sqrt(2 / (n // 2)))
+
+
+@given(SEEDS, st.floats(1, 1e4))
+@QUICK
+def test_no_size_of_the_logits_overflows(seed, size):
+    rng = np.random.default_rng(seed)
+    logits, actions = size * rng.standard_normal((3, 5, 4)), rng.integers(0, 4, (3, 5))
+    with np.errstate(over="raise", invalid="raise"):
+        head = CategoricalHead(logits, actions)
+    np.testing.assert_allclose(head.p, special.softmax(logits, axis=-1), rtol=1e-12, atol=1e-300)

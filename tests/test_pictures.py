@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from minitrpo.reports import plots
+from minitrpo.reports import plots, video
 from minitrpo.reports.filmstrip import BRIGHT, brightened, caption, cropped, filmstrip
 from minitrpo.run_folder.columns import FIRST, LAST
 from minitrpo.run_folder.folder import RunFolder
@@ -216,3 +216,16 @@ def test_a_filmstrip_is_a_picture_with_at_most_eight_in_a_row(count, columns, tm
     height, width = imageio.imread(tmp_path / "strip.png").shape[:2]
     assert width == 240 * columns
     assert height > 100
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"render_fps": 25}, 25.0),
+        ({}, 30.0),
+        (None, 30.0),
+        *(({"render_fps": odd}, 30.0) for odd in (0, -5, 1000, "25")),
+    ],
+)
+def test_a_video_has_thirty_pictures_a_second_where_the_environment_says_nothing_of_use(metadata, expected):
+    assert video._pictures_a_second(SimpleNamespace(metadata=metadata)) == expected
