@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from conftest import SCRIPTS, lasting, run, train
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
+import minitrpo
 from minitrpo.algorithms.asynchronous import AsynchronousSettings
 from minitrpo.algorithms.options import option
 from minitrpo.contract import defect
@@ -312,3 +314,19 @@ def test_an_episode_of_a_later_update_is_played_again_from_the_beginning(tmp_pat
     assert f"episode {episode} of iteration {iteration}" in again.err
     early = run("replay.py", tmp_path / "run", episode, "--iteration", iteration - 1)
     assert "did not fail" in early.out
+
+
+@pytest.mark.parametrize(("workers", "envs"), [(3, 2), (2, 3), (4, 1)])
+def test_no_two_workers_ever_play_the_same_episode(workers, envs, monkeypatch, tmp_path):
+    seeds, reset = [], CartPoleEnv.reset
+
+    def noted(self, *, seed=None, options=None):
+        seeds.append(seed)
+        return reset(self, seed=seed, options=options)
+
+    monkeypatch.setattr(CartPoleEnv, "reset", noted)
+    settings = {"t_max": 5, "steps_per_update": 200, "hidden": "8", "transport": "events", "total_steps": 1000}
+    settings |= {"env": "CartPole-v1", "algorithm": "a3c", "workers": workers, "envs_per_worker": envs}
+    minitrpo.train(**settings, out=tmp_path / "run")
+    played = seeds[-30:]  # the first were tried before the run: which episode does not repeat itself
+    assert len(set(played)) == len(played)

@@ -12,7 +12,7 @@ from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
 from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std, loss
-from minitrpo.algorithms.guided_policy_search.local_policies import FACTORS, Samples, improved, new_factor
+from minitrpo.algorithms.guided_policy_search.local_policies import FACTORS, Samples, cost_of, improved, new_factor
 from minitrpo.algorithms.guided_policy_search.settings import GuidedPolicySearchSettings
 from minitrpo.block_sums import BLOCK
 from minitrpo.course import linear_quadratic as puck
@@ -160,6 +160,13 @@ def test_an_expansion_has_the_networks_value_gradient_and_where_it_is_convex_its
     assert convex >= 1
 
 
+def test_a_cost_is_learned_in_whatever_units_and_around_whatever_point_its_states_are_told():
+    z = np.random.default_rng(0).uniform(-1, 1, (600, 2))
+    far = z * [1.0, 10.0] + [3.0, -70.0]
+    plain, moved = (CostNetwork.fresh(2, np.random.default_rng(1)).fitted(Z, bowl(z), 10) for Z in (z, far))
+    np.testing.assert_allclose(moved.value(far), plain.value(z), rtol=0.05)  # of ten solutions by CG
+
+
 def test_near_its_target_the_cost_bends_more_than_far_from_it():
     near, far = fitted_bowl().expansion(np.array([[0.0, 0.0], [0.7, 0.0]])).C[:, 0, 0]
     assert near > 3 * far  # of the bowl itself: 10 and 0.03
@@ -204,6 +211,18 @@ def test_a_condition_goes_as_far_as_most_of_its_episodes():
     assert Samples(np.zeros((4, 11, 1)), np.zeros((4, 10, 1)), np.zeros((4, 10)), alive).horizon == 6
     one_lasts = np.arange(10) < np.array([1, 9])[:, None]
     assert Samples(np.zeros((2, 11, 1)), np.zeros((2, 10, 1)), np.zeros((2, 10)), one_lasts).horizon == 1
+
+
+def test_a_network_is_expanded_where_the_episodes_that_still_went_on_were():
+    rng, network = np.random.default_rng(5), fitted_bowl()
+    alive = np.array([[True, True, True, True], [True, True, True, False], [True, True, False, False]])
+    samples = Samples(rng.uniform(-1, 1, (3, 5, 1)), rng.uniform(-1, 1, (3, 4, 1)), rng.standard_normal((3, 4)), alive)
+    cost, sampled = cost_of(samples, GuidedPolicySearchSettings(), network)
+    Z = np.concatenate([samples.X[:, :-1], samples.U], axis=2)
+    np.testing.assert_allclose(
+        cost.C, network.expansion(np.array([Z[alive[:, t], t].mean(axis=0) for t in range(4)])).C
+    )
+    assert sampled == pytest.approx(-samples.rewards[alive].mean())
 
 
 # --- the algorithm

@@ -140,8 +140,14 @@ def test_there_are_panels_only_of_what_happens(tmp_path, drawn):
 def test_a_single_value_far_away_is_told_and_the_others_are_seen(tmp_path, drawn):
     kl = [-0.01, *np.linspace(0, 0.01, 38), 1e6]
     figure = drawn(new_run(tmp_path / "run", 40, kl=kl), chart=("kl",))
-    assert figure.axes[3].get_ylim()[1] < 0.02
+    low, high = figure.axes[3].get_ylim()
+    assert (low, high) == pytest.approx((-0.003, 0.013), abs=0.001)
     assert "1 of 40 values lie outside, one at 1e+06" in words_of(figure)
+    near = drawn(new_run(tmp_path / "near", 40, kl=[-0.01, *np.linspace(0, 0.01, 38), 0.03]), chart=("kl",))
+    assert near.axes[3].get_ylim()[1] > 0.03
+    assert "outside" not in words_of(near)
+    many = drawn(new_run(tmp_path / "many", 40, kl=[-10, *np.linspace(0, 10, 38), 60]), chart=("kl",))
+    assert many.axes[3].get_ylim()[1] > 60, "ten times the width of the others is far, in whatever units"
     wide = drawn(new_run(tmp_path / "wide", 40, kl=np.geomspace(1e-4, 1, 40)), chart=("kl",))
     assert wide.axes[3].get_yscale() == "log"
 

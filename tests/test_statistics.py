@@ -73,6 +73,13 @@ def test_a_medians_interval_covers_as_often_as_it_says_also_where_runs_never_end
     assert middle == np.inf
 
 
+@pytest.mark.parametrize(("n", "level", "k"), [(6, 0.78125, 1), (7, 0.875, 1), (6, 0.7813, 0)])
+def test_a_medians_interval_that_covers_just_as_often_as_it_has_to_is_not_made_wider(n, level, k):
+    (_, low, high), reached = median_interval(np.arange(n), level)
+    assert (low, high) == (k, n - 1 - k)
+    assert reached >= level
+
+
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=6), st.lists(st.integers(0, 9), min_size=2, max_size=6))
 def test_the_rank_test_is_exact_with_ties_and_without(one, other):
     """By its definition: over all ways to deal the values out, how often a side has as small a sum of ranks, twice."""
