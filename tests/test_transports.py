@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import SerialComm
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
 from minitrpo.supervision.jobs import mpiexec_code
+from minitrpo.training.asynchronous import transport_of
+from minitrpo.training.settings import chosen
 
 PROGRAM = """
 import sys, time, numpy as np
@@ -118,3 +121,37 @@ def test_one_process_needs_no_mpi():
     assert window.arrays["theta"].tolist() == [-10.0, -9.0, -8.0]
     assert window.arrays["odd"].tolist() == [1] * 5
     assert len(looks) == 10
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "own", "shares_memory", "transport"),
+    [
+        ("a3c", {}, True, "window"),
+        ("a3c", {}, False, "server"),
+        ("a3c", {"servers": 2}, True, "server"),
+        ("gorila", {}, True, "window"),
+        ("gorila", {"servers": 2}, True, "server"),
+        ("a3c", {"transport": "server"}, True, "server"),
+        ("a3c", {"transport": "events"}, False, "events"),
+    ],
+)
+def test_auto_is_the_window_where_all_share_memory_and_nobody_is_asked_to_serve(
+    algorithm, own, shares_memory, transport
+):
+    choice = chosen({"env": "CartPole-v1", "algorithm": algorithm, **own})
+    assert transport_of(choice, shares_memory, 4) == transport
+
+
+@pytest.mark.parametrize(
+    ("own", "shares_memory", "ranks", "words"),
+    [
+        ({"transport": "window"}, False, 4, "share no memory"),
+        ({"transport": "window", "servers": 2}, True, 4, "--servers 2"),
+        ({"transport": "server", "servers": 2}, True, 2, "nobody collects"),
+    ],
+)
+def test_a_transport_that_cannot_be_had_is_one_line(own, shares_memory, ranks, words):
+    choice = chosen({"env": "CartPole-v1", "algorithm": "a3c", **own})
+    with pytest.raises(BadInput, match=words) as raised:
+        transport_of(choice, shares_memory, ranks)
+    assert "\n" not in str(raised.value)
