@@ -1,5 +1,6 @@
 """Tables of the comparison of rules: normalised scores, intervals over seeds, the probability of improvement."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,12 @@ import numpy as np
 from benchmarks.rules import ARMS, FIXED, MARGIN, NOISE, ROWS, STARTS, Recorded
 from benchmarks.tables import table
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import difference_interval, mean_interval
+from minitrpo.reports.statistics import Interval, difference_interval, mean_interval
 
 RESAMPLES = 2_000
-Arm = tuple[str, tuple[float, float]]
+Start = tuple[float, float]
+Arm = tuple[str, Start]
+Pairs = list[tuple[Array, Array]]  # scores of the seeds of one arm, and of another
 Scores = dict[str, dict[Arm, Array]]  # environment -> arm -> scores of the seeds that all its arms have, in order
 
 
@@ -75,15 +78,27 @@ def probability(one: Array, other: Array) -> float:
     return float(np.mean((one[:, None] > other) + 0.5 * (one[:, None] == other)))
 
 
-def improvement(pairs: list[tuple[Array, Array]], resamples: int = RESAMPLES) -> tuple[float, float, float]:
-    """Return the mean probability of improvement over pairs of arms, and its 95 % interval, of seeds drawn anew."""
+def improvement(environments: list[Pairs], resamples: int = RESAMPLES) -> tuple[float, Interval, Interval]:
+    """Return the mean probability of improvement over pairs of arms, one value for each environment, and over these.
+
+    With its 95 % interval over draws of the seeds, and over draws of environments and seeds. A run that is drawn is
+    drawn for all pairs that its arm is in.
+    """
     rng = np.random.default_rng(0)
-    drawn = [
-        np.mean([probability(rng.choice(one, len(one)), rng.choice(other, len(other))) for one, other in pairs])
-        for _ in range(resamples)
-    ]
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return float(np.mean([probability(one, other) for one, other in pairs])), float(low), float(high)
+
+    def redrawn(pairs: Pairs) -> Pairs:
+        fresh = {id(arm): rng.choice(arm, len(arm)) for pair in pairs for arm in pair}
+        return [(fresh[id(one)], fresh[id(other)]) for one, other in pairs]
+
+    def mean(pairs: Pairs) -> float:
+        return float(np.mean([probability(one, other) for one, other in pairs]))
+
+    middle = float(np.mean([mean(pairs) for pairs in environments]))
+    drawn = np.array([[mean(redrawn(pairs)) for pairs in environments] for _ in range(resamples)])
+    which = rng.integers(len(environments), size=drawn.shape)
+    both = np.take_along_axis(drawn, which, axis=1)
+    low, high = np.percentile(np.stack([drawn, both]).mean(axis=2), [2.5, 97.5], axis=1).tolist()
+    return middle, Interval(middle, low[0], high[0]), Interval(middle, low[1], high[1])
 
 
 def cell_of(values: Array) -> str:
@@ -116,30 +131,28 @@ def over_starts(scores: Scores) -> str:
 
 def improvements(scores: Scores) -> str:
     """Return a row for each comparison of the new rule with another arm, from good and from bad starts."""
+    right, *bad = STARTS
 
-    def best(env: str) -> Array:
-        return max((scores[env][FIXED, start] for start in STARTS), key=np.mean)
+    def pairs(rule: str, starts: Sequence[Start], of: Start | None = None) -> list[Pairs]:
+        return [[(s[NOISE, start], s[rule, of or start]) for start in starts] for s in scores.values()]
 
-    bad = STARTS[1:]
-    rows = []
-    comparisons: dict[str, list[tuple[Array, Array]]] = {
-        f"started right: {rule + ' defaults' * (rule == FIXED)}": [
-            (s[NOISE, STARTS[0]], s[rule, STARTS[0]]) for s in scores.values()
-        ]
-        for rule in ARMS
-        if rule != NOISE
+    best = [max((s[FIXED, start] for start in STARTS), key=np.mean) for s in scores.values()]
+    comparisons: dict[str, list[Pairs]] = {
+        f"started right: {rule + ' defaults' * (rule == FIXED)}": pairs(rule, [right]) for rule in ARMS if rule != NOISE
     } | {
-        "started right: the best of five fixed settings": [(s[NOISE, STARTS[0]], best(e)) for e, s in scores.items()],
-        "started badly: fixed, from there": [(s[NOISE, b], s[FIXED, b]) for s in scores.values() for b in bad],
-        "started badly: published, margin, from there": [
-            (s[NOISE, b], s[MARGIN, b]) for s in scores.values() for b in bad
+        "started right: the best of five fixed settings": [
+            [(s[NOISE, right], arm)] for s, arm in zip(scores.values(), best, strict=True)
         ],
-        "started badly: fixed defaults": [(s[NOISE, b], s[FIXED, STARTS[0]]) for s in scores.values() for b in bad],
+        "started badly: fixed, from there": pairs(FIXED, bad),
+        "started badly: published, margin, from there": pairs(MARGIN, bad),
+        "started badly: fixed defaults": pairs(FIXED, bad, right),
     }
-    for words, pairs in comparisons.items():
-        middle, low, high = improvement(pairs)
-        rows.append((words, f"{middle:.2f}", f"{low:.2f} to {high:.2f}"))
-    return table((f"`{NOISE}` against", "probability that it scores more", "over draws of the seeds"), rows)
+    rows = []
+    for words, environments in comparisons.items():
+        middle, seeds, both = improvement(environments)
+        rows.append((words, f"{middle:.2f}", *(f"{each.low:.2f} to {each.high:.2f}" for each in (seeds, both))))
+    heads = ("probability that it scores more", "over draws of the seeds", "of environments and seeds")
+    return table((f"`{NOISE}` against", *heads), rows)
 
 
 def report(found: Recorded) -> str:

@@ -106,17 +106,32 @@ def test_who_ends_below_the_best_fixed_setting_is_named():
 def test_the_probability_of_improvement_counts_pairs():
     assert probability(np.array([1.0, 3.0]), np.array([2.0, 0.0])) == 0.75
     assert probability(np.array([1.0]), np.array([1.0])) == 0.5
-    middle, low, high = improvement([(np.arange(5.0), np.arange(5.0))])
+    middle, (_, low, high), both = improvement([[(np.arange(5.0), np.arange(5.0) + 0.0)]])
     assert middle == 0.5
     assert low < 0.3
     assert high > 0.7
-    assert improvement([(np.ones(3), np.zeros(3))]) == (1.0, 1.0, 1.0)
+    assert both == pytest.approx((0.5, low, high), abs=0.1), "of one environment"
+    assert improvement([[(np.ones(3), np.zeros(3))]]) == (1.0, (1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
+
+
+def test_over_environments_that_differ_the_interval_is_wider_than_over_seeds():
+    up, down = (np.ones(3), np.zeros(3)), (np.zeros(3), np.ones(3))
+    middle, seeds, both = improvement([[up], [up], [up], [down]])
+    assert (middle, seeds) == (0.75, (0.75, 0.75, 0.75))
+    assert (both.low, both.high) == (0.25, 1.0)
+    assert improvement([[up], [up, down]])[0] == 0.75, "environments count the same, whatever the number of pairs"
+
+
+def test_a_run_that_is_drawn_is_drawn_for_all_pairs_of_its_arm():
+    arm = np.arange(6.0)
+    middle, seeds, _ = improvement([[(arm, arm), (arm, arm)]])
+    assert (middle, seeds.low, seeds.high) == pytest.approx((0.5, 0.5, 0.5)), "an arm is level with itself in each draw"
 
 
 def test_the_report_has_a_row_for_every_arm_and_every_comparison():
     text = report(made_up(lambda rule, start, seed: seed + 5.0 * (rule == NOISE) + 3.0 * (start == STARTS[0])))
     assert text.count("\n| fixed: ") == text.count("\n| noise: ") == len(STARTS)
-    assert "| started right: fixed defaults | 1.00 | 1.00 to 1.00 |" in text
+    assert "| started right: fixed defaults | 1.00 | 1.00 to 1.00 | 1.00 to 1.00 |" in text
     assert "A: seeds 0, 1." in text
 
 
