@@ -73,8 +73,8 @@ def measure_noise(
 class NoiseConfig:
     """The constants of the rule."""
 
-    noise: float = 0.8  # which part of a step may be noise
-    held: float = 0.5  # which part of its signal a step leaves to the next batch: half of the way to the best point
+    noise: float = 0.95  # which part of a step may be noise
+    held: float = 0.3  # which part of its signal a step leaves to the next batch: 0.7 of the way to the best point
     floor: float = 0.1  # the signal's part of a step is taken to be at least this, for the KL
     trust: float = 0.5  # in a new measurement, against those before
     rate: float = 0.15  # by how much log max-KL changes in an update of `size` steps, at most
