@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import EngFormatter
 
 from benchmarks.rules import FIXED, MARGIN, NOISE, STARTS, STEPS, Recorded
-from benchmarks.rules_report import Scores, complete, normalised
+from benchmarks.rules_report import Scores, complete, normalised, over_environments
 from minitrpo.reports.compare import COLORS
 from minitrpo.reports.statistics import half_interval, mean_interval
 
@@ -71,10 +71,10 @@ def scores_of_starts(axis: Any, scores: Scores) -> None:
     for shift, (rule, color) in zip((-0.25, 0.0, 0.25), LOOKS.items(), strict=True):
         for place, start in enumerate(STARTS):
             each = [of_env[rule, start] for of_env in scores.values()]
-            seeds = min(map(len, each))
-            middle = mean_interval(np.mean([values[:seeds] for values in each], axis=0))
+            together = over_environments(each)
+            middle = mean_interval(together)
             axis.bar(place + shift, middle.middle, 0.22, color=color, alpha=0.55, label=rule if not place else None)
-            if seeds > 1:
+            if len(together) > 1:
                 axis.errorbar(place + shift, middle.middle, middle.high - middle.middle, color="black", capsize=4)
             axis.plot(np.full(len(each), place + shift), [np.mean(values) for values in each], "k.", markersize=5)
     axis.set_xticks(range(len(STARTS)), [f"started {WORDS[start]}" for start in STARTS])

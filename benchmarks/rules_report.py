@@ -106,6 +106,15 @@ def cell_of(values: Array) -> str:
     return f"{mean_interval(values):.2f}" if len(values) > 1 else f"{values[0]:.2f} (one seed)"
 
 
+def over_environments(each: Sequence[Array]) -> Array:
+    """Return the mean over environments, seed by seed, of as many seeds as all have, (S,).
+
+    Seeds of two environments have nothing to do with each other: the spread of these means is that of the mean.
+    """
+    seeds = min(map(len, each))
+    return np.mean([values[:seeds] for values in each], axis=0)
+
+
 def scores_table(scores: Scores) -> str:
     """Return a row for each arm: the normalised score in each environment, and the mean over them."""
     rows = []
@@ -113,7 +122,7 @@ def scores_table(scores: Scores) -> str:
         for start in starts:
             values = [of_env[rule, start] for of_env in scores.values()]
             words = f"{rule}: steps x {start[0]:g}, max-KL x {start[1]:g}"
-            rows.append((words, *map(cell_of, values), f"{np.mean([np.mean(each) for each in values]):.2f}"))
+            rows.append((words, *map(cell_of, values), cell_of(over_environments(values))))
     return table(("arm", *scores, "mean"), rows)
 
 
@@ -123,10 +132,28 @@ def over_starts(scores: Scores) -> str:
     for rule in (FIXED, MARGIN, NOISE):
         means = {env: np.mean([of_env[rule, start] for start in STARTS], axis=0) for env, of_env in scores.items()}
         worst = [min(float(np.mean(of_env[rule, start])) for start in STARTS) for of_env in scores.values()]
-        cells = map(cell_of, means.values())
-        average = np.mean([np.mean(mean) for mean in means.values()])
-        rows.append((rule, *cells, f"{average:.2f}", f"{np.mean(worst):.2f}"))
+        average = cell_of(over_environments(list(means.values())))
+        rows.append((rule, *map(cell_of, means.values()), average, f"{np.mean(worst):.2f}"))
     return table(("rule", *scores, "mean", "worst start"), rows)
+
+
+def differences(scores: Scores) -> str:
+    """Return a row for each environment: the new rule's score less another's, with Welch's interval over seeds."""
+    right, *bad = STARTS
+    comparisons: dict[str, tuple[str, Sequence[Start]]] = {
+        "started right: fixed defaults": (FIXED, [right]),
+        "started badly: fixed, from there": (FIXED, bad),
+        "started badly: published, margin, from there": (MARGIN, bad),
+    }
+    rows = []
+    for env, of_env in scores.items():
+        cells = []
+        for rule, starts in comparisons.values():
+            one, other = (np.mean([of_env[each, start] for start in starts], axis=0) for each in (NOISE, rule))
+            # of a single seed there is no interval
+            cells.append(f"{difference_interval(one, other) if len(one) > 1 else one[0] - other[0]:.2f}")
+        rows.append((env, *cells))
+    return table((f"`{NOISE}` less", *comparisons), rows)
 
 
 def improvements(scores: Scores) -> str:
@@ -163,6 +190,6 @@ def report(found: Recorded) -> str:
     seeds: dict[str, Any] = {env: ", ".join(map(str, runs)) for (env, _, _), runs in found.items()}
     told = "; ".join(f"{env}: seeds {numbers}" for env, numbers in seeds.items())
     scores, by_clock = normalised(found), normalised(found, clock=True)
-    by_steps = (scores_table(scores), over_starts(scores), improvements(scores), ends(found))
+    by_steps = (scores_table(scores), over_starts(scores), differences(scores), improvements(scores), ends(found))
     words = "By the seconds that the default takes, instead of by steps:"
     return "\n\n".join((f"{told}.", *by_steps, words, over_starts(by_clock), improvements(by_clock)))

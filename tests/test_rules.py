@@ -14,8 +14,19 @@ from benchmarks import rules  # noqa: E402
 from benchmarks.record import read_json  # noqa: E402
 from benchmarks.rules import ARMS, FIXED, NOISE, RULES, STARTS, STEPS, Run, record, recorded, returns_over_steps  # noqa: E402
 from benchmarks.rules_picture import rules_picture  # noqa: E402
-from benchmarks.rules_report import complete, ends, improvement, normalised, over_seconds, probability, report  # noqa: E402
+from benchmarks.rules_report import (  # noqa: E402
+    complete,
+    differences,
+    ends,
+    improvement,
+    normalised,
+    over_environments,
+    over_seconds,
+    probability,
+    report,
+)
 from minitrpo.commands.command_line import parse  # noqa: E402
+from minitrpo.reports.statistics import difference_interval, mean_interval  # noqa: E402
 from minitrpo.supervision.jobs import flags  # noqa: E402
 
 EVERY = [Run(env, rule, start, 0) for env in STEPS for rule in RULES for start in ARMS[rule]]
@@ -101,6 +112,22 @@ def test_who_ends_below_the_best_fixed_setting_is_named():
     row = ends(found).splitlines()[-1]
     assert row.count("below") == 1
     assert row.split(" | ")[4].endswith(", below")
+
+
+def test_a_mean_over_environments_spreads_as_means_of_seeds_that_have_nothing_to_do_with_each_other_do():
+    np.testing.assert_array_equal(over_environments([np.array([0.0, 2.0, 9.0]), np.array([4.0, 4.0])]), [2.0, 3.0])
+    rng = np.random.default_rng(0)
+    many = [mean_interval(over_environments(list(rng.standard_normal((8, 10))))) for _ in range(400)]
+    assert np.mean([low <= 0 <= high for _, low, high in many]) == pytest.approx(0.95, abs=0.04)
+
+
+def test_differences_are_of_the_new_rule_and_of_starts_that_are_alike():
+    score = {(NOISE, (1, 1)): 0.0, (FIXED, (1, 1)): 10.0}
+    found = complete(made_up(lambda rule, start, seed: score.get((rule, start), 4.0 * (rule == NOISE)) + 0.1 * seed))
+    right, fixed, published = (cell.strip() for cell in differences(normalised(found)).splitlines()[-1].split("|")[2:5])
+    scale = 10.0 + 0.05 + 10.0  # of the best fixed setting's mean over -10
+    assert right == f"{difference_interval(np.array([0.0, 0.1]) / scale, np.array([10.0, 10.1]) / scale):.2f}"
+    assert fixed == published == f"{difference_interval(np.array([4.0, 4.1]) / scale, np.array([0.0, 0.1]) / scale):.2f}"
 
 
 def test_the_probability_of_improvement_counts_pairs():
