@@ -70,12 +70,17 @@ def ends(found: Recorded) -> str:
     return table(("last tenth of a run", "best fixed: steps, max-KL", "its end", *starts), rows)
 
 
+def wins(one: Array, other: Array) -> Array:
+    """Return 1 where a run of `one` (row) scores more than a run of `other` (column), one half where it is a tie."""
+    return (one[:, None] > other) + 0.5 * (one[:, None] == other)
+
+
 def probability(one: Array, other: Array) -> float:
     """Return how often a run of `one` scores more than a run of `other`, a tie counting one half.
 
     Source: Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice".
     """
-    return float(np.mean((one[:, None] > other) + 0.5 * (one[:, None] == other)))
+    return float(np.mean(wins(one, other)))
 
 
 def improvement(environments: list[Pairs], resamples: int = RESAMPLES) -> tuple[float, Interval, Interval]:
@@ -86,15 +91,20 @@ def improvement(environments: list[Pairs], resamples: int = RESAMPLES) -> tuple[
     """
     rng = np.random.default_rng(0)
 
-    def redrawn(pairs: Pairs) -> Pairs:
-        fresh = {id(arm): rng.choice(arm, len(arm)) for pair in pairs for arm in pair}
-        return [(fresh[id(one)], fresh[id(other)]) for one, other in pairs]
+    def over_draws(pairs: Pairs) -> Array:
+        # how often each seed of an arm is drawn, (resamples, S); the probability is a mean over pairs of those drawn
+        often = {
+            id(arm): rng.multinomial(len(arm), np.full(len(arm), 1 / len(arm)), resamples)
+            for arm in {id(arm): arm for pair in pairs for arm in pair}.values()
+        }
+        each = [
+            np.einsum("ri,ij,rj->r", often[id(one)], wins(one, other), often[id(other)]) / (len(one) * len(other))
+            for one, other in pairs
+        ]
+        return np.mean(each, axis=0)
 
-    def mean(pairs: Pairs) -> float:
-        return float(np.mean([probability(one, other) for one, other in pairs]))
-
-    middle = float(np.mean([mean(pairs) for pairs in environments]))
-    drawn = np.array([[mean(redrawn(pairs)) for pairs in environments] for _ in range(resamples)])
+    middle = float(np.mean([np.mean([probability(*pair) for pair in pairs]) for pairs in environments]))
+    drawn = np.stack([over_draws(pairs) for pairs in environments], axis=1)
     which = rng.integers(len(environments), size=drawn.shape)
     both = np.take_along_axis(drawn, which, axis=1)
     low, high = np.percentile(np.stack([drawn, both]).mean(axis=2), [2.5, 97.5], axis=1).tolist()
