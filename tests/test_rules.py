@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from scipy.stats import norm
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -148,6 +149,22 @@ def test_over_environments_that_differ_the_interval_is_wider_than_over_seeds():
     assert (middle, seeds) == (0.75, (0.75, 0.75, 0.75))
     assert (both.low, both.high) == (0.25, 1.0)
     assert improvement([[up], [up, down]])[0] == 0.75, "environments count the same, whatever the number of pairs"
+
+
+@pytest.mark.parametrize(("starts", "spread"), [(1, 1.0), (4, 1.0)])
+def test_the_intervals_hold_the_truth_about_as_often_as_they_say(starts, spread):
+    """Scores are normal, and so is by how much an environment suits the rule: P = Phi(difference / sqrt(2))."""
+    rng, held = np.random.default_rng(1), []
+    of_others = norm.cdf(0.3 / np.sqrt(2 + spread**2))
+    for _ in range(150):
+        suits = rng.normal(0.3, spread, 8)
+        environments = [
+            [(each + rng.standard_normal(10), rng.standard_normal(10)) for _ in range(starts)] for each in suits
+        ]
+        _, seeds, both = improvement(environments, 200)
+        of_these = norm.cdf(suits / np.sqrt(2)).mean()
+        held.append((seeds.low <= of_these <= seeds.high, both.low <= of_others <= both.high))
+    assert np.all(np.mean(held, axis=0) > 0.84), "95 % of many; of eight environments and ten seeds somewhat fewer"
 
 
 def test_a_run_that_is_drawn_is_drawn_for_all_pairs_of_its_arm():

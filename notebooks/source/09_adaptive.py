@@ -768,8 +768,8 @@ reveal((guess_asked, guess_kl), show_followed)
 # limit; there more than 0.3 of the signal, 0.3 (1 - noise), was left: max-KL grows.
 #
 # Is that better? On eight environments, ten seeds each (`docs/adapting.md`): from starts ten times off it scores more
-# than the published rule in 77 % of pairs of runs (68 to 85 %); started right, nobody can tell it from tuned defaults
-# (54 %, 35 to 75 %). On HalfCheetah it ends below them: noise is no disaster, and the package's own 2,048 steps learn.
+# than the published rule in 77 % of pairs of runs (69 to 85 %); started right, nobody can tell it from tuned defaults
+# (54 %, 34 to 74 %). On HalfCheetah it ends below them: noise is no disaster, and the package's own 2,048 steps learn.
 #
 # </details>
 #
