@@ -1,0 +1,132 @@
+"""Gorila: one bundle that pulls at every step is plain Q-learning with a memory; the server refuses, and counts."""
+
+import numpy as np
+import pytest
+from runs import lasting, run, train
+from fragments import random_fragments
+
+from minitrpo.algorithms.algorithm import Context
+from minitrpo.algorithms.asynchronous import Moment
+from minitrpo.algorithms.off_policy.dqn import DQN
+from minitrpo.algorithms.off_policy.gorila import GorilaDQN, judged, usual
+from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.policies import CategoricalPolicy
+from minitrpo.run_folder.folder import RunFolder
+
+POLICY = CategoricalPolicy(3, 4, (8,))
+
+
+def made(algorithm, **settings):
+    own = algorithm.Settings(**settings)
+    return algorithm(own, Context(algorithm.make_policy(own, POLICY), 0, 1))
+
+
+def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_replay_buffer():
+    common = {"batch": 8, "warm_up": 10, "target_every": 7, "exploration_steps": 30, "replay_size": 40}
+    plain, bundle = made(DQN, replay_ratio=1.0, **common), made(GorilaDQN, **common)
+    shared, rng, applied = bundle.state(), np.random.default_rng(0), 0
+    np.testing.assert_array_equal(shared["theta"], plain.theta.astype(np.float32))
+    for step in range(100):
+        fragment = random_fragments(rng, (1,))
+        plain.learn(plain.digest(plain.plan(), fragment), generator(0, step, 0, Purpose.UPDATE))
+        gradient, _ = bundle.gradient(shared, fragment, Moment(applied, step), generator(0, step, 0, Purpose.UPDATE))
+        if gradient:
+            assert bundle.apply(shared, gradient, Moment(applied, step + 1)) is True
+            applied += 1
+            np.testing.assert_array_equal(shared["theta"], plain.theta.astype(np.float32))
+        np.testing.assert_array_equal(shared["theta"][:-1], plain.network)
+        np.testing.assert_array_equal(shared["target"][:-1], plain.target)
+    assert applied == plain.updates == 90
+
+
+def test_a_loss_far_above_the_usual_ones_is_refused():
+    statistics, rng = np.zeros(3), np.random.default_rng(1)
+    losses = rng.uniform(1, 3, 500)
+    assert all(usual(statistics, loss, 5.0) for loss in losses)
+    assert statistics[1] == pytest.approx(2, abs=0.2)
+    assert statistics[2] == pytest.approx(1 / 3, abs=0.1)
+    assert not usual(statistics, 50.0, 5.0)
+    assert usual(statistics, 2.5, 5.0)
+
+
+def test_losses_that_rise_for_good_are_taken_again():
+    statistics = np.zeros(3)
+    for loss in np.random.default_rng(2).uniform(1, 3, 500):
+        usual(statistics, loss, 3.0)
+    verdicts = [usual(statistics, 20.0, 3.0) for _ in range(500)]
+    assert not verdicts[0]
+    assert all(verdicts[-100:])
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf])
+def test_a_loss_that_is_no_number_is_refused_and_spoils_nothing(loss):
+    statistics = np.array([7.0, 2.0, 4.0])
+    verdict, new = judged(statistics, loss, 5.0)
+    assert verdict is False
+    np.testing.assert_array_equal(new, statistics)
+    assert not usual(statistics, loss, 5.0)
+    assert usual(statistics, 3.0, 5.0)
+
+
+def test_the_first_losses_give_their_mean_and_variance():
+    statistics, losses = np.zeros(3), np.random.default_rng(4).uniform(1, 3, 80)
+    for loss in losses:
+        _, statistics = judged(statistics, loss, 5.0)
+    np.testing.assert_allclose(statistics, [80, losses.mean(), losses.var()], rtol=1e-9)
+
+
+def test_an_outlier_leaves_everything_as_it_was():
+    bundle = made(GorilaDQN, outlier=3.0)
+    shared, size = bundle.state(), len(bundle.state()["theta"])
+    rng = np.random.default_rng(3)
+    for k in range(150):
+        g = {"gradient": rng.normal(size=size).astype(np.float32), "loss": rng.uniform(1, 2, 1)}
+        assert bundle.apply(shared, g, Moment(k, k))
+    before = {name: array.copy() for name, array in shared.items() if name != "losses"}
+    wild = {"gradient": np.full(size, 1e6, np.float32), "loss": np.array([1e6])}
+    assert bundle.apply(shared, wild, Moment(150, 150)) is False
+    for name, array in before.items():
+        np.testing.assert_array_equal(shared[name], array)
+
+
+JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--hidden", "8", "--transport", "events", "--warm-up", 20,
+       "--batch", 8, "--replay-size", 100, "--steps-per-update", 200, "--total-steps", 1200)  # fmt: skip
+
+
+def counts(folder):
+    columns = RunFolder(folder).columns()
+    return {name: int(np.nansum(columns[name])) for name in ("applied", "refused")}
+
+
+def test_what_is_refused_is_counted(tmp_path):
+    cases = {
+        "all": ("--max-staleness", 100, "--outlier", 1e9),
+        "fresh": ("--max-staleness", 1, "--outlier", 1e9),
+        "usual": ("--max-staleness", 100, "--outlier", 0.5),
+    }
+    for name, options in cases.items():
+        train(tmp_path / name, *JOB, "--workers", 4, *options)
+    told = {name: counts(tmp_path / name) for name in cases}
+    assert told["all"]["refused"] == 0 < told["all"]["applied"]
+    assert told["fresh"]["refused"] > told["fresh"]["applied"] / 2  # of 4 equal workers most gradients are 3 old
+    assert 0 < told["usual"]["refused"] < told["usual"]["applied"]
+    assert RunFolder(tmp_path / "fresh").columns()["staleness_max"].max() <= 1
+
+
+def test_the_same_bits_on_any_ranks_and_across_a_resume_with_everybodys_buffer(tmp_path):
+    job = (*JOB, "--workers", 3)
+    alone = train(tmp_path / "alone", *job)
+    assert train(tmp_path / "on2", *job, ranks=2).sha256 == alone.sha256
+    train(tmp_path / "half", *job, "--total-steps", 600)
+    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 1200, "--progress", "none")
+    assert resumed.code == 0, resumed.err
+    assert resumed.sha256 == alone.sha256
+    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("transport", ["window", "server"])
+def test_real_ranks_apply_or_refuse_every_gradient(transport, tmp_path):
+    train(tmp_path / "run", *JOB, "--transport", transport, ranks=3)
+    told, steps = counts(tmp_path / "run"), RunFolder(tmp_path / "run").columns()["env_steps"][-1]
+    assert steps >= 1200
+    assert told["applied"] > 0

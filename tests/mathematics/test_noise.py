@@ -1,0 +1,259 @@
+"""How much of a step is noise, against explicit covariances; the rule that goes by it, in worlds that are known."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from runs import lasting, run, train
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitrpo.algorithms.step_noise import StepNoise
+from minitrpo.noise import Measured, NoiseConfig, NoiseState, Seen, due, follow, measure_noise, turn_kl, turn_steps
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+from minitrpo.policy_gradient import policy_gradient, score
+from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient, trpo_step
+
+QUICK = settings(max_examples=100, deadline=None)
+CONFIG = NoiseConfig()
+DAMPING = 0.1
+
+
+def case(policy, n=40, seed=0):
+    """Return theta and a batch with random advantages."""
+    rng = np.random.default_rng(seed)
+    theta = policy.initialise(rng)
+    theta += 0.3 * rng.standard_normal(len(theta))
+    observations = rng.standard_normal((n, 3))
+    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
+    return theta, Batch(observations, actions, rng.standard_normal(n))
+
+
+def dense(policy, theta, batch):
+    """Return F + damping I, whole."""
+    product = damped_fisher(policy, theta, batch, DAMPING, 1.0)
+    return np.stack([product(v) for v in np.eye(len(theta))])
+
+
+def measured(policy, theta, batch, step=None):
+    """Return what is measured of the natural step, or of another."""
+    g = surrogate_gradient(policy, theta, batch)
+    step = np.linalg.solve(dense(policy, theta, batch), g) if step is None else step
+    return measure_noise(policy, theta, batch, g, step, len(theta), DAMPING, 1.0)
+
+
+# --- the measurement
+
+
+@pytest.mark.parametrize("policy", [GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))])
+@pytest.mark.parametrize("n", [40, 1300, 2600])  # one block of the gradient's sums, two, three
+def test_it_is_its_statement_with_a_dense_matrix(policy, n):
+    """d'F^-1 d and g'F^-1 g from the gradients of two halves, each by itself; d'F^-1 d + g_a'F^-1 g_b = g'F^-1 g."""
+    theta, batch = case(policy, n)
+    half = n // 2
+    g_a, g_b = (
+        policy_gradient(policy, theta, batch.observations[rows], batch.actions[rows], batch.advantages[rows])
+        for rows in (slice(0, half), slice(half, n))
+    )
+    inverse = np.linalg.inv(dense(policy, theta, batch))
+    g, d = (g_a + g_b) / 2, (g_a - g_b) / 2
+    found = measured(policy, theta, batch)
+    assert found.noise == pytest.approx(d @ inverse @ d, rel=2e-3)
+    assert found.both == pytest.approx(g @ inverse @ g, rel=2e-3)
+    assert found.both - found.noise == pytest.approx(g_a @ inverse @ g_b, abs=4e-3 * found.both)
+    assert found.fraction == pytest.approx(found.noise / found.both)
+    assert found.steps == n
+
+
+@pytest.mark.slow
+def test_its_mean_is_the_trace_of_the_covariance_and_the_signal():
+    """Four states in turn, actions drawn anew 300 times: G and Sigma by enumeration of every state's actions."""
+    policy, rng = CategoricalPolicy(3, 3, ()), np.random.default_rng(1)
+    theta = 0.5 * rng.standard_normal(policy.initialise(rng).size)
+    states, worth = rng.standard_normal((4, 3)), rng.standard_normal((4, 3)) + 0.5
+    n, log_prob = 48, np.zeros((4, 3))
+    for action in range(3):
+        log_prob[:, action] = policy.log_prob(policy.distribution(theta, states), np.full(4, action))
+    gradients = np.array([[worth[s, a] * score(policy, theta, states[s], a) for a in range(3)] for s in range(4)])
+    means = np.einsum("sa,sap->sp", np.exp(log_prob), gradients)
+    second = np.einsum("sa,sap,saq->pq", np.exp(log_prob), gradients, gradients) / 4
+    g, sigma = means.mean(0), second - means.T @ means / 4
+    place = np.arange(n) % 4
+    some = Batch(states[place], np.zeros(n, int), np.zeros(n))
+    inverse = np.linalg.inv(dense(policy, theta, some))
+    seen = []
+    for _ in range(300):
+        actions = (rng.random((n, 1)) > np.exp(log_prob)[place].cumsum(1)[:, :2]).sum(1)
+        batch = Batch(states[place], actions, worth[place, actions])
+        found = measured(policy, theta, batch)
+        seen.append((found.noise, found.both - found.noise))
+    mean, error = np.mean(seen, axis=0), np.std(seen, axis=0) / np.sqrt(len(seen))
+    expected = np.array([np.trace(inverse @ sigma) / n, g @ inverse @ g])
+    assert np.all(np.abs(mean - expected) < 4 * error)
+    assert np.all(error < 0.15 * expected)
+
+
+def test_halves_that_agree_have_no_noise_and_opposite_ones_nothing_else():
+    policy = GaussianPolicy(3, 2, (4,))
+    theta, batch = case(policy)
+    twice = Batch(*(np.concatenate([x, x]) for x in (batch.observations, batch.actions, batch.advantages)))
+    assert measured(policy, theta, twice).fraction == pytest.approx(0.0, abs=1e-6)
+    signs = np.repeat([1.0, -1.0], len(batch.advantages))
+    opposite = replace(twice, advantages=signs * twice.advantages)
+    rest = measured(policy, theta, opposite, step=np.zeros(len(theta)))
+    assert rest.both == 0.0
+    assert rest.noise > 0.0
+    assert np.isnan(rest.fraction)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 50.0])
+def test_the_length_of_the_step_does_not_matter(factor):
+    policy = GaussianPolicy(3, 2, (4,))
+    theta, batch = case(policy)
+    step = np.linalg.solve(dense(policy, theta, batch), surrogate_gradient(policy, theta, batch))
+    assert measured(policy, theta, batch, factor * step).both == pytest.approx(
+        measured(policy, theta, batch).both, rel=1e-4
+    )
+
+
+def test_what_is_kept_spreads_as_it_is_said_to():
+    """g_next's of batches without signal: its standard deviation is about sqrt(2 KL / N) along TRPO's own step."""
+    policy = GaussianPolicy(3, 2, (4,))
+    theta, batch = case(policy, 2000)
+    new, report = trpo_step(policy, theta, batch, 1e-3, cg_damping=1e-4, cg_iterations=50)
+    kept = [surrogate_gradient(policy, theta, case_at(policy, theta, seed)) @ (new - theta) for seed in range(300)]
+    assert np.std(kept) == pytest.approx(Seen(0.0, 1.0, report.kl, 200).spread, rel=0.15)
+
+
+def case_at(policy, theta, seed, n=200):
+    """Return a batch of this policy, its advantages nothing but noise."""
+    rng = np.random.default_rng(seed + 1000)
+    observations = rng.standard_normal((n, 3))
+    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
+    return Batch(observations, actions, rng.standard_normal(n))
+
+
+def test_it_is_measured_soon_and_then_in_every_sixteenth_update():
+    assert [update for update in range(1, 50) if due(update)] == [1, 2, 4, 8, 16, 32, 48]
+
+
+# --- the rule
+
+
+FRACTIONS = st.floats(0.0, 2.0)
+
+
+@given(st.integers(1, 10**6), st.floats(1e-6, 10.0), FRACTIONS, st.floats(-2.0, 2.0), st.floats(1e-6, 1.0))
+@QUICK
+def test_it_moves_towards_its_limits_from_outside_and_stays_within(steps, max_kl, noise, kept, kl):
+    state = NoiseState(steps, max_kl)
+    new = follow(state, Seen(kept, 1.0, kl, steps), Measured(noise, 1.0, steps), CONFIG)
+    for old, now, (low, high) in (
+        (steps, new.steps_per_update, CONFIG.steps_limits),
+        (max_kl, new.max_kl, CONFIG.kl_limits),
+    ):
+        assert min(old, low) <= now <= max(old, high)
+        assert (low <= now <= high) or (now > old if old < low else now < old)
+    assert follow(state, Seen(kept, 1.0, kl, steps), Measured(noise, 1.0, steps), CONFIG) == new  # pure
+
+
+def test_without_a_step_before_or_a_measurement_nothing_moves():
+    state = NoiseState(5_000, 0.01, 3.0, 0.1)
+    assert follow(state, Seen(0.0, 0.0, 0.0, 5_000), None, CONFIG) == state
+    assert follow(state, Seen(0.0, 0.0, 0.0, 5_000), Measured(0.1, 0.0, 5_000), CONFIG) == state
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_moves_nothing(bad):
+    state = NoiseState(5_000, 0.01, 3.0, 0.1)
+    for seen in (Seen(bad, 1.0, 0.01, 5_000), Seen(0.5, bad, 0.01, 5_000), Seen(0.5, 1.0, np.nan, 5_000)):
+        assert follow(state, seen, Measured(bad, 1.0, 5_000), CONFIG) == state
+        assert follow(state, seen, Measured(0.5, np.nan, 5_000), CONFIG) == state
+
+
+@pytest.mark.parametrize("start", [2_000, 6_000, 20_000, 205, 60_000])
+def test_steps_end_where_noise_is_the_part_that_is_wanted(start):
+    """A world with trace 300 in which 6,000 steps make as much of a step noise as the rule asks for."""
+    signal = 300 / 6_000 * (1 - CONFIG.noise) / CONFIG.noise
+    state = NoiseState(start, 0.01)
+    for _ in range(12):
+        n = state.steps_per_update
+        state = turn_steps(state, Measured(300 / n, 300 / n + signal, n), CONFIG)
+    assert state.steps_per_update == pytest.approx(6_000, rel=0.01)
+
+
+@pytest.mark.parametrize(("noise", "grows"), [(0.99, True), (1.2, True), (0.5, False)])
+def test_more_noise_asks_for_more_steps(noise, grows):
+    after = turn_steps(NoiseState(5_000, 0.01), Measured(noise, 1.0, 5_000), CONFIG).steps_per_update
+    assert (after > 5_000) is grows
+
+
+@pytest.mark.parametrize("start", [0.001, 0.01, 0.1])
+def test_the_kl_ends_where_a_step_leaves_its_part_of_the_signal(start):
+    """A quadratic world: after a step of length sqrt(2 KL) the gradient has turned by as much as its curvature says."""
+    rng, trace, signal, curvature, n = np.random.default_rng(0), 300.0, 0.05, 0.5, 4_000
+    state, chosen = NoiseState(n, start, trace, signal), []
+    both = signal + trace / n
+    # where curvature * 2 KL is what the step does not leave of G's
+    wanted = ((1 - CONFIG.held) * signal / np.sqrt(2 * both) / curvature) ** 2
+    for _ in range(200):
+        kl = state.max_kl
+        true, promised = signal * np.sqrt(2 * kl / both), np.sqrt(2 * kl * both)
+        kept = true - 2 * curvature * kl + np.sqrt(2 * kl / n) * rng.standard_normal()
+        state = turn_kl(state, Seen(kept, promised, kl, n), CONFIG)
+        chosen.append(state.max_kl)
+    assert np.exp(np.mean(np.log(chosen[50:]))) == pytest.approx(wanted, rel=0.3)
+
+
+def test_a_small_batch_moves_the_kl_less():
+    moved = [
+        abs(np.log(turn_kl(NoiseState(n, 0.01, 300.0, 0.05), Seen(1.0, 1.0, 0.01, n), CONFIG).max_kl / 0.01))
+        for n in (200, 2_000, 8_000)
+    ]
+    assert all(small < large for small, large in pairwise(moved))
+
+
+# --- in a run
+
+
+def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
+    policy = GaussianPolicy(3, 2, (4,))
+    whole = StepNoise(60, 0.01, policy.initialise(np.random.default_rng(0)).size)
+    theta, last = case(policy)[0], None
+    for update in range(1, 6):
+        batch = case_at(policy, theta, update, 60)
+        new, report = trpo_step(policy, theta, batch, 0.01)
+        found = measured(policy, theta, batch) if whole.due else None
+        again = StepNoise(1, 1.0, len(theta))
+        again.restore({name: array.copy() for name, array in whole.state().items()})
+        columns = [
+            noise.add(report.gradient, new - theta, report.kl, 60, found, follows=True) for noise in (whole, again)
+        ]
+        assert repr(columns[0]) == repr(columns[1])  # NaN is not NaN
+        assert whole.rule == again.rule
+        if last is not None:
+            assert columns[0]["agreement"] == pytest.approx(report.gradient @ last[0] / last[1])
+        assert np.isfinite(columns[0]["noise"]) == (found is not None)
+        theta, last = new, (new - theta, report.gradient @ (new - theta))
+    assert whole.rule != NoiseState(60, 0.01)
+
+
+def test_what_was_remembered_of_another_theta_is_refused():
+    with pytest.raises(ValueError, match=r"the last step has shape \(8,\), theta \(9,\)"):
+        StepNoise(60, 0.01, 9).restore(StepNoise(60, 0.01, 8).state())
+
+
+JOB = ("--env", "CartPole-v1", "--total-steps", 16_000, "--steps-per-update", 1_000, "--adapt", "noise")
+
+
+def test_the_same_bits_on_any_ranks_and_across_a_resume(tmp_path):
+    alone = train(tmp_path / "alone", *JOB)
+    for ranks, learner in ((2, "root"), (3, "sharded")):
+        done = train(tmp_path / learner, *JOB, "--learner", learner, ranks=ranks)
+        assert done.sha256 == alone.sha256
+        assert lasting(tmp_path / learner) == lasting(tmp_path / "alone")
+    train(tmp_path / "half", *JOB, "--total-steps", 6_000, ranks=2)
+    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 16_000, "--progress", "none", ranks=3)
+    assert resumed.sha256 == alone.sha256
+    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
