@@ -122,11 +122,11 @@ def difference(one, other):
 
 
 def disagreements(found):
-    """Return a line for every job whose runs on several ranks, begun anew, do not agree among themselves."""
+    """Return a line for every job that does not end in the same theta on any ranks, fresh and resumed."""
     hashes = {}
     for run, left in found.items():
-        if ">" not in run:
-            hashes.setdefault(run.rpartition(", ")[0], {})[run.rpartition(", ")[2]] = left["sha256"]
+        name, _, way = run.rpartition(", ")
+        hashes.setdefault(name, {})[way] = left["sha256"]
     return [
         f"{name}: {', '.join(of)} ranks: not the same bits" for name, of in hashes.items() if len({*of.values()}) > 1
     ]
