@@ -4,9 +4,9 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import lasting, train
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import lasting, train
 
 from minitrpo.algorithms.actor_critic.a3c import A3C, A3CSettings
 from minitrpo.algorithms.actor_critic.loss import (

@@ -7,10 +7,9 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import lasting, run, train
-from runs import forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import forked, lasting, run, train
 
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.batch_ppo import (

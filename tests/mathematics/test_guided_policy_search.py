@@ -4,9 +4,9 @@ import gymnasium
 import numpy as np
 import pytest
 import scipy.optimize
-from runs import lasting, run, train
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import lasting, run, train
 
 from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork

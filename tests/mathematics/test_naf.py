@@ -4,9 +4,9 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import lasting, run, train
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import lasting, run, train
 from scipy.linalg import solve_discrete_are
 
 from minitrpo.algorithms.algorithm import Context

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from runs import lasting, run, train
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import lasting, run, train
 
 from minitrpo.algorithms.step_noise import StepNoise
 from minitrpo.noise import Measured, NoiseConfig, NoiseState, Seen, due, follow, measure_noise, turn_kl, turn_steps

@@ -6,10 +6,10 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import lasting, run, train
 from fragments import GAMMA, chain_q, chain_transitions, fragment, random_fragments
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import lasting, run, train
 
 from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
