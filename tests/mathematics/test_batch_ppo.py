@@ -1,4 +1,4 @@
-"""Batch PPO: the clip's four corners, the gradient against autograd, schedules, bits on any ranks; and it learns."""
+"""Batch PPO: the clip's four corners, the gradient against autograd, the climb, schedules, and what is saved."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,7 +9,6 @@ import pytest
 from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import forked, lasting, run, train
 
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.batch_ppo import (
@@ -22,15 +21,13 @@ from minitrpo.algorithms.batch_ppo import (
     objective_slope,
 )
 from minitrpo.course import climb as lecture
-from minitrpo.errors import BadInput
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import standardise
-from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.settings import chosen
 
-QUICK = settings(max_examples=20, deadline=None)
+QUICK = settings(max_examples=20)
 SEEDS = st.integers(0, 2**32 - 1)
 POLICIES = st.sampled_from([GaussianPolicy(3, 2, (5,)), CategoricalPolicy(3, 4, (6, 4))])
 PLAIN = Ascent(epochs=1, minibatch=1000, clip=0.2, step_size=0.01, max_gradient_norm=1e9, standardise="none")
@@ -72,21 +69,6 @@ def test_the_corners_of_the_clip(ratio, advantage, slope):
     assert (high - low) / (2 * h) == pytest.approx(slope, abs=1e-6)
 
 
-@given(SEEDS, st.floats(0.01, 0.9))
-@QUICK
-def test_the_slope_is_that_of_the_objective(seed, clip):
-    rng = np.random.default_rng(seed)
-    log_ratio, advantages = rng.standard_normal(50), rng.standard_normal(50)
-    kink = np.abs(np.abs(np.exp(log_ratio) - 1) - clip) < 1e-3
-
-    def objective(log_ratio):
-        r = anp.exp(log_ratio)
-        return anp.sum(anp.minimum(r * advantages, anp.clip(r, 1 - clip, 1 + clip) * advantages))
-
-    slopes = objective_slope(np.exp(log_ratio), advantages, clip)
-    np.testing.assert_allclose(slopes[~kink], grad(objective)(log_ratio)[~kink], atol=1e-12)
-
-
 # --- the gradient of a minibatch
 
 
@@ -106,27 +88,18 @@ def test_the_gradient_is_autograds(policy, seed, n, entropy):
     np.testing.assert_allclose(gradient, grad(objective)(theta), rtol=1e-7, atol=1e-8)
 
 
-@given(POLICIES, SEEDS, st.integers(2, 40))
-@QUICK
-def test_the_first_minibatchs_gradient_is_the_policy_gradient(policy, seed, n):
-    """At theta_old every ratio is 1, nothing is clipped, and the objective's gradient is lecture 01's."""
-    _, old, s, old_log_prob = samples(policy, seed, n)
-    gradient, _ = PLAIN.gradient(policy, old, s["observations"], s["actions"], s["advantages"], old_log_prob)
-    expected = policy_gradient(policy, old, s["observations"], s["actions"], s["advantages"])
-    np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-8)
-
-
 # --- the climb
 
 
-@given(POLICIES, SEEDS, st.sampled_from(["none", "batch", "minibatch"]))
+@given(POLICIES, SEEDS, st.sampled_from(["none", "batch", "minibatch"]), st.sampled_from([1e9, 0.05]))
 @QUICK
-def test_one_epoch_of_one_minibatch_is_one_step_of_adam(policy, seed, how):
+def test_one_epoch_of_one_minibatch_is_one_step_of_adam(policy, seed, how, longest):
     _, old, s, _ = samples(policy, seed, 30)
     memory = initial_state("adam", len(old))
-    theta, new, _ = replace(PLAIN, standardise=how).climb(policy, old, memory, s, np.random.default_rng(0))
+    ascent = replace(PLAIN, standardise=how, max_gradient_norm=longest)
+    theta, new, _ = ascent.climb(policy, old, memory, s, np.random.default_rng(0))
     advantages = s["advantages"] if how == "none" else standardise(s["advantages"])
-    g = policy_gradient(policy, old, s["observations"], s["actions"], advantages)
+    g = clipped_norm(policy_gradient(policy, old, s["observations"], s["actions"], advantages), longest)
     expected, step = adam(memory, g, 0.01, epsilon=1e-5)
     np.testing.assert_allclose(theta, old + step, atol=1e-7)
     np.testing.assert_allclose(new["moment"], expected["moment"], atol=1e-9)
@@ -181,17 +154,6 @@ def test_the_climb_of_the_lecture_is_that_of_the_package_without_its_details(pol
     np.testing.assert_allclose(found["moment"], kept["moment"], rtol=1e-7, atol=1e-12)
 
 
-def test_without_a_clip_it_goes_further():
-    policy = GaussianPolicy(3, 2, (16,))
-    _, old, s, _ = samples(policy, 0, 512)
-    kls = []
-    for clip in (0.1, 10.0):
-        ascent = Ascent(epochs=20, minibatch=64, clip=clip, step_size=3e-3, max_gradient_norm=1e9)
-        theta, _, _ = ascent.climb(policy, old, initial_state("adam", len(old)), s, np.random.default_rng(1))
-        kls.append(np.mean(policy.kl(*(policy.distribution(t, s["observations"]) for t in (old, theta)))))
-    assert kls[0] < kls[1] / 2
-
-
 @given(SEEDS)
 @QUICK
 def test_what_is_watched_by_hand(seed):
@@ -202,18 +164,6 @@ def test_what_is_watched_by_hand(seed):
     assert seen["kl"] >= 0
     assert seen["clip_fraction"] == np.mean((r > 1.2) | (r < 0.8))
     assert seen["entropy"] == 1.5
-
-
-def test_the_gradient_is_shortened():
-    policy = CategoricalPolicy(3, 4, (6, 4))
-    _, old, s, _ = samples(policy, 3, 50)
-    s["advantages"] *= 1e3
-    short = Ascent(1, 1000, 0.2, 0.01, max_gradient_norm=0.5, standardise="none")
-    g = policy_gradient(policy, old, s["observations"], s["actions"], s["advantages"])
-    assert np.linalg.norm(g) > 0.5
-    _, memory, _ = short.climb(policy, old, initial_state("adam", len(old)), s, np.random.default_rng(0))
-    np.testing.assert_allclose(memory["moment"], 0.1 * clipped_norm(g, 0.5), rtol=1e-5, atol=1e-9)
-    assert np.linalg.norm(memory["moment"]) == pytest.approx(0.05)
 
 
 # --- schedules
@@ -285,62 +235,3 @@ def test_the_average_return_is_that_of_the_last_episodes():
     assert len(all_returns) > WINDOW
     none = batch_of(made(), 0) | {"ended": np.zeros(6, bool)}
     assert np.isnan(made().learn(none, np.random.default_rng(0))["average_return"])
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"clip": 0.0}, {"clip": -0.1}, {"epochs": 0}, {"minibatch": 0}, {"step_size": 0.0}, {"anneal": "cosine"},
-     {"anneal_steps": -1}, {"entropy": -0.1}, {"max_gradient_norm": 0.0}, {"standardise": "rank"}, {"discount": 1.1},
-     {"gae_lambda": -0.1}, {"critic_step_size": 2.0}],
-)  # fmt: skip
-def test_settings_that_make_no_sense(values):
-    with pytest.raises(BadInput, match="--" + next(iter(values)).replace("_", "-")):
-        chosen({"algorithm": "batch-ppo", **values})
-
-
-BAD_WORDS = ("--clip=0", "--clip=nan", "--epochs=0.5", "--minibatch=0", "--anneal=cosine", "--anneal-steps=-1",
-                "--standardise=", "--max-kl=0.1", "--travels=samples", "--critic=mlp")  # fmt: skip
-
-
-@pytest.mark.parametrize("word", BAD_WORDS)
-def test_a_command_line_that_makes_no_sense(word, tmp_path):
-    done = forked("train", "--algorithm", "batch-ppo", word, cwd=tmp_path)
-    said = done.err.splitlines()
-    assert (done.code, len(said)) == (2, 1), done
-    assert word.partition("=")[0] in said[0]
-    assert not any(tmp_path.iterdir())
-
-
-# --- whole runs
-
-
-NAME = ("--algorithm", "batch-ppo", "--hidden", 16, "--epochs", 2, "--num-envs", 4, "--anneal-steps", 5000)
-STEPS = ("--steps-per-update", 400, "--total-steps", 2000)
-JOBS = {
-    "discrete": ("--env", "CartPole-v1"),
-    "continuous": ("--env", "Pendulum-v1"),
-    "episodes": ("--env", "CartPole-v1", "--requests", "episodes"),
-}
-
-
-@pytest.mark.parametrize("case", ["discrete", *(pytest.param(c, marks=pytest.mark.slow) for c in list(JOBS)[1:])])
-def test_the_same_bits_on_any_ranks_and_across_a_resume(case, tmp_path):
-    job = (*NAME, *JOBS[case], *STEPS)
-    alone = train(tmp_path / "alone", *job)
-    for ranks, learner in ((1, "root"), (2, "sharded"), (3, "root"), (3, "sharded")):
-        name = tmp_path / f"{learner}-{ranks}"
-        assert train(name, *job, "--learner", learner, ranks=ranks).sha256 == alone.sha256
-        assert lasting(name) == lasting(tmp_path / "alone")
-    half = tmp_path / "half"
-    train(half, *job, "--total-steps", 1000, "--learner", "sharded", ranks=2)
-    resumed = run("train.py", "--resume", half, "--total-steps", 2000, "--progress", "none", ranks=3)
-    assert resumed.sha256 == alone.sha256, resumed.err
-    assert lasting(half) == lasting(tmp_path / "alone")
-
-
-def test_it_learns(tmp_path):
-    job = ("--algorithm", "batch-ppo", "--env", "CartPole-v1", "--total-steps", 60_000)
-    train(tmp_path / "run", *job, "--learner", "sharded", ranks=2)
-    columns = RunFolder(tmp_path / "run").columns()
-    assert columns["mean_return"][0] < 60
-    assert np.nanmax(columns["average_return"]) > 200
