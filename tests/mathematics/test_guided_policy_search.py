@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import scipy.optimize
 from fragments import fragment
-from hypothesis import given
-from hypothesis import strategies as st
 from runs import forked, train
 
 from minitrpo.algorithms.algorithm import Context, Plan
@@ -52,23 +50,15 @@ def test_for_a_linear_policy_one_step_is_weighted_least_squares(R, n, m):
     assert found == pytest.approx(loss(exact, sizes, to), rel=1e-6)
 
 
-def test_the_loss_is_the_formula():
-    to, sizes = targets(7, 3, 2, 0), layer_sizes(3, (4,), 2)
-    w = initialise_mlp(np.random.default_rng(1), sizes, 1.0)
-    expected = 0.0
-    for x, u, P in zip(to.x, to.u, to.P, strict=True):
-        r = mlp(w, sizes, x[None])[0] - u
-        expected += 0.5 * r @ P @ r / 7
-    assert loss(w, sizes, to) == pytest.approx(expected, rel=1e-12)
-
-
-def test_it_never_gets_worse_and_imitates_a_network():
+def test_it_never_gets_worse_by_the_formula_of_its_loss_and_imitates_a_network():
     sizes = layer_sizes(3, (8,), 2)
     rng = np.random.default_rng(2)
     to = targets(500, 3, 2, 2)
     to = Targets(to.x, mlp(initialise_mlp(rng, sizes, 1.0), sizes, to.x), to.P)
     w = initialise_mlp(rng, sizes, 0.01)
+    apart = mlp(w, sizes, to.x) - to.u
     losses = [loss(w, sizes, to)]
+    assert losses[0] == pytest.approx(np.mean([0.5 * r @ P @ r for r, P in zip(apart, to.P, strict=True)]), rel=1e-12)
     for _ in range(8):
         w, after = imitate(w, sizes, to, rounds=5)
         assert after <= losses[-1]
@@ -91,20 +81,13 @@ def test_the_noise_is_the_one_nearest_to_the_controllers(m):
 # --- how far a local controller may go
 
 
-@given(st.floats(0.2, 5.0), st.floats(0.01, 10.0), st.floats(-10.0, 10.0))
-def test_the_factor_grows_with_what_was_kept_of_a_promise(factor, promised, kept):
-    new = new_factor(factor, promised, kept)
-    assert FACTORS[0] <= new <= FACTORS[1]
-    assert new <= new_factor(factor, promised, kept + 1.0) * (1 + 1e-12)
-    assert new <= max(factor * 5 * (1 + 1e-9), FACTORS[0])
-
-
 @pytest.mark.parametrize(("kept", "times"), [(1.0, 5.0), (0.9, 5.0), (0.75, 2.0), (0.5, 1.0), (0.0, 0.5), (-1.0, 0.25)])
 def test_the_factor_is_where_the_model_of_the_cost_is_lowest(kept, times):
     """-s + (1 - kept) s^2 is lowest at s = 1 / (2 (1 - kept)); a promise of nothing shortens the way."""
     assert new_factor(1.0, 1.0, kept) == pytest.approx(np.clip(times, *FACTORS))
     assert new_factor(2.0, 1.0, kept) == pytest.approx(np.clip(2 * times, *FACTORS))
     assert new_factor(5.0, -0.1, 0.5) == pytest.approx(0.5)
+    assert new_factor(4.0, 1e-20, 1.0) == FACTORS[1]
 
 
 # --- the cost as a network
@@ -263,8 +246,9 @@ def test_what_cannot_begin_is_refused(tmp_path):
         ("--cost-network", {"state_cost": "1,1,1,1", "cost_network": 2}),
     ):
         with pytest.raises(BadInput, match=flag):
-            make(**options).settings.check()
-    make(state_cost="0,1,0,0.5").settings.check()
+            GuidedPolicySearchSettings(**{k: v for k, v in options.items() if k != "first_states"}).check()
+            make(**options)
+    GuidedPolicySearchSettings(state_cost="0,1,0,0.5").check()
     with pytest.raises(BadInput, match="continuous"):
         GuidedPolicySearch.make_policy(GuidedPolicySearchSettings(), CategoricalPolicy(4, 2))
     done = forked("train", *JOB, "--requests", "segments", "--out", "run", cwd=tmp_path)

@@ -50,21 +50,16 @@ def puck(T):
 # --- without a limit
 
 
-def test_far_from_the_end_the_gain_is_that_of_the_algebraic_riccati_equation():
-    p = backward(*puck(200))
+def test_gains_are_riccatis_and_far_from_the_end_those_of_the_algebraic_equation():
+    p, (K, V) = backward(*puck(200)), riccati(200)
     P = scipy.linalg.solve_discrete_are(A, B, Q, R)
     np.testing.assert_allclose(p.K[0], -np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), rtol=0, atol=1e-9)
-    assert not p.S.any()
-
-
-def test_the_environments_best_controls_are_lqrs_and_cost_what_it_says():
-    K, V = riccati(30)
-    p = backward(*puck(30))
     np.testing.assert_allclose(p.K, -K, atol=1e-12)
     assert not p.k.any()
+    assert not p.S.any()
     x0 = np.array([0.3, -1.0, 0.5, 0.8])
-    at = forward(puck(30)[0], p, x0, np.zeros((4, 4)))
-    assert expected_costs(puck(30)[1], at).sum() == pytest.approx(x0 @ V[0] @ x0, rel=1e-12)
+    at = forward(puck(200)[0], p, x0, np.zeros((4, 4)))
+    assert expected_costs(puck(200)[1], at).sum() == pytest.approx(x0 @ V[0] @ x0, rel=1e-12)
 
 
 def test_the_environment_does_what_its_matrices_say():
@@ -81,7 +76,7 @@ def test_the_environment_does_what_its_matrices_say():
     assert not np.array_equal(x0, env.reset(seed=4)[0])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15)
 @given(SHAPES)
 def test_no_other_controls_cost_less(shape):
     """Brute force: without noise the T m controls are numbers, and scipy finds those that cost least."""
@@ -104,23 +99,18 @@ def test_no_other_controls_cost_less(shape):
     np.testing.assert_allclose(at.mu[:, n:].ravel(), found.x, atol=2e-3)
 
 
-def test_without_a_weight_the_other_controller_does_not_matter():
-    dynamics, cost, pbar, _, _ = problem(6, 3, 2, 0)
-    free = backward(dynamics, cost)
-    near = backward(dynamics, cost, pbar, 1e-9)
-    np.testing.assert_allclose(near.K, free.K, atol=1e-6)
-    np.testing.assert_allclose(near.k, free.k, atol=1e-6)
-    assert np.abs(near.S).max() < 1e-7
-
-
-def test_with_all_the_weight_it_is_the_other_controller():
-    dynamics, cost, pbar, _, _ = problem(6, 3, 2, 1)
-    p = backward(dynamics, cost, pbar, 1e9)
+def test_without_a_weight_the_other_controller_does_not_matter_and_with_all_of_it_nothing_else():
+    dynamics, cost, pbar, mu0, Sigma0 = problem(6, 3, 2, 0)
+    free, near, bound = (backward(dynamics, cost, *more) for more in ((), (pbar, 1e-9), (pbar, 1e9)))
+    for name in ("K", "k"):
+        np.testing.assert_allclose(getattr(near, name), getattr(free, name), atol=1e-6)
     for name in ("K", "k", "S"):
-        np.testing.assert_allclose(getattr(p, name), getattr(pbar, name), atol=1e-6)
+        np.testing.assert_allclose(getattr(bound, name), getattr(pbar, name), atol=1e-6)
+    assert np.abs(near.S).max() < 1e-7
+    assert kl(pbar, pbar, forward(dynamics, pbar, mu0, Sigma0)) == pytest.approx(0, abs=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15)
 @given(SHAPES, st.floats(0.05, 5.0))
 def test_no_other_controller_has_less_cost_and_kl(shape, eta):
     """E_p[cost] + eta KL(p || pbar) rises whichever way the controller is changed."""
@@ -167,7 +157,7 @@ def log_prob(p, Z):
     return total
 
 
-@pytest.mark.parametrize(("T", "n", "m", "seed"), [(4, 2, 1, 0), (3, 3, 2, 1), (1, 1, 3, 2)])
+@pytest.mark.parametrize(("T", "n", "m", "seed"), [(4, 2, 1, 0), (3, 3, 2, 1)])
 def test_means_costs_and_kl_are_those_of_sampled_trajectories(T, n, m, seed):
     """Monte Carlo, 40,000 trajectories: everything within 5 standard errors."""
     dynamics, cost, pbar, mu0, Sigma0 = problem(T, n, m, seed)
@@ -187,17 +177,10 @@ def test_means_costs_and_kl_are_those_of_sampled_trajectories(T, n, m, seed):
     agree(log_prob(p, Z) - log_prob(pbar, Z), kl(p, pbar, at))
 
 
-@settings(max_examples=20, deadline=None)
-@given(SHAPES)
-def test_a_controller_is_no_distance_from_itself(shape):
-    dynamics, _, pbar, mu0, Sigma0 = problem(*shape)
-    assert kl(pbar, pbar, forward(dynamics, pbar, mu0, Sigma0)) == pytest.approx(0, abs=1e-9)
-
-
 # --- the limit
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15)
 @given(SHAPES)
 def test_the_kl_falls_and_the_cost_rises_with_eta(shape):
     dynamics, cost, pbar, mu0, Sigma0 = problem(*shape)
@@ -210,7 +193,7 @@ def test_the_kl_falls_and_the_cost_rises_with_eta(shape):
     assert distances[-1] < 0.1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20)
 @given(SHAPES, st.floats(1e-3, 5.0), st.floats(1e-6, 1e6))
 def test_the_limit_is_kept_and_used(shape, per_number, begin):
     dynamics, cost, pbar, mu0, Sigma0 = problem(*shape)

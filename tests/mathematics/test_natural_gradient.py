@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from autograd import hessian
+from fragments import own_samples
 
 from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
@@ -16,13 +17,6 @@ POLICIES = [
 ]
 
 
-def case(policy, n=7, seed=0):
-    """Return theta and observations."""
-    rng = np.random.default_rng(seed)
-    theta = policy.initialise(rng)
-    return theta + 0.5 * rng.standard_normal(len(theta)), rng.standard_normal((n, policy.observation_size))
-
-
 def dense(policy, theta, observations, damping=0.0):
     """Return the matrix whose products are those of fisher_vector_product, column by column."""
     product = fisher_vector_product(policy, theta, observations, damping)
@@ -31,7 +25,7 @@ def dense(policy, theta, observations, damping=0.0):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_fisher_is_the_hessian_of_the_mean_kl_and_damping_adds_to_its_diagonal(policy):
-    theta, observations = case(policy)
+    theta, observations = own_samples(policy, 7)[:2]
     old = policy.distribution(theta, observations)
     explicit = hessian(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))(theta)
     np.testing.assert_allclose(dense(policy, theta, observations), explicit, atol=1e-10)
@@ -43,7 +37,7 @@ def test_fisher_is_the_hessian_of_the_mean_kl_and_damping_adds_to_its_diagonal(p
 @pytest.mark.parametrize("policy", POLICIES[1:])
 def test_fisher_is_the_mean_square_of_the_score(policy):
     """F = E[score score'], exactly: over all actions, or by quadrature of the polynomial of degree 4 that it is."""
-    theta, observations = case(policy)
+    theta, observations = own_samples(policy, 7)[:2]
     expected = np.zeros((len(theta), len(theta)))
     for o in observations:
         dist_params = policy.distribution(theta, o[None])
@@ -60,7 +54,7 @@ def test_fisher_is_the_mean_square_of_the_score(policy):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_half_v_f_v_is_the_kl_of_a_small_step(policy):
-    theta, observations = case(policy)
+    theta, observations = own_samples(policy, 7)[:2]
     v = np.random.default_rng(2).standard_normal(len(theta))
     old, h = policy.distribution(theta, observations), 1e-4
     kl = mean_kl(policy, old, policy.distribution(theta + h * v, observations))
@@ -89,7 +83,7 @@ def test_every_kth_is_that_fraction_of_the_rows_evenly_spread(rows, fraction, ch
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_mean_kl_is_the_mean_over_states_from_old_to_new(policy):
-    theta, observations = case(policy)
+    theta, observations = own_samples(policy, 7)[:2]
     old, new = (policy.distribution(theta + d, observations) for d in (0.0, np.linspace(0, 1, len(theta))))
     expected = sum(policy.kl(old[i : i + 1], new[i : i + 1])[0] for i in range(len(old))) / len(old)
     assert mean_kl(policy, old, new) == pytest.approx(expected, rel=1e-12)
@@ -98,7 +92,7 @@ def test_mean_kl_is_the_mean_over_states_from_old_to_new(policy):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_tape_may_be_replayed_and_nothing_is_modified(policy):
-    theta, observations = case(policy)
+    theta, observations = own_samples(policy, 7)[:2]
     v = np.ones(len(theta))
     before = theta.copy(), observations.copy(), v.copy()
     product = fisher_vector_product(policy, theta, observations, 0.1)

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,12 +22,8 @@ DAMPING = 0.1
 
 def case(policy, n=40, seed=0):
     """Return theta and a batch with random advantages."""
-    rng = np.random.default_rng(seed)
-    theta = policy.initialise(rng)
-    theta += 0.3 * rng.standard_normal(len(theta))
-    observations = rng.standard_normal((n, 3))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
-    return theta, Batch(observations, actions, rng.standard_normal(n))
+    theta, *arrays = own_samples(policy, n, seed)
+    return theta, Batch(*arrays)
 
 
 def dense(policy, theta, batch):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from autograd import grad
+from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,23 +13,13 @@ from minitrpo.policy_gradient import policy_gradient, score, surrogate
 POLICIES = [GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,)), CategoricalPolicy(3, 2, ())]
 
 
-def case(policy, n=6, seed=0):
-    """Return theta, observations, actions and advantages."""
-    rng = np.random.default_rng(seed)
-    theta = policy.initialise(rng)
-    theta += 0.5 * rng.standard_normal(len(theta))
-    observations = rng.standard_normal((n, 3))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
-    return theta, observations, actions, rng.standard_normal(n)
-
-
 def slopes(f, theta, h=1e-5):
     return np.array([(f(theta + h * e) - f(theta - h * e)) / (2 * h) for e in np.eye(len(theta))])
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_score_is_the_finite_difference(policy):
-    theta, observations, actions, _ = case(policy)
+    theta, observations, actions, _ = own_samples(policy, 6)
     for o, a in zip(observations, actions, strict=True):
 
         def log_prob(theta, o=o, a=a):
@@ -40,7 +31,7 @@ def test_score_is_the_finite_difference(policy):
 @pytest.mark.parametrize("policy", [GaussianPolicy(3, 1, (4,)), *POLICIES[1:]])
 def test_score_has_mean_0_over_the_policys_own_actions(policy):
     """Exactly: over all actions, or by Gauss-Hermite quadrature, as a score is a polynomial in a Gaussian's action."""
-    theta, observations, _, _ = case(policy)
+    theta, observations, _, _ = own_samples(policy, 6)
     for o in observations:
         dist_params = policy.distribution(theta, o[None])
         if isinstance(policy, GaussianPolicy):
@@ -57,7 +48,7 @@ def test_score_has_mean_0_over_the_policys_own_actions(policy):
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 9))
 @settings(max_examples=10)
 def test_policy_gradient_is_the_mean_of_scores_times_advantages(policy, seed, n):
-    theta, observations, actions, advantages = arrays = case(policy, n, seed)
+    theta, observations, actions, advantages = arrays = own_samples(policy, n, seed)
     before = [array.copy() for array in arrays]
     scores = np.array([score(policy, theta, o, a) for o, a in zip(observations, actions, strict=True)])
     actual = policy_gradient(policy, theta, observations, actions, advantages)
@@ -68,7 +59,7 @@ def test_policy_gradient_is_the_mean_of_scores_times_advantages(policy, seed, n)
 def test_a_baseline_changes_nothing_on_average():
     """All actions, weighted by their probability: the gradient of E[A] with and without a baseline is the same."""
     policy = POLICIES[1]
-    theta, observations, _, _ = case(policy, n=1)
+    theta, observations, _, _ = own_samples(policy, 1)
     everywhere, actions, advantages = np.tile(observations, (4, 1)), np.arange(4), np.array([1.0, -2.0, 0.5, 3.0])
 
     def p(theta):
@@ -83,7 +74,7 @@ def test_a_baseline_changes_nothing_on_average():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_surrogate_is_the_mean_advantage_under_the_new_policy_and_begins_with_the_policy_gradient(policy):
-    theta, observations, actions, advantages = case(policy)
+    theta, observations, actions, advantages = own_samples(policy, 6)
     old = policy.log_prob(policy.distribution(theta, observations), actions)
 
     def f(theta):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from autograd import hessian
+from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,12 +22,8 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def case(policy, seed=0, n=40):
     """Return theta and a batch with random advantages."""
-    rng = np.random.default_rng(seed)
-    theta = policy.initialise(rng)
-    theta += 0.3 * rng.standard_normal(len(theta))
-    observations = rng.standard_normal((n, 3))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
-    return theta, Batch(observations, actions, standardise(rng.standard_normal(n)))
+    theta, observations, actions, advantages = own_samples(policy, n, seed)
+    return theta, Batch(observations, actions, standardise(advantages))
 
 
 def kl_between(policy, batch, old, new):
