@@ -1,11 +1,9 @@
 """The readings of the value at the last step, on chains with a known answer: one is right, three are not."""
 
-from bisect import bisect
-
 import numpy as np
 import pytest
 
-from minitrpo.course.last_step import READINGS, exact_values, learned_values, temporal_difference, values_after
+from minitrpo.course.last_step import READINGS, exact_values, learned_values, values_after
 from minitrpo.returns import next_values
 
 GAMMA = 0.9
@@ -24,28 +22,6 @@ def ledge(states=5):
     end = np.zeros((states, states))
     end[:, -1] = 1.0
     return p, np.ones(states), np.eye(states)[0], end
-
-
-def walked(chain, seed, n, cut):
-    """Return n steps of a chain with a memoryless time limit, as `temporal_difference` takes them."""
-    p, r, start, end = chain
-    first, stay, fall = (np.cumsum(x, axis=-1).tolist() for x in (start, p, end))
-    rows, finals, firsts = [], [], []
-    draws = np.random.default_rng(seed).random((n + 1, 4)).tolist()
-    state = bisect(first, draws[n][0])
-    for i, (moves, lands, limit, begins) in enumerate(draws[:n]):
-        falls = moves >= stay[state][-1]
-        nxt = min(bisect(fall[state], lands) if falls else bisect(stay[state], moves), len(r) - 1)
-        last = falls or limit < cut or i == n - 1
-        rows.append((state, r[state], last, falls))
-        if last:
-            finals.append(nxt)
-            nxt = min(bisect(first, begins), len(r) - 1)
-            firsts.append(nxt)
-        state = nxt
-    states, rewards, last, terminated = (np.array(column) for column in zip(*rows, strict=True))
-    own = {"states": states, "rewards": rewards, "last": last, "terminated": terminated}
-    return own | {"final_states": np.array(finals), "first_states": np.array(firsts)}
 
 
 @pytest.mark.parametrize(
@@ -81,26 +57,16 @@ def test_one_reading_finds_the_exact_values_and_three_do_not():
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_learning_from_steps_converges_to_what_the_linear_system_says(reading):
-    """A random chain, sampled: what TD learns lies within sampling error of the solved system, for every reading."""
-    rng = np.random.default_rng(READINGS.index(reading))
+def test_what_td_converges_to_is_the_fixed_point_of_the_expected_step(reading):
+    """By all the ways that a step can end, weighted: it falls, it is cut, or it goes on."""
+    rng, cut = np.random.default_rng(1), 0.3
     p = rng.random((3, 3)) + 0.1
     p *= rng.uniform(0.5, 0.9, (3, 1)) / p.sum(axis=1, keepdims=True)
-    chain = (p, rng.standard_normal(3), np.array([0.6, 0.3, 0.1]), np.tile([0.2, 0.3, 0.5], (3, 1)))
-    learned = temporal_difference(reading, walked(chain, 1, 20_000, 0.3), 3, 0.7)
-    expected = learned_values(reading, *chain[:2], 0.7, 0.3, *chain[2:])
-    np.testing.assert_allclose(learned, expected, atol=0.12)
-
-
-def test_td_is_exact_on_the_samples_own_frequencies():
-    """No sampling error here: P, as counted in the steps, gives the fixed point to rounding."""
-    chain = ledge(3)
-    steps = walked(chain, 0, 400, 0.2)
-    inside = ~steps["terminated"]
-    after = np.append(steps["states"][1:], 0)
-    after[steps["last"]] = steps["final_states"]
-    counted = np.zeros((3, 3))
-    np.add.at(counted, (steps["states"][inside], after[inside]), 1)
-    counted /= np.bincount(steps["states"], minlength=3)[:, None]
-    found = temporal_difference("final", steps, 3, GAMMA)
-    np.testing.assert_allclose(found, exact_values(counted, chain[1], GAMMA), rtol=1e-10)
+    r, start, end = rng.standard_normal(3), np.array([0.6, 0.3, 0.1]), np.tile([0.2, 0.3, 0.5], (3, 1))
+    v = learned_values(reading, p, r, 0.7, cut, start, end)
+    yes, no = np.ones(3, bool), np.zeros(3, bool)
+    goes_on, falls = p.sum(axis=1), 1 - p.sum(axis=1)
+    over = values_after(reading, v, end @ v, np.full(3, start @ v), yes, yes)
+    limit = values_after(reading, v, p @ v / goes_on, np.full(3, start @ v), yes, no)
+    expected = falls * over + goes_on * cut * limit + (1 - cut) * (p @ v)
+    np.testing.assert_allclose(v, r + 0.7 * expected, atol=1e-12)

@@ -52,16 +52,6 @@ def test_fisher_is_the_mean_square_of_the_score(policy):
     np.testing.assert_allclose(dense(policy, theta, observations), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_half_v_f_v_is_the_kl_of_a_small_step(policy):
-    theta, observations = own_samples(policy, 7)[:2]
-    v = np.random.default_rng(2).standard_normal(len(theta))
-    old, h = policy.distribution(theta, observations), 1e-4
-    kl = mean_kl(policy, old, policy.distribution(theta + h * v, observations))
-    predicted = 0.5 * h**2 * (v @ fisher_vector_product(policy, theta, observations, 0.0)(v))
-    assert kl == pytest.approx(predicted, rel=2e-3)
-
-
 @pytest.mark.parametrize(
     ("rows", "fraction", "chosen"),
     [

@@ -96,21 +96,13 @@ def test_halves_that_agree_have_no_noise_and_opposite_ones_nothing_else():
     assert np.isnan(rest.fraction)
 
 
-def test_what_is_kept_spreads_as_it_is_said_to():
-    """g_next's of batches without signal: its standard deviation is about sqrt(2 KL / N) along TRPO's own step."""
+def test_what_is_kept_of_a_step_spreads_as_it_is_said_to():
+    """Of advantages that are nothing but noise, g_next's has the variance s'F s / N, which is about 2 KL / N."""
     policy = GaussianPolicy(3, 2, (4,))
-    theta, batch = case(policy, 2000)
+    theta, batch = case(policy, 400)
     new, report = trpo_step(policy, theta, batch, 1e-3, cg_damping=1e-4, cg_iterations=50)
-    kept = [surrogate_gradient(policy, theta, case_at(policy, theta, seed)) @ (new - theta) for seed in range(300)]
-    assert np.std(kept) == pytest.approx(Seen(0.0, 1.0, report.kl, 200).spread, rel=0.15)
-
-
-def case_at(policy, theta, seed, n=200):
-    """Return a batch of this policy, its advantages nothing but noise."""
-    rng = np.random.default_rng(seed + 1000)
-    observations = rng.standard_normal((n, 3))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
-    return Batch(observations, actions, rng.standard_normal(n))
+    s, fisher = new - theta, dense(policy, theta, batch) - DAMPING * np.eye(len(theta))
+    assert Seen(0.0, 1.0, report.kl, 200).spread == pytest.approx(np.sqrt(s @ fisher @ s / 200), rel=0.05)
 
 
 def test_it_is_measured_soon_and_then_in_every_sixteenth_update():
@@ -158,12 +150,6 @@ def test_steps_end_where_noise_is_the_part_that_is_wanted(start):
     assert state.steps_per_update == pytest.approx(6_000, rel=0.01)
 
 
-@pytest.mark.parametrize(("noise", "grows"), [(0.99, True), (1.2, True), (0.5, False)])
-def test_more_noise_asks_for_more_steps(noise, grows):
-    after = turn_steps(NoiseState(5_000, 0.01), Measured(noise, 1.0, 5_000), CONFIG).steps_per_update
-    assert (after > 5_000) is grows
-
-
 @pytest.mark.parametrize("start", [0.001, 0.01, 0.1])
 def test_the_kl_ends_where_a_step_leaves_its_part_of_the_signal(start):
     """A quadratic world: after a step of length sqrt(2 KL) the gradient has turned by as much as its curvature says."""
@@ -197,7 +183,7 @@ def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
     whole = StepNoise(60, 0.01, policy.initialise(np.random.default_rng(0)).size)
     theta, last = case(policy)[0], None
     for update in range(1, 6):
-        batch = case_at(policy, theta, update, 60)
+        batch = case(policy, 60, update)[1]
         new, report = trpo_step(policy, theta, batch, 0.01)
         found = measured(policy, theta, batch) if whole.due else None
         again = StepNoise(1, 1.0, len(theta))

@@ -9,7 +9,7 @@ from scipy import special, stats
 from threadpoolctl import threadpool_limits
 
 from minitrpo.perceptron import count_parameters
-from minitrpo.policies import CategoricalPolicy, GaussianPolicy, categorical_kl, log_softmax
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy, log_softmax
 
 SHAPES = [(1, 1, 1, ()), (7, 3, 2, (5,)), (40, 11, 6, (8, 4))]  # steps, observation size, action size, hidden
 BELOW_ONE = np.nextafter(1.0, 0.0)  # the largest number that Generator.random can return
@@ -59,29 +59,17 @@ def test_log_prob_and_entropy_are_scipys(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_kl_is_that_of_full_covariances_or_the_sum_over_actions(shape):
-    """The textbook formula with matrices: 1/2 (tr(S1^-1 S0) + d'S1^-1 d - k + log det S1 / det S0)."""
+def test_kl_is_the_mean_log_ratio_under_the_old_policy(shape):
+    """Of Gaussians E[log N(x; m0, s0) - log N(x; m1, s1)], by quadrature that is exact for squares."""
     policy, old, new = old_and_new(GaussianPolicy, shape)
-    a = shape[2]
-    for kl, row0, row1 in zip(policy.kl(old, new), old, new, strict=True):
-        s0, s1 = (np.diag(np.exp(2 * row[a:])) for row in (row0, row1))
-        d, inverse = row1[:a] - row0[:a], np.linalg.inv(s1)
-        logs = np.linalg.slogdet(s1)[1] - np.linalg.slogdet(s0)[1]
-        assert kl == pytest.approx(0.5 * (np.trace(inverse @ s0) + d @ inverse @ d - a + logs), abs=1e-10)
+    (m0, s0), (m1, s1) = ((rows[:, : shape[2]], np.exp(rows[:, shape[2] :])) for rows in (old, new))
+    noise, weights = np.polynomial.hermite_e.hermegauss(3)
+    at = [stats.norm.logpdf(m0 + s0 * z, m0, s0) - stats.norm.logpdf(m0 + s0 * z, m1, s1) for z in noise]
+    expected = np.tensordot(weights / weights.sum(), at, 1).sum(axis=1)
+    np.testing.assert_allclose(policy.kl(old, new), expected, rtol=1e-10, atol=1e-10)
     policy, old, new = old_and_new(CategoricalPolicy, shape)
     p, q = (np.exp(special.log_softmax(dist_params, axis=1)) for dist_params in (old, new))
     np.testing.assert_allclose(policy.kl(old, new), stats.entropy(p, q, axis=1), atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10)
-def test_kl_is_not_negative_and_flat_at_zero(kind, seed):
-    policy, old, new = old_and_new(kind, (4, 3, 3, (5,)), seed)
-    assert np.all(policy.kl(old, new) >= 0)
-    np.testing.assert_allclose(policy.kl(old, old), 0, atol=1e-14)
-    slope = grad(lambda dist_params: policy.kl(old, dist_params).sum())(old.copy())
-    np.testing.assert_allclose(slope, 0, atol=1e-13)
 
 
 LOGITS = st.sampled_from([0.0, 1.0, -1.0, 700.0, -700.0, 800.0, -800.0, 1e6, -1e6, 1e300])
@@ -96,16 +84,6 @@ def test_log_softmax_is_scipys_whatever_the_size_of_the_logits(logits):
     np.testing.assert_allclose(found, special.log_softmax(logits, axis=1), rtol=1e-12, atol=1e-12)
     for row, alone in zip(found, logits, strict=True):
         assert np.array_equal(row, log_softmax(alone[None])[0])
-
-
-def test_a_row_is_shifted_by_its_own_largest_logit():
-    """The largest of all rows, or the smallest of each, would leave exp nothing but 0 or infinity."""
-    logits = np.array([[5000.0, 5001.0, 0.0], [-5001.0, -5000.0, -9999.0], [0.0, 1.0, -5000.0]])
-    two = np.log(1 + np.e)  # the third is too unlikely to count
-    np.testing.assert_allclose(log_softmax(logits)[:, :2], np.tile([-two, 1 - two], (3, 1)), rtol=1e-12)
-    np.testing.assert_allclose(log_softmax(logits)[:, 2], [-5001 - two + 1, -4998 - two, -5000 - two], rtol=1e-12)
-    assert np.array_equal(categorical_kl(logits, logits), np.zeros(3))
-    np.testing.assert_allclose(grad(lambda x: log_softmax(x)[:, 0].sum())(logits)[:, 0], np.e / (1 + np.e), rtol=1e-12)
 
 
 # --- samples

@@ -68,13 +68,14 @@ def test_promises(policy, seed, max_kl, fraction):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_step_is_the_damped_natural_gradient(policy):
+@pytest.mark.parametrize("every", [1, 4])
+def test_the_step_is_the_damped_natural_gradient_by_a_fraction_of_the_states(policy, every):
     """theta' - theta = shrink^k sqrt(2 max_kl / x'(F + damping I)x) x with x from a dense solve, to the last factor."""
     theta, batch = case(policy)
     g = policy_gradient(policy, theta, batch.observations, batch.actions, batch.advantages)
-    a = dense_fisher(policy, theta, batch.observations) + 0.1 * np.eye(len(theta))
+    a = dense_fisher(policy, theta, batch.observations[::every]) + 0.1 * np.eye(len(theta))
     x = np.linalg.solve(a, g)
-    new, report = trpo_step(policy, theta, batch, 0.01, cg_iterations=len(theta))
+    new, report = trpo_step(policy, theta, batch, 0.01, cg_iterations=len(theta), fisher_fraction=1 / every)
     assert report.accepted
     expected = 0.7 ** (report.trials - 1) * np.sqrt(2 * 0.01 / (x @ a @ x)) * x
     np.testing.assert_allclose(new - theta, expected, rtol=1e-3, atol=1e-5)
@@ -96,24 +97,6 @@ def test_one_iteration_follows_the_gradient_and_many_the_natural_gradient(policy
     assert cosine(step(1), g) == pytest.approx(1.0)
     assert angles == sorted(angles, reverse=True)
     assert angles[-1] < 1e-3 < 0.1 < angles[0]
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_a_fraction_of_the_states_is_enough_for_the_fisher_matrix(policy):
-    theta, batch = case(policy)
-    g = policy_gradient(policy, theta, batch.observations, batch.actions, batch.advantages)
-    a = dense_fisher(policy, theta, batch.observations[::4]) + 0.1 * np.eye(len(theta))
-    new, _ = trpo_step(policy, theta, batch, 1e-3, cg_iterations=len(theta), fisher_fraction=0.25)
-    assert cosine(new - theta, np.linalg.solve(a, g)) == pytest.approx(1.0, abs=1e-8)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_a_small_step_spends_the_kl_it_may(policy):
-    """Damping makes the true KL of a full step smaller than max_kl, never by much when damping is small."""
-    theta, batch = case(policy, n=200)
-    new, report = trpo_step(policy, theta, batch, 1e-6, cg_iterations=50, cg_damping=1e-6)
-    assert report.accepted
-    assert kl_between(policy, batch, theta, new) > 0.4 * 1e-6
 
 
 # --- its parts, each a mean over blocks of rows
