@@ -89,15 +89,6 @@ def test_better_means_fewer_steps_and_a_larger_kl_within_their_limits_and_withou
         steps, kl = new_steps, new_kl
 
 
-def test_it_can_be_interrupted_anywhere():
-    """AdaptiveState is all there is: a controller made of its numbers goes on as if nothing had happened."""
-    returns = np.random.default_rng(0).standard_normal(20)
-    states, decisions = play(AdaptiveState(5000, 0.005), returns)
-    for update, s in enumerate(states[:-1]):
-        copy = AdaptiveState(s.steps_per_update, s.max_kl, tuple(s.returns), s.before)
-        assert play(copy, returns[update + 1 :]) == (states[update + 1 :], decisions[update + 1 :])
-
-
 def test_the_text_of_a_decision_names_its_numbers():
     _, decisions = play(AdaptiveState(5000, 0.005), np.repeat([-100, -90, -95], 3))
     first, better, worse = (str(d) for d in decisions if d)

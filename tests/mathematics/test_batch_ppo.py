@@ -12,15 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.batch_ppo import (
-    WINDOW,
-    Ascent,
-    BatchPPO,
-    MovingAverage,
-    clipped_objective,
-    diagnostics,
-    minibatches,
-)
+from minitrpo.algorithms.batch_ppo import WINDOW, Ascent, BatchPPO, MovingAverage, diagnostics, minibatches
 from minitrpo.course import climb as lecture
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
@@ -70,7 +62,11 @@ def test_one_epoch_of_one_minibatch_is_one_step_of_adam(policy, seed, how, longe
     _, old, s, _ = samples(policy, seed, 30)
     memory = initial_state("adam", len(old))
     ascent = replace(PLAIN, standardise=how, max_gradient_norm=longest)
-    theta, new, _ = ascent.climb(policy, old, memory, s, np.random.default_rng(0))
+    kept = [array.copy() for array in (old, *memory.values(), *s.values())]
+    theta, new, seen = ascent.climb(policy, old, memory, s, np.random.default_rng(0))
+    assert all(np.array_equal(a, b) for a, b in zip((old, *memory.values(), *s.values()), kept, strict=True))
+    entropy = np.mean(policy.entropy(policy.distribution(old, s["observations"])))
+    assert seen == pytest.approx({"kl": 0.0, "clip_fraction": 0.0, "entropy": entropy}, abs=1e-9)
     advantages = s["advantages"] if how == "none" else standardise(s["advantages"])
     g = clipped_norm(policy_gradient(policy, old, s["observations"], s["actions"], advantages), longest)
     expected, step = adam(memory, g, 0.01, epsilon=1e-5)
@@ -87,28 +83,6 @@ def test_an_epoch_sees_every_step(seed, rows, size):
     assert counts.min() == 1
     assert counts.max() <= 2
     assert order.size - rows < size
-
-
-def test_a_climb_gains_stays_near_and_leaves_its_arguments_alone():
-    policy = GaussianPolicy(3, 2, (16,))
-    _, old, s, old_log_prob = samples(policy, 0, 512)
-    s["advantages"] = s["actions"][:, 0] * s["observations"][:, 0]  # something to gain
-    memory = initial_state("adam", len(old))
-    kept = [array.copy() for array in (old, *memory.values(), *s.values())]
-    ascent = Ascent(epochs=10, minibatch=64, clip=0.2, step_size=3e-3, standardise="batch")
-    theta, _, seen = ascent.climb(policy, old, memory, s, np.random.default_rng(1))
-    arrays = (old, *memory.values(), *s.values())
-    assert all(np.array_equal(a, b) for a, b in zip(arrays, kept, strict=True))
-
-    def gained(theta):
-        ratio = np.exp(policy.log_prob(policy.distribution(theta, s["observations"]), s["actions"]) - old_log_prob)
-        return np.mean(clipped_objective(ratio, standardise(s["advantages"]), 0.2))
-
-    assert gained(theta) > gained(old) + 0.05
-    old, new = (policy.distribution(t, s["observations"]) for t in (old, theta))
-    assert 0 < np.mean(policy.kl(old, new)) < 0.2
-    assert seen["kl"] == pytest.approx(np.mean(policy.kl(old, new)), rel=0.6)
-    assert seen["entropy"] == pytest.approx(np.mean(policy.entropy(new)), abs=0.1)
 
 
 @given(POLICIES, SEEDS, st.integers(20, 90), st.sampled_from([7, 16, 20]))

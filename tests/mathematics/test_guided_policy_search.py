@@ -87,7 +87,6 @@ def test_the_factor_is_where_the_model_of_the_cost_is_lowest(kept, times):
     assert new_factor(1.0, 1.0, kept) == pytest.approx(np.clip(times, *FACTORS))
     assert new_factor(2.0, 1.0, kept) == pytest.approx(np.clip(2 * times, *FACTORS))
     assert new_factor(5.0, -0.1, 0.5) == pytest.approx(0.5)
-    assert new_factor(4.0, 1e-20, 1.0) == FACTORS[1]
 
 
 # --- the cost as a network
@@ -99,7 +98,7 @@ def bowl(Z):
 
 
 @cache
-def fitted_bowl(rounds=30):
+def fitted_bowl(rounds=20):
     Z = np.random.default_rng(0).uniform(-1, 1, (400, 2)) * [1.0, 10.0]  # of two units
     return CostNetwork.fresh(2, np.random.default_rng(1)).fitted(Z, bowl(Z / [1.0, 10.0]), rounds)
 

@@ -149,19 +149,6 @@ def test_means_costs_and_kl_are_those_of_sampled_trajectories(T, n, m, seed):
 # --- the limit
 
 
-@settings(max_examples=15)
-@given(SHAPES)
-def test_the_kl_falls_and_the_cost_rises_with_eta(shape):
-    dynamics, cost, pbar, mu0, Sigma0 = problem(*shape)
-    found = [backward(dynamics, cost, pbar, eta) for eta in np.logspace(-4, 4, 17)]
-    ways = [forward(dynamics, p, mu0, Sigma0) for p in found]
-    distances = [kl(p, pbar, at) for p, at in zip(found, ways, strict=True)]
-    costs = [expected_costs(cost, at).sum() for at in ways]
-    assert np.all(np.diff(distances) < 1e-9)
-    assert np.all(np.diff(costs) > -1e-9)
-    assert distances[-1] < 0.1
-
-
 @settings(max_examples=20)
 @given(SHAPES, st.floats(1e-3, 5.0), st.floats(1e-6, 1e6))
 def test_the_limit_is_kept_and_used(shape, per_number, begin):

@@ -91,30 +91,6 @@ def test_the_gradient_is_that_of_the_loss():
 # --- a linear system with quadratic costs: x' = A x + B u, r = -(x'Qx + u'Ru)
 
 
-def lq(rng, states, actions, discount):
-    """Return A, B, Q, R and the solution S of the discounted Riccati equation: V = -x'Sx."""
-    a, b = 0.6 * rng.normal(size=(states, states)), rng.normal(size=(states, actions))
-    q, r = np.eye(states), 0.5 * np.eye(actions)
-    return a, b, q, r, solve_discrete_are(np.sqrt(discount) * a, np.sqrt(discount) * b, q, r)
-
-
-@settings(max_examples=25)
-@given(seed=SEEDS, states=st.integers(1, 4), actions=st.integers(1, 3))
-def test_on_a_linear_quadratic_problem_the_parabola_solves_bellmans_equation(seed, states, actions):
-    """P = 2 (R + g B'SB), mu = -(R + g B'SB)^-1 g B'SA x, V = -x'Sx: the temporal-difference error is 0 everywhere."""
-    rng, g = np.random.default_rng(seed), 0.95
-    a, b, q, r, s = lq(rng, states, actions, g)
-    x, u = rng.normal(size=(20, states)), rng.normal(size=(20, actions))
-    curvature = r + g * b.T @ s @ b
-    mu = -x @ np.linalg.solve(curvature, g * b.T @ s @ a).T
-    value = -np.einsum("ni,ij,nj->n", x, s, x)
-    lower = np.broadcast_to(np.linalg.cholesky(2 * curvature), (20, actions, actions))
-    after = x @ a.T + u @ b.T
-    reward = -np.einsum("ni,ij,nj->n", x, q, x) - np.einsum("ni,ij,nj->n", u, r, u)
-    target = reward - g * np.einsum("ni,ij,nj->n", after, s, after)
-    np.testing.assert_allclose(naf_q(value, mu, lower, u), target, rtol=1e-8, atol=1e-8 * np.abs(target).max())
-
-
 def test_a_linear_quadratic_problem_is_learned_from_data():
     rng, g = np.random.default_rng(0), 0.9
     a, b, q, r = np.array([[0.6, 0.2], [0.0, 0.5]]), np.array([[0.2], [0.5]]), np.eye(2), np.array([[0.3]])

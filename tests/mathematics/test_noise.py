@@ -91,8 +91,7 @@ def test_halves_that_agree_have_no_noise_and_opposite_ones_nothing_else():
     signs = np.repeat([1.0, -1.0], len(batch.advantages))
     opposite = replace(twice, advantages=signs * twice.advantages)
     rest = measured(policy, theta, opposite, step=np.zeros(len(theta)))
-    assert rest.both == 0.0
-    assert rest.noise > 0.0
+    assert rest.noise > rest.both == 0.0
     assert np.isnan(rest.fraction)
 
 
@@ -100,7 +99,7 @@ def test_what_is_kept_of_a_step_spreads_as_it_is_said_to():
     """Of advantages that are nothing but noise, g_next's has the variance s'F s / N, which is about 2 KL / N."""
     policy = GaussianPolicy(3, 2, (4,))
     theta, batch = case(policy, 400)
-    new, report = trpo_step(policy, theta, batch, 1e-3, cg_damping=1e-4, cg_iterations=50)
+    new, report = trpo_step(policy, theta, batch, 1e-6, cg_damping=1e-4, cg_iterations=50)
     s, fisher = new - theta, dense(policy, theta, batch) - DAMPING * np.eye(len(theta))
     assert Seen(0.0, 1.0, report.kl, 200).spread == pytest.approx(np.sqrt(s @ fisher @ s / 200), rel=0.05)
 

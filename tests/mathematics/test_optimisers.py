@@ -96,11 +96,8 @@ def test_a_shared_step_in_place_writes_no_array_a_second_time():
 
 def test_a_variance_that_rounding_makes_negative_counts_as_none():
     """Equal gradients have none: in float32 their mean square less their squared mean is below 0 now and then."""
-    state, gradient, least = (
-        initial_state("rmsprop-centred", 50, np.float32),
-        np.float32([1e3 + i for i in range(50)]),
-        0,
-    )
+    state, least = initial_state("rmsprop-centred", 50, np.float32), 0
+    gradient = np.float32([1e3 + i for i in range(50)])
     for _ in range(300):
         state, step = OPTIMISERS["rmsprop-centred"](state, gradient, 0.1)
         least = min(least, float(np.min(state["square"] - state["mean"] ** 2)))

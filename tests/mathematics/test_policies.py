@@ -1,8 +1,7 @@
-"""The policies: formulas against scipy, samples against their distribution, gradients of theta, and bits of a row."""
+"""The policies: formulas against scipy, samples against their distribution, and bits of a row."""
 
 import numpy as np
 import pytest
-from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
@@ -132,7 +131,7 @@ def test_noise_is_one_stream_however_it_is_cut(kind):
     assert np.array_equal(whole, np.concatenate([policy.draw_noise(rng, 3), policy.draw_noise(rng, 7)]))
 
 
-# --- theta: layout, initial values, gradients
+# --- theta: layout, initial values
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -153,24 +152,6 @@ def test_gaussian_initial_log_std_is_the_end_of_theta():
     theta[-2:] = 1.0, 2.0
     dist_params = policy.distribution(theta, np.ones((5, 3)))
     assert np.array_equal(dist_params[:, 2:], np.tile([1.0, 2.0], (5, 1)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", SHAPES[:2])
-def test_gradient_of_log_prob_is_the_finite_difference_and_nothing_is_modified(kind, shape):
-    policy, theta, observations, dist_params, actions = arrays = case(kind, shape)
-    before = [array.copy() for array in arrays[1:]]
-    weights = rng_of(12).standard_normal(len(observations))  # so that no step may be forgotten
-
-    def total(theta):
-        return (policy.log_prob(policy.distribution(theta, observations), actions) * weights).sum()
-
-    h, eye = 1e-5, np.eye(len(theta))
-    slopes = [(total(theta + h * e) - total(theta - h * e)) / (2 * h) for e in eye]
-    np.testing.assert_allclose(grad(total)(theta), slopes, rtol=1e-5, atol=1e-6)
-    policy.kl(dist_params, dist_params), policy.entropy(dist_params), policy.mode(dist_params)
-    policy.sample(dist_params, policy.draw_noise(rng_of(1), len(dist_params)))
-    assert all(np.array_equal(a, b) for a, b in zip(arrays[1:], before, strict=True))
 
 
 # --- bits

@@ -56,22 +56,6 @@ def test_policy_gradient_is_the_mean_of_scores_times_advantages(policy, seed, n)
     assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
 
 
-def test_a_baseline_changes_nothing_on_average():
-    """All actions, weighted by their probability: the gradient of E[A] with and without a baseline is the same."""
-    policy = POLICIES[1]
-    theta, observations, _, _ = own_samples(policy, 1)
-    everywhere, actions, advantages = np.tile(observations, (4, 1)), np.arange(4), np.array([1.0, -2.0, 0.5, 3.0])
-
-    def p(theta):
-        return np.exp(policy.log_prob(policy.distribution(theta, everywhere), actions))
-
-    expected = slopes(lambda theta: p(theta) @ advantages, theta)
-    for baseline in (0.0, 7.0):
-        weighted = 4 * p(theta) * (advantages - baseline)  # 4: policy_gradient takes the mean over 4 rows
-        found = policy_gradient(policy, theta, everywhere, actions, weighted)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_surrogate_is_the_mean_advantage_under_the_new_policy_and_begins_with_the_policy_gradient(policy):
     theta, observations, actions, advantages = own_samples(policy, 6)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fragments import random_fragments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,42 +14,32 @@ DISCOUNTS = st.sampled_from([0.0, 0.5, 0.99, 1.0])
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-class Fragments:
-    """Random fragments of given lengths, some terminated, some cut, with arbitrary values."""
+class Played:
+    """Fragments with random contents, some terminated, some cut, and arbitrary values."""
 
     def __init__(self, lengths, seed):
         rng = np.random.default_rng(seed)
-        n, e = sum(lengths), len(lengths)
-        self.stops = np.cumsum(lengths)
-        self.rows = [range(stop - length, stop) for stop, length in zip(self.stops, lengths, strict=True)]
-        self.rewards, self.values, self.final_values = (rng.standard_normal(size) for size in (n, n, e))
-        self.ended = rng.random(e) < 0.5
-        self.last = np.zeros(n, bool)
-        self.last[self.stops - 1] = True
-        self.terminated = np.zeros(n, bool)
-        self.terminated[self.stops[self.ended] - 1] = True
+        self.f = random_fragments(rng, lengths)
+        self.values, self.final_values = rng.standard_normal(sum(lengths)), rng.standard_normal(len(lengths))
 
     def all_numbers(self, discount=0.9, lam=0.8, n=3):
         """Return the values after every step, sums, advantages, targets and n-step returns."""
-        after = next_values(self.values, self.final_values, self.last, self.terminated)
-        sums = discounted_sums(self.rewards, discount, self.last)
-        pair = gae(self.rewards, self.values, after, self.last, discount, lam)
-        return np.stack([after, sums, *pair, n_step_returns(self.rewards, after, self.last, discount, n)])
+        r, last = self.f.rewards, self.f.last
+        after = next_values(self.values, self.final_values, last, self.f.terminated_steps)
+        pair = gae(r, self.values, after, last, discount, lam)
+        return np.stack([after, discounted_sums(r, discount, last), *pair, n_step_returns(r, after, last, discount, n)])
 
     def by_brute_force(self, discount, lam, n):
         """Return the same by the definition, step by step."""
-        found = []
-        for rows, ended, final in zip(self.rows, self.ended, self.final_values, strict=True):
-            r = self.rewards[rows.start : rows.stop]
-            v = [*self.values[rows.start : rows.stop], 0.0 if ended else final]  # terminated: nothing comes after
+        found, values = [], np.split(self.values, np.cumsum(self.f.lengths)[:-1])
+        for part, inside, final in zip(self.f.fragments(), values, self.final_values, strict=True):
+            r, v = part.rewards, [*inside, 0.0 if part.terminated[0] else final]  # terminated: nothing comes after
             deltas = [r[t] + discount * v[t + 1] - v[t] for t in range(len(r))]
             for t in range(len(r)):
-                k = min(n, len(r) - t)
+                k, total = min(n, len(r) - t), sum(discount**i * x for i, x in enumerate(r[t:]))
                 advantage = sum((discount * lam) ** i * delta for i, delta in enumerate(deltas[t:]))
                 ahead = sum(discount**i * r[t + i] for i in range(k)) + discount**k * v[t + k]
-                found.append(
-                    (v[t + 1], sum(discount**i * x for i, x in enumerate(r[t:])), advantage, advantage + v[t], ahead)
-                )
+                found.append((v[t + 1], total, advantage, advantage + v[t], ahead))
         return np.transpose(found)
 
 
@@ -59,10 +50,10 @@ def close(actual, expected):
 @given(LENGTHS, SEEDS, DISCOUNTS, st.sampled_from([0.0, 0.3, 0.95, 1.0]), st.integers(1, 9))
 @QUICK
 def test_all_are_their_definitions_by_brute_force(lengths, seed, discount, lam, n):
-    p = Fragments(lengths, seed)
-    before = p.rewards.copy(), p.values.copy(), p.final_values.copy()
+    p = Played(lengths, seed)
+    before = p.f.rewards.copy(), p.values.copy(), p.final_values.copy()
     close(p.all_numbers(discount, lam, n), p.by_brute_force(discount, lam, n))
-    assert all(map(np.array_equal, before, (p.rewards, p.values, p.final_values)))
+    assert all(map(np.array_equal, before, (p.f.rewards, p.values, p.final_values)))
     with pytest.raises(ValueError, match="at least 1"):
         p.all_numbers(discount, lam, 0)
 
@@ -71,11 +62,11 @@ def test_all_are_their_definitions_by_brute_force(lengths, seed, discount, lam, 
 @QUICK
 def test_nothing_leaks_over_a_border_and_nothing_comes_after_a_termination(lengths, seed, index):
     """What is changed inside one fragment moves no number of another; what is seen after a termination moves none."""
-    p, fragment = Fragments(lengths, seed), index % len(lengths)
-    mine, before = np.isin(np.arange(len(p.rewards)), p.rows[fragment]), p.all_numbers()
-    p.final_values[p.ended] = 1e6
+    p, fragment = Played(lengths, seed), index % len(lengths)
+    mine, before = np.repeat(np.arange(len(lengths)), lengths) == fragment, p.all_numbers()
+    p.final_values[p.f.terminated] = 1e6
     assert np.array_equal(before, p.all_numbers())
-    p.rewards[mine] += 100.0
+    p.f.rewards[mine] += 100.0
     p.values[mine] -= 50.0
     p.final_values[fragment] += 30.0
     after = p.all_numbers()

@@ -26,10 +26,6 @@ def case(policy, seed=0, n=40):
     return theta, Batch(observations, actions, standardise(advantages))
 
 
-def kl_between(policy, batch, old, new):
-    return mean_kl(policy, *(policy.distribution(theta, batch.observations) for theta in (old, new)))
-
-
 def dense_fisher(policy, theta, observations):
     old = policy.distribution(theta, observations)
     return hessian(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))(theta)
@@ -53,7 +49,7 @@ def test_promises(policy, seed, max_kl, fraction):
     assert np.array_equal(theta, before)
     scaled = Batch(batch.observations, batch.actions, 2.0**20 * batch.advantages)
     assert np.array_equal(new, trpo_step(policy, theta, scaled, max_kl, fisher_fraction=fraction)[0])
-    kl = kl_between(policy, batch, theta, new)
+    kl = mean_kl(policy, *(policy.distribution(t, batch.observations) for t in (theta, new)))
     assert kl <= max_kl
     assert report.kl == pytest.approx(kl, rel=1e-9, abs=1e-15)
     if report.accepted:
@@ -169,19 +165,6 @@ BANDIT, STATE = CategoricalPolicy(1, 3, ()), np.ones((1, 1))
 def arms(theta):
     logits = BANDIT.distribution(theta, STATE)[0]
     return np.exp(logits) / np.exp(logits).sum()
-
-
-@given(st.lists(st.floats(-2, 2), min_size=3, max_size=3), st.integers(0, 2), st.sampled_from([1e-4, 0.01, 0.1]))
-@QUICK
-def test_an_accepted_step_makes_the_paying_arm_likelier(logits, best, max_kl):
-    """Every arm appears once, and only one pays: the surrogate gain is a positive multiple of its rise."""
-    theta = np.array([*logits, 0.0, 0.0, 0.0])
-    actions = np.arange(3)
-    advantages = np.where(actions == best, 1.0, 0.0)
-    new, report = trpo_step(BANDIT, theta, Batch(np.ones((3, 1)), actions, advantages), max_kl)
-    assert report.accepted
-    assert arms(new)[best] > arms(theta)[best]
-    assert report.gain == pytest.approx((arms(new)[best] / arms(theta)[best] - 1) / 3)
 
 
 def test_a_bandit_is_solved():
