@@ -34,9 +34,6 @@ def samples(policy, seed, n, apart=0.5):
     return theta, old, given_samples, policy.log_prob(policy.distribution(old, observations), actions)
 
 
-# --- the gradient of a minibatch
-
-
 @given(POLICIES, SEEDS, st.integers(2, 30), st.sampled_from([0.0, 0.05]))
 @QUICK
 def test_the_gradient_is_autograds_also_where_it_is_clipped(policy, seed, n, entropy):
@@ -51,9 +48,6 @@ def test_the_gradient_is_autograds_also_where_it_is_clipped(policy, seed, n, ent
 
     gradient, _ = ascent.gradient(policy, theta, s["observations"], s["actions"], s["advantages"], old_log_prob)
     np.testing.assert_allclose(gradient, grad(objective)(theta), rtol=1e-7, atol=1e-8)
-
-
-# --- the climb
 
 
 @given(POLICIES, SEEDS, st.sampled_from(["none", "batch", "minibatch"]), st.sampled_from([1e9, 0.05]))
@@ -109,9 +103,6 @@ def test_what_is_watched_by_hand(seed):
     assert seen["kl"] >= 0
     assert seen["clip_fraction"] == np.mean((r > 1.2) | (r < 0.8))
     assert seen["entropy"] == 1.5
-
-
-# --- schedules
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,7 @@ def test_a_linear_quadratic_problem_is_learned_from_data():
     assert np.corrcoef(value, -np.einsum("ni,ij,nj->n", x, s, x))[0, 1] > 0.99
 
 
-# --- who acts
-
-
-def test_actions_stay_where_they_can_be_executed():
+def test_actions_stay_where_they_can_be_executed_and_those_that_can_be_counted_are_refused():
     policy = NAFPolicy(3, 2, (4,), (3.0, 0.5))
     theta = policy.initialise(np.random.default_rng(0))
     noise = policy.draw_noise(np.random.default_rng(1), 16)
@@ -129,8 +126,5 @@ def test_actions_stay_where_they_can_be_executed():
     theta[-1] = 0.0
     in_the_end = policy.act_function(theta)(observations, noise, 16)
     np.testing.assert_allclose(in_the_end, np.clip(mu + 0.5 * noise, -1, 1), rtol=1e-5)
-
-
-def test_actions_that_can_be_counted_are_refused():
     with pytest.raises(BadInput, match="can be counted"):
         NAF.make_policy(NAF.Settings(), CategoricalPolicy(3, 2, (4,)))

@@ -1,14 +1,12 @@
 """Numbers of any size change nothing but the size of a result; what makes no sense has a defined value or error."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 from minitrpo.conjugate_gradient import conjugate_gradient, energy
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.experience.observation_filter import ObservationFilter, moments
-from minitrpo.line_search import backtracking, step_scale
+from minitrpo.line_search import step_scale
 from minitrpo.policies import GaussianPolicy, gaussian_kl
 from minitrpo.returns import discounted_sums, explained_variance, gae, n_step_returns, next_values, standardise
 
@@ -18,8 +16,7 @@ X, V = RNG(1).standard_normal((2, 20))
 LAST, ENDED = np.arange(20) % 7 == 6, np.arange(20) == 13
 LAST[-1] = True
 AFTER = next_values(V, V[LAST], LAST, ENDED)
-ROOT = RNG(2).standard_normal((20, 20))
-MATRIX = ROOT @ ROOT.T + np.eye(20)
+MATRIX = np.cov(RNG(2).standard_normal((20, 40))) + np.eye(20)
 LINEAR, CRITIC = LinearCritic(3), MLPCritic(3, (4,), epochs=2, minibatch=8)
 FILTER = ObservationFilter.identity(3)
 
@@ -65,8 +62,7 @@ def test_a_change_of_units_changes_nothing_else_to_the_bit(name, exponent):
 
 NAN, NONE, NOTHING = np.full(3, np.nan), np.zeros(0), np.zeros(0, bool)
 GAUSS = GaussianPolicy(3, 2, (4,))
-THETA, ONE, THREE = GAUSS.initialise(RNG(0)), np.ones(1, bool), np.ones(3, bool)
-SEARCH = partial(backtracking, lambda _: (1, 0), np.ones(3))
+THETA, THREE = GAUSS.initialise(RNG(0)), np.ones(3, bool)
 TABLE = {
     "sums of nothing": (lambda: discounted_sums(NONE, 0.9, NOTHING), NONE),
     "sums of NaN": (lambda: discounted_sums(NAN, 0.9, THREE), NAN),
@@ -95,3 +91,18 @@ TABLE = {
 def test_what_makes_no_sense_has_a_value(name):
     call, expected = TABLE[name]
     np.testing.assert_array_equal(call(), expected)
+
+
+def test_what_does_not_fit_together_is_an_error():
+    ones = np.ones(3)
+    for call in (
+        lambda: discounted_sums(ones, 0.9, THREE[:1]),
+        lambda: gae(ones, ones[:2], ones, THREE, 0.9, 0.9),
+        lambda: next_values(ones, ones[:2], THREE, ~THREE),
+        lambda: LINEAR.predict(LINEAR.initialise(RNG(0)), np.ones((2, 4)), ones[:2]),
+        lambda: CRITIC.predict(CRITIC.initialise(RNG(0)), np.ones((2, 4)), ones[:2]),
+        lambda: GAUSS.distribution(THETA[:-3], ROWS),
+        lambda: FILTER(np.ones((2, 4))),
+    ):
+        with pytest.raises(ValueError):  # noqa: PT011 - numpy's words
+            call()

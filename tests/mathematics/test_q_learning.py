@@ -158,7 +158,7 @@ def test_an_episode_keeps_its_epsilon_and_episodes_differ():
 
 
 def test_what_is_no_epsilon_and_continuous_actions_are_refused():
-    for text in ("", "x", "-0.1", "1.1", "nan", "0.1:0", "0.1:-1", "0.1,", "0.1:inf", "0.1;0.2"):
+    for text in ("", "x", "-0.1", "1.1", "nan", "0.1:0", "0.1:-1", "0.1,", "0.1:inf", "0.1:1,0.2:0", "0.1;0.2"):
         with pytest.raises(BadInput, match="--final-epsilons"):
             parsed(text)
     with pytest.raises(BadInput, match="continuous"):
