@@ -32,7 +32,7 @@ MPI_TESTS = (
     "test_comm.py", "test_pool.py", "test_transports.py", "test_invariance.py", "test_overlap.py", "test_failures.py",
     "test_asynchronous.py", "test_gorila.py", "test_gradient_pooling.py", "test_timing.py", "test_doctor.py",
 )  # fmt: skip
-WITHOUT_COURSE = ("test_notebooks.py", "test_site.py", "test_grading.py", "test_classroom.py", "test_right_answers.py")
+WITHOUT_COURSE = ("test_notebooks.py", "test_site.py", "test_grading.py", "test_classroom.py")
 
 
 def lowest():
