@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from answers import FILES
 from runs import forked
-from test_checks import FILES
 
 from minitrpo.course.checks import names, target
 from minitrpo.course.grading import sandbox, submissions

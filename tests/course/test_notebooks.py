@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from test_checks import WRONG
+from answers import WRONG
 
 from minitrpo.course.checks import names, target
 
