@@ -1,6 +1,5 @@
 """Environments, command lines and files that nobody thought of: made by kinds, judged by what must always hold."""
 
-import itertools
 import shutil
 import threading
 import time
@@ -19,17 +18,9 @@ from minitrpo.algorithms.options import flag
 from minitrpo.algorithms.registry import find
 from minitrpo.training.settings import Settings
 
-FOLDERS = itertools.count()
 QUICKLY = ("--preset", "episodes", "--critic", "linear", "--progress", "none")
 SHORT = ("--hidden", 4, "--total-steps", 60, "--steps-per-update", 30, "--cg-iterations", 2)
-ONE_FOLDER = list(HealthCheck)  # all examples of a property share the test's folder
-
-
-def new(tmp_path):
-    """Return a fresh folder."""
-    folder = tmp_path / str(next(FOLDERS))
-    folder.mkdir()
-    return folder
+SLOWLY = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
 def told(done, codes):
@@ -140,9 +131,9 @@ def made(parts, place, length):
 
 
 @given(environments())
-@settings(max_examples=40, suppress_health_check=ONE_FOLDER)
-def test_any_environment_is_right_or_named(tmp_path, drawn):
-    parts, folder = drawn[0], new(tmp_path)
+@settings(max_examples=40, suppress_health_check=SLOWLY)
+def test_any_environment_is_right_or_named(tmp_path_factory, drawn):
+    parts, folder = drawn[0], tmp_path_factory.mktemp("made")
     well = all(part_well for _, part_well in parts.values())
     gymnasium.register("Generated-v0", entry_point=made(*drawn))
     try:
@@ -175,9 +166,9 @@ def words(draw):
 
 
 @given(words())
-@settings(max_examples=60, suppress_health_check=ONE_FOLDER)
-def test_any_command_line_runs_or_is_refused_in_one_line(tmp_path, line):
-    folder = new(tmp_path)
+@settings(max_examples=60, suppress_health_check=SLOWLY)
+def test_any_command_line_runs_or_is_refused_in_one_line(tmp_path_factory, line):
+    folder = tmp_path_factory.mktemp("made")
     typed = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in line]
     done = forked("train", *CARTPOLE, *QUICKLY, *typed, *SHORT, "--out", "run", cwd=folder, timeout=120)
     told(done, {0, 1, 2})
@@ -209,9 +200,9 @@ DAMAGES = {  # of what stands before a place, and behind it
 
 
 @given(st.sampled_from(FILES), st.sampled_from([*DAMAGES]), st.floats(0, 1), st.integers(1, 255))
-@settings(max_examples=50, suppress_health_check=ONE_FOLDER)
-def test_any_damage_is_refused_or_leads_to_the_same_end(whole, tmp_path, name, damage, place, by):
-    (run, end), folder = whole, new(tmp_path)
+@settings(max_examples=50, suppress_health_check=SLOWLY)
+def test_any_damage_is_refused_or_leads_to_the_same_end(whole, tmp_path_factory, name, damage, place, by):
+    (run, end), folder = whole, tmp_path_factory.mktemp("made")
     shutil.copytree(run, folder / "run")
     old = (run / name).read_bytes()
     at = int(place * (len(old) - 1))
