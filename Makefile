@@ -72,10 +72,11 @@ versions: .venv/ready-core ## the tests on the lowest versions of everything, ne
 soak: .venv/ready-core ## kill KILLS (300) runs of the whole family, then watch 8 ranks for SECONDS (3600)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
 
-lint: .venv/ready-dev ## check style and types
+lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of the house and its pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/tools/lint.py
 
 doctor: .venv/ready-core ## say whether this machine can run everything, and train on an environment: make doctor ENV=Hopper-v5
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo.doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))
