@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import hostile_algorithms
 import hostile_envs
 import pytest
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from hostile_envs import STUCK
 from runs import MAINS, forked
 
@@ -80,8 +81,6 @@ def test_an_algorithm_that_hangs_ends_the_job_by_the_real_clock(tmp_path, monkey
 
 
 def test_a_render_that_hangs_is_named(clock, cartpole_run, tmp_path, monkeypatch):
-    from gymnasium.envs.classic_control.cartpole import CartPoleEnv
-
     monkeypatch.setattr(CartPoleEnv, "render", hostile_envs.hang)
     shutil.copytree(cartpole_run, tmp_path / "run")
     ended(forked("watch", "run", cwd=tmp_path, timeout=120), "render has not returned")

@@ -12,12 +12,11 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hostile_envs import CRASHING
-from runs import MAINS, SCRIPTS, forked, lasting
+from runs import MAINS, forked, lasting
 
 from minitrpo.commands import train as train_command
 from minitrpo.commands.train import unfinished
@@ -147,28 +146,12 @@ def test_an_interrupted_run_says_how_to_go_on_and_the_command_may_be_copied(tmp_
     assert len(RunFolder(tmp_path / "my first run").read_config()["resumed"]) == 2
 
 
-def loads(pid):
-    """Return whether a Python has begun to load what is ours: numpy is mapped after the first of our modules."""
-    try:
-        return "_multiarray_umath" in Path(f"/proc/{pid}/maps").read_text()
-    except OSError:
-        return False
-
-
-@pytest.mark.slow
-def test_ctrl_c_while_it_loads(tmp_path):
-    words = [sys.executable, SCRIPTS / "train.py", "--env", "CartPole-v1", "--total-steps", 10**8]
-    process = subprocess.Popen(
-        list(map(str, words)), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+def test_ctrl_c_while_modules_are_loaded():
+    program = (
+        "import os, signal, sys; sys.argv = ['train.py']; import minitrpo.commands; os.kill(os.getpid(), 2); input()"
     )
-    while not loads(process.pid):
-        time.sleep(0.01)
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 130, out + err
-    assert "interrupted" in out + err
-    assert "Traceback" not in out + err
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr.count("\n"), "interrupted" in done.stderr) == (130, 1, True), done
 
 
 def lost(words):
@@ -231,12 +214,6 @@ def test_what_would_hang_at_the_end_changes_no_exit_code(what, tmp_path, monkeyp
             at_update(number, do, patch)
             done = forked("train", *JOB, "--total-steps", 400, "--out", f"run{do is LEFT[what]}", cwd=tmp_path)
         assert done.code == (0 if do is LEFT[what] else 1), done
-
-
-def test_what_raises_at_the_end_is_one_line(tmp_path, monkeypatch):
-    at_update(1, lambda: __import__("atexit").register(sys.exit, 9), monkeypatch)
-    done = forked("train", *JOB, "--total-steps", 200, "--out", "run", cwd=tmp_path)
-    assert (done.code, done.err.count("\n"), "SystemExit: 9" in done.err) == (0, 1, True), done
 
 
 @pytest.mark.parametrize("end", ["fine", "kill-away"])

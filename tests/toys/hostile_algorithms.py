@@ -129,20 +129,10 @@ class Changing(Reinforce):
         return columns
 
 
-class Rounds(Changing):
-    changed = staticmethod(lambda theta: theta.astype(np.float32))
-
-
-class Loses(Changing):
-    changed = staticmethod(lambda theta: theta[1:])
-
-
-class Overflows(Changing):
-    changed = staticmethod(lambda theta: theta * np.nan)
-
-
-class Exits(Changing):
-    changed = staticmethod(lambda theta: sys.exit(0))
+CHANGES = {"Rounds": lambda theta: theta.astype(np.float32), "Loses": lambda theta: theta[1:]}
+CHANGES |= {"Overflows": lambda theta: theta * np.nan, "Exits": lambda theta: sys.exit(0)}
+for name, change in CHANGES.items():
+    globals()[name] = type(name, (Changing,), {"changed": staticmethod(change)})
 
 
 class Raises(Reinforce):
