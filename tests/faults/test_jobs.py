@@ -67,6 +67,7 @@ def test_a_failing_environment_is_named_by_its_rank_and_plays_again_as_the_messa
     assert episode in again.stderr
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed_ends_the_job_and_nothing_is_lost(tmp_path, monkeypatch):
     """The other one, which waits for it, does not speak for it, although its watchdog wakes up first."""
     patch = (

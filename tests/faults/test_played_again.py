@@ -53,7 +53,7 @@ def told(message):
     return shlex.split(command)
 
 
-@pytest.mark.parametrize("job", LATER)
+@pytest.mark.parametrize("job", ["episodes", *(pytest.param(job, marks=pytest.mark.slow) for job in list(LATER)[1:])])
 def test_a_failure_later_than_the_checkpoint_is_played_again(job, tmp_path, monkeypatch):
     """The updates in between are taken again, to the bit, from any checkpoint; looking changes nothing."""
     seed, key, number = failing_in(job)

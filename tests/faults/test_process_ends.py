@@ -84,9 +84,10 @@ STOPPED = {
     "rows of ten": ("--algorithm", "a2c", "--record-every", 10, "--checkpoint-every", 1000, "--total-steps", 4000),
     "events": ("--algorithm", "a3c", "--transport", "events", "--checkpoint-every", 1000, "--total-steps", 8000),
 }
+SLOWER = ("events", "rows of ten")
 
 
-@pytest.mark.parametrize("kind", STOPPED)
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=[pytest.mark.slow] * (k in SLOWER)) for k in STOPPED])
 def test_a_run_that_is_told_to_end_saves_and_goes_on_to_the_bit(kind, tmp_path, monkeypatch):
     words = (*JOB, *STOPPED[kind])
     whole = forked("train", *words, "--out", "whole", cwd=tmp_path)
@@ -209,11 +210,11 @@ LEFT = {
 def test_what_would_hang_at_the_end_changes_no_exit_code(what, tmp_path, monkeypatch):
     """Of a run that is done, of one that failed; and whoever waits for its stderr is not kept waiting."""
     monkeypatch.setattr(shutdown, "LINGER", 0.1)
-    for number, do in ((3, LEFT[what]), (3, lambda: (LEFT[what](), int("no")))):
+    for code, do in ((0, LEFT[what]), (1, lambda: (LEFT[what](), int("no")))):
         with monkeypatch.context() as patch:
-            at_update(number, do, patch)
-            done = forked("train", *JOB, "--total-steps", 400, "--out", f"run{do is LEFT[what]}", cwd=tmp_path)
-        assert done.code == (0 if do is LEFT[what] else 1), done
+            at_update(3, do, patch)
+            done = forked("train", *JOB, "--total-steps", 400, "--out", f"run{code}", cwd=tmp_path)
+        assert done.code == code, done
 
 
 @pytest.mark.parametrize("end", ["fine", "kill-away"])

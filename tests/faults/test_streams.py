@@ -7,6 +7,7 @@ import sys
 import pytest
 from runs import MAINS, ROOT, SCRIPTS, forked
 
+from minitrpo.commands import train
 from minitrpo.errors import shown
 from minitrpo.run_folder.folder import RunFolder
 
@@ -42,28 +43,25 @@ def test_a_terminal_that_knows_ascii_alone(tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
-def train_into(words):
+def train_into(where, words):
     """Train with a stdout that is full, that nobody reads, or with no streams at all, as a daemon."""
-    where, *words = words
     if where == "full":
         os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
     elif where == "unread":
         reading, writing = os.pipe()
         os.dup2(writing, 1)
         os.close(reading)
-        kept, sys.stdout = sys.stdout, os.fdopen(1, "w")  # a stream that nobody holds closes its descriptor
+        _kept, sys.stdout = sys.stdout, os.fdopen(1, "w")  # a stream that nobody holds closes its descriptor
     else:
         sys.stdout = sys.stderr = None
         os.closerange(0, 3)
-    return MAINS["train"](words)
-
-
-MAINS["into"] = train_into
+    return train.main(words)
 
 
 @pytest.mark.parametrize(("where", "code"), [("full", 1), ("unread", 1), ("nothing", 0)])
-def test_whoever_reads_what_is_printed(where, code, tmp_path):
-    done = forked("into", where, *JOB, "--out", "run", cwd=tmp_path)
+def test_whoever_reads_what_is_printed(where, code, tmp_path, monkeypatch):
+    monkeypatch.setitem(MAINS, "train", lambda words: train_into(where, words))
+    done = forked("train", *JOB, "--out", "run", cwd=tmp_path)
     assert done.code == code, done
     assert ("cannot print" in "".join(done.err.splitlines()[:1]), "Traceback" in done.err) == (code == 1, False), done
     assert "run folder" not in done.err, "which is not full"

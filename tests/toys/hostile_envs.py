@@ -55,8 +55,9 @@ def hang(*_, **__):
     time.sleep(1000)
 
 
-for call in ("reset", "step", "close"):
-    walk(HANGING, f"{call}-hangs", call, **{call: later(hang) if call == "step" else hang})
+for call in ("reset", "close"):
+    walk(HANGING, f"{call}-hangs", call, **{call: hang})
+walk(HANGING, "step-hangs", "step", step=later(lambda self: hang() if os.fork() else time.sleep(1000)))  # with a worker
 walk(HANGING, "constructor-hangs", "constructor", __init__=hang)
 walk(HANGING, "space-hangs", "constructor", observation_space=property(hang))
 walk(HANGING, "deletion-hangs", "close", __del__=hang)
