@@ -1,4 +1,4 @@
-"""What holds for every test: the same examples every time, one mpiexec job at a time, no skip that is not on the list."""
+"""What holds for every test: the same examples every time, one mpiexec job at a time, no skip that is not listed."""
 
 import signal
 from pathlib import Path

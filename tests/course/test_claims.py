@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runs import ROOT
-from runs import Forked, forked
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from PIL import Image
+from runs import ROOT, Forked, forked
 
 from minitrpo.algorithms import registry as algorithms
 from minitrpo.commands.command_line import parse

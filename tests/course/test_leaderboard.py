@@ -5,8 +5,7 @@ import json
 import os
 
 import pytest
-from runs import run
-from runs import forked
+from runs import forked, run
 
 from minitrpo.course.grading.command import main
 from minitrpo.course.grading.leaderboard import Claim, Facts, allowed, claim, judged, leaderboard

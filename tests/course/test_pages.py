@@ -84,7 +84,9 @@ def test_every_block_of_the_page_for_python_runs_one_after_the_other_in_one_proc
 
 
 def test_importing_brings_nothing_unasked():
-    every = "for m in pkgutil.walk_packages(minitrpo.__path__, 'minitrpo.'): '__main__' in m.name or import_module(m.name)"
+    every = (
+        "for m in pkgutil.walk_packages(minitrpo.__path__, 'minitrpo.'): '__main__' in m.name or import_module(m.name)"
+    )
     steps = {
         "import minitrpo": "numpy scipy gymnasium mujoco mpi4py matplotlib",
         "import minitrpo.trpo, minitrpo.critics, minitrpo.adaptive, minitrpo.returns": "gymnasium mujoco mpi4py matplotlib",
@@ -93,5 +95,7 @@ def test_importing_brings_nothing_unasked():
     code = ["import sys, pkgutil", "from importlib import import_module"]
     for step, unwanted in steps.items():
         code += [step, f"print([name for name in {unwanted.split()} if name in sys.modules])"]
-    done = subprocess.run([sys.executable, "-c", "\n".join(code)], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(code)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (done.stdout.split("\n"), done.stderr) == (["[]", "[]", "[]", ""], "")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runs import SCRIPTS, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import SCRIPTS, run
 
 from minitrpo.course.parallel_sgd.descent import play
 from minitrpo.course.parallel_sgd.problem import (

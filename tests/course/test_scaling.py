@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import TOYS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import TOYS
 
 from minitrpo.commands.command_line import parse
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run

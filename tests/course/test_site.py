@@ -33,7 +33,9 @@ class Page(HTMLParser):
         given = dict(attributes)
         self.places |= {given[name] for name in ("id", "name") if given.get(name)}
         self.links += [given["href"]] if tag == "a" and given.get("href") else []
-        self.loaded += [given["src"]] if tag in ("script", "img", "video", "source", "iframe") and "src" in given else []
+        self.loaded += (
+            [given["src"]] if tag in ("script", "img", "video", "source", "iframe") and "src" in given else []
+        )
         self.loaded += [given["href"]] if given.get("rel") in ("stylesheet", "icon", "preload") else []
         if tag not in VOID:
             self.open.append(tag)
@@ -60,7 +62,12 @@ def slides():
 
 def built(name, *words):
     """Return {file name: page} of site/ or slides/, built if it is not there or older than what it is made of."""
-    sources = [BUILD, *(ROOT / "notebooks").glob("*.*"), *(ROOT / "notebooks/solutions").glob("*"), ROOT / "docs/claims.md"]
+    sources = [
+        BUILD,
+        *(ROOT / "notebooks").glob("*.*"),
+        *(ROOT / "notebooks/solutions").glob("*"),
+        ROOT / "docs/claims.md",
+    ]
     first = ROOT / name / "index.html"
     if not first.exists() or first.stat().st_mtime < max(file.stat().st_mtime for file in sources):
         subprocess.run([sys.executable, BUILD, *words], check=True, timeout=900)
@@ -74,7 +81,13 @@ def test_a_long_paragraph_is_cut_between_sentences_and_only_public_addresses_are
     first, rest = "It falls by $a. B$ (v. 2. Or so) each time.", f"So it goes on, {'and on ' * 20}to its end."
     long = f"{first} {rest} Does it **hold**? Not so."
     assert build.digest(long).split("\n\n") == [f"{first} Does it **hold**?", f"{build.NOTES}\n{long}\n```"]
-    for kept in ("Short. And whole.", f"- {long}", f"| {long} |", f"<div>\n\n{long}\n\n</div>", f"{long} **Not. Here**"):
+    for kept in (
+        "Short. And whole.",
+        f"- {long}",
+        f"| {long} |",
+        f"<div>\n\n{long}\n\n</div>",
+        f"{long} **Not. Here**",
+    ):
         assert build.digest(kept) == kept
     public = ["https://github.com/a/b.git", "http://gitlab.example.org/g/s"]
     private = ["https://user:pw@x.org/a", "https://x.org:8080/a", "http://127.0.0.1/a", "/srv/a", "https://host/a"]
@@ -126,7 +139,10 @@ def test_every_link_holds_nothing_comes_from_elsewhere_and_no_page_is_large(site
 @one_worker
 @pytest.mark.slow
 def test_sliders_are_moved_without_a_kernel(site):
-    found = {name: re.findall(r'<div class="frames">.*?</script></div>', site[f"{name}.html"].text, re.S) for name in LECTURES}
+    found = {
+        name: re.findall(r'<div class="frames">.*?</script></div>', site[f"{name}.html"].text, re.S)
+        for name in LECTURES
+    }
     assert sum(map(bool, found.values())) >= 3
     for box in (box for boxes in found.values() for box in boxes):
         pictures = re.findall(r"<img [^>]*>", box)

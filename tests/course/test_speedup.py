@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 import pytest
-from runs import run
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import run
 from scipy.stats import bootstrap
 
 from minitrpo.course.speedup.statistics import (

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from kills import miscounted
 from namespaces import Hosts, missing
-from record import ASYNCHRONOUS, CHEAP, FAMILY, ROOT, TRAIN, Table, alone, environment, keep, sha256, unavailable
+from record import ASYNCHRONOUS, CHEAP, FAMILY, TRAIN, Table, alone, environment, keep, sha256, unavailable
 
 UPDATES = ("--env", "HalfCheetah-v5", "--steps-per-update", "2048", "--total-steps", "40960", "--progress", "none")
 STUCK = 4  # seconds, in place of 30: a machine that is silent for twice as long is given up

@@ -1,4 +1,4 @@
-"""One-token edits of our own code, and whether its module's quick tests notice: python tests/tools/mutation.py --edits 30
+"""One-token edits of our own code, and whether tests notice: python tests/tools/mutation.py --edits 30
 
 An edit turns < into <=, + into -, True into False, 3 into 4, `and` into `or`, or leaves out a `not`. It is made in a
 copy of the package. The test files that are nearest to its module run first, then some more. What survives is printed:
