@@ -2,7 +2,8 @@
 
     python tests/tools/soak.py --kills 300 --seconds 3600    (make soak KILLS=300 SECONDS=3600)
 
-The first part kills runs of every algorithm in turn (kills.py). The second trains on 8 ranks for so many seconds, asks each rank's process every few of them for its memory and its files, and fits a line through the last two thirds.
+The first part kills runs of every algorithm in turn (kills.py). The second trains on 8 ranks for so many seconds, asks
+each rank's process every few of them for its memory and its files, and fits a line through the last two thirds.
 """
 
 import argparse

@@ -175,7 +175,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trials", nargs="*", help=f"of {', '.join(TRIALS)}; all by default")
     parser.add_argument(
-        "--tests", default="", help="files or folders of tests/, with commas, in place of a trial's own"
+        "--tests", default="", help="files or folders of tests/, with commas"
     )
     parser.add_argument("--keep", type=Path, help="a folder for the environments, which stay there for the next time")
     args = parser.parse_args()
