@@ -69,10 +69,10 @@ def test_whoever_reads_what_is_printed(where, code, tmp_path, monkeypatch):
     assert code or [row["iteration"] for row in rows] == ["1", "2", "3"], "nothing else was written into its files"
 
 
-@pytest.mark.parametrize("words", ["-m minitrpo.doctor", f"{SCRIPTS}/speedup.py --help"])
-def test_a_reader_who_had_enough(words, tmp_path):
-    done = shell(f"set -o pipefail; python -u {words} | true", tmp_path)
-    assert done.stderr == ""
+def test_a_reader_who_had_enough_and_a_full_disk_for_what_is_printed(tmp_path):
+    assert shell("set -o pipefail; python -u -m minitrpo.doctor | true", tmp_path).stderr == ""
+    done = shell("python -m minitrpo.doctor > /dev/full", tmp_path)
+    assert (done.returncode, done.stderr.count("\n"), "cannot print" in done.stderr) == (1, 1, True), done.stderr
 
 
 @pytest.mark.parametrize(("length", "whole"), [(57, True), (58, True), (59, False), (1000, False)])
