@@ -15,6 +15,7 @@ import sys
 import types
 from pathlib import Path
 
+import gymnasium.envs.mujoco  # noqa: F401 - for forks, in which its libraries would be loaded again and again
 import nbformat
 import pytest
 from matplotlib import pyplot as plt
@@ -186,7 +187,7 @@ def quick(monkeypatch):
 
 
 def lecture(words):
-    """Run the cells of a solution, draw its figures, and print the numbers of its checks that say something new."""
+    """Run the cells of a solution, draw its figures, and print what its checks say that they did not say before."""
     source = next(s for s in SOURCES if s.stem == words[0])
     recorded = code_cells(nbformat.read(build.solution_path(source), 4))
     plt.show = drawn
@@ -198,7 +199,7 @@ def lecture(words):
             exec(compile(cell.source, f"<code cell {number}>", "exec"), vars(module))
             drawn()
         if "check" in cell.metadata and said.getvalue() != "".join(o.text for o in recorded[number].outputs):
-            print(number)
+            print(number, said.getvalue())
 
 
 def drawn():
