@@ -37,7 +37,8 @@ def test_a_claim_is_whole_and_train_understands_its_arms():
     for claim in CLAIMS.values():
         home = CLAIMS[claim.home]
         assert (claim.arms, claim.full, claim.quick, home.home) == (home.arms, home.full, home.quick, home.name)
-        assert claim.parts and claim.full.seeds > claim.quick.seeds and claim.full.seeds >= 5, claim.name
+        assert len(claim.parts) > 0
+        assert claim.full.seeds > max(4, claim.quick.seeds)
         assert set(claim.full.steps) == {arm.env for arm in claim.arms} >= set(claim.quick.steps)
         assert len({(arm.name, arm.env) for arm in claim.arms}) == len(claim.arms)
         for arm in claim.arms:
@@ -51,12 +52,10 @@ ASKED = [
     (higher(VALUE, "a", "b", TASK), {"a": DOWN, "b": UP}, DOES_NOT_HOLD),
     (higher(VALUE, "a", "b", TASK), {"a": UP, "b": BY}, CANNOT_TELL),
     (higher(VALUE, "a", "b", TASK), {"a": [5.0], "b": [1.0]}, CANNOT_TELL),  # one seed has no interval
-    (higher(VALUE, "a", "b", TASK), {"a": UP}, None),
     (higher(VALUE, "a", "b", TASK), {"a": [*UP, np.nan], "b": DOWN}, None),
     (ratio(VALUE, "a", "b", TASK, 0.6), {"a": HALF, "b": WHOLE}, HOLDS),
     (ratio(VALUE, "a", "b", TASK, 0.3), {"a": HALF, "b": WHOLE}, DOES_NOT_HOLD),
     (ratio(VALUE, "a", "b", TASK, 0.5, about=0.1), {"a": HALF, "b": WHOLE}, HOLDS),
-    (ratio(VALUE, "a", "b", TASK, 0.8, about=0.1), {"a": HALF, "b": WHOLE}, DOES_NOT_HOLD),
     (ratio(VALUE, "a", "b", TASK, 0.55, about=0.05), {"a": HALF, "b": WHOLE}, CANNOT_TELL),
     (ratio(VALUE, "a", "b", TASK, 0.6, cores=3), {"a": HALF, "b": WHOLE}, CANNOT_TELL),  # there are 2
     (sooner(VALUE, "a", "b", TASK), {"a": [1, 2, 3, 4, 5], "b": [6, 7, NEVER, NEVER, NEVER]}, HOLDS),

@@ -95,7 +95,11 @@ def test_failures_and_pauses_take_as_long_as_dalys_formula_says():
     expected = formulas.with_failures(100.0, 10.0, 1.0, 2.0, 30.0)
     assert abs(np.mean(jobs) - expected) < 4 * np.std(jobs) / math.sqrt(len(jobs))
     for checkpoint, mtbf in ((1.0, 1e5), (5.0, 3600.0), (60.0, 3600.0)):
-        every = [*np.geomspace(checkpoint, mtbf, 400), formulas.daly(checkpoint, mtbf), formulas.young(checkpoint, mtbf)]
+        every = [
+            *np.geomspace(checkpoint, mtbf, 400),
+            formulas.daly(checkpoint, mtbf),
+            formulas.young(checkpoint, mtbf),
+        ]
         *seconds, daly, young = (formulas.with_failures(1e5, each, checkpoint, 10.0, mtbf) for each in every)
         assert daly <= min(seconds) * 1.0005
         assert young <= min(seconds) * 1.01
@@ -124,7 +128,9 @@ def test_messages_by_hand():
     net, large = Network(1e-5, 1e-9), 1e9
     ring, tree = formulas.ring_allreduce(net, 64, large), formulas.tree_allreduce(net, 64, large)
     assert formulas.halving_allreduce(net, 64, large) <= ring < tree / 5, "a ring sends few bytes"
-    assert formulas.tree_allreduce(net, 4096, 8.0) < formulas.ring_allreduce(net, 4096, 8.0) / 100, "a tree few messages"
+    assert formulas.tree_allreduce(net, 4096, 8.0) < formulas.ring_allreduce(net, 4096, 8.0) / 100, (
+        "a tree few messages"
+    )
 
 
 def test_the_noise_scale_of_gradients_whose_noise_is_known_and_what_a_batch_of_it_costs():

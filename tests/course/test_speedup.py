@@ -1,4 +1,4 @@
-"""Speed-up: the laws against jobs timed piece by piece, intervals against the truth, and the command that measures it."""
+"""Speed-up: the laws against jobs timed piece by piece, intervals against the truth, and the command."""
 
 import csv
 import json
