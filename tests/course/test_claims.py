@@ -1,24 +1,21 @@
-"""The claims of the seeds: each is whole, judges tell the truth where it is known, nothing is measured twice."""
+"""The claims of the seeds: each is whole, judges tell the truth where it is known, what is recorded is shown."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from PIL import Image
-from runs import forked
 
 from minitrpo.commands.command_line import parse
-from minitrpo.course.claims import measuring, page
-from minitrpo.course.claims.claim import FULL, QUICK, Arm, Claim, Size, judge
-from minitrpo.course.claims.drawing import curves
-from minitrpo.course.claims.measuring import Busy, decisions, read_off, record
+from minitrpo.course.claims import page
+from minitrpo.course.claims.claim import FULL, QUICK, judge
+from minitrpo.course.claims.measuring import read_off
 from minitrpo.course.claims.parts import higher, level, ratio, same_bits, sooner, trend
-from minitrpo.course.claims.quantities import Quantity, area, mean_between, return_at, steps_to_goal, turns
+from minitrpo.course.claims.quantities import Quantity, area, mean_between, return_at, steps_to_goal
 from minitrpo.course.claims.registry import CLAIMS
-from minitrpo.course.claims.store import CHECKOUT, jobs, missing, place_in, read, shown, state_of
+from minitrpo.course.claims.store import CHECKOUT, jobs, missing, place_in, shown, state_of
 from minitrpo.reports.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS
 
 TASK, NEVER = "CartPole-v1", np.inf
@@ -115,48 +112,7 @@ def test_what_is_kept_of_a_run_has_its_means_and_rows_in_which_no_episode_ended_
     assert (area(400).of(kept), steps_to_goal(7.0, 0).of(kept)) == (3.0, 300)
 
 
-def test_decisions_of_pure_noise_take_back_the_one_before_in_two_of_three_cases():
-    sums = np.random.default_rng(3).normal(size=3_000)
-    asked = np.repeat(np.cumsum(np.where(np.diff(sums) > 0, -300.0, 300.0)), 10)
-    ends = 1000.0 * np.arange(1, len(asked) + 1)
-    columns = {"iteration": ends / 1000, "env_steps": ends, "steps_per_update": asked, "max_kl": 0 * asked + 0.01}
-    assert turns({"decisions": decisions(columns), "rows": {"env_steps": [ends[-1]]}}) == pytest.approx(2 / 3, abs=0.04)
-
-
-# --- measuring, and what is recorded
-
-
-@pytest.mark.slow
-def test_measuring_goes_on_where_it_was_interrupted_measures_nothing_twice_and_no_seconds_on_a_busy_machine(
-    tmp_path, monkeypatch
-):
-    arms = tuple(Arm(f"{n} steps", TASK, f"--preset episodes --hidden 4 --steps-per-update {n}") for n in (200, 300))
-    parts, size = (higher(area(600), "200 steps", "300 steps", TASK),), Size(2, {TASK: 900})
-    small = Claim("C1", "Small", "a test", "A sentence.", parts, curves(), size, size, arms)
-    for name in list(CLAIMS):
-        monkeypatch.delitem(CLAIMS, name)
-    monkeypatch.setitem(CLAIMS, "C1", small)
-    place, first = place_in(str(tmp_path)), jobs(small, QUICK)[0]
-    whole = record(place, small, first, 1)
-    place.record(first).unlink()
-    folder = place.work / first.claim / first.kind / f"{first.name}-{first.digest}"  # as a run that was ended leaves it
-    words = [*first.arm.words.split(), "--env", TASK, "--seed", "0", "--total-steps", "900", "--checkpoint-every", "1"]
-    cut = forked("train", *words, "--out", folder, "--progress", "none", cwd=tmp_path, timeout=120)
-    assert cut.code == 0, str(cut)
-    (folder / "checkpoint_before.npz").replace(folder / "checkpoint.npz")
-    for measured in (4, 0):
-        done = forked("figures", "C1", "--quick", "--folder", tmp_path, cwd=tmp_path, timeout=120)
-        assert (done.code, len(re.findall(r"C1 quick: \d of 4", done.out))) == (0, measured), str(done)
-    again = json.loads(place.record(first).read_text())
-    assert (again["resumed"], whole["resumed"], folder.exists()) == (True, False, False)
-    assert all(again[name] == whole[name] for name in ("rows", "theta_sha256"))
-    assert missing(place, small, QUICK) == []
-    assert len(missing(place, replace(small, quick=Size(2, {TASK: 901})), QUICK)) == 4, "of other settings"
-    monkeypatch.setattr(measuring.Others, "share", lambda self: 0.5)
-    place.record(first).unlink()
-    with pytest.raises(Busy):
-        record(place, replace(small, seconds=True), first, 1)
-    assert read(place, first) is None
+# --- what is recorded
 
 
 def test_what_is_recorded_is_whole_and_the_page_and_pictures_show_it(monkeypatch, tmp_path, capsys):

@@ -20,8 +20,9 @@ def test_ranks_see_each_other_and_a_job_that_fails_hangs_or_is_launched_wrong_is
     hello = "from mpi4py import MPI; c = MPI.COMM_WORLD; t = c.allreduce(1); c.rank or print('ranks', t, c.size)"
     assert classroom.mpiexec_code(2, hello) == "ranks 2 2\n"
     assert "mpi4py" not in sys.modules, "the process that launches never starts MPI"
+    ill = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 1: raise SystemExit('the second rank is ill')"
     with pytest.raises(classroom.JobFailed, match="the second rank is ill"):
-        classroom.mpiexec_code(2, "from mpi4py import MPI\nif MPI.COMM_WORLD.rank: raise SystemExit('the second rank is ill')")
+        classroom.mpiexec_code(2, ill)
     with pytest.raises(classroom.JobFailed, match="no end after 1 s"):
         classroom.mpiexec_code(1, "import time; time.sleep(1000)", timeout=1)
     fake = tmp_path / "mpiexec"  # that starts processes which do not see each other: the classic silent failure

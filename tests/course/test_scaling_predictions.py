@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.course.scaling import recorded as recorded_runs
-from minitrpo.course.scaling.command import main
 from minitrpo.course.scaling.designs import BEFORE, MENDED, SET, TODAY, Design, Machine
 from minitrpo.course.scaling.formulas import Network
-from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task, fitted
+from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
 from minitrpo.course.scaling.model import iteration
 from minitrpo.course.scaling.others import evolution, served
-from minitrpo.course.scaling.predict import Job, alone_seconds, best_batch, breaks, predicted
+from minitrpo.course.scaling.predict import Job, alone_seconds, breaks, predicted
 
 NONE = Line(0.0, 0.0)
 LINES = {"tick": Line(1e-4, 3e-5), "digest": Line(0.0, 1e-6), "order": Line(0.0, 1e-7), "rest": Line(1e-4, 0.0),
@@ -72,14 +71,6 @@ def test_slow_ranks_and_failures_cost_something_and_dollars_follow_from_seconds(
         assert share * row.seconds == pytest.approx(20 * costs[name])
 
 
-def test_a_batch_grows_only_as_far_as_the_noise_pays():
-    quiet, loud = (Job(replace(TASK, noise_scale=noise), 1e6, 50_000) for noise in (1e3, 1e9))
-    assert best_batch(TOY, quiet, IDEAL, MENDED, 4096).batch <= 50_000
-    larger = best_batch(TOY, loud, IDEAL, MENDED, 4096)
-    assert larger.batch >= 400_000
-    assert larger.seconds <= predicted(TOY, loud, IDEAL, MENDED, 4096).seconds
-
-
 def test_what_breaks_first_by_hand_and_what_was_mended_is_cheaper():
     task = replace(TASK, order=NONE, rest=Line(0.0, 1e-7))
     found = breaks(TOY, task, Machine(Network(1e-5, 0.0)), 1000, memory=3 * 20_000 * 777, updates=20)
@@ -102,20 +93,8 @@ def test_a_server_serves_up_to_its_limit_and_a_generation_of_evolution_is_its_lo
     assert evolution(TASK, IDEAL, 1000, 100) == pytest.approx(50 * TASK.tick(1) + 2 * TASK.noise)
 
 
-def test_a_line_through_medians_has_no_negative_part():
-    assert fitted({"10": [2.0, 2.0, 9.0], "100": [11.0, 11.0, 11.0]})["line"] == pytest.approx([1.0, 0.1])
-    assert fitted({"10": [1.0, 1.0], "100": [11.0, 11.0]})["line"][0] == 0
-
-
 def test_one_ranks_recorded_seconds_predict_those_of_several():
     rows = recorded_runs.all_rows()
     assert len({(row.environment.split(",")[0], row.ranks, row.pool) for row in rows}) == 12
     assert np.median([abs(row.error) for row in rows]) < 0.1
     assert max(abs(row.error) for row in rows) < 0.25
-
-
-def test_bad_words_are_one_line(capfd):
-    for words, said in (("predict --env Ant-v9", "Ant-v9"), ("predict --slow 2", "--slow"), ("nothing", "nothing")):
-        assert main(words.split()) == 2
-        (line,) = capfd.readouterr().err.splitlines()
-        assert said in line
