@@ -174,9 +174,7 @@ def main():
     """Try all, or those named, and keep the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trials", nargs="*", help=f"of {', '.join(TRIALS)}; all by default")
-    parser.add_argument(
-        "--tests", default="", help="files or folders of tests/, with commas"
-    )
+    parser.add_argument("--tests", default="", help="files or folders of tests/, with commas")
     parser.add_argument("--keep", type=Path, help="a folder for the environments, which stay there for the next time")
     args = parser.parse_args()
     if set(args.trials) - TRIALS.keys():
