@@ -17,6 +17,7 @@ from refusals import CARTPOLE, SMALL, one_line, unchanged
 from runs import ROOT, forked, run
 
 from minitrpo import BadInput
+from minitrpo.experience.modules import is_installed
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
@@ -233,6 +234,16 @@ def test_the_folder_one_is_in_comes_last(tmp_path):
         done = run(script, "--env", "mine:Mine", *SMALL[2:], "--out", f"of {script}", cwd=tmp_path, new=True)
         assert (done.code, done.err) == (0, ""), done.err
         assert (tmp_path / f"of {script}" / "learning_curve.png").exists()
+
+
+def test_nothing_in_the_folder_one_is_in_is_installed(tmp_path, monkeypatch):
+    (tmp_path / "numpy").mkdir()
+    for name in ("gift", "numpy/gift"):
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert not any(map(is_installed, ("gift", "numpy.gift", "os", "this")))
+    assert is_installed("gymnasium.envs.classic_control")
 
 
 def test_a_file_is_written_to_a_fresh_one_and_through_no_link(tmp_path):
