@@ -16,8 +16,6 @@ from minitrpo.returns import standardise
 from minitrpo.trpo import Batch, damped_fisher, objective, surrogate_gradient, trpo_step
 
 POLICIES = [GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))]
-QUICK = settings(max_examples=25)
-SEEDS = st.integers(0, 2**32 - 1)
 
 
 def case(policy, seed=0, n=40):
@@ -36,8 +34,12 @@ def cosine(u, v):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@given(seed=SEEDS, max_kl=st.sampled_from([1e-6, 1e-3, 0.01, 0.1, 1.0, 10.0]), fraction=st.sampled_from([0.1, 1.0]))
-@QUICK
+@given(
+    seed=st.integers(0, 999),
+    max_kl=st.sampled_from([1e-6, 1e-3, 0.01, 0.1, 1.0, 10.0]),
+    fraction=st.sampled_from([0.1, 1.0]),
+)
+@settings(max_examples=25)
 def test_promises(policy, seed, max_kl, fraction):
     """Within the KL limit and better by the surrogate, both computed anew; else theta itself. theta is not touched.
 
@@ -82,7 +84,8 @@ def test_the_step_is_the_damped_natural_gradient_by_a_fraction_of_the_states(pol
 def test_one_iteration_follows_the_gradient_and_many_the_natural_gradient(policy):
     theta, batch = case(policy)
     g = policy_gradient(policy, theta, batch.observations, batch.actions, batch.advantages)
-    natural = np.linalg.solve(dense_fisher(policy, theta, batch.observations) + 0.01 * np.eye(len(theta)), g)
+    a = dense_fisher(policy, theta, batch.observations) + 0.01 * np.eye(len(theta))
+    natural = np.linalg.solve(a, g)
 
     def step(iterations):
         new, report = trpo_step(policy, theta, batch, 1e-3, cg_iterations=iterations, cg_damping=0.01)
@@ -113,7 +116,8 @@ def cut_into(size, monkeypatch):
 @pytest.mark.parametrize("size", [1, 7, 100])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_gradient_gain_kl_and_entropy_are_those_of_all_rows_in_blocks_of_any_size(policy, size, monkeypatch):
-    theta, batch = case(policy)
+    theta, *arrays = own_samples(policy)  # advantages whose mean is not 0
+    batch = Batch(*arrays)
     candidate = theta + 0.1 * np.random.default_rng(4).standard_normal(len(theta))
     old, new = (policy.distribution(t, batch.observations) for t in (theta, candidate))
     gain = surrogate(policy, new, policy.log_prob(old, batch.actions), batch.actions, batch.advantages)
