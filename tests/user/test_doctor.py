@@ -23,6 +23,7 @@ gymnasium.register("Late-v0", entry_point=Late, max_episode_steps=500)
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_a_machine_that_runs_these_tests_is_well(capfd):
     code = doctor.main([])
     lines = [line for line in capfd.readouterr().out.splitlines() if not line.startswith("      cure")]

@@ -20,7 +20,7 @@ def row(iteration, steps, **changes):
 @pytest.fixture
 def now(monkeypatch):
     """The time, as a list of one number."""
-    time = [0.0]
+    time = [100.0]
     monkeypatch.setattr(progress.time, "perf_counter", lambda: time[0])
     return time
 
@@ -51,7 +51,7 @@ def test_a_line_shows_what_the_algorithm_wants_to_be_seen_and_the_last_number_th
 
 def test_the_time_left_follows_the_last_updates_not_a_slow_first_one(now, capsys):
     display = Progress("lines", 100_000, 0)
-    now[0] = 600.0
+    now[0] += 600.0
     display.update(row(1, 10))  # ten minutes for ten steps
     for number in range(1, 61):
         now[0] += 3.0

@@ -277,6 +277,7 @@ def test_watch_writes_a_film_from_the_first_step_to_the_last(cartpole_run, monke
     assert (kept[0], kept[-1], len(kept)) == ("0.00 s", f"{0.02 * steps:.2f} s", 4)
 
 
+@pytest.mark.slow
 def test_watch_draws_mujoco_without_a_screen(tmp_path):
     needs("egl", doctor.rendering().well)
     train(tmp_path / "run", "--env", "Reacher-v5", "--total-steps", 500, "--steps-per-update", 500)
