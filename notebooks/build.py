@@ -5,9 +5,9 @@
     python notebooks/build.py --check    say what is out of date, and why, in a word each; write nothing
 
 --check ends with 0 if nothing is out of date, 1 if a notebook does not say what its source says, or a solution shows
-other outputs than its execution left, and 3 if a solution was executed with other code, data or versions. Lectures that measure time (06, 08, and any that says
-`timing: true` in the header of its source) are executed on an idle machine only (exit code 2; --even-if-busy). A
-notebook that a student has changed stays as it is; the new one goes beside it.
+other outputs than its execution left, and 3 if a solution was executed with other code, data or versions. Lectures that
+measure time (06, 08, and any that says `timing: true` in the header of its source) are executed on an idle machine only
+(exit code 2; --even-if-busy). A notebook that a student has changed stays as it is; the new one goes beside it.
 
 A source is a jupytext percent file. What the build makes of it, by a word behind `# %%` or a line of its own:
     exercise="name"      becomes the package's function: without its code for students, whole in the solution, with a
