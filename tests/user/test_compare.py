@@ -32,6 +32,9 @@ def test_seeds_are_a_range_or_a_list():
     texts = ("0-4", "7", "0,3,7", "5-5")
     assert [seeds_of(text) for text in texts] == [[0, 1, 2, 3, 4], [7], [0, 3, 7], [5]]
     assert len(seeds_of("0-999")) == 1000
+    for text in ("1-0", "1,1", "0-1000", "all"):  # what else does not go together: tests/inputs/test_command_line.py
+        done = run("train.py", "--seeds", text)
+        assert (done.code, done.out, done.err.count("\n"), "--seeds" in done.err) == (2, "", 1, True)
 
 
 def test_a_config_is_taken_over_but_for_what_is_given(trained, tmp_path):
@@ -47,25 +50,6 @@ def test_a_config_names_its_algorithm(tmp_path):
     train(tmp_path / "run", "--config", tmp_path / "c.json", "--total-steps", 200, "--entropy-weight", 0.5)
     settings = RunFolder(tmp_path / "run").read_config()["settings"]
     assert (settings["algorithm"], settings["entropy_weight"]) == ("a2c", 0.5)
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("--config", "nowhere"), "nowhere"),
-        (("--config", "empty.json"), "empty.json"),
-        (("--config", "RUN", "--preset", "paper"), "--preset"),
-        (("--config", "RUN", "--resume", "RUN"), "--config"),
-        (("--seeds", "0-1", "--resume", "RUN"), "--seeds"),
-        (("--seeds", "0-1", "--seed", "3"), "--seed"),
-        *((("--seeds", text), "--seeds") for text in ("1-0", "1,1", "0-1000", "all")),
-    ],
-)
-def test_what_does_not_go_together_is_refused_before_any_work(words, named, trained, tmp_path):
-    (tmp_path / "empty.json").write_text("{}")
-    done = run("train.py", *[trained / "large" if word == "RUN" else word for word in words], cwd=tmp_path)
-    assert (done.code, done.out, done.err.count("\n"), named in done.err) == (2, "", 1, True)
-    assert [path.name for path in tmp_path.iterdir()] == ["empty.json"]
 
 
 def test_the_command_writes_a_picture_and_says_where(trained, tmp_path):

@@ -1,25 +1,13 @@
 """The doctor says one line for each thing and gives the cure for what is missing."""
 
-from itertools import pairwise
+from itertools import count, pairwise
 
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 from runs import TOYS
 
 from minitrpo.commands import doctor
 from minitrpo.experience.determinism import looked_at
-
-FAILS_LATE = """
-import gymnasium
-from gymnasium.envs.classic_control import CartPoleEnv
-class Late(CartPoleEnv):
-    calls = 0
-    def step(self, action):
-        Late.calls += 1
-        if Late.calls == 150:
-            raise LookupError("the wheel came off")
-        return super().step(action)
-gymnasium.register("Late-v0", entry_point=Late, max_episode_steps=500)
-"""
 
 
 @pytest.mark.mpi
@@ -54,14 +42,18 @@ def test_what_is_missing_has_a_cure_and_what_fails_is_one_line(tmp_path, monkeyp
         ("CartPole-v1", True, "4 observations, 2 choices"),
         ("Pendulum-v1", True, "3 observations, 1 actions"),
         ("restless_envs:Restless-random-v0", False, "is not deterministic"),
-        ("fails_late:Late-v0", False, "the wheel came off"),
         ("Nope-v0", False, "'Nope-v0'"),
         ("FrozenLake-v1", False, "Discrete observations"),
     ],
 )
-def test_it_looks_at_an_environment(env, well, words, monkeypatch, tmp_path):
-    (tmp_path / "fails_late.py").write_text(FAILS_LATE)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_it_looks_at_an_environment(env, well, words, monkeypatch):
     monkeypatch.syspath_prepend(str(TOYS))
     result, seen = looked_at(env)
     assert (result, words in seen) == (well, True), seen
+
+
+def test_it_sees_an_environment_that_fails_late(monkeypatch):
+    calls, step = count(), CartPoleEnv.step
+    monkeypatch.setattr(CartPoleEnv, "step", lambda env, action: step(env, action) if next(calls) < 150 else 1 / 0)
+    well, seen = looked_at("CartPole-v1")
+    assert (well, "ZeroDivisionError" in seen) == (False, True)

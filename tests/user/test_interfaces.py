@@ -19,12 +19,7 @@ FLAGS = {
     *("--algorithm", "--env", "--total-steps", "--steps-per-update", "--max-kl", "--adapt", "--margin", "--pool"),
     *("--requests", "--learner", "--seed", "--out", "--resume", "--preset"),
 }
-CHOICES = {
-    "--adapt": "{none,steps,kl,both,noise}",
-    "--pool": "{dynamic,static}",
-    "--requests": "{episodes,segments}",
-    "--learner": "{root,sharded}",
-}
+CHOICES = {"--adapt": "{none,steps,kl,both,noise}", "--pool": "{dynamic,static}", "--learner": "{root,sharded}"}
 SOURCED = ("--max-kl", "--adapt", "--margin", "--pool", "--gae-lambda", "--cg-iterations", "--fisher-fraction")
 BARE = {"--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress", "--stuck-after", "--preset"}
 COLUMNS = {

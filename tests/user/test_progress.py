@@ -17,46 +17,24 @@ def row(iteration, steps, **changes):
     return {"iteration": iteration, "env_steps": steps, "mean_return": -5.0, "kl": 0.01, **seconds, **changes}
 
 
-@pytest.fixture
-def now(monkeypatch):
-    """The time, as a list of one number."""
-    time = [100.0]
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: time[0])
-    return time
-
-
-def test_lines_come_every_so_often_and_the_last_is_shown_once(now, capsys):
-    for rows in (10, 1):
-        display = Progress("lines", 1000, 0)
-        for i in range(1, rows + 1):
-            now[0] += 0.1
-            display.update(row(i, 100 * i))
-        display.close()
+@pytest.mark.parametrize("rows", [1, 64])
+def test_a_line_now_and_then_and_of_the_last_row_says_where_the_run_stands(rows, monkeypatch, capsys):
+    """A slow first update, ten minutes for ten steps, sixty of three seconds, and three quick ones."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    display = Progress("lines", 100_000, 0, ("gradient_norm", "kl"))
+    for number in range(rows):
+        now[0] += 600.0 if number == 0 else 3.0 if number <= 60 else 0.1
+        numbers = {"mean_return": 7.5 if number == 1 else NOT_YET, "gradient_norm": 12345.678, "kl": NOT_YET}
+        display.update(row(1 + number, 10 + 1000 * number, **numbers))
+    display.close()
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in lines] == ["1", "10", "1"]
+    assert [int(line.split()[1]) for line in lines] == [*range(1, 62), 64][: min(rows, 62)]
+    assert "| return         - | gradient norm 1.235e+04 | kl - |" in lines[0]
     assert "collect 50% wait 10% gather 10% update 30%" in lines[0]
-
-
-def test_a_line_shows_what_the_algorithm_wants_to_be_seen_and_the_last_number_that_was(now, capsys):
-    Progress("lines", 1000, 0, ()).update(row(1, 100))
-    display = Progress("lines", 1000, 0, ("gradient_norm", "kl"))
-    for number, returned in enumerate((NOT_YET, 7.5, NOT_YET), start=1):
-        now[0] += 10.0
-        display.update(row(number, 100 * number, mean_return=returned, kl=NOT_YET, gradient_norm=12345.678))
-    without, first, *later = capsys.readouterr().out.splitlines()
-    assert "kl" not in without
-    assert "| return         - | gradient norm 1.235e+04 | kl - |" in first
-    assert [line.count("| return      7.50 |") for line in later] == [1, 1]
-
-
-def test_the_time_left_follows_the_last_updates_not_a_slow_first_one(now, capsys):
-    display = Progress("lines", 100_000, 0)
-    now[0] += 600.0
-    display.update(row(1, 10))  # ten minutes for ten steps
-    for number in range(1, 61):
-        now[0] += 3.0
-        display.update(row(1 + number, 10 + 1000 * number))
-    assert "|     333 steps/s | 2:00 left |" in capsys.readouterr().out.splitlines()[-1]
+    if rows > 1:
+        assert "|     333 steps/s | 2:00 left |" in lines[60], "as fast as of late"
+        assert "| return      7.50 |" in lines[60], "the last that is known"
     assert [clock(seconds) for seconds in (0, 61, 3661)] == ["0:00", "1:01", "1:01:01"]
 
 
