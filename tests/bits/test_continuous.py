@@ -5,7 +5,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from minitrpo.course.continuous import Agent, Simulators, cuts, train_continuously
