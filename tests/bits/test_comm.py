@@ -1,4 +1,4 @@
-"""The small interface behind which MPI stands, tried with mpiexec; and rows that go straight to those who need them."""
+"""The small interface behind which MPI stands, and both transports of gradients, tried with mpiexec."""
 
 import subprocess
 import sys
@@ -21,6 +21,7 @@ EVERY_CALL = Path(__file__).parent / "every_call.py"
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [3, pytest.param(8, marks=pytest.mark.slow)])
 def test_every_call_on_real_ranks(ranks):
+    """On 3 also gradients over both transports: each counted, none lost by a server, lead and staleness bounded."""
     assert mpiexec(ranks, str(EVERY_CALL)) == "fine\n"
 
 
