@@ -6,6 +6,8 @@ That ranks together play what one plays, and go on with what others had begun: t
 import numpy as np
 import pytest
 
+import minitrpo
+from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.collectors import EpisodeCollector, Request, SegmentCollector
 from minitrpo.experience.environments import describe, make
 from minitrpo.experience.fragments import concatenate
@@ -91,6 +93,14 @@ def test_episodes_begin_in_first_states_in_turn_and_go_on_differently():
         first, _ = env.reset(seed=reset_seed(SEED, 0, number % 2))
         np.testing.assert_array_equal(fragment.observations[0], first.astype(float))
     assert len({fragment.returns[0] for fragment in fragments}) == 5
+
+
+def test_a_failure_names_the_seed_of_its_first_state(tmp_path):
+    seed = next(s for s in range(100) if reset_seed(s, 0, 1) % 7 == 3)  # of the second first state
+    small = {"first_states": 2, "steps_per_update": 400, "progress": "none"}
+    with pytest.raises(EpisodeFailed) as failure:
+        minitrpo.train("failing_envs:Failing-raise-v0", seed=seed, out=tmp_path / "run", **small)
+    assert failure.value.seed == reset_seed(seed, 0, 1)
 
 
 # --- segments

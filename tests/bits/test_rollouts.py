@@ -26,22 +26,20 @@ ENVS = ["CartPole-v1", "Pendulum-v1"]  # discrete and terminating; continuous an
 
 
 class Toy(gymnasium.Env):
-    """Counts its steps up to 7; actions are 3 and 4; fails on step 4 of the episodes of one seed."""
+    """Counts its steps up to 7; actions are 3 and 4."""
 
     observation_space = gymnasium.spaces.Box(-100, 100, (1,))
     action_space = gymnasium.spaces.Discrete(2, start=3)
-    fails, stepped = None, 0
+    stepped = 0
 
     def reset(self, *, seed=None, options=None):
-        self.seed, self.t = seed, 0
+        self.t = 0
         return np.zeros(1), {}
 
     def step(self, action):
         assert self.action_space.contains(action)
         self.t += 1
         Toy.stepped += 1
-        if (self.seed, self.t) == (Toy.fails, 4):
-            raise RuntimeError("the arm\n fell off")
         return np.array([float(self.t)]), float(action), self.t == 7, False, {}
 
 
@@ -49,18 +47,18 @@ gymnasium.register("Toy-v0", entry_point=Toy)
 gymnasium.register("ToyLimited-v0", entry_point=Toy, max_episode_steps=7)
 
 
-def make(env_id, width=4, status=None):
+def make(env_id, width=4):
     """Return rollouts, a theta that prefers nothing, and a filter that does something."""
     spec = describe(env_id)
     policy, rng = spec.policy((8,)), np.random.default_rng(1)
     theta = policy.initialise(rng)
     theta += 0.3 * rng.standard_normal(len(theta))
     frozen = ObservationFilter.identity(spec.observation_size).merged(rng.standard_normal((30, spec.observation_size)))
-    return Rollouts(spec, policy, GymnasiumVectorEnv(spec, width), SEED, status), theta, frozen
+    return Rollouts(spec, policy, GymnasiumVectorEnv(spec, width), SEED), theta, frozen
 
 
-def play(env_id, numbers, width=4, concurrency=4, iteration=2, status=None):
-    rollouts, theta, frozen = make(env_id, width, status)
+def play(env_id, numbers, width=4, concurrency=4, iteration=2):
+    rollouts, theta, frozen = make(env_id, width)
     requests = iter(numbers)
     return concatenate(rollouts.play(theta, frozen, iteration, lambda: next(requests, None), concurrency))
 
@@ -202,15 +200,3 @@ def test_an_environment_that_cannot_be_resumed_says_so():
     with pytest.raises(EpisodeFailed) as failure:
         make("CartPole-v1", 4)[0].restore(wrong, 7)
     assert (failure.value.iteration, failure.value.episode) == (7, wrong[0].number)
-
-
-@pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_failure_names_the_episode_and_leaves_the_status_on_it(concurrency, monkeypatch):
-    seed, status = reset_seed(SEED, 9, 4), RankStatus.on(np.zeros(RankStatus.size(3), np.int64))
-    monkeypatch.setattr(Toy, "fails", seed)
-    with pytest.raises(EpisodeFailed, match=str(seed)) as failure:
-        play("Toy-v0", range(6), 3, concurrency, iteration=9, status=status)
-    error = failure.value
-    assert (error.env, error.iteration, error.episode, error.seed) == ("Toy-v0", 9, 4, seed)
-    assert "\n" not in str(error)
-    assert status.episodes() == [(seed, 4)]
