@@ -1,6 +1,7 @@
-"""What ranks ask of each other, every call with every kind of argument: mpiexec -n 3 python every_call.py."""
+"""What ranks ask of each other, with every kind of argument, and gradients: mpiexec -n 3 python every_call.py."""
 
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -8,8 +9,13 @@ import pytest
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import connect, launched_rank, launched_size
 from minitrpo.parallel.episode_pool import DynamicPool
+from minitrpo.parallel.mailbox import Mail, MailStore, serve
+from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, work_through
+from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
 from minitrpo.supervision.launch import raise_on_all
-from minitrpo.training.spread import WHERE, spread
+
+LEFT, NONE = 2**62, 10**9
+NAMES = ("theta", "tally_clocks")
 
 
 def same(a, b):
@@ -88,36 +94,73 @@ def refuse_together(comm):
     assert raise_on_all(comm, lambda: comm.rank) == comm.rank
 
 
-def spread_rows(comm):
-    """Rows go straight to those who need them: each once at its place, whoever had it, and nobody gets another."""
-    for seed in range(8):
-        rng = np.random.default_rng(seed)  # the same draws on every rank
-        lengths = rng.integers(1, 9, int(rng.integers(1, 30)))
-        numbers, starts = np.arange(len(lengths)) // 2, np.arange(len(lengths)) % 2 * 100  # two fragments of an episode
-        stops = np.cumsum(lengths)
-        total = int(stops[-1])
-        batch = {"a": rng.standard_normal((total, 3)).astype("f4") + 9, "b": np.arange(1, total + 1)}
-        owners = rng.integers(0, comm.size, len(lengths)) * (seed % 2)  # every other time rank 0 has all
-        ends = np.sort(rng.integers(0, total + 1, (comm.size, 2)), axis=1)  # they overlap, and some need nothing
-        mine = rng.permutation(np.flatnonzero(owners == comm.rank)) if comm.size > 1 else np.arange(len(lengths))
-        own = np.concatenate([np.arange(0), *(np.arange(stops[i] - lengths[i], stops[i]) for i in mine)]).astype(int)
-        where = dict(zip(WHERE, (numbers[mine], starts[mine], lengths[mine]), strict=True)) if len(mine) else {}
-        needed = [slice(*map(int, pair)) for pair in ends]
-        given = {name: array[own] for name, array in batch.items()} if len(mine) else {}
-        got = spread(comm, where, given, lambda n, needed=needed, total=total: needed if n == total else None)
-        assert list(got) == ["a", "b"]
-        for name, array in batch.items():
-            expected = np.zeros_like(array)
-            expected[needed[comm.rank]] = array[needed[comm.rank]]
-            same({name: got[name]}, {name: expected})
+# --- gradients of ones over both transports: what is lost can be counted
+
+
+def apply(shared, gradient, arrival):
+    assert gradient["of"].tolist() == [arrival.worker]
+    shared["theta"] += gradient["g"]
+
+
+def check_books(shared, transport, total, limit):
+    tally, theta = Tally(shared), shared["theta"]
+    assert (tally.applied + tally.refused).sum() >= total
+    assert tally.histogram.sum() == tally.version == tally.applied.sum()
+    if transport == "server":  # loses nothing
+        assert (theta == tally.version).all()
+        assert tally.lost() == 0
+    else:
+        assert 0 < theta.min() <= theta.max() <= tally.version
+        assert 0 <= tally.lost() < tally.version
+    assert np.flatnonzero(tally.histogram.sum(axis=0))[-1] <= limit
+    assert limit < NONE or tally.refused.sum() == 0
+
+
+def push_gradients(comm, transport, lead, limit, per_worker):
+    workers, number = comm.size - (transport == "server"), comm.rank - (transport == "server")
+    fresh, total, worst = {"theta": np.zeros(5000, np.int64), **Tally.arrays(workers)}, workers * per_worker, [0]
+
+    def work(pulled):
+        clocks = pulled.arrays["tally_clocks"]
+        worst.append(clocks[number] - min(clocks[clocks < LEFT], default=clocks[number]))
+        pulled.arrays["theta"][:] = -1  # a copy of the worker's own
+        if number == 0:
+            time.sleep(0.0005)  # one is slow
+        return {"g": np.ones(5000, np.int64), "of": np.array([number])}
+
+    def over():
+        return server.tally.applied.sum() + server.tally.refused.sum() >= total
+
+    window, mail = (SharedWindow(comm, fresh), None) if transport == "window" else (None, Mail(comm))
+    shared = window.arrays if window else fresh
+    server = ParameterServer(shared, apply, Rules(limit, lead))
+    if window:
+        work_through(WindowStore(server, number, NAMES, over), work)
+    elif comm.rank == 0:
+        serve(mail, server, workers, NAMES, over, lambda: None)
+    else:
+        work_through(MailStore(mail), work)
+    comm.barrier()
+    if comm.rank == 0:
+        check_books(shared, transport, total, limit)
+    comm.barrier()
+    window.free() if window else mail.close()
+    assert max(worst) <= lead  # at a pull; one more when it has pushed
+
+
+def gradients_are_counted(comm):
+    assert one_machine(comm)
+    for transport in ("server", "window"):
+        for lead, limit, per_worker in ((NONE, NONE, 200), (2, NONE, 60), (NONE, 0, 60)):
+            push_gradients(comm, transport, lead, limit, per_worker)
 
 
 if __name__ == "__main__":
     comm = connect()
     assert (launched_rank(), launched_size()) == (comm.rank, comm.size)
     assert ("mpi4py" in sys.modules) == (comm.size > 1)
-    calls = [broadcast_and_gather, gather_and_send_to_all, draw_from_a_pool, refuse_together, spread_rows]
-    for call in calls:
+    calls = [broadcast_and_gather, gather_and_send_to_all, draw_from_a_pool, refuse_together]
+    for call in (*calls, gradients_are_counted) if comm.size == 3 else calls:
         call(comm)
     comm.close()
     if comm.rank == 0:

@@ -1,14 +1,13 @@
-"""Continuous training, as lecture 12 shows it: masked resets, nothing lost, and the steps that the house plays."""
+"""Continuous training, as lecture 12 shows it, plays the steps that the house plays, to the bit."""
 
 from dataclasses import fields
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
-from minitrpo.algorithms.batch_ppo import MovingAverage
-from minitrpo.course.continuous import Accumulator, Agent, Simulators, train_continuously
+from minitrpo.course.continuous import Agent, Simulators, cuts, train_continuously
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.lockstep import ActionNoise
@@ -17,61 +16,16 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.rollouts import Rollouts
 
-SEEDS = st.integers(0, 2**32 - 1)
 N = 16  # simulators: as many rows as a product of matrices has in Rollouts
 
 
-def test_a_reset_touches_those_in_the_mask_alone():
-    spec = describe("CartPole-v1")
-    pair = [Simulators(make_vector_env(spec, 2), 4) for _ in range(2)]
-    for simulators in pair:
-        simulators.reset(np.ones(2, bool), [1, 2])
-    for k in range(8):
-        if k == 4:
-            pair[0].reset(np.array([True, False]), [3])
-        seen = [simulators.step(np.array([k % 2, k % 2]))[0] for simulators in pair]
-        np.testing.assert_array_equal(seen[0][1], seen[1][1])
-        assert np.array_equal(seen[0][0], seen[1][0]) == (k < 4)
-
-
-@given(st.lists(st.lists(st.floats(-1e3, 1e3), max_size=7), max_size=8), st.integers(1, 10))
-def test_the_average_is_of_the_last_ones(batches, length):
-    average, everything = MovingAverage(length), []
-    for batch in batches:
-        average.extend(np.array(batch))
-        everything += batch
-        again = MovingAverage(length)
-        again.restore(average.to_vector())
-        for each in (average, again) if everything else ():
-            assert each.mean == pytest.approx(np.mean(everything[-length:]), abs=1e-9)
-    assert everything or np.isnan(average.mean)
-
-
-@given(SEEDS, st.integers(1, 5), st.lists(st.integers(1, 9), min_size=1, max_size=4))
-def test_nothing_is_lost_and_nothing_is_made_up(seed, simulators, segments):
-    """Steps in equal steps out, each reward once; fragments of an episode follow each other without a gap."""
-    rng, accumulator, rewards, flushed = np.random.default_rng(seed), Accumulator(simulators), [], []
-    for steps in segments:
-        for _ in range(steps):
-            ends = rng.random(simulators) < 0.3
-            terminated = ends & (rng.random(simulators) < 0.5)
-            accumulator.before(rng.standard_normal((simulators, 2)), rng.integers(0, 2, simulators))
-            rewards.append(rng.standard_normal(simulators))
-            accumulator.after(rng.standard_normal((simulators, 2)), rewards[-1], terminated, ends & ~terminated)
-        fragments = accumulator.flush()
-        assert len(accumulator) == 0
-        assert fragments.steps == steps * simulators
-        flushed += fragments.fragments()
-    of_episode = {}
-    for f in flushed:
-        taken, total, over = of_episode.get(int(f.numbers[0]), (0, 0.0, False))
-        assert not over
-        assert int(f.starts[0]) == taken
-        assert f.returns[0] == pytest.approx(total + f.rewards.sum())
-        of_episode[int(f.numbers[0])] = (taken + f.steps, float(f.returns[0]), bool(f.ended[0]))
-    for simulator in range(simulators):
-        own = [f.rewards for f in flushed if f.numbers[0] % simulators == simulator]
-        np.testing.assert_array_equal(np.concatenate(own), np.array(rewards)[:, simulator])
+@given(arrays(bool, array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=8)))
+def test_fragments_hold_every_step_once_and_stop_where_an_episode_ends_and_at_the_last_step(ended):
+    found, steps = cuts(ended).tolist(), len(ended)
+    assert [(i, t) for i, first, stop in found for t in range(first, stop)] == [*np.ndindex(ended.shape[::-1])]
+    for simulator, first, stop in found:
+        assert not ended[first : stop - 1, simulator].any()
+        assert ended[stop - 1, simulator] or stop == steps
 
 
 def moved(theta, fragments):

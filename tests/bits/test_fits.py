@@ -1,4 +1,4 @@
-"""A rank that is killed while it fits loses nothing; a fit may not move the policy; a row of several updates."""
+"""A rank that is killed while it fits loses nothing; a fit may not move the policy."""
 
 import pytest
 from runs import lasting, run, train
@@ -48,25 +48,3 @@ def test_a_fit_that_moves_the_policy_ends_the_run(tmp_path):
     assert outcome.code == 1
     assert "fit()" in outcome.err
     assert "Traceback" not in outcome.err
-
-
-def test_a_row_of_several_updates_is_their_mean_and_resumes_exactly(tmp_path):
-    words = ("--preset", "episodes", "--env", "CartPole-v1", "--steps-per-update", 300, "--seed", 5)
-    one = RunFolder(tmp_path / "one")
-    train(one.path, *words, "--total-steps", 2500)
-    each = one.columns()
-    several = RunFolder(tmp_path / "several")
-    train(several.path, *words, "--total-steps", 1500, "--record-every", 3)
-    rows = [int(row["iteration"]) for row in several.rows()]
-    assert run("train.py", "--resume", several.path, "--total-steps", 2500, "--progress", "none").code == 0
-    assert several.load_checkpoint()["theta"].tobytes() == one.load_checkpoint()["theta"].tobytes()
-    columns, begin = several.columns(), 0
-    assert columns["iteration"][: len(rows)].tolist() == rows
-    assert columns["iteration"][-1] == each["iteration"][-1]
-    for i, end in enumerate(columns["iteration"].astype(int)):
-        of_row = slice(begin, end)
-        assert columns["episodes"][i] == each["episodes"][of_row].sum()
-        assert columns["kl"][i] == pytest.approx(each["kl"][of_row].mean())
-        total = (each["mean_return"] * each["episodes"])[of_row].sum()
-        assert columns["mean_return"][i] == pytest.approx(total / columns["episodes"][i])
-        begin = end

@@ -3,9 +3,9 @@
 from dataclasses import fields
 from types import SimpleNamespace
 
+import fragments
 import numpy as np
 import pytest
-from fragments import empty
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,38 +22,24 @@ REQUEST = Request(iteration=2, amount=9, theta=np.zeros(4), observation_filter=F
 PLAN = Plan(np.zeros(4), arrays={"scale": np.array(2.0)})
 
 
-def fragment(number, start, length, terminated=False, truncated=False, discrete=True):
+def fragment(number, start, length, terminated=False, truncated=False):
     """Return one fragment whose numbers are random, keyed by where it stands."""
     rng = np.random.default_rng([number, start])
-    return Fragments(
-        observations=rng.standard_normal((length, 3)),
-        actions=rng.integers(0, 5, length) if discrete else rng.standard_normal((length, 2)),
-        rewards=rng.standard_normal(length),
-        final_observations=rng.standard_normal((1, 3)),
-        numbers=np.array([number]),
-        lengths=np.array([length]),
-        starts=np.array([start]),
-        terminated=np.array([terminated]),
-        truncated=np.array([truncated]),
-        returns=rng.standard_normal(1),
-    )
-
-
-ONE_TO_FOUR = st.integers(1, 4)
+    data = rng.standard_normal((length, 3)), rng.integers(0, 5, length), rng.standard_normal(length)
+    return fragments.fragment(*data, rng.standard_normal(3), number, start, terminated, truncated)
 
 
 @st.composite
-def some_fragments(draw, lengths=ONE_TO_FOUR):
-    """Draw the fragments of some episodes, each cut at any places, in any order."""
-    fragments = []
+def some_fragments(draw):
+    """Draw the fragments of some episodes, each cut at any places, in any order; often all are of one step."""
+    parts, longest = [], draw(st.integers(1, 4))
     for number in draw(st.lists(st.integers(0, 50), unique=True, min_size=1, max_size=4)):
-        start, cut = 0, draw(st.lists(lengths, min_size=1, max_size=4))
+        start, cut = 0, draw(st.lists(st.integers(1, longest), min_size=1, max_size=4))
         for i, length in enumerate(cut):
             ends = i == len(cut) - 1 and draw(st.booleans())
-            how = {"terminated": ends and number % 2 == 0, "truncated": ends and number % 2 == 1}
-            fragments.append(fragment(number, start, length, **how))
+            parts.append(fragment(number, start, length, ends and number % 2 == 0, ends and number % 2 == 1))
             start += length
-    return draw(st.permutations(fragments))
+    return draw(st.permutations(parts))
 
 
 def bits(thing):
@@ -62,11 +48,8 @@ def bits(thing):
     return {name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()}
 
 
-def in_turn(fragments):
-    return concatenate(sorted(fragments, key=lambda f: (f.numbers[0], f.starts[0])))
-
-
-# --- fragments
+def in_turn(parts):
+    return concatenate(sorted(parts, key=lambda f: (f.numbers[0], f.starts[0])))
 
 
 def test_counts_masks_timesteps_and_slices_by_hand():
@@ -84,13 +67,13 @@ def test_counts_masks_timesteps_and_slices_by_hand():
 
 
 @given(some_fragments(), st.integers(0, 5))
-def test_sorted_puts_any_permutation_back_whoever_had_them_and_fragments_takes_apart(fragments, cut):
-    nothing = empty(3, 2, discrete=True)
-    shuffled = concatenate([concatenate([nothing, *fragments[:cut]]), concatenate([nothing, *fragments[cut:]])])
+def test_sorted_puts_any_permutation_back_whoever_had_them_and_fragments_takes_apart(parts, cut):
+    nothing = fragments.empty(3, 2, discrete=True)
+    shuffled = concatenate([concatenate([nothing, *parts[:cut]]), concatenate([nothing, *parts[cut:]])])
     before = bits(shuffled)
-    assert bits(shuffled.sorted()) == bits(in_turn(fragments))
-    assert bits(shuffled) == before == bits(concatenate(fragments)), "sorting makes a new object"
-    assert [bits(f) for f in shuffled.fragments()] == [bits(f) for f in fragments]
+    assert bits(shuffled.sorted()) == bits(in_turn(parts))
+    assert bits(shuffled) == before == bits(concatenate(parts)), "sorting makes a new object"
+    assert [bits(f) for f in shuffled.fragments()] == [bits(f) for f in parts]
 
 
 # --- what travels
@@ -100,85 +83,50 @@ class Toy:
     """Sends something for each step and something for each fragment."""
 
     def digest(self, plan, fragment):
-        fragments = fragment.fragments()
         return {
             "observations": fragment.observations,
             "scaled": plan.arrays["scale"] * fragment.rewards,
-            "actions": fragment.actions,
             "ended": fragment.ended,
-            "gradients": np.array([f.observations.sum(axis=0) * f.rewards.sum() for f in fragments]),
+            "gradients": np.array([fragment.observations.sum(axis=0) * fragment.rewards.sum()]),
         }
 
 
-def digest_of(fragments):
-    return digested(Toy(), PLAN, REQUEST, list(fragments))
+def digest_of(parts):
+    return digested(Toy(), PLAN, REQUEST, list(parts))
 
 
-def test_the_algorithm_sees_filtered_observations_and_the_filter_raw_ones():
-    part = digest_of([fragment(4, 0, 5), fragment(7, 2, 3)])
-    raw = concatenate([fragment(4, 0, 5), fragment(7, 2, 3)]).observations
-    assert np.array_equal(part["observations"], FILTER(raw))
-    gathered = in_episode_order([part])
-    np.testing.assert_allclose(gathered.fragments["mean"], [raw[:5].mean(0), raw[5:].mean(0)], rtol=1e-12)
-    np.testing.assert_allclose(gathered.fragments["squares"], [5 * raw[:5].var(0), 3 * raw[5:].var(0)], rtol=1e-12)
+@given(some_fragments(), st.data())
+def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, data):
+    """Up to four ranks, some perhaps without work or with steps as many as fragments; observations are filtered."""
+    ranks = data.draw(st.lists(st.integers(0, 3), min_size=len(parts), max_size=len(parts)))
+    dealt = [[f for f, rank in zip(parts, ranks, strict=True) if rank == r] for r in range(4)]
+    together, episodes = in_episode_order([digest_of(own) for own in dealt]), in_turn(parts)
+    expected = {
+        "observations": FILTER(episodes.observations),
+        "scaled": 2.0 * episodes.rewards,
+        "ended": episodes.ended,
+        "gradients": np.array([FILTER(f.observations).sum(axis=0) * f.rewards.sum() for f in episodes.fragments()]),
+    }
+    assert bits(dict(sorted(together.batch.items()))) == bits(dict(sorted(expected.items())))
+    assert np.array_equal(together.ended, episodes.ended)
+    assert together.steps == episodes.steps
+    for name in PER_FRAGMENT:
+        assert np.array_equal(together.fragments[name], getattr(episodes, name)), name
+    raw = [f.observations for f in episodes.fragments()]  # what the filter learns from is not filtered
+    np.testing.assert_allclose(together.fragments["mean"], [o.mean(0) for o in raw], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(together.fragments["squares"], [len(o) * o.var(0) for o in raw], rtol=1e-9, atol=1e-12)
+    gathered, found = gather(SerialComm(), digest_of(parts), {"x": np.ones(1)})
+    assert found[0]["x"] == 1
+    assert bits(gathered.batch) == bits(together.batch)
+    assert bits(gathered.fragments) == bits(together.fragments)
 
 
 @pytest.mark.parametrize("array", [3.0, np.array([None, 1.0, 2.0]), np.array(["up", "down", "up"])])
 def test_what_cannot_travel_is_named(array):
-    algorithm = SimpleNamespace(digest=lambda plan, episodes: {"good": episodes.rewards, "bad": array})
-    with pytest.raises(AlgorithmFailed, match="'bad'"):
-        digested(algorithm, PLAN, REQUEST, [fragment(1, 0, 3)])
-    with pytest.raises(AlgorithmFailed, match="digest"):  # no dict
-        digested(SimpleNamespace(digest=lambda plan, episodes: []), PLAN, REQUEST, [fragment(1, 0, 3)])
-    fine = SimpleNamespace(digest=lambda plan, episodes: {"a": [1, 2, 3], "b": (True, False, True)})
-    assert [a.tolist() for a in digested(fine, PLAN, REQUEST, [fragment(1, 0, 3)]).values()][:2] == [
-        [1, 2, 3],
-        [1, 0, 1],
-    ]
-
-
-# --- one order
-
-
-def check(gathered, fragments):
-    """Compare rows that were gathered with those of the fragments in their order."""
-    episodes = in_turn(fragments)
-    assert np.array_equal(gathered.batch["scaled"], 2.0 * episodes.rewards)
-    assert np.array_equal(gathered.batch["actions"], episodes.actions)
-    assert np.array_equal(gathered.batch["observations"], FILTER(episodes.observations))
-    assert np.array_equal(gathered.batch["ended"], episodes.ended)
-    assert np.array_equal(gathered.ended, episodes.ended)
-    assert gathered.steps == episodes.steps
-    for name in PER_FRAGMENT:
-        assert np.array_equal(gathered.fragments[name], getattr(episodes, name)), name
-    each = [FILTER(f.observations).sum(axis=0) * f.rewards.sum() for f in episodes.fragments()]
-    assert np.array_equal(gathered.batch["gradients"], each)
-
-
-@given(some_fragments(), st.data())
-def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(fragments, data):
-    """Up to four ranks, some of them perhaps without work, in whatever order each of them played."""
-    ranks = data.draw(st.lists(st.integers(0, 3), min_size=len(fragments), max_size=len(fragments)))
-    dealt = [[f for f, rank in zip(fragments, ranks, strict=True) if rank == r] for r in range(4)]
-    together, alone = in_episode_order([digest_of(part) for part in dealt]), in_episode_order([digest_of(fragments)])
-    check(together, fragments)
-    assert bits(together.batch) == bits(alone.batch)
-    assert bits(together.fragments) == bits(alone.fragments)
-    (gathered, found), again = gather(SerialComm(), digest_of(fragments), {"x": np.ones(1)}), alone
-    assert found[0]["x"] == 1
-    assert bits(gathered.batch) == bits(again.batch)
-
-
-@given(some_fragments(lengths=st.just(1)), st.integers(0, 9))
-def test_fragments_of_one_step_each(fragments, cut):
-    """As many rows for the steps as for the fragments: both readings are the same order."""
-    check(in_episode_order([digest_of(fragments[:cut]), digest_of(fragments[cut:])]), fragments)
-
-
-def test_a_rank_whose_fragments_have_one_step_does_not_turn_the_others_into_rows():
-    """On one rank rows for steps and for fragments may be as many; all ranks together decide what is meant."""
-    short, long = [fragment(1, 0, 1), fragment(3, 0, 1)], [fragment(2, 0, 4), fragment(0, 0, 2)]
-    check(in_episode_order([digest_of(short), digest_of(long)]), [*short, *long])
+    for returned, named in (({"good": np.zeros(3), "bad": array}, "'bad'"), ([], "digest")):
+        algorithm = SimpleNamespace(digest=lambda plan, episodes, returned=returned: returned)
+        with pytest.raises(AlgorithmFailed, match=named):
+            digested(algorithm, PLAN, REQUEST, [fragment(1, 0, 3)])
 
 
 @pytest.mark.parametrize(
@@ -196,4 +144,4 @@ def test_a_wrong_number_of_rows_or_what_differs_from_rank_to_rank_is_an_error_th
     dealt = ([fragment(4, 0, 4), fragment(5, 0, 2)], [fragment(6, 0, 2)])
     more = [{"odd": array} if array is not None else {} for array in odd]
     with pytest.raises(AlgorithmFailed, match="'odd'"):
-        in_episode_order([digest_of(fragments) | array for fragments, array in zip(dealt, more, strict=True)])
+        in_episode_order([digest_of(parts) | array for parts, array in zip(dealt, more, strict=True)])

@@ -38,16 +38,12 @@ def test_a_shard_holds_its_newest_rows_in_order(capacity, counts):
         number += count
     assert [content(buffer, shard) for shard in range(3)] == expected
     assert buffer.sizes.tolist() == [len(own) for own in expected]
-
-
-def test_all_arrays_of_a_row_stay_together():
-    buffer = ReplayBuffer(2, 10, 2, 0)
-    buffer.add(0, rows(0, 25))
-    buffer.add(1, rows(100, 3))
-    taken = buffer.take(draw(np.random.default_rng(0), 500, buffer.sizes))
-    assert [{*numbers.astype(int)} for numbers in taken["rewards"]] == [{*range(15, 25)}, {100, 101, 102}]
-    for name, array in rows(0, 103).items():
-        np.testing.assert_array_equal(taken[name], array[taken["rewards"].astype(int)], err_msg=name)
+    if all(expected):  # all arrays of a row stay together
+        taken = buffer.take(draw(np.random.default_rng(0), 50, buffer.sizes))
+        for shard, drawn in enumerate(taken["rewards"]):
+            assert set(drawn.tolist()) <= set(expected[shard])
+        for name, array in rows(0, number).items():
+            np.testing.assert_array_equal(taken[name], array[taken["rewards"].astype(int)], err_msg=name)
 
 
 @pytest.mark.parametrize("sizes", [(1000,), (5, 40, 1, 14)])
@@ -80,14 +76,14 @@ def test_the_replay_ratio_is_held_whatever_the_rounds(rounds, warm_up, ratio):
     assert done == int(ratio * max(0, steps - warm_up))
 
 
-@pytest.mark.parametrize("name", ["observations", "added", "rewards"])
-def test_a_state_that_does_not_fit_is_refused(name):
+def test_a_state_that_does_not_fit_is_refused():
     buffer = ReplayBuffer(2, 7, 2, 0)
     buffer.add(0, rows(0, 5))
-    state = {n: array.copy() for n, array in buffer.state().items()}
-    for damaged in (state[name][:1], *([np.full_like(state[name], np.nan)] if name == "rewards" else [])):
+    state = buffer.state()
+    damaged = {name: state[name][:1] for name in ("observations", "added", "rewards")}
+    for name, array in (*damaged.items(), ("rewards", np.full_like(state["rewards"], np.nan))):
         with pytest.raises(ValueError, match="replay buffer"):
-            buffer.restore(state | {name: damaged})
+            buffer.restore(state | {name: array})
 
 
 @given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), n=st.integers(1, 9), seed=st.integers(0, 1000))

@@ -1,16 +1,18 @@
 """Rollouts against one plain Gymnasium loop; an episode's bits depend on its key, its policy and its filter alone."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import pairwise
 
 import gymnasium
 import numpy as np
 import pytest
+from fragments import fragment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import Fragments, concatenate
+from minitrpo.experience.fragments import PER_STEP, Fragments, concatenate
 from minitrpo.experience.lockstep import UnfinishedEpisode
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
@@ -24,40 +26,39 @@ ENVS = ["CartPole-v1", "Pendulum-v1"]  # discrete and terminating; continuous an
 
 
 class Toy(gymnasium.Env):
-    """Counts its steps up to 7; actions are 3 and 4; `trouble` may be hung in, to be called at every step."""
+    """Counts its steps up to 7; actions are 3 and 4."""
 
     observation_space = gymnasium.spaces.Box(-100, 100, (1,))
     action_space = gymnasium.spaces.Discrete(2, start=3)
-    trouble = staticmethod(lambda env: None)
+    stepped = 0
 
     def reset(self, *, seed=None, options=None):
-        self.seed, self.t = seed, 0
+        self.t = 0
         return np.zeros(1), {}
 
     def step(self, action):
         assert self.action_space.contains(action)
         self.t += 1
-        changed = Toy.trouble(self)
-        observation, reward = changed or (np.array([float(self.t)]), float(action))
-        return observation, reward, self.t == 7, False, {}
+        Toy.stepped += 1
+        return np.array([float(self.t)]), float(action), self.t == 7, False, {}
 
 
 gymnasium.register("Toy-v0", entry_point=Toy)
 gymnasium.register("ToyLimited-v0", entry_point=Toy, max_episode_steps=7)
 
 
-def make(env_id, width=4, status=None):
+def make(env_id, width=4):
     """Return rollouts, a theta that prefers nothing, and a filter that does something."""
     spec = describe(env_id)
     policy, rng = spec.policy((8,)), np.random.default_rng(1)
     theta = policy.initialise(rng)
     theta += 0.3 * rng.standard_normal(len(theta))
     frozen = ObservationFilter.identity(spec.observation_size).merged(rng.standard_normal((30, spec.observation_size)))
-    return Rollouts(spec, policy, GymnasiumVectorEnv(spec, width), SEED, status), theta, frozen
+    return Rollouts(spec, policy, GymnasiumVectorEnv(spec, width), SEED), theta, frozen
 
 
-def play(env_id, numbers, width=4, concurrency=4, iteration=2, status=None):
-    rollouts, theta, frozen = make(env_id, width, status)
+def play(env_id, numbers, width=4, concurrency=4, iteration=2):
+    rollouts, theta, frozen = make(env_id, width)
     requests = iter(numbers)
     return concatenate(rollouts.play(theta, frozen, iteration, lambda: next(requests, None), concurrency))
 
@@ -82,19 +83,10 @@ def plain_episode(env_id, number, iteration=2):
         next_observation, reward, terminated, truncated, _ = env.step(sent)
         steps.append((observation, action, reward))
         observation, over = next_observation, terminated or truncated
-    observations, actions, rewards = (np.array(column) for column in zip(*steps, strict=True))
-    return Fragments(
-        observations=observations.astype(np.float64),
-        actions=actions,
-        rewards=rewards,
-        final_observations=observation[None].astype(np.float64),
-        numbers=np.array([number]),
-        lengths=np.array([len(rewards)]),
-        starts=np.array([0]),
-        terminated=np.array([terminated]),
-        truncated=np.array([truncated and not terminated]),
-        returns=np.array([sum(rewards.tolist())]),
-    )
+    observations, actions, rewards = zip(*steps, strict=True)
+    ends = {"terminated": terminated, "truncated": truncated and not terminated}
+    episode = fragment(observations, actions, rewards, observation, number, **ends)
+    return replace(episode, returns=np.array([sum(map(float, rewards))]))  # in turn, not by pairs
 
 
 PLAIN = {}
@@ -141,10 +133,9 @@ def test_masks_returns_and_actions():
     assert np.array_equal(toy.rewards, toy.actions + 3.0), "the environment got 3 and 4"
 
 
-def test_steps_are_counted_as_stepped_and_nothing_given_is_modified(monkeypatch):
-    stepped = []
-    monkeypatch.setattr(Toy, "trouble", lambda env: stepped.append(env.t))
-    assert play("Toy-v0", range(5), 3, 2).steps == len(stepped) == 35
+def test_steps_are_counted_as_stepped_and_nothing_given_is_modified():
+    Toy.stepped = 0
+    assert play("Toy-v0", range(5), 3, 2).steps == Toy.stepped == 35
     rollouts, theta, frozen = make("CartPole-v1")
     before, requests = (theta.tobytes(), frozen.to_vector().tobytes()), iter(range(4))
     rollouts.play(theta, frozen, 1, lambda: next(requests, None), 4)
@@ -165,20 +156,18 @@ def advance(env_id, lengths, width=4, rollouts=None):
 
 def glued(segments):
     """Return the fragments of each episode joined, for the episodes that ended; check that they fit together."""
-    fragments, whole = concatenate(segments).sorted(), []
-    for number in np.unique(fragments.numbers):
-        mine = np.flatnonzero(fragments.numbers == number)
-        rows = [range(fragments.slices()[i].start, fragments.slices()[i].stop) for i in mine]
-        assert fragments.starts[mine].tolist() == [0, *np.cumsum(fragments.lengths[mine])[:-1]]
-        assert not fragments.ended[mine[:-1]].any()
-        for i, after in zip(mine, rows[1:], strict=False):  # a cut fragment ends where the next begins
-            assert np.array_equal(fragments.final_observations[i], fragments.observations[after[0]])
-        if fragments.ended[mine[-1]]:
-            every, end = np.concatenate(rows), mine[-1:]
-            per_step = {name: getattr(fragments, name)[every] for name in ("observations", "actions", "rewards")}
-            sizes = {"starts": np.zeros(1, np.int64), "lengths": np.array([len(every)])}
-            names = ("final_observations", "numbers", "terminated", "truncated", "returns")
-            whole.append(Fragments(**per_step, **sizes, **{name: getattr(fragments, name)[end] for name in names}))
+    fragments, whole = concatenate(segments).sorted().fragments(), []
+    for number in sorted({int(f.numbers[0]) for f in fragments}):
+        mine = [f for f in fragments if f.numbers[0] == number]
+        assert [int(f.starts[0]) for f in mine] == [0, *np.cumsum([f.steps for f in mine])[:-1]]
+        assert not any(f.ended[0] for f in mine[:-1])
+        for f, after in pairwise(mine):  # a cut fragment ends where the next begins
+            assert np.array_equal(f.final_observations[0], after.observations[0])
+        if mine[-1].ended[0]:
+            rows = {name: np.concatenate([getattr(f, name) for f in mine]) for name in PER_STEP}
+            whole.append(
+                replace(mine[-1], **rows, starts=np.zeros(1, np.int64), lengths=np.array([len(rows["rewards"])]))
+            )
     return concatenate(whole)
 
 
@@ -197,18 +186,11 @@ def test_segments_glued_together_are_the_episodes_of_the_same_keys(env_id, lengt
 @pytest.mark.parametrize("env_id", [*ENVS, "Toy-v0"])
 @pytest.mark.parametrize("before", [7, 70])  # 7: the toy's episodes end where the segment ends
 def test_unfinished_episodes_go_on_bit_for_bit(env_id, before):
-    """Also beyond the noise that is drawn ahead, and through a second interruption."""
+    """Also beyond the noise that is drawn ahead."""
     _, original = advance(env_id, [before])
-    unfinished = original.unfinished()
     restored, _, _ = make(env_id, 4)
-    restored.restore(unfinished, 3)
-    for a, b in zip(unfinished, restored.unfinished(), strict=True):
-        assert a.number == b.number
-        assert np.array_equal(a.actions, b.actions)
-        assert a.actions.dtype == b.actions.dtype
-        assert np.array_equal(a.observation, b.observation)
-    ahead, _ = advance(env_id, [40, 50], rollouts=original)
-    resumed, _ = advance(env_id, [40, 50], rollouts=restored)
+    restored.restore(original.unfinished(), 3)
+    ahead, resumed = (advance(env_id, [40, 50], rollouts=each)[0] for each in (original, restored))
     assert list(map(bits, ahead)) == list(map(bits, resumed))
 
 
@@ -218,46 +200,3 @@ def test_an_environment_that_cannot_be_resumed_says_so():
     with pytest.raises(EpisodeFailed) as failure:
         make("CartPole-v1", 4)[0].restore(wrong, 7)
     assert (failure.value.iteration, failure.value.episode) == (7, wrong[0].number)
-
-
-# --- failures
-
-
-def fails_in(number, iteration, do):
-    """Return a trouble that does something at step 4 of one episode."""
-    return lambda env: do() if (env.seed, env.t) == (reset_seed(SEED, iteration, number), 4) else None
-
-
-def raises():
-    raise RuntimeError("the arm\n fell off")
-
-
-@pytest.mark.parametrize(
-    ("do", "cause"),
-    [
-        (raises, "RuntimeError"),
-        (lambda: (np.array([np.inf]), 1.0), "observation"),
-        (lambda: (np.zeros(1), np.nan), "reward"),
-    ],
-)
-@pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_failure_names_the_episode_and_leaves_the_status_on_it(do, cause, concurrency, monkeypatch):
-    monkeypatch.setattr(Toy, "trouble", fails_in(4, 9, do))
-    status, seed = RankStatus.on(np.zeros(RankStatus.size(3), np.int64)), reset_seed(SEED, 9, 4)
-    with pytest.raises(EpisodeFailed, match=str(seed)) as failure:
-        play("Toy-v0", range(6), 3, concurrency, iteration=9, status=status)
-    error = failure.value
-    assert (error.env, error.iteration, error.episode, error.seed) == ("Toy-v0", 9, 4, seed)
-    assert cause in error.cause
-    assert "\n" not in str(error)
-    assert do is not raises or status.episodes() == [(seed, 4)]
-
-
-@pytest.mark.parametrize(("lengths", "iteration"), [([20], 2), ([8, 1, 5], 4), ([7, 3, 1], 4)])
-def test_a_failing_segment_names_the_episode_and_the_iteration_in_which_it_failed(lengths, iteration, monkeypatch):
-    """Episodes outlast iterations, and so their keys have none: the seed says 0 where the message says when."""
-    monkeypatch.setattr(Toy, "trouble", fails_in(8, 0, raises))  # the second episode of slot 2, on its 4th step
-    with pytest.raises(EpisodeFailed) as failure:
-        advance("Toy-v0", lengths)
-    error = failure.value
-    assert (error.iteration, error.episode, error.seed) == (iteration, 8, reset_seed(SEED, 0, 8))

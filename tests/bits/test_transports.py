@@ -1,21 +1,10 @@
-"""The real transports, on several ranks: every gradient is counted, and a server loses nothing."""
-
-from pathlib import Path
+"""Which transport a run gets, and what cannot be had; that they count every gradient: every_call.py."""
 
 import pytest
 
 from minitrpo.errors import BadInput
-from minitrpo.supervision.jobs import mpiexec
 from minitrpo.training.asynchronous import transport_of
 from minitrpo.training.settings import chosen
-
-PROGRAM = Path(__file__).parent / "every_gradient.py"
-
-
-@pytest.mark.mpi
-def test_every_gradient_is_applied_or_refused_and_counted_and_lead_and_staleness_are_bounded():
-    """Over both transports on 3 ranks: without bounds, with a lead of at most 2, with a staleness of 0."""
-    assert mpiexec(3, str(PROGRAM)) == "fine\n"
 
 
 @pytest.mark.parametrize(
