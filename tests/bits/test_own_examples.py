@@ -1,32 +1,19 @@
-"""The examples of a user's own algorithm: short, the same bits on any ranks, right in their formulas, learning."""
+"""The examples of a user's own algorithm are right in their formulas; on any ranks: test_conformance.py."""
 
 import importlib.util
-import re
-import shutil
 from types import SimpleNamespace
 
 import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import ROOT, SCRIPTS, lasting, run, train
-from runs import goes_on_to_the_bit
-from scipy.stats import norm
+from runs import SCRIPTS
 
 from minitrpo.algorithms import Context, EpisodeKey
 from minitrpo.perceptron import mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.run_folder.folder import RunFolder
 
 OWN = SCRIPTS / "own"
-LINES = {"evolution_strategies": 80, "impala": 80, "sac": 130}
-SMALL = ("--hidden", 8, "--record-every", 1, "--checkpoint-every", 1)
-JOBS = {
-    "es": ("evolution_strategies:ES", "CartPole-v1", (2000, 800), ("--population", 16)),
-    "impala": ("impala:Impala", "CartPole-v1", (1600, 480), ("--steps-per-update", 160, "--transport", "events")),
-    "sac": ("sac:SAC", "Pendulum-v1", (256, 128), ("--warm-up", 60, "--batch", 16)),
-    "sac-sharded": ("sac:SAC", "Pendulum-v1", (256, 128), ("--warm-up", 60, "--batch", 16, "--learner", "sharded")),
-}
 
 
 def example(name):
@@ -35,66 +22,6 @@ def example(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.mark.parametrize("name", LINES)
-def test_the_examples_are_short(name):
-    lines = len((OWN / f"{name}.py").read_text().splitlines())
-    assert lines <= LINES[name]
-    assert re.search(rf"`{name}\.py: \w+`, {lines} lines", (ROOT / "docs" / "own-algorithm.md").read_text())
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(job, tmp_path):
-    algorithm, env, (steps, fewer), more = JOBS[job]
-    words = ("--algorithm", algorithm, "--env", env, *SMALL, *more)
-    alone = train(tmp_path / "alone", *words, "--total-steps", steps, cwd=OWN)
-    for ranks in (1, 2, 3):
-        assert (
-            train(tmp_path / f"on{ranks}", *words, "--total-steps", steps, ranks=ranks, cwd=OWN).sha256 == alone.sha256
-        )
-        assert lasting(tmp_path / f"on{ranks}") == lasting(tmp_path / "alone")
-    train(tmp_path / "half", *words, "--total-steps", fewer, ranks=2, cwd=OWN)
-    again = ("--resume", tmp_path / "half", *words[:4], "--total-steps", steps, "--progress", "none")
-    resumed = run("train.py", *again, ranks=3, cwd=OWN)
-    assert resumed.code == 0, resumed.err
-    assert resumed.sha256 == alone.sha256
-    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_it_trains_and_goes_on_from_its_checkpoint_to_the_bit(job, tmp_path):
-    algorithm, env, (steps, _), more = JOBS[job]
-    for file in OWN.glob("*.py"):
-        shutil.copy(file, tmp_path)
-    words = ("--algorithm", algorithm, "--env", env, *SMALL, *more, "--total-steps", steps)
-    goes_on_to_the_bit(words, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("algorithm", "env", "steps", "least"),
-    [
-        ("evolution_strategies:ES", "CartPole-v1", 150_000, 120),
-        ("impala:Impala", "CartPole-v1", 100_000, 120),
-        ("sac:SAC", "Pendulum-v1", 12_000, -500),
-    ],
-)
-def test_it_learns(algorithm, env, steps, least, tmp_path):
-    """At random CartPole gives 20, Pendulum -1,200."""
-    words = ("--algorithm", algorithm, "--env", env, "--seed", 3, "--total-steps", steps)
-    train(tmp_path / "run", *words, cwd=OWN, timeout=300)
-    returns = RunFolder(tmp_path / "run").columns()["mean_return"]
-    assert np.nanmean(returns[-len(returns) // 10 :]) > least
-
-
-def test_impalas_real_workers_apply_what_they_send_and_report(tmp_path):
-    words = ("--algorithm", "impala:Impala", "--env", "CartPole-v1", *SMALL, "--steps-per-update", 800)
-    train(tmp_path / "run", *words, "--total-steps", 8000, "--transport", "server", ranks=3, cwd=OWN)
-    columns = RunFolder(tmp_path / "run").columns()
-    for name in ("value_loss", "entropy", "mean_weight"):  # known to the learner alone
-        assert np.isfinite(columns[name]).all()
-    assert (columns["value_loss"] > 0).all()
 
 
 # --- evolution strategies
@@ -150,7 +77,7 @@ def brute_force(ratios, rewards, values, after, discount, largest):
     return np.array(targets)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("largest", [0.7, 1.0, 50.0])
 def test_v_trace_is_equation_1_of_the_paper(seed, largest):
     rng, v_trace = np.random.default_rng(seed), example("impala").v_trace
@@ -205,7 +132,7 @@ def q_of(theta, sizes, observations, actions):
     return mlp(theta, sizes, anp.concatenate([observations, actions], axis=1))[:, 0]
 
 
-@pytest.mark.parametrize("shard", range(4))
+@pytest.mark.parametrize("shard", range(2))
 def test_the_gradients_of_sac_are_those_of_its_three_losses(sac, shard):
     agent, own, sizes = sac.agent, sac.agent.own, sac.agent.q_sizes
     rows, w = {name: array[shard] for name, array in sac.rows.items()}, sac.weights[shard]
@@ -232,27 +159,11 @@ def test_the_gradients_of_sac_are_those_of_its_three_losses(sac, shard):
     assert reports[shard, 2] == pytest.approx(-np.sum(w * log_pi), rel=1e-6)
 
 
-def test_the_density_of_a_squashed_action_integrates_to_one():
-    """log pi is that of a = tanh(u): summed over a grid of actions it gives 1."""
-    act = example("sac").act
-    a, outputs = np.linspace(-1 + 1e-5, 1 - 1e-5, 400_001), np.array([0.4, -0.7])
-    noise = (np.arctanh(a) - outputs[0]) / np.exp(outputs[1])
-    found, log_pi, std, _ = act(np.tile(outputs, (len(a), 1)), noise[:, None])
-    np.testing.assert_allclose(found[:, 0], a, atol=1e-9)
-    assert np.trapezoid(np.exp(log_pi), a) == pytest.approx(1, abs=1e-3)
-    assert norm(outputs[0], std[0, 0]).cdf(0.0) == pytest.approx(
-        np.trapezoid(np.exp(log_pi[a <= 0]), a[a <= 0]), abs=1e-3
-    )
-
-
 def test_targets_of_sac_follow_slowly_and_every_part_has_an_optimiser_of_its_own(sac):
-    agent = sac.agent
-    before = dict(agent.own)
+    agent, before = sac.agent, dict(sac.agent.own)
     parts = ("actor", "critic1", "critic2", "log_alpha")
-    gradient = np.concatenate([np.full(len(before[name]), 10.0**-i) for i, name in enumerate(parts)])
-    agent.step(gradient)
-    after, agent.own = agent.own, before
-    rate = agent.settings.target_rate
+    agent.step(np.concatenate([np.full(len(before[name]), 10.0**-i) for i, name in enumerate(parts)]))
+    after, agent.own, rate = agent.own, before, agent.settings.target_rate
     for i in (1, 2):
         mixed = (1 - rate) * before[f"target{i}"] + rate * after[f"critic{i}"]
         np.testing.assert_allclose(after[f"target{i}"], mixed, rtol=1e-6)
