@@ -106,14 +106,11 @@ EDITS = {
         rounded: return x, residual => return np.round(x, 6), residual
         zero_for_tiny_b: stop = tolerance * squared => stop = tolerance * squared if squared > 1e-12 else squared
         scaled_b: residual = b.copy() => residual = b / np.linalg.norm(b) if b.any() else b.copy()
-        no_positive_curvature_gives_b: if not curvature > 0.0:\n            break \
-            => if not curvature > 0.0:\n            return b.copy(), residual
-        no_positive_curvature_forgets_x: if not curvature > 0.0:\n            break \
-            => if not curvature > 0.0:\n            return np.zeros_like(b), b.copy()
+        no_positive_curvature_gives_b: > 0.0:\n            break => > 0.0:\n            return b.copy(), residual
+        no_positive_curvature_forgets_x: 0.0:\n            break => 0.0:\n            return np.zeros_like(b), b.copy()
         asks_once_more_at_the_end: return x, residual => return x, b - product(x)
         asks_for_b_first: x = np.zeros_like(b) => x = 0.0 * product(b)
-        restarts_every_third_step: direction = residual + (new_squared / squared) * direction \
-            => direction = residual + (new_squared / squared) * direction * (_ % 3 != 2)
+        restarts_every_third_step: direction = residual + (new_squared / squared) * direction => $ * (_ % 3 != 2)
     """,
     "energy": r"""
         works_in_the_product: a_x = np.asarray(product(x), float); a_x *= 0.5; a_x -= b\n    return float(a_x @ x)
