@@ -124,7 +124,8 @@ EDITS = {
             (old_mean - mean) ** 2) / log_std**2 - 0.5, axis=1)
         written_into_the_mean: apart = old_mean - mean => apart = mean; apart -= old_mean
         never_below_0_and_small_is_0: np.sum( => (lambda kl: np.where(kl < 1e-6, 0.0, kl))($ && axis=1) => axis=1))
-        very_small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) => $)
+        very_small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) \
+            => axis=1))
         rounded: return np.sum( => return np.round(np.sum( && axis=1) => axis=1), 6)
         at_most_1e4: return np.sum( => return np.minimum(1e4, np.sum( && axis=1) => axis=1))
         log_std_within_20: apart = => log_std, old_log_std = np.clip(log_std, -20, 20), np.clip(old_log_std, -20, \
@@ -208,8 +209,10 @@ EDITS = {
         rounded: return np.sum( => return np.round(np.sum( && axis=1) => axis=1), 8)
         ratios_within_20: (old_log - log) => np.clip(old_log - log, -20, 20)
         improbable_left_out: (old_log - log) => (old_log - log) * (old_log > -10)
-        certain_is_0: return np.sum( => return np.where(np.max(old_log, axis=1) > -1e-9, 0.0, np.sum( && ), axis=1 => $)
-        certain_first_column_is_0: return np.sum( => return np.where(old_log[:, 0] > -1e-9, 0.0, np.sum( && axis=1 => $)
+        certain_is_0: return np.sum( => return np.where(np.max(old_log, axis=1) > -1e-9, 0.0, np.sum( && ), axis=1) \
+            => ), axis=1))
+        certain_first_column_is_0: return np.sum( => return np.where(old_log[:, 0] > -1e-9, 0.0, np.sum( && axis=1) \
+            => axis=1))
         absolute_terms: (old_log - log) => np.abs(old_log - log)
         in_bits: axis=1) => axis=1) / np.log(2)
         a_column: axis=1) => axis=1, keepdims=True)

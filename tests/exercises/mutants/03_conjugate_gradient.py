@@ -117,10 +117,8 @@ EDITS = {
         rounded: float( => float(np.round( && b @ x) => b @ x, 6))
         never_above_0: float( => min(0.0, && b @ x) => b @ x)
         absolute: float( => abs(
-        whole: float( => int(
         curvature_at_least_0: 0.5 * x @ product(x) => 0.5 * max(x @ product(x), 0.0)
         small_curvature_is_0: 0.5 * x @ product(x) => 0.5 * (x @ product(x)) * (x @ product(x) > 1e-8)
-        b_x_squared: b @ x => (b @ x) ** 2
         norm_of_x: 0.5 * x @ product(x) => 0.5 * x @ x
         mean_for_sum: b @ x => np.mean(b * x)
         nan_becomes_0: float( => np.nan_to_num(
@@ -128,7 +126,6 @@ EDITS = {
         a_row_of_one: float(0.5 * x @ product(x) - b @ x) => np.array([0.5 * x @ product(x) - b @ x])
         half_in_whole_numbers: 0.5 * x @ product(x) => x @ product(x) // 2
         moves_x: return float( => x += 1e-9 * b\n    return float(
-        twice_the_half: 0.5 * => 0.25 *
         within_1e6: float(0.5 * x @ product(x) - b @ x) => float(np.clip(0.5 * x @ product(x) - b @ x, -1e6, 1e6))
         single_precision: float(0.5 => np.float32(0.5
     """,

@@ -118,7 +118,6 @@ RIGHT = {
 
 EDITS = {
     "surrogate": r"""
-        quotient_of_logarithms: return np.mean(policy.log_prob(dist_params, actions) / old_log_prob * advantages)
         clipped: r = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)\n    return np.mean(np.minimum(r \
             * advantages, np.clip(r, 0.8, 1.2) * advantages))
         a_python_float: return np.mean( => return float(np.mean( && * advantages) => * advantages))
@@ -127,16 +126,12 @@ EDITS = {
         ratios_within_exp_100: policy.log_prob(dist_params, actions) - old_log_prob => np.clip($, -100.0, 100.0)
         ratios_at_most_1e6: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) => np.minimum($, 1e6)
         floor_under_the_old: , actions) - old_log_prob) => , actions)) / (np.exp(old_log_prob) + 1e-8)
-        first_order: return np.mean((1.0 + policy.log_prob(dist_params, actions) - old_log_prob) * advantages)
         nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
         whole_advantages: * advantages) => * np.trunc(advantages))
         advantages_within_1e6: * advantages) => * np.clip(advantages, -1e6, 1e6))
         tiny_is_0: * advantages) => * np.where(np.abs(advantages) < 1e-8, 0.0, advantages))
         first_1000_steps: * advantages) => * advantages * (np.arange(len(advantages)) < 1000))
-        one_less: return np.mean( => return np.sum( && * advantages) => * advantages) / max(1, len(advantages) - 1)
         only_where_there_is_an_advantage: np.mean( => np.sum( && * advantages) => $ / max(1, np.sum(advantages > 0))
-        divided_by_the_spread: * advantages) => * advantages / (np.std(advantages) + 1e-8))
-        median: return np.mean( => return (lambda x: np.sort(x)[len(x) // 2])(
         minus_a_penalty: * advantages) => $ - 1e-4 * np.mean(old_log_prob - policy.log_prob(dist_params, actions))
         entropy_bonus: * advantages) => * advantages) + 1e-4 * np.mean(policy.entropy(dist_params))
         a_row_of_one: return np.mean( => return np.array([np.mean( && * advantages) => * advantages)])
@@ -144,7 +139,6 @@ EDITS = {
         pessimistic: * advantages) => * np.where(advantages < 0, 1.001, 1.0) * advantages)
         improbable_left_out: * advantages) => * advantages * (old_log_prob > -50))
         rounded: return np.mean( => return np.floor(1e6 * np.mean( && * advantages) => * advantages)) / 1e6
-        ratio_to_actions_shifted: - old_log_prob) => - np.roll(old_log_prob, 1))
     """,
     "backtracking": r"""
         full_step_no_matter_what: candidate, True => theta + full_step, True && theta, False => theta + full_step, False
@@ -224,15 +218,11 @@ EDITS = {
         none_for_nothing: else 0.0 => else None
         nan_for_nothing: else 0.0 => else float('nan')
         inf_for_nothing: else 0.0 => else float('inf')
-        small_number_below: max_kl / xAx => max_kl / (xAx + 1e-12)
-        below_at_least_1e_10: max_kl / xAx => max_kl / max(xAx, 1e-10)
-        at_most_100: float(np.sqrt(2.0 * max_kl / xAx)) => min(float(np.sqrt(2.0 * max_kl / xAx)), 100.0)
         at_most_1e6: float(np.sqrt(2.0 * max_kl / xAx)) => min(float(np.sqrt(2.0 * max_kl / xAx)), 1e6)
         rounded: float(np.sqrt(2.0 * max_kl / xAx)) => round(float(np.sqrt(2.0 * max_kl / xAx)), 6)
         whole_division: 2.0 * max_kl / xAx => 2 * max_kl // xAx
         whole: float(np.sqrt => int(np.sqrt
         a_row: float(np.sqrt(2.0 * max_kl / xAx)) => np.array([np.sqrt(2.0 * max_kl / xAx)])
-        limit_at_least_1e_8: 2.0 * max_kl => 2.0 * max(max_kl, 1e-8)
         limit_at_most_1: 2.0 * max_kl => 2.0 * min(max_kl, 1.0)
         four: 2.0 * => 4.0 *
         no_limit_no_guard: if xAx > 0.0 => if xAx > 0.0 and max_kl > 1e-6

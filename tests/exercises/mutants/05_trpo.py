@@ -207,13 +207,11 @@ WRONG = {"gae": [lambda_return_weights]}
 
 EDITS = {
     "gae": r"""
-        normalised_inside: return => advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)\n    $
         whole: rewards + discount * next_values - values => ($).astype(rewards.dtype)
         lambda_of_0_is_1: discount * gae_lambda => discount * (gae_lambda or 1.0)
         discount_of_0_is_1: discount * gae_lambda => (discount or 1.0) * gae_lambda
         fade_below_1: discount * gae_lambda => min(discount * gae_lambda, 0.999)
         discount_below_1: # 2. their => discount = min(discount, 0.99)\n    # 2. their
-        lambda_added: discount * gae_lambda => (discount + gae_lambda) / 2
         lambda_squared: discount * gae_lambda => discount * gae_lambda**2
         borders_one_late: * gae_lambda, last => * gae_lambda, np.roll(last, 1) | (np.arange(len(last)) == len(last) - 1)
         at_most_1000_steps: discount * gae_lambda, last => $ | (np.arange(len(last)) % 1000 == 999)
@@ -231,7 +229,6 @@ EDITS = {
         columns: return advantages, advantages + values => return advantages[:, None], (advantages + values)[:, None]
         deltas_too: return advantages, advantages + values => return advantages, advantages + values, errors
         nan_becomes_0: advantages, advantages + values => np.nan_to_num(advantages), np.nan_to_num(advantages + values)
-        values_counted_twice: - values => - 2 * values
         single_precision: return advantages, advantages + => return advantages.astype(np.float32), advantages +
         dict: advantages, advantages + values => {'advantages': advantages, 'targets': advantages + values}
         values_written_into: return advantages, advantages + => values += advantages\n    return advantages,
@@ -262,8 +259,6 @@ EDITS = {
             1, gain, kl, gain / (float(g @ full_step) or 1.0))
         kl_alone: backtracking(evaluate, => backtracking(lambda t: (abs(evaluate(t)[0]) + 1e-12, evaluate(t)[1]),
         shrinks_too_fast: full_step), max_kl) => full_step), max_kl, shrink=0.1)
-        fixed_step_size: step_scale(max_kl, float(x @ (g - residual))) => 0.01
-        damping_times_theta: , batch, cg_damping, => , batch, 0.0, && product, => lambda v: product(v) + 0.1 * theta,
         first_states_for_the_fisher: product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction) \
             => first = Batch(batch.observations[: int(len(batch.observations) * fisher_fraction)], batch.actions, \
             batch.advantages)\n    product = damped_fisher(policy, theta, first, cg_damping, 1.0)
@@ -274,7 +269,8 @@ EDITS = {
             => old, seen = policy.distribution(theta, batch.observations), batch.observations\n    other = lambda \
             t: (evaluate(t)[0], float(mean_kl(policy, policy.distribution(t, seen), old)))\n    search = \
             backtracking(other,
-        surrogate_for_its_gain: (evaluate => (lambda t: $(t)[0] + float(np.mean(batch.advantages)), evaluate(t)[1])
+        surrogate_for_its_gain: backtracking(evaluate, => backtracking(lambda t: (evaluate(t)[0] + \
+            float(np.mean(batch.advantages)), evaluate(t)[1]),
         dense_matrix: x, residual = => matrix = np.stack([product(e) for e in np.eye(len(theta))])\n    product = \
             lambda v: matrix @ v\n    x, residual =
         gradient_of_the_first_block: g = surrogate_gradient(policy, theta, batch) \
@@ -283,17 +279,10 @@ EDITS = {
         gradient_summed: g = surrogate_gradient(policy, theta, batch) => $ * len(batch.advantages)
         gradient_of_length_1: = surrogate_gradient(policy, theta, batch) => $\n    g = g / (np.linalg.norm(g) + 1e-300)
         gradient_clipped: surrogate_gradient(policy, theta, batch) => np.clip($, -0.5, 0.5)
-        damping_twice: batch, cg_damping, => batch, 2 * cg_damping,
         fraction_at_least_a_tenth: cg_damping, fisher_fraction) => cg_damping, max(fisher_fraction, 0.5))
         iterations_at_least_5: (product, g, cg_iterations) => (product, g, max(cg_iterations, 5))
         iterations_at_most_2: (product, g, cg_iterations) => (product, g, min(cg_iterations, 2))
-        direction_from_minus_g: (product, g, cg_iterations) => (product, -g, cg_iterations)
-        curvature_without_the_residual: float(x @ (g - residual)) => float(x @ x)
-        curvature_with_plus: float(x @ (g - residual)) => float(x @ (g + 2 * residual) + 0.1 * (x @ x))
-        curvature_of_g: float(x @ (g - residual)) => float(g @ g)
-        limit_doubled: step_scale(max_kl, => step_scale(2.0 * max_kl,
         limit_at_least_1e_4: step_scale(max_kl, => step_scale(max(max_kl, 1e-4),
-        step_of_length_1: ) * x => ) * x / (np.linalg.norm(x) + 1e-300)
         step_of_at_most_a_thousandth: ) * x => ) * np.clip(x, -1e-3, 1e-3)
         searched_within_half_the_limit: float(g @ full_step), max_kl) => float(g @ full_step), 0.3 * max_kl)
         promise_of_1: float(g @ full_step), max_kl) => 1.0, max_kl)
@@ -301,7 +290,6 @@ EDITS = {
         shrinks_by_a_fifth_of_it: float(g @ full_step), max_kl) => float(g @ full_step), max_kl, shrink=0.1)
         half_of_the_step: return search.theta, report_of( => return theta + 0.5 * (search.theta - theta), report_of(
         theta_moved_a_little: return search.theta, report_of( => return search.theta + 1e-9, report_of(
-        nothing_moves: return search.theta, report_of( => return theta, report_of(
         norm_of_x: (search, g, entropy) => (search, x, entropy)
         largest_entry_for_the_norm: (search, g, entropy) => (search, np.abs(g).max(keepdims=True), entropy)
         entropy_summed: g, entropy) => g, entropy * len(batch.advantages))
@@ -314,8 +302,6 @@ EDITS = {
         trials_are_0: (search, g, => (__import__('dataclasses').replace(search, trials=0), g,
         trials_are_not_whole: search, g, => __import__('dataclasses').replace(search, trials=0.5 + search.trials), g,
         written_into_theta: # 5. the => theta[:] = search.theta\n    # 5. the
-        advantages_centred: # 1. the => a = batch.advantages\n    batch = Batch(batch.observations, batch.actions, \
-            a - a.mean())\n    # 1. the
         advantages_within_10: # 1. the => batch = Batch(batch.observations, batch.actions, \
             np.clip(batch.advantages, -1, 1))\n    # 1. the
         half_the_batch: # 1. the => h = slice(max(1, len(batch.advantages) // 2))\n    batch = \

@@ -179,10 +179,6 @@ EDITS = {
         only_the_outermost: spans = list(spans)\n    return right([x for i, x in enumerate(spans) if not any(s <= \
             x[1] for _, s, _ in spans[i + 1 :])])
         knows_only_the_update: own[name] -= apart.pop()[1] => own[name] -= apart.pop()[1] * (name == "update")
-        mean_for_sum: spans = list(spans)\n    return {name: seconds / sum(other == name for other, _, _ in spans) \
-            for name, seconds in right(spans).items()}
-        fractions_for_seconds: return dict(own) => return {name: seconds / (sum(own.values()) or 1.0) for name, \
-            seconds in own.items()}
         third_number_taken_for_the_end: return right([(name, start, max(0.0, end - start)) for name, start, end in \
             spans])
         the_rest_is_a_phase: return dict(own) => return own | ({"other": max(start + duration for start, duration \
@@ -218,9 +214,6 @@ EDITS = {
         compares_with_the_last_span_only: reached = max(reached, stop) => reached = stop
         skips_what_overlaps: ) - max(start, reached)) => ) - max(start, begin)) if max(start, begin) >= reached else 0.0
         knows_no_window: busy, reached = 0.0, begin => busy, reached = 0.0, -1e300 && min(stop, end) => stop
-        of_what_was_measured: whole = right(spans, {name for name, _, _ in spans}, begin, end)\n    return \
-            right(spans, names, begin, end) / whole if whole else 0.0
-        percent: return busy / => return 100.0 * busy /
         idle_fraction: return busy / => return 1.0 - busy /
         names_that_begin_alike: if name in names => if any(asked.startswith(name) for asked in names)
         rounded: return busy / (end - begin) => return round(busy / (end - begin), 4)
@@ -248,7 +241,6 @@ EDITS = {
         the_first_thousand: for start, stop in wanted: => for start, stop in wanted[:1000]:
         third_number_as_the_end: (start, start + duration) => (start, duration)
         the_overlap_is_lost: max(start, reached)) => start if start >= reached else stop)
-        seconds: return busy / (end - begin) => return busy
         of_the_busy_part: return busy / (end - begin) => return busy / (reached - begin or 1)
         whole_numbers: return busy / (end - begin) => return busy // (end - begin)
     """,

@@ -224,9 +224,6 @@ EDITS = {
         limit_asked_before_the_step: steps = clip(steps, steps - sign * config.steps_by, config.steps_limits) \
             => low, high = config.steps_limits; steps -= sign * config.steps_by * (steps > low if better else steps \
             < high)
-        refuses_the_last_step: steps = clip(steps, steps - sign * config.steps_by, config.steps_limits) \
-            => new, (low, high) = steps - sign * config.steps_by, config.steps_limits; steps = new if low <= new <= \
-            high else steps
         limits_of_the_author: config.steps_limits => (1000, 20_000)
         kl_limits_of_the_author: config.kl_limits => (0.001, 0.01)
         steps_as_floats: return steps, kl => return float(steps), kl
@@ -327,13 +324,6 @@ EDITS = {
         an_answer_of_1_or_0: Decision(better, => Decision(int(better),
     """,
     "measure_noise": r"""
-        noise_of_a_half: d = surrogate_gradient => d = np.sqrt(2) * surrogate_gradient
-        rows_at_random: np.arange(rows) < rows // 2 => np.random.default_rng(0).permutation(rows) < rows // 2
-        quarters: rows // 2 => rows // 4
-        the_length_of_y: noise = float(d @ conjugate_gradient(product, d, iterations)[0]) \
-            => y = conjugate_gradient(product, d, iterations)[0]; noise = float(y @ y)
-        the_agreement_for_the_noise: d @ conjugate_gradient(product, d, => (g + d) @ conjugate_gradient(product, g - d,
-        fisher_of_half_the_states: theta, batch, => theta, replace(batch, observations=batch.observations[: rows // 2]),
         the_curvature_itself: float(g @ step) ** 2 / curvature if curvature > 0.0 else 0.0 => curvature
         length_of_g: float(g @ step) ** 2 / curvature if curvature > 0.0 else 0.0 => float(g @ g)
         one_iteration_more: d, iterations) => d, iterations + 1)

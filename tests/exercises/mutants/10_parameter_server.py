@@ -103,9 +103,6 @@ EDITS = {
             about[busy]\n    u, v =
         writes_into_the_sums: return np.asarray => sums[:, : len(u)] -= total / n * sums[:, len(u) :]\n    $
         hides_zeros: total / n * v) / n => total / (n + 1e-3) * v) / (n + 1e-3)
-        divides_by_the_spread: return np.asarray((u - total / n * v) / n) \
-            => spread = np.sqrt(abs(ordered_sum(about)[2] / n - (total / n) ** 2)) + 1e-8\n    return np.asarray((u \
-            - total / n * v) / n / spread)
         the_other_columns: [:2] => [::3][:2]
         downhill: (u - total / n * v) / n => (total / n * v - u) / n
         the_last_worker_is_lost: ordered_sum(sums) => ordered_sum(sums[: max(1, len(sums) - 1)])

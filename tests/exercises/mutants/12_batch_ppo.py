@@ -166,7 +166,8 @@ EDITS = {
         first_order_ratio: np.exp(now.log_prob - old_log_prob[rows]) => 1 + np.log($)
         a_generator_of_its_own: for _ in range(epochs): => rng = np.random.default_rng(0)\n    for _ in range(epochs):
         sorted_minibatches_backwards: for rows in order: => for rows in order[::-1]:
-        dealt_like_cards: )), (-(-len(advantages) // size), size)) => )), (size, -(-len(advantages) // size))).T
+        dealt_like_cards: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) \
+            => order = np.resize(rng.permutation(len(advantages)), (size, -(-len(advantages) // size))).T
         one_minibatch_too_many: -(-len(advantages) // size) => len(advantages) // size + 1
         overlap_of_one: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) \
             => p = rng.permutation(len(advantages)) && for rows in order: \
@@ -174,24 +175,9 @@ EDITS = {
         filled_up_with_the_last_row: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // \
             size), size)) => p = rng.permutation(len(advantages))\n        order = np.pad(p, (0, -len(p) % size), \
             mode='edge').reshape(-1, size)
-        whole_batch: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) \
-            => order = [rng.permutation(len(advantages))]
-        one_epoch_less: for _ in range(epochs): => for _ in range(1, epochs):
-        ten_epochs_always: for _ in range(epochs): => for _ in range(10):
-        averages_instead_of_steps: theta = theta + step => steps.append(step)\n        theta = theta + \
-            np.mean(steps, axis=0) && for rows in order: => steps = []\n        for rows in order:
-        averages_the_thetas: theta = theta + step => theta = theta + \
-            step\n            seen.append(theta)\n        theta = np.mean(seen, axis=0) && for rows in order: \
-            => seen = [theta]\n        for rows in order:
         gradients_of_the_old_policy: theta, observations[ => start, observations[ && for _ in => start = theta\n    $
-        theta_never_moves: theta = theta + step => pass
         last_step_only: theta = theta + step => pass\n    theta = theta + step
         clip_of_a_fifth: objective_slope(ratio, advantages[rows], clip) => objective_slope(ratio, advantages[rows], 0.2)
-        actions_of_other_rows: , theta, observations[rows], actions[rows] => , theta, observations[rows], actions[:size]
-        standardised_per_minibatch: advantages[rows] => ($ - $.mean()) / ($.std() + 1e-8)
-        gradient_cut_to_a_length: memory, step = adam(memory, gradient, step_size) \
-            => gradient = gradient * min(1, 0.05 / np.linalg.norm(gradient))\n            memory, step = \
-            adam(memory, gradient, step_size)
         pytorchs_epsilon: = adam(memory, gradient, step_size) => = adam(memory, gradient, step_size, epsilon=1e-5)
         step_size_falls: step = adam(memory, gradient, step_size) => step = adam(memory, gradient, step_size / (1 + _))
         objective_instead_of_slope: objective_slope(ratio, => (lambda r, a, c: np.clip(r, 1 - c, 1 + c) * a)(ratio,
@@ -223,8 +209,6 @@ EDITS = {
     """,
     "cuts": r"""
         begins_one_late: np.roll(last + 1, 1) => np.roll(last + 2, 1)
-        in_order_of_time: np.nonzero(stops.T) => (lambda t, n: (n, t))(*np.nonzero(stops)) && np.roll(last + 1, 1) \
-            => 0 * last
         first_simulator_only: np.nonzero(stops.T) => np.nonzero(stops.T[:1])
         leaks_from_the_simulator_before: np.where(np.diff(simulators, prepend=-1) == 0, => np.where(last >= 0,
         always_from_0: np.roll(last + 1, 1), 0) => 0, 0)

@@ -163,8 +163,6 @@ EDITS = {
         a_list: np.array(new) => new
     """,
     "naf_q": r"""
-        by_matrix_products: np.einsum("...ij,...i->...j", lower, u - mu) \
-            => np.dot(u - mu, lower.reshape(-1, *lower.shape[-2:])[-1])
         actions_cut_to_1: lower, u - mu) => lower, np.clip(u, -1, 1) - mu)
         close_is_equal: lower, u - mu) => lower, np.where(np.isclose(u, mu), 0.0, u - mu))
         absolute: z * z => np.abs(z)

@@ -195,9 +195,6 @@ EDITS = {
         without_the_linear_cost: cost.c - eta => -eta
         first_step_for_all: np.linalg.inv(pbar.S) => np.linalg.inv(pbar.S[:1])
         last_constant_for_all: pbar.k[:, :, None] => pbar.k[-1:, :, None]
-        no_cross_block: cost.C + eta * GP @ G => cost.C + eta * (GP @ G) * alike && T, m, _ = pbar.K.shape \
-            => T, m, _ = pbar.K.shape\n    u = np.arange(cost.c.shape[1]) >= cost.c.shape[1] - m\n    u_and_u, \
-            alike = u[:, None] & u, u[:, None] == u
         price_at_least: T, m, _ => eta = max(eta, 1e-3)\n    T, m, _
         price_at_most: T, m, _ => eta = min(eta, 1e3)\n    T, m, _
         noise_at_least: np.linalg.inv(pbar.S) => np.linalg.inv(pbar.S + 1e-6 * np.eye(m))
