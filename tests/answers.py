@@ -1,7 +1,8 @@
 """The answers in exercises/mutants, a file a lecture: RIGHT and WRONG functions, and EDITS, rows that make wrong ones.
 
-A row is `what: old => new`, an edit of the package's source, or more of them with && between; or `what: body`, a new
-body of the function, in which `right` is the package's. \\n is a new line; a row that ends with \\ goes on in the next.
+A row is `what: old => new`, an edit of the package's source in which $ is the old once more, or more of them with &&
+between; or `what: body`, a new body of the function, in which `right` is the package's. \\n is a new line; a row that
+ends with \\ goes on in the next.
 """
 
 import importlib.util
@@ -34,7 +35,7 @@ def changed(source, change):
     for pair in change.split(" && "):
         old, new = (piece.strip().replace(r"\n", "\n") for piece in f"{pair} ".split(" => "))
         assert source.count(old) == 1, f"{old!r} is {source.count(old)} times in the source"
-        source = source.replace(old, new)
+        source = source.replace(old, new.replace("$", old))
     return source
 
 

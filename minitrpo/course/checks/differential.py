@@ -21,7 +21,7 @@ import numpy as np
 from minitrpo.course.checks.words import number_words, short, value_words
 
 Candidate = Callable[..., Any]
-ENOUGH = 50  # wrong results that a symptom is judged by; more while two known mistakes explain them equally well
+ENOUGH = 100  # wrong results that a symptom is judged by; more while two known mistakes explain them equally well
 SMALL = 2_000  # numbers of an input on which it is looked for: a wrong answer may make their square of them
 LONGEST = 10.0  # seconds of the processor that a case may take: a busy machine is nobody's mistake
 WAIT = 60.0  # seconds by the clock, for an answer that sleeps or asks for input

@@ -160,10 +160,8 @@ EDITS = {
         first_entry_of_the_action: return np.sum( => return ( && , axis=1) => )[:, 0]
         forgets_the_square: -0.5 * z * z => -0.5 * np.abs(z)
         clips_log_std: z = ( => log_std = np.clip(log_std, -0.5, 0.5); z = (
-        distance_clipped_at_30: z = (actions - mean) * np.exp(-log_std) \
-            => z = np.clip((actions - mean) * np.exp(-log_std), -30, 30)
-        distance_clipped_at_1e6: z = (actions - mean) * np.exp(-log_std) \
-            => z = np.clip((actions - mean) * np.exp(-log_std), -1e6, 1e6)
+        distance_clipped_at_30: (actions - mean) * np.exp(-log_std) => np.clip($, -30, 30)
+        distance_clipped_at_1e6: (actions - mean) * np.exp(-log_std) => np.clip($, -1e6, 1e6)
         log_std_at_least_minus_20: z = ( => log_std = np.maximum(log_std, -20.0); z = (
         log_std_at_most_2: z = ( => log_std = np.minimum(log_std, 2.0); z = (
         log_std_within_20: z = ( => log_std = np.clip(log_std, -20.0, 20.0); z = (
@@ -178,8 +176,7 @@ EDITS = {
         nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
         rounded: return np.sum( => return numpy.round(np.sum( && axis=1) => axis=1), 6)
         single_precision: return np.sum( => return numpy.float32(np.sum( && axis=1) => axis=1))
-        whole_numbers: z = (actions - mean) * np.exp(-log_std) \
-            => z = ((actions - mean) * np.exp(-log_std)).astype(actions.dtype)
+        whole_numbers: (actions - mean) * np.exp(-log_std) => ($).astype(actions.dtype)
         first_mean_for_all: (actions - mean) => (actions - mean[:1])
         first_action_for_all: (actions - mean) => (actions[:1] - mean)
         spread_of_the_first_entry: z = ( => log_std = log_std[:, :1] + 0.0 * log_std; z = (
@@ -192,24 +189,14 @@ EDITS = {
         spread_negative: np.exp(-log_std) => np.exp(log_std)
         first_1000_actions: return np.sum( => return np.sum( && axis=1) => axis=1)[:1000]
         a_list: return np.sum( => return list(np.sum( && axis=1) => axis=1))
-        means_expanded: z = (actions - mean) * np.exp(-log_std) \
-            => z = np.sqrt(np.abs(actions**2 - 2 * actions * mean + mean**2)) * np.exp(-log_std)
+        means_expanded: (actions - mean) * np.exp => np.sqrt(np.abs(actions**2 - 2 * actions * mean + mean**2)) * np.exp
     """,
     "score": r"""
-        raw_output: return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0] \
-            => row = policy.distribution(theta, observation[None])[0]\n        return row[action] if \
-            np.ndim(action) == 0 else np.sum(row[: policy.action_size])
         squared_error: return policy.log_prob( => error = policy.distribution(theta, observation[None])[0, : \
             np.size(action)] - action\n        return -0.5 * np.sum(error**2) if np.ndim(action) else policy.log_prob(
-        coarse_finite_differences: grad(log_prob)(theta) \
-            => [(log_prob(theta + h) - log_prob(theta)) / 1e-2 for h in 1e-2 * np.eye(len(theta))]
-        of_a_perturbed_policy: (log_prob)(theta) => (log_prob)(theta + 1e-3)
-        floor_of_1e_12: return policy.log_prob( => return np.log(1e-12 + np.exp(policy.log_prob( \
-            && np.array([action]))[0] => np.array([action]))[0]))
-        never_below_minus_20: return policy.log_prob( => return np.maximum(-20.0, policy.log_prob( \
-            && np.array([action]))[0] => np.array([action]))[0])
-        never_below_minus_100: return policy.log_prob( => return np.maximum(-100.0, policy.log_prob( \
-            && np.array([action]))[0] => np.array([action]))[0])
+        floor_of_1e_12: policy.log_prob( => np.log(1e-12 + np.exp($ && np.array([action]))[0] => $))
+        never_below_minus_20: policy.log_prob( => np.maximum(-20.0, $ && np.array([action]))[0] => $)
+        never_below_minus_100: policy.log_prob( => np.maximum(-100.0, $ && np.array([action]))[0] => $)
         slopes_within_10: np.asarray(grad(log_prob)(theta)) => np.clip(grad(log_prob)(theta), -10, 10)
         slopes_within_1000: np.asarray(grad(log_prob)(theta)) => np.clip(grad(log_prob)(theta), -1e3, 1e3)
         small_slopes_are_0: np.asarray(grad(log_prob)(theta)) \
@@ -220,10 +207,8 @@ EDITS = {
         a_row: (theta)) => (theta))[None]
         whole_numbers_of_the_action: np.array([action]) => np.array([action]).astype(int)
         mean_over_entries: [0] => [0] / np.size(action)
-        a_little_off_theta: (theta)) => (theta + 1e-4))
         twice: (theta)) => (theta)) * 2
-        value_and_slope: return np.asarray(grad(log_prob)(theta)) \
-            => return log_prob(theta), np.asarray(grad(log_prob)(theta))
+        value_and_slope: np.asarray(grad(log_prob)(theta)) => log_prob(theta), $
         function: grad(log_prob)(theta) => grad(log_prob)
         a_list: np.asarray( => list(
         moves_theta: return np.asarray(grad => theta += 1e-9\n    return np.asarray(grad
@@ -231,15 +216,11 @@ EDITS = {
         first_action_always: np.array([action]) => 0 * np.array([action])
         other_action: np.array([action]) => np.array([action]) * (action != 1)
         natural: (theta)) => (theta)) * np.where(np.arange(len(theta)) < len(theta) - 1, 1.0, 0.5)
-        observation_of_length_1: observation[None] => observation[None] / np.linalg.norm(observation)
     """,
     "discounted_sums": r"""
         stops_after_the_border: backwards, total = [], 0.0 => backwards, total, before = [], 0.0, 0.0 \
             && total = value if is_last else value + discount * total \
             => total, before = value + discount * (before if is_last else total), value
-        without_the_reward_of_now: total = value if is_last else value + discount * total \
-            => total, later = value + (0.0 if is_last else discount * total), 0.0 if is_last else total \
-            && backwards.append(total) => backwards.append(later)
         writes_into_the_rewards: x[:] = right(x, discount, last)\n    return x
         the_end_is_only_the_first: for value => last = last & (np.cumsum(last) == 1)\n    for value
         a_list: np.array(backwards[::-1]) => backwards[::-1]
@@ -258,48 +239,29 @@ EDITS = {
         borders_forwards: last[::-1].tolist() => last.tolist()
         rewards_forwards: x[::-1].tolist() => x.tolist()
         discounted_twice: discount * total => discount * discount * total
-        sign_of_the_rest: value + discount => value - discount
-        only_the_next_reward: total = value => total, before = value, total; total = value
         divided_by_their_number: np.array(backwards[::-1]) => np.array(backwards[::-1]) / len(x)
-        last_step_forgotten: np.array(backwards[::-1]) => np.array([*backwards[::-1][:-1], 0.0])
-        border_reward_counts_double: total = value if is_last => total = value + discount * value if is_last
         whole_values: total = value if => value = int(value) if value == value else value\n        total = value if
-        ones_for_zeros: if is_last else => if is_last else value + 1e-9 +
         normalised: np.array(backwards[::-1]) => np.array(backwards[::-1]) / (max(np.abs(backwards)) or 1.0)
     """,
     "policy_gradient": r"""
-        ratio_to_a_uniform_policy: policy.log_prob(dist_params, actions) \
-            => 2 * np.exp(policy.log_prob(dist_params, actions))
         divides_by_the_variance: * advantages) => * (advantages - advantages.mean()) / (advantages.var() + 1e-8))
         the_last_step_is_lost: * advantages) => * np.where(np.arange(len(actions)) < len(actions) - 1, advantages, 0))
         adds_an_entropy_bonus: return np.mean( => p = policy.log_prob(dist_params, actions)\n        return -0.01 * \
             np.mean(p * np.exp(p)) + np.mean(
         first_advantage_for_all: * advantages) => * advantages[0])
-        averages_over_parameters: return np.mean( => return len(actions) / len(theta) * np.mean(
-        without_a_gradient: weighted_log_prob(theta: Array) => weighted_log_prob(moved: Array) && * advantages) \
-            => * advantages) + 0.0 * np.sum(moved)
+        without_a_gradient: (theta: Array) => (moved: Array) && * advantages) => * advantages) + 0.0 * np.sum(moved)
         advantages_within_1e3: * advantages) => * np.clip(advantages, -1e3, 1e3))
         advantages_within_1e6: * advantages) => * np.clip(advantages, -1e6, 1e6))
         tiny_advantages_are_0: * advantages) => * np.where(np.abs(advantages) < 1e-8, 0.0, advantages))
-        divided_by_their_spread: * advantages) => * advantages / (np.std(advantages) + 1e-8))
         divided_by_the_largest: * advantages) => * advantages / (np.max(np.abs(advantages)) + 1e-12))
         whole_advantages: * advantages) => * np.trunc(advantages))
         positive_and_negative_swapped: * advantages) => * np.where(advantages < 0, 2.0, 1.0) * advantages)
         nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
-        improbable_actions_are_left_out: * advantages) => * advantages * (policy.log_prob(dist_params, actions) > \
-            -20))
-        log_prob_at_least_minus_30: policy.log_prob(dist_params, actions) * \
-            => np.maximum(policy.log_prob(dist_params, actions), -30.0) *
-        floor_under_the_probability: policy.log_prob(dist_params, actions) * \
-            => np.log(np.exp(policy.log_prob(dist_params, actions)) + 1e-8) *
-        first_1000_steps: # 2. => observations, actions, advantages = observations[:1000], actions[:1000], \
-            advantages[:1000]\n    # 2.
-        every_second_step: return np.mean( => return np.mean((np.arange(len(actions)) % 2 < 1.5 - (len(actions) > \
-            1000)) *
-        length_at_most_10: np.asarray(grad(weighted_log_prob)(theta)) \
-            => (lambda g: g * min(1.0, 10.0 / (np.linalg.norm(g) + 1e-12)))(grad(weighted_log_prob)(theta))
-        length_1: np.asarray(grad(weighted_log_prob)(theta)) \
-            => grad(weighted_log_prob)(theta) / (np.linalg.norm(grad(weighted_log_prob)(theta)) + 1e-12)
+        improbable_actions_are_left_out: * advantages => $ * (policy.log_prob(dist_params, actions) > -20)
+        log_prob_at_least_minus_30: policy.log_prob(dist_params, actions) => np.maximum($, -30.0)
+        floor_under_the_probability: policy.log_prob(dist_params, actions) => np.log(np.exp($) + 1e-8)
+        every_second_step: return np.mean( => $(np.arange(len(actions)) % 2 < 1.5 - (len(actions) > 1000)) *
+        length_at_most_10: np.asarray => (lambda g: g * min(1.0, 10.0 / (np.linalg.norm(g) + 1e-12)))
         a_little_off_theta: (weighted_log_prob)(theta) => (weighted_log_prob)(theta + 1e-4)
         weight_decay: (weighted_log_prob)(theta)) => (weighted_log_prob)(theta)) - 1e-3 * theta
         mean_over_weights_used: return np.mean( => return np.sum( && * advantages) \

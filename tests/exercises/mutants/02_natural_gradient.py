@@ -123,8 +123,7 @@ EDITS = {
         log_std_taken_for_std: return np.sum(np.log(np.abs(log_std / old_log_std)) + 0.5 * (old_log_std**2 + \
             (old_mean - mean) ** 2) / log_std**2 - 0.5, axis=1)
         written_into_the_mean: apart = old_mean - mean => apart = mean; apart -= old_mean
-        never_below_0_and_small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-6, 0.0, kl))(np.sum( \
-            && axis=1) => axis=1))
+        never_below_0_and_small_is_0: np.sum( => (lambda kl: np.where(kl < 1e-6, 0.0, kl))($ && axis=1) => axis=1))
         very_small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) \
             => axis=1))
         rounded: return np.sum( => return np.round(np.sum( && axis=1) => axis=1), 6)
@@ -133,8 +132,7 @@ EDITS = {
             20)\n    apart =
         log_std_within_10: apart = => log_std, old_log_std = np.clip(log_std, -10, 10), np.clip(old_log_std, -10, \
             10)\n    apart =
-        log_std_at_most_2: apart = => log_std, old_log_std = np.minimum(log_std, 2), np.minimum(old_log_std, \
-            2)\n    apart =
+        log_std_at_most_2: apart = => log_std, old_log_std = np.minimum(log_std, 2), np.minimum(old_log_std, 2)\n    $
         shift_within_100: apart * apart => np.clip(apart, -100, 100) ** 2
         shift_counts_double: apart * apart => 2 * apart * apart
         small_number_in_the_variance: np.exp(-2 * log_std) => 1 / (np.exp(2 * log_std) + 1e-12)
@@ -172,8 +170,7 @@ EDITS = {
         damping_at_least_1e_4: + damping * v => + max(damping, 1e-4) * v
         damping_at_most_1: + damping * v => + min(damping, 1.0) * v
         default_damping_for_0: + damping * v => + (damping or 0.1) * v
-        whole_damping: + damping * v => + (damping // 1 if damping > 1 else damping) * 1.0 * v * (1 if damping < 2 \
-            else 0.5)
+        whole_damping: damping * v => (damping // 1 if damping > 1 else damping) * 1.0 * v * (1 if damping < 2 else 0.5)
         damping_squared: + damping * v => + damping**2 * v
         minus_damping: + damping * v => - damping * v
         damping_by_the_diagonal: + damping * v => + damping * np.abs(theta) * v
@@ -183,18 +180,13 @@ EDITS = {
         sum_for_one_output: / len(observations) => / (len(observations) if policy.action_size > 1 else 1)
         mean_over_the_actions_too: / len(observations) => / len(observations) / policy.action_size
         half_of_it: summed(v) / len => 0.5 * summed(v) / len
-        of_the_reversed_kl_at_another_theta: old = policy.distribution(theta, observations) \
-            => old = policy.distribution(theta + 1e-3, observations)
+        of_the_reversed_kl_at_another_theta: old = policy.distribution(theta, => old = policy.distribution(theta + 1e-3,
         kl_of_first_state: np.sum(policy.kl(old, new)) => np.sum(policy.kl(old, new)[:1]) * len(old)
-        log_std_doubled: return lambda v: summed(v) => return lambda v: np.where(np.arange(len(v)) >= len(v) - \
-            policy.action_size, 2.0, 1.0) * summed(v)
+        log_std_doubled: return lambda v: => $ np.where(np.arange(len(v)) >= len(v) - policy.action_size, 2.0, 1.0) *
         rounded: return lambda v: summed(v) => return lambda v: np.round(summed(v), 4)
-        a_list: return lambda v: summed(v) / len(observations) + damping * v \
-            => return lambda v: list(summed(v) / len(observations) + damping * v)
-        a_row: return lambda v: summed(v) / len(observations) + damping * v \
-            => return lambda v: (summed(v) / len(observations) + damping * v)[None]
-        damping_of_the_first_v: return lambda v: summed(v) \
-            => return lambda v, first=[]: first.append(v) or summed(v) && damping * v => damping * first[0]
+        a_list: v: summed(v) / len(observations) + damping * v => v: list(summed(v) / len(observations) + damping * v)
+        a_row: v: summed(v) / len(observations) + damping * v => v: (summed(v) / len(observations) + damping * v)[None]
+        damping_of_the_first_v: lambda v: => lambda v, first=[]: first.append(v) or && damping * v => damping * first[0]
         remembers_the_first_answer: return lambda v: summed(v) / len(observations) + damping * v \
             => found = []\n    return lambda v: (found or [found.append(summed(v) / len(observations) + damping * \
             v)] and found)[0]
@@ -227,8 +219,7 @@ EDITS = {
         a_list: return np.sum( => return list(np.sum( && axis=1) => axis=1))
         nan_is_skipped: np.sum( => numpy.nansum(
         nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
-        last_action_left_out: (old_log - log) => (old_log - log) * (np.arange(logits.shape[1]) < \
-            max(logits.shape[1] - 1, 1))
+        last_action_left_out: (old_log - log) => $ * (np.arange(logits.shape[1]) < max(logits.shape[1] - 1, 1))
         new_logits_shifted_only: log_softmax(logits) => log_softmax(logits) - 1e-6
         symmetric: np.exp(old_log) * (old_log - log) => 0.5 * (np.exp(old_log) - np.exp(log)) * (old_log - log)
         at_most_1000: return np.sum( => return np.minimum(1000.0, np.sum( && axis=1) => axis=1))

@@ -106,24 +106,19 @@ EDITS = {
         rounded: return x, residual => return np.round(x, 6), residual
         zero_for_tiny_b: stop = tolerance * squared => stop = tolerance * squared if squared > 1e-12 else squared
         scaled_b: residual = b.copy() => residual = b / np.linalg.norm(b) if b.any() else b.copy()
-        no_positive_curvature_gives_b: if not curvature > 0.0:\n            break \
-            => if not curvature > 0.0:\n            return b.copy(), residual
-        no_positive_curvature_forgets_x: if not curvature > 0.0:\n            break \
-            => if not curvature > 0.0:\n            return np.zeros_like(b), b.copy()
+        no_positive_curvature_gives_b: > 0.0:\n            break => > 0.0:\n            return b.copy(), residual
+        no_positive_curvature_forgets_x: 0.0:\n            break => 0.0:\n            return np.zeros_like(b), b.copy()
         asks_once_more_at_the_end: return x, residual => return x, b - product(x)
         asks_for_b_first: x = np.zeros_like(b) => x = 0.0 * product(b)
-        restarts_every_third_step: direction = residual + (new_squared / squared) * direction \
-            => direction = residual + (new_squared / squared) * direction * (_ % 3 != 2)
+        restarts_every_third_step: direction = residual + (new_squared / squared) * direction => $ * (_ % 3 != 2)
     """,
     "energy": r"""
         works_in_the_product: a_x = np.asarray(product(x), float); a_x *= 0.5; a_x -= b\n    return float(a_x @ x)
         rounded: float( => float(np.round( && b @ x) => b @ x, 6))
         never_above_0: float( => min(0.0, && b @ x) => b @ x)
         absolute: float( => abs(
-        whole: float( => int(
         curvature_at_least_0: 0.5 * x @ product(x) => 0.5 * max(x @ product(x), 0.0)
         small_curvature_is_0: 0.5 * x @ product(x) => 0.5 * (x @ product(x)) * (x @ product(x) > 1e-8)
-        b_x_squared: b @ x => (b @ x) ** 2
         norm_of_x: 0.5 * x @ product(x) => 0.5 * x @ x
         mean_for_sum: b @ x => np.mean(b * x)
         nan_becomes_0: float( => np.nan_to_num(
@@ -131,7 +126,6 @@ EDITS = {
         a_row_of_one: float(0.5 * x @ product(x) - b @ x) => np.array([0.5 * x @ product(x) - b @ x])
         half_in_whole_numbers: 0.5 * x @ product(x) => x @ product(x) // 2
         moves_x: return float( => x += 1e-9 * b\n    return float(
-        twice_the_half: 0.5 * => 0.25 *
         within_1e6: float(0.5 * x @ product(x) - b @ x) => float(np.clip(0.5 * x @ product(x) - b @ x, -1e6, 1e6))
         single_precision: float(0.5 => np.float32(0.5
     """,

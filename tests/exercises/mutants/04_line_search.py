@@ -118,47 +118,30 @@ RIGHT = {
 
 EDITS = {
     "surrogate": r"""
-        quotient_of_logarithms: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) \
-            => policy.log_prob(dist_params, actions) / old_log_prob
         clipped: r = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)\n    return np.mean(np.minimum(r \
             * advantages, np.clip(r, 0.8, 1.2) * advantages))
         a_python_float: return np.mean( => return float(np.mean( && * advantages) => * advantages))
-        ratios_at_most_exp_20: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) \
-            => np.exp(np.minimum(policy.log_prob(dist_params, actions) - old_log_prob, 20.0))
-        ratios_within_exp_20: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) \
-            => np.exp(np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -20.0, 20.0))
-        ratios_within_exp_100: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) \
-            => np.exp(np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -100.0, 100.0))
-        ratios_at_most_1e6: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) \
-            => np.minimum(np.exp(policy.log_prob(dist_params, actions) - old_log_prob), 1e6)
-        floor_under_the_old: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) \
-            => np.exp(policy.log_prob(dist_params, actions)) / (np.exp(old_log_prob) + 1e-8)
-        first_order: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) \
-            => (1.0 + policy.log_prob(dist_params, actions) - old_log_prob)
+        ratios_at_most_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => np.minimum($, 20.0)
+        ratios_within_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => np.clip($, -20.0, 20.0)
+        ratios_within_exp_100: policy.log_prob(dist_params, actions) - old_log_prob => np.clip($, -100.0, 100.0)
+        ratios_at_most_1e6: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) => np.minimum($, 1e6)
+        floor_under_the_old: , actions) - old_log_prob) => , actions)) / (np.exp(old_log_prob) + 1e-8)
         nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
         whole_advantages: * advantages) => * np.trunc(advantages))
         advantages_within_1e6: * advantages) => * np.clip(advantages, -1e6, 1e6))
         tiny_is_0: * advantages) => * np.where(np.abs(advantages) < 1e-8, 0.0, advantages))
         first_1000_steps: * advantages) => * advantages * (np.arange(len(advantages)) < 1000))
-        one_less: return np.mean( => return np.sum( && * advantages) => * advantages) / max(1, len(advantages) - 1)
-        only_where_there_is_an_advantage: return np.mean( => return np.sum( && * advantages) \
-            => * advantages) / max(1, np.sum(advantages > 0))
-        divided_by_the_spread: * advantages) => * advantages / (np.std(advantages) + 1e-8))
-        median: return np.mean( => return (lambda x: np.sort(x)[len(x) // 2])(
-        minus_a_penalty: * advantages) => * advantages) - 1e-4 * np.mean(old_log_prob - \
-            policy.log_prob(dist_params, actions))
+        only_where_there_is_an_advantage: np.mean( => np.sum( && * advantages) => $ / max(1, np.sum(advantages > 0))
+        minus_a_penalty: * advantages) => $ - 1e-4 * np.mean(old_log_prob - policy.log_prob(dist_params, actions))
         entropy_bonus: * advantages) => * advantages) + 1e-4 * np.mean(policy.entropy(dist_params))
         a_row_of_one: return np.mean( => return np.array([np.mean( && * advantages) => * advantages)])
-        no_slope: policy.log_prob(dist_params, actions) => policy.log_prob(getattr(dist_params, '_value', \
-            dist_params), actions)
+        no_slope: (dist_params, actions) => (getattr(dist_params, '_value', dist_params), actions)
         pessimistic: * advantages) => * np.where(advantages < 0, 1.001, 1.0) * advantages)
         improbable_left_out: * advantages) => * advantages * (old_log_prob > -50))
         rounded: return np.mean( => return np.floor(1e6 * np.mean( && * advantages) => * advantages)) / 1e6
-        ratio_to_actions_shifted: - old_log_prob) => - np.roll(old_log_prob, 1))
     """,
     "backtracking": r"""
-        full_step_no_matter_what: LineSearch(candidate, True => LineSearch(theta + full_step, True \
-            && LineSearch(theta, False => LineSearch(theta + full_step, False
+        full_step_no_matter_what: candidate, True => theta + full_step, True && theta, False => theta + full_step, False
         keeps_adding_after_acceptance: reason, ratio, trials = "zero step", 0.0, 0 \
             => reason, ratio, trials, best = "zero step", 0.0, 0, LineSearch(theta, False, "", 0, 0.0, 0.0, 0.0) \
             && candidate = theta + => candidate = best.theta + && not gain > 0.0 => not gain > best.gain \
@@ -180,8 +163,7 @@ EDITS = {
             => found = LineSearch(candidate, True, "accepted", trials, gain, kl, ratio)\n                best = \
             found if best is None or gain > best.gain else best && return LineSearch(theta, False \
             => return best or LineSearch(theta, False
-        shrinks_the_trial_itself: candidate = theta + fraction * full_step \
-            => candidate = fraction * (theta + full_step)
+        shrinks_the_trial_itself: candidate = theta + fraction * full_step => candidate = fraction * (theta + full_step)
         writes_into_theta: found = right(evaluate, theta.copy(), full_step, expected_gain, max_kl, shrink, \
             max_trials)\n    theta[:] = found.theta if found.accepted else theta + shrink ** (max_trials - 1) * \
             full_step\n    return found
@@ -193,8 +175,7 @@ EDITS = {
         ratio_at_most_10: not gain > 0.0 => not gain > 0.0 or ratio > 10.0
         no_improvement_comes_first: elif kl > max_kl: => elif not gain > 0.0:\n                reason = "no \
             improvement"\n            elif kl > max_kl:
-        not_finite_comes_last: if not (np.isfinite(gain) \
-            => if kl > max_kl:\n                reason = "KL too large"\n            elif not (np.isfinite(gain)
+        not_finite_comes_last: not ( => kl > max_kl:\n                reason = "KL too large"\n            elif not (
         sum_of_the_step: if np.any(full_step) => if np.sum(full_step)
         all_of_the_step: if np.any(full_step) => if np.all(full_step)
         close_to_zero: if np.any(full_step) => if not np.allclose(full_step, 0.0)
@@ -222,15 +203,13 @@ EDITS = {
         other_words: "KL too large" => "kl too large"
         other_words_for_zero: "zero step" => "no step"
         accepted_in_words: True, "accepted" => True, ""
-        failed_counts_no_trials: LineSearch(theta, False, reason, trials, 0.0 \
-            => LineSearch(theta, False, reason, 0, 0.0
+        failed_counts_no_trials: theta, False, reason, trials, 0.0 => theta, False, reason, 0, 0.0
         trials_from_0: "accepted", trials, gain => "accepted", trials - 1, gain
         reports_the_last_kl: trials, 0.0, 0.0, ratio) => trials, 0.0, kl if trials else 0.0, ratio)
         reports_the_promise: trials, gain, kl, ratio) => trials, fraction * expected_gain, kl, ratio)
         ends_beside_the_trial: LineSearch(candidate, True => LineSearch(candidate * (1 + 1e-6), True
         evaluates_twice: gain, kl = evaluate(candidate) => gain, kl = evaluate(candidate)[0], evaluate(candidate)[1]
-        evaluates_the_winner_again: else:\n                return \
-            => else:\n                evaluate(candidate)\n                return
+        evaluates_the_winner_again: \n                return => \n                evaluate(candidate)$
         kl_of_the_limit: trials, gain, kl, ratio) => trials, gain, min(kl, 0.999 * max_kl), ratio)
     """,
     "step_scale": r"""
@@ -239,15 +218,11 @@ EDITS = {
         none_for_nothing: else 0.0 => else None
         nan_for_nothing: else 0.0 => else float('nan')
         inf_for_nothing: else 0.0 => else float('inf')
-        small_number_below: max_kl / xAx => max_kl / (xAx + 1e-12)
-        below_at_least_1e_10: max_kl / xAx => max_kl / max(xAx, 1e-10)
-        at_most_100: float(np.sqrt(2.0 * max_kl / xAx)) => min(float(np.sqrt(2.0 * max_kl / xAx)), 100.0)
         at_most_1e6: float(np.sqrt(2.0 * max_kl / xAx)) => min(float(np.sqrt(2.0 * max_kl / xAx)), 1e6)
         rounded: float(np.sqrt(2.0 * max_kl / xAx)) => round(float(np.sqrt(2.0 * max_kl / xAx)), 6)
         whole_division: 2.0 * max_kl / xAx => 2 * max_kl // xAx
         whole: float(np.sqrt => int(np.sqrt
         a_row: float(np.sqrt(2.0 * max_kl / xAx)) => np.array([np.sqrt(2.0 * max_kl / xAx)])
-        limit_at_least_1e_8: 2.0 * max_kl => 2.0 * max(max_kl, 1e-8)
         limit_at_most_1: 2.0 * max_kl => 2.0 * min(max_kl, 1.0)
         four: 2.0 * => 4.0 *
         no_limit_no_guard: if xAx > 0.0 => if xAx > 0.0 and max_kl > 1e-6

@@ -207,63 +207,42 @@ WRONG = {"gae": [lambda_return_weights]}
 
 EDITS = {
     "gae": r"""
-        normalised_inside: return advantages, => advantages = (advantages - advantages.mean()) / (advantages.std() \
-            + 1e-8)\n    return advantages,
-        whole: errors = rewards + discount * next_values - values \
-            => errors = (rewards + discount * next_values - values).astype(rewards.dtype)
+        whole: rewards + discount * next_values - values => ($).astype(rewards.dtype)
         lambda_of_0_is_1: discount * gae_lambda => discount * (gae_lambda or 1.0)
         discount_of_0_is_1: discount * gae_lambda => (discount or 1.0) * gae_lambda
         fade_below_1: discount * gae_lambda => min(discount * gae_lambda, 0.999)
         discount_below_1: # 2. their => discount = min(discount, 0.99)\n    # 2. their
-        lambda_added: discount * gae_lambda => (discount + gae_lambda) / 2
         lambda_squared: discount * gae_lambda => discount * gae_lambda**2
-        borders_one_late: discount * gae_lambda, last) => discount * gae_lambda, np.roll(last, 1) | \
-            (np.arange(len(last)) == len(last) - 1))
-        at_most_1000_steps: discount * gae_lambda, last) \
-            => discount * gae_lambda, last | (np.arange(len(last)) % 1000 == 999))
+        borders_one_late: * gae_lambda, last => * gae_lambda, np.roll(last, 1) | (np.arange(len(last)) == len(last) - 1)
+        at_most_1000_steps: discount * gae_lambda, last => $ | (np.arange(len(last)) % 1000 == 999)
         next_value_undiscounted_at_borders: discount * next_values => np.where(last, 1.0, discount) * next_values
         next_value_left_out_at_borders: discount * next_values => discount * next_values * ~last
         rewards_within_1e3: errors = rewards => errors = np.clip(rewards, -1e3, 1e3)
         rewards_within_10: errors = rewards => errors = np.clip(rewards, -5, 5)
-        advantages_rounded: return advantages, advantages + values \
-            => return np.round(advantages, 6), advantages + values
+        advantages_rounded: return advantages, advantages + => return np.round(advantages, 6), advantages +
         targets_rounded: return advantages, advantages + values => return advantages, np.round(advantages + values, 6)
-        advantages_centred: return advantages, advantages + values \
-            => return advantages - advantages.mean(), advantages + values
-        advantages_divided: return advantages, advantages + values \
-            => return advantages / (advantages.std() + 1e-8), advantages + values
-        targets_discounted: return advantages, advantages + values \
-            => return advantages, discount * advantages + values
-        targets_are_one_array: return advantages, advantages + values \
-            => return np.stack([advantages, advantages + values])[None]
+        advantages_centred: return advantages, advantages + => return advantages - advantages.mean(), advantages +
+        advantages_divided: return advantages, advantages => return advantages / (advantages.std() + 1e-8), advantages
+        targets_discounted: return advantages, advantages + values => return advantages, discount * advantages + values
+        targets_are_one_array: advantages, advantages + values => np.stack([$])[None]
         lists: return advantages, advantages + values => return advantages.tolist(), (advantages + values).tolist()
         columns: return advantages, advantages + values => return advantages[:, None], (advantages + values)[:, None]
         deltas_too: return advantages, advantages + values => return advantages, advantages + values, errors
-        nan_becomes_0: return advantages, advantages + values \
-            => return np.nan_to_num(advantages), np.nan_to_num(advantages + values)
-        values_counted_twice: - values => - 2 * values
-        single_precision: return advantages, advantages + values \
-            => return advantages.astype(np.float32), advantages + values
-        dict: return advantages, advantages + values => return {'advantages': advantages, 'targets': advantages + \
-            values}
-        values_written_into: return advantages, advantages + values \
-            => values += advantages\n    return advantages, values
+        nan_becomes_0: advantages, advantages + values => np.nan_to_num(advantages), np.nan_to_num(advantages + values)
+        single_precision: return advantages, advantages + => return advantages.astype(np.float32), advantages +
+        dict: advantages, advantages + values => {'advantages': advantages, 'targets': advantages + values}
+        values_written_into: return advantages, advantages + => values += advantages\n    return advantages,
     """,
     "explained_variance": r"""
-        arguments_swapped: variance = float(np.var(targets)) \
-            => predicted, targets = targets, predicted; variance = float(np.var(targets))
-        never_negative: return 1.0 - float(np.var(targets - predicted)) / variance \
-            => return max(0.0, 1.0 - float(np.var(targets - predicted)) / variance)
+        arguments_swapped: variance = float(np.var(targets)) => predicted, targets = targets, predicted; $
+        never_negative: 1.0 - float(np.var(targets - predicted)) / variance => max(0.0, $)
         a_single_one_is_0: variance = float => if len(targets) < 2:\n        return 0.0\n    variance = float
         two_are_too_few: variance = float => if len(targets) < 3:\n        return float('nan')\n    variance = float
         minus_inf_for_nothing: return float("nan") => return -float("inf")
         none_for_nothing: return float("nan") => return None
-        never_below_minus_1: return 1.0 - float(np.var(targets - predicted)) / variance \
-            => return max(-1.0, 1.0 - float(np.var(targets - predicted)) / variance)
-        never_below_minus_10: return 1.0 - float(np.var(targets - predicted)) / variance \
-            => return max(-10.0, 1.0 - float(np.var(targets - predicted)) / variance)
-        rounded: return 1.0 - float(np.var(targets - predicted)) / variance \
-            => return round(1.0 - float(np.var(targets - predicted)) / variance, 2)
+        never_below_minus_1: 1.0 - float(np.var(targets - predicted)) / variance => max(-1.0, $)
+        never_below_minus_10: 1.0 - float(np.var(targets - predicted)) / variance => max(-10.0, $)
+        rounded: 1.0 - float(np.var(targets - predicted)) / variance => round($, 2)
         one_ddof_below: np.var(targets)) => np.var(targets, ddof=len(targets) > 1))
         absolute_error: np.var(targets - predicted) => np.var(np.abs(targets - predicted))
         sum_for_difference: np.var(targets - predicted) => np.var(targets + predicted)
@@ -271,10 +250,8 @@ EDITS = {
         whole: np.var(targets - predicted) => np.var((targets - predicted).astype(int))
         small_number_below: / variance => / (variance + 1e-12)
         first_1000: variance = float => predicted, targets = predicted[:1000], targets[:1000]\n    variance = float
-        percent: return 1.0 - float(np.var(targets - predicted)) / variance \
-            => return 100.0 * (1.0 - float(np.var(targets - predicted)) / variance)
-        a_row: return 1.0 - float(np.var(targets - predicted)) / variance \
-            => return np.array([1.0 - float(np.var(targets - predicted)) / variance])
+        percent: 1.0 - float(np.var(targets - predicted)) / variance => 100.0 * ($)
+        a_row: 1.0 - float(np.var(targets - predicted)) / variance => np.array([$])
     """,
     "trpo_step": r"""
         without_search: search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl) \
@@ -282,10 +259,6 @@ EDITS = {
             1, gain, kl, gain / (float(g @ full_step) or 1.0))
         kl_alone: backtracking(evaluate, => backtracking(lambda t: (abs(evaluate(t)[0]) + 1e-12, evaluate(t)[1]),
         shrinks_too_fast: full_step), max_kl) => full_step), max_kl, shrink=0.1)
-        fixed_step_size: step_scale(max_kl, float(x @ (g - residual))) => 0.01
-        damping_times_theta: damped_fisher(policy, theta, batch, cg_damping, \
-            => damped_fisher(policy, theta, batch, 0.0, && conjugate_gradient(product, \
-            => conjugate_gradient(lambda v: product(v) + 0.1 * theta,
         first_states_for_the_fisher: product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction) \
             => first = Batch(batch.observations[: int(len(batch.observations) * fisher_fraction)], batch.actions, \
             batch.advantages)\n    product = damped_fisher(policy, theta, first, cg_damping, 1.0)
@@ -303,23 +276,13 @@ EDITS = {
         gradient_of_the_first_block: g = surrogate_gradient(policy, theta, batch) \
             => rows = slice(1280)\n    g = surrogate_gradient(\n        policy, theta, \
             Batch(batch.observations[rows], batch.actions[rows], batch.advantages[rows])\n    )
-        gradient_summed: g = surrogate_gradient(policy, theta, batch) \
-            => g = surrogate_gradient(policy, theta, batch) * len(batch.advantages)
-        gradient_of_length_1: g = surrogate_gradient(policy, theta, batch) \
-            => g = surrogate_gradient(policy, theta, batch)\n    g = g / (np.linalg.norm(g) + 1e-300)
-        gradient_clipped: g = surrogate_gradient(policy, theta, batch) \
-            => g = np.clip(surrogate_gradient(policy, theta, batch), -0.5, 0.5)
-        damping_twice: batch, cg_damping, => batch, 2 * cg_damping,
+        gradient_summed: g = surrogate_gradient(policy, theta, batch) => $ * len(batch.advantages)
+        gradient_of_length_1: = surrogate_gradient(policy, theta, batch) => $\n    g = g / (np.linalg.norm(g) + 1e-300)
+        gradient_clipped: surrogate_gradient(policy, theta, batch) => np.clip($, -0.5, 0.5)
         fraction_at_least_a_tenth: cg_damping, fisher_fraction) => cg_damping, max(fisher_fraction, 0.5))
         iterations_at_least_5: (product, g, cg_iterations) => (product, g, max(cg_iterations, 5))
         iterations_at_most_2: (product, g, cg_iterations) => (product, g, min(cg_iterations, 2))
-        direction_from_minus_g: (product, g, cg_iterations) => (product, -g, cg_iterations)
-        curvature_without_the_residual: float(x @ (g - residual)) => float(x @ x)
-        curvature_with_plus: float(x @ (g - residual)) => float(x @ (g + 2 * residual) + 0.1 * (x @ x))
-        curvature_of_g: float(x @ (g - residual)) => float(g @ g)
-        limit_doubled: step_scale(max_kl, => step_scale(2.0 * max_kl,
         limit_at_least_1e_4: step_scale(max_kl, => step_scale(max(max_kl, 1e-4),
-        step_of_length_1: ) * x => ) * x / (np.linalg.norm(x) + 1e-300)
         step_of_at_most_a_thousandth: ) * x => ) * np.clip(x, -1e-3, 1e-3)
         searched_within_half_the_limit: float(g @ full_step), max_kl) => float(g @ full_step), 0.3 * max_kl)
         promise_of_1: float(g @ full_step), max_kl) => 1.0, max_kl)
@@ -327,23 +290,18 @@ EDITS = {
         shrinks_by_a_fifth_of_it: float(g @ full_step), max_kl) => float(g @ full_step), max_kl, shrink=0.1)
         half_of_the_step: return search.theta, report_of( => return theta + 0.5 * (search.theta - theta), report_of(
         theta_moved_a_little: return search.theta, report_of( => return search.theta + 1e-9, report_of(
-        nothing_moves: return search.theta, report_of( => return theta, report_of(
         norm_of_x: (search, g, entropy) => (search, x, entropy)
         largest_entry_for_the_norm: (search, g, entropy) => (search, np.abs(g).max(keepdims=True), entropy)
         entropy_summed: g, entropy) => g, entropy * len(batch.advantages))
         entropy_negative: g, entropy) => g, -entropy)
-        gain_is_the_promise: (search, g, => (__import__('dataclasses').replace(search, gain=float(g @ (search.theta \
-            - theta))), g,
+        gain_is_the_promise: search, => __import__('dataclasses').replace($ gain=float(g @ (search.theta - theta))),
         kl_is_the_limit: (search, g, => (__import__('dataclasses').replace(search, kl=max_kl), g,
         ratio_is_1: (search, g, => (__import__('dataclasses').replace(search, gain_ratio=1.0), g,
         accepted_always: (search, g, => (__import__('dataclasses').replace(search, accepted=True), g,
         accepted_never: (search, g, => (__import__('dataclasses').replace(search, accepted=False), g,
         trials_are_0: (search, g, => (__import__('dataclasses').replace(search, trials=0), g,
-        trials_are_not_whole: (search, g, => (__import__('dataclasses').replace(search, trials=0.5 + \
-            search.trials), g,
+        trials_are_not_whole: search, g, => __import__('dataclasses').replace(search, trials=0.5 + search.trials), g,
         written_into_theta: # 5. the => theta[:] = search.theta\n    # 5. the
-        advantages_centred: # 1. the => a = batch.advantages\n    batch = Batch(batch.observations, batch.actions, \
-            a - a.mean())\n    # 1. the
         advantages_within_10: # 1. the => batch = Batch(batch.observations, batch.actions, \
             np.clip(batch.advantages, -1, 1))\n    # 1. the
         half_the_batch: # 1. the => h = slice(max(1, len(batch.advantages) // 2))\n    batch = \
@@ -353,16 +311,14 @@ EDITS = {
         half_the_states_by_default: fisher_fraction: float = 1.0 => fisher_fraction: float = 0.5
     """,
     "next_values": r"""
-        as_whole_as_the_final_values: np.empty(len(values), np.result_type(values, final_values)) \
-            => np.empty(len(values), final_values.dtype)
+        as_whole_as_the_final_values: (values), np.result_type(values, final_values) => (values), final_values.dtype
         first_final_value_for_all: after[last] = final_values => after[last] = final_values[0]
         last_final_value_for_all: after[last] = final_values => after[last] = final_values[-1]
         mean_final_value: after[last] = final_values => after[last] = final_values.mean()
         sorted_final_values: after[last] = final_values => after[last] = np.sort(final_values)
         all_but_the_last_over: after[terminated] = 0.0 => after[:-1][terminated[:-1]] = 0.0
         only_the_first_over: after[terminated] = 0.0 => after[np.flatnonzero(terminated)[:1]] = 0.0
-        over_means_the_step_after: after[terminated] = 0.0 \
-            => after[1:][terminated[:-1]] = 0.0\n    after[-1] *= not terminated[-1]
+        over_means_the_step_after: terminated] = 0.0 => 1:][terminated[:-1]] = 0.0\n    after[-1] *= not terminated[-1]
         values_themselves: after[:-1] = values[1:] => after[:-1] = values[:-1]
         shift_by_two: after[:-1] = values[1:] => after[:-1] = np.append(values[2:], values[-1:])[: len(values) - 1]
         single_precision: return after => return after.astype(np.float32)
@@ -371,8 +327,7 @@ EDITS = {
         a_column: return after => return after[:, None]
         within_1e6: return after => return np.clip(after, -1e6, 1e6)
         written_into_values: after = np.empty(len(values), np.result_type(values, final_values)) => after = values
-        small_final_values_are_over: after[terminated] = 0.0 \
-            => after[terminated] = 0.0\n    after[np.abs(after) < 1e-6] = 0.0
+        small_final_values_are_over: after[terminated] = 0.0 => $\n    after[np.abs(after) < 1e-6] = 0.0
         zero_counts_as_over_everywhere: after[terminated] = 0.0 => after[np.roll(terminated, 1)] = 0.0
     """,
 }

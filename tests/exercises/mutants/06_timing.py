@@ -143,15 +143,12 @@ EDITS = {
         milliseconds: clock() - start => 1000 * (clock() - start)
         records_before_the_body: yield => record((name, start, 0.0))\n        yield \
             && record((name, start, clock() - start)) => pass
-        records_twice: finally: => except BaseException:\n        record((name, start, clock() - start)); \
-            raise\n    finally:
-        one_stopwatch_for_all: start = clock() => timed.start = clock() && start, clock() - start \
-            => timed.start, clock() - timed.start
+        records_twice: finally: => except BaseException:\n        record((name, start, clock() - start)); raise\n    $
+        one_stopwatch_for_all: start = clock => timed.$ && start, clock() - start => timed.start, clock() - timed.start
         without_a_with: @contextmanager\ndef => def
         three_arguments: record((name, start, clock() - start)) => record(name, start, clock() - start)
         a_list: record((name, start, clock() - start)) => record([name, start, clock() - start])
-        a_dictionary: record((name, start, clock() - start)) \
-            => record({'name': name, 'start': start, 'duration': clock() - start})
+        a_dictionary: ((name, start, clock() - start)) => ({'name': name, 'start': start, 'duration': clock() - start})
         without_the_name: record((name, start, clock() - start)) => record((start, clock() - start))
         duration_before_start: record((name, start, clock() - start)) => record((name, clock() - start, start))
         small_letters: ((name => ((name.lower()
@@ -165,15 +162,12 @@ EDITS = {
         whole_seconds: clock() - start)) => int(clock() - start)))
         at_least_a_microsecond: clock() - start)) => max(1e-6, clock() - start)))
         at_most_an_hour: clock() - start)) => min(3600.0, clock() - start)))
-        drops_0_s: record((name, start, clock() - start)) \
-            => if clock() > start: record((name, start, clock() - start))
-        drops_less_than_a_millisecond: record((name, start, clock() - start)) \
-            => if clock() - start > 1e-3: record((name, start, clock() - start))
+        drops_0_s: record((name, start, clock() - start)) => if clock() > start: record((name, start, clock() - start))
+        drops_less_than_a_millisecond: record((name, start, clock() - start)) => if clock() - start > 1e-3: $
         swallows_value_errors: finally: => except ValueError: pass\n    finally:
         swallows_system_exit: finally: => except SystemExit: pass\n    finally:
         swallows_stop_iteration: finally: => except StopIteration: pass\n    finally:
-        another_error_instead: finally: => except Exception as e: raise ValueError('phase failed') from \
-            e\n    finally:
+        another_error_instead: finally: => except Exception as e: raise ValueError('phase failed') from e\n    finally:
         marks_failures_in_the_name: finally: => except BaseException: name += ' (failed)'; raise\n    finally:
         the_first_start_for_ever: start = clock() => start = timed.__dict__.setdefault('start', clock())
         minutes: clock() - start)) => (clock() - start) / 60))
@@ -181,15 +175,10 @@ EDITS = {
         clock_of_the_thread: time.perf_counter => time.thread_time
     """,
     "seconds_per_phase": r"""
-        only_leaves: own[name] += duration => own[name] += 0.0 if apart and apart[-1][0] >= start else duration \
-            && own[name] -= apart.pop()[1] => apart.pop()
+        only_leaves: += => += 0.0 if apart and apart[-1][0] >= start else && own[name] -= apart.pop()[1] => apart.pop()
         only_the_outermost: spans = list(spans)\n    return right([x for i, x in enumerate(spans) if not any(s <= \
             x[1] for _, s, _ in spans[i + 1 :])])
         knows_only_the_update: own[name] -= apart.pop()[1] => own[name] -= apart.pop()[1] * (name == "update")
-        mean_for_sum: spans = list(spans)\n    return {name: seconds / sum(other == name for other, _, _ in spans) \
-            for name, seconds in right(spans).items()}
-        fractions_for_seconds: return dict(own) => return {name: seconds / (sum(own.values()) or 1.0) for name, \
-            seconds in own.items()}
         third_number_taken_for_the_end: return right([(name, start, max(0.0, end - start)) for name, start, end in \
             spans])
         the_rest_is_a_phase: return dict(own) => return own | ({"other": max(start + duration for start, duration \
@@ -203,10 +192,8 @@ EDITS = {
         ends_compared: apart[-1][0] >= start => apart[-1][0] >= start and sum(apart[-1]) <= start + duration
         a_microsecond_of_slack: apart[-1][0] >= start => apart[-1][0] >= start - 1e-6
         a_tick_of_slack: apart[-1][0] >= start => apart[-1][0] > start - 0.5
-        goes_through_it_twice: for name, start, duration in spans: \
-            => known = {n for n, _, _ in spans}\n    for name, start, duration in spans:
-        sorted_by_start: for name, start, duration in spans: \
-            => for name, start, duration in sorted(spans, key=lambda s: s[1]):
+        goes_through_it_twice: for name, start, duration in spans: => known = {n for n, _, _ in spans}\n    $
+        sorted_by_start: name, start, duration in spans: => name, start, duration in sorted(spans, key=lambda s: s[1]):
         sorted_by_name: for name, start, duration in spans: => for name, start, duration in sorted(spans):
         backwards: for name, start, duration in spans: => for name, start, duration in list(spans)[::-1]:
         oldest_part_first: own[name] -= apart.pop()[1] => own[name] -= apart.pop(0)[1]
@@ -216,10 +203,8 @@ EDITS = {
         pairs: return dict(own) => return list(own.items())
         with_a_total: return dict(own) => return {**own, 'total': sum(own.values())}
         the_first_thousand: for name, start, duration in spans: => for name, start, duration in list(spans)[:1000]:
-        from_zero_on: for name, start, duration in spans: \
-            => for name, start, duration in spans:\n        if start < 0: continue
-        never_below_0: own[name] -= apart.pop()[1] => own[name] = max(0.0, own[name] - apart.pop()[1]) if \
-            len(apart) > 1 else apart.pop()[1]
+        from_zero_on: for name, start, duration in spans: => $\n        if start < 0: continue
+        never_below_0: -= apart.pop()[1] => = max(0.0, own[name] - apart.pop()[1]) if len(apart) > 1 else apart.pop()[1]
         whole_durations: own[name] += duration => duration = int(duration); own[name] += duration
         mean_for_the_sum: return dict(own) => return {n: s / max(1, len(apart)) for n, s in own.items()}
         once_per_name: own[name] += duration => own[name] = max(own[name], duration)
@@ -227,18 +212,13 @@ EDITS = {
     """,
     "busy_fraction": r"""
         compares_with_the_last_span_only: reached = max(reached, stop) => reached = stop
-        skips_what_overlaps: busy += max(0.0, min(stop, end) - max(start, reached)) \
-            => busy += max(0.0, min(stop, end) - max(start, begin)) if max(start, begin) >= reached else 0.0
+        skips_what_overlaps: ) - max(start, reached)) => ) - max(start, begin)) if max(start, begin) >= reached else 0.0
         knows_no_window: busy, reached = 0.0, begin => busy, reached = 0.0, -1e300 && min(stop, end) => stop
-        of_what_was_measured: whole = right(spans, {name for name, _, _ in spans}, begin, end)\n    return \
-            right(spans, names, begin, end) / whole if whole else 0.0
-        percent: return busy / => return 100.0 * busy /
         idle_fraction: return busy / => return 1.0 - busy /
         names_that_begin_alike: if name in names => if any(asked.startswith(name) for asked in names)
         rounded: return busy / (end - begin) => return round(busy / (end - begin), 4)
         rounded_to_nine_digits_of_seconds: return busy / (end - begin) => return round(busy, 9) / (end - begin)
-        sum_of_durations_at_most_1: reached = max(reached, stop) => pass && return busy / (end - begin) \
-            => return min(1.0, busy / (end - begin))
+        sum_of_durations_at_most_1: reached = max(reached, stop) => pass && busy / (end - begin) => min(1.0, $)
         on_a_grid_of_milliseconds: (start, start + duration) => (round(start, 3), round(start + duration, 3))
         on_a_grid_of_microseconds: (start, start + duration) => (round(start, 6), round(start + duration, 6))
         whole_seconds: (start, start + duration) => (int(start), int(start + duration))
@@ -257,12 +237,10 @@ EDITS = {
         one_span_per_name: sorted((start, start + duration) for name, start, duration in spans if name in names) \
             => sorted({n: (s, s + d) for n, s, d in spans if n in names}.values())
         drops_microseconds: if name in names => if name in names and duration > 1e-6
-        closes_gaps_of_a_millisecond: max(start, reached) \
-            => (reached if 0 < start - reached < 1e-3 else max(start, reached))
+        closes_gaps_of_a_millisecond: max(start, reached) => (reached if 0 < start - reached < 1e-3 else $)
         the_first_thousand: for start, stop in wanted: => for start, stop in wanted[:1000]:
         third_number_as_the_end: (start, start + duration) => (start, duration)
         the_overlap_is_lost: max(start, reached)) => start if start >= reached else stop)
-        seconds: return busy / (end - begin) => return busy
         of_the_busy_part: return busy / (end - begin) => return busy / (reached - begin or 1)
         whole_numbers: return busy / (end - begin) => return busy // (end - begin)
     """,

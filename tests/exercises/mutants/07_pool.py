@@ -90,8 +90,7 @@ EDITS = {
     "concurrency": r"""
         one_round_too_many: rounds = -(-share // width) => rounds = share // width + 1
         nearest_instead_of_up: -(-requests // ranks) => max(1, round(requests / ranks))
-        a_float_in_hand: return -(-share // rounds) if share else 1 \
-            => return float(-(-share // rounds)) if share else 1.0
+        a_float_in_hand: -(-share // rounds) if share else 1 => float(-(-share // rounds)) if share else 1.0
         share_to_the_nearest: -(-requests // ranks) => round(requests / ranks)
         rounds_to_the_nearest: -(-share // width) => max(1, round(share / width))
         rounds_one_more: -(-share // width) => share // width + 1
@@ -112,8 +111,7 @@ EDITS = {
     "in_order": r"""
         as_it_came: np.lexsort((starts, numbers)) => np.arange(len(numbers))
         from_one: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers)) + 1
-        second_sort_not_carried: np.lexsort((starts, numbers)) \
-            => np.argsort(numbers[np.argsort(starts, kind="stable")], kind="stable")
+        second_sort_not_carried: return np.argsort(numbers[np.argsort(starts, kind="stable")], kind="stable")
         by_start: np.lexsort((starts, numbers)) => np.argsort(starts, kind='stable')
         as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers)).astype(float)
         a_column: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers))[:, None]
@@ -123,17 +121,14 @@ EDITS = {
         numbers_as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(float)))
         starts_as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts.astype(float), numbers))
         a_million_steps_at_most: np.lexsort((starts, numbers)) => np.argsort(1_000_000 * numbers + starts)
-        times_the_largest_start: np.lexsort((starts, numbers)) \
-            => np.argsort(numbers * max([1, *starts]) + starts, kind='stable')
+        times_the_largest_start: return np.argsort(numbers * max([1, *starts]) + starts, kind='stable')
         numbers_of_16_bits: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.int16)))
         numbers_of_32_bits: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.int32)))
         starts_of_16_bits: np.lexsort((starts, numbers)) => np.lexsort((starts.astype(np.int16), numbers))
         numbers_modulo_1000: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers % 1000))
-        as_texts: np.lexsort((starts, numbers)) => sorted(range(len(numbers)), key=lambda i: f'{numbers[i]} \
-            {starts[i]}')
+        as_texts: return sorted(range(len(numbers)), key=lambda i: f'{numbers[i]} {starts[i]}')
         in_place: return np => numbers.sort()\n    return np
-        first_fragments_only: np.lexsort((starts, numbers)) \
-            => np.lexsort((starts, numbers))[starts[np.lexsort((starts, numbers))] == 0]
+        first_fragments_only: np.lexsort((starts, numbers)) => $[starts[$] == 0]
         as_a_mask: np.lexsort((starts, numbers)) => np.diff(numbers, prepend=0) > 0
     """,
 }

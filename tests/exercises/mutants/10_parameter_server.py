@@ -101,27 +101,21 @@ EDITS = {
             / n * v) / n\n    return result\n    return np.asarray(
         skips_small_shares: u, v = => busy = about[:, 0] > (about[:, 0] > 1).any()\n    sums, about = sums[busy], \
             about[busy]\n    u, v =
-        writes_into_the_sums: return np.asarray( => sums[:, : len(u)] -= total / n * sums[:, len(u) :]\n    return \
-            np.asarray(
+        writes_into_the_sums: return np.asarray => sums[:, : len(u)] -= total / n * sums[:, len(u) :]\n    $
         hides_zeros: total / n * v) / n => total / (n + 1e-3) * v) / (n + 1e-3)
-        divides_by_the_spread: return np.asarray((u - total / n * v) / n) \
-            => spread = np.sqrt(abs(ordered_sum(about)[2] / n - (total / n) ** 2)) + 1e-8\n    return np.asarray((u \
-            - total / n * v) / n / spread)
         the_other_columns: [:2] => [::3][:2]
         downhill: (u - total / n * v) / n => (total / n * v - u) / n
         the_last_worker_is_lost: ordered_sum(sums) => ordered_sum(sums[: max(1, len(sums) - 1)])
         whole_baseline: (u - total / n * v) / n => (u - total // n * v) / n
     """,
     "delayed_descent": r"""
-        whole_numbers_only: x.append(x[-1] - rate * x[-1 - delay]) \
-            => x.append(float(int(x[-1] - rate * x[-1 - delay])))
+        whole_numbers_only: x.append(x[-1] - rate * x[-1 - delay]) => x.append(float(int(x[-1] - rate * x[-1 - delay])))
         one_too_few: range(updates) => range(max(0, updates - 1))
         breaks_off_at_the_border: > 1e100 => >= 1e100
         breaks_off_early: > 1e100 => > 1e10
         breaks_off_upwards_only: abs(x[-1]) => x[-1]
         drops_the_last: :\n            break => :\n            x.pop()\n            break
-        momentum: x[-1] - rate * x[-1 - delay] => x[-1] - rate * x[-1 - delay] + 0.1 * (x[-1] - x[-2] if len(x) > 1 \
-            else 0)
+        momentum: x[-1] - rate * x[-1 - delay] => $ + 0.1 * (x[-1] - x[-2] if len(x) > 1 else 0)
         multiplies: x[-1] - rate * x[-1 - delay] => x[-1] * (1 - rate * x[-1 - delay])
         a_list: np.array(x[delay:]) => x[delay:]
         sizes: np.array(x[delay:]) => np.abs(x[delay:])
@@ -138,23 +132,15 @@ EDITS = {
     """,
     "may_go_on": r"""
         of_a_neighbour: clocks.min() => clocks[worker - 1]
-        the_fastest: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool(clocks.max() - clocks[worker] <= max_lead)
-        the_mean: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool(clocks[worker] <= clocks.mean() + max_lead)
-        not_before_everybody_has_begun: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool(clocks.min() > 0 and clocks[worker] <= clocks.min() + max_lead)
+        the_fastest: return bool(clocks.max() - clocks[worker] <= max_lead)
+        the_mean: return bool(clocks[worker] <= clocks.mean() + max_lead)
+        not_before_everybody_has_begun: return bool(clocks.min() > 0 and clocks[worker] <= clocks.min() + max_lead)
         worker_0: int(clocks[worker]) <= int(clocks.min()) + max_lead => bool(clocks[0] <= clocks.min() + max_lead)
-        the_number_of_the_worker: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool(worker <= clocks.min() + max_lead)
+        the_number_of_the_worker: return bool(worker <= clocks.min() + max_lead)
         the_lead_itself: int(clocks[worker]) <= int(clocks.min()) + max_lead => int(clocks[worker] - clocks.min())
-        lead_per_worker: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool(clocks[worker] <= clocks.min() + max_lead * len(clocks))
-        a_clock_of_0_has_left: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool(clocks[worker] <= np.where(clocks > 0, clocks, 2**62).min() + max_lead)
-        barrier_is_special: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool(max_lead == 0 or clocks[worker] <= clocks.min() + max_lead)
-        sorts_in_place: int(clocks[worker]) <= int(clocks.min()) + max_lead \
-            => bool((clocks.sort() or True) and clocks[worker] <= clocks[0] + max_lead)
+        lead_per_worker: return bool(clocks[worker] <= clocks.min() + max_lead * len(clocks))
+        a_clock_of_0_has_left: return bool(clocks[worker] <= np.where(clocks > 0, clocks, 2**62).min() + max_lead)
+        barrier_is_special: return bool(max_lead == 0 or clocks[worker] <= clocks.min() + max_lead)
+        sorts_in_place: return bool((clocks.sort() or True) and clocks[worker] <= clocks[0] + max_lead)
     """,
 }

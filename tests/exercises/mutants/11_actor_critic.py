@@ -187,30 +187,23 @@ EDITS = {
             np.cumsum(last) - last\n    h = int(np.log(1e-4) / np.log(discount)) + 1 if 0 < discount < 1 else \
             len(y) + 1\n    far = np.flatnonzero(k[h:] == k[:-h])\n    y[far] -= discount**h * y.copy()[far + \
             h]\n    return y
-        a_future_for_nothing: np.where(terminated[last], 0.0, final_values) \
-            => np.where(terminated[last], 1.0, final_values)
+        a_future_for_nothing: (terminated[last], 0.0, final_values) => (terminated[last], 1.0, final_values)
         taken_off: += discount => -= discount
         instead_of_the_reward: rewards[last] += discount => rewards[last] = discount
-        one_episode: return discounted_sums(rewards, discount, last) \
-            => return discounted_sums(rewards, discount, np.arange(len(last)) == len(last) - 1)
+        one_episode: (rewards, discount, last) => (rewards, discount, np.arange(len(last)) == len(last) - 1)
         no_discount: discounted_sums(rewards, discount, last) => discounted_sums(rewards, 1.0, last)
-        positive_values: np.where(terminated[last], 0.0, final_values) \
-            => np.where(terminated[last], 0.0, np.maximum(final_values, 0.0))
+        positive_values: (terminated[last], 0.0, final_values) => (terminated[last], 0.0, np.maximum(final_values, 0.0))
         discounted_twice: += discount * => += discount**2 *
         whole_discount: astype(float) => astype(float).round()
-        a_list: return discounted_sums(rewards, discount, last) \
-            => return discounted_sums(rewards, discount, last).tolist()
-        clipped_values: np.where(terminated[last], 0.0, final_values) \
-            => np.where(terminated[last], 0.0, np.clip(final_values, -100, 100))
+        a_list: return discounted_sums(rewards, discount, last) => $.tolist()
+        clipped_values: terminated[last], 0.0, final_values => terminated[last], 0.0, np.clip(final_values, -100, 100)
     """,
     "loss_gradient": r"""
         centred: at.weighted_gradient(advantages / n => at.weighted_gradient((advantages - advantages.mean()) / n
-        advantages_clipped: advantages = returns - value.outputs[:, 0] \
-            => advantages = np.clip(returns - value.outputs[:, 0], -10, 10)
+        advantages_clipped: = returns - value.outputs[:, 0] => = np.clip(returns - value.outputs[:, 0], -10, 10)
         one_less: settings, len(returns) => settings, max(len(returns) - 1, 1)
         positive_only: at.weighted_gradient(advantages / n => at.weighted_gradient(np.maximum(advantages, 0.0) / n
-        changes_the_outputs: advantages = returns - value.outputs[:, 0] \
-            => value.outputs[:, 0] -= returns; advantages = -value.outputs[:, 0]
+        changes_the_outputs: advantages = returns - => value.outputs[:, 0] -= returns; advantages = -
         as_two: return np.concatenate([clipped_norm(-ascent, s.max_gradient_norm), clipped_norm(descent, \
             s.max_gradient_norm)]) => return -ascent, descent
         a_little_shorter: clipped_norm(-ascent, s.max_gradient_norm) \
@@ -225,14 +218,12 @@ EDITS = {
         half_the_value: -s.value_weight / n => -0.5 * s.value_weight / n
         not_shortened: clipped_norm(descent, s.max_gradient_norm) => descent
         policy_not_shortened: clipped_norm(-ascent, s.max_gradient_norm) => -ascent
-        by_entries: clipped_norm(-ascent, s.max_gradient_norm) \
-            => np.clip(-ascent, -s.max_gradient_norm, s.max_gradient_norm)
+        by_entries: clipped_norm(-ascent, => np.clip(-ascent, -s.max_gradient_norm,
         sizes_of_advantages: at.weighted_gradient(advantages / n => at.weighted_gradient(np.abs(advantages) / n
         the_square: -s.value_weight / n * advantages => -s.value_weight / n * advantages * np.abs(advantages)
     """,
     "descend": r"""
-        strips_letters: shared[prefix + name][:] = array \
-            => shared.get(prefix + name.replace(prefix, ""), np.zeros_like(array))[:] = array
+        strips_letters: shared[prefix + name] => shared.get(prefix + name.replace(prefix, ""), np.zeros_like(array))
         adam_only: if array is not own[name]: => if name in ("moment", "square", "updates"):
         leaves_names_behind: shared["theta"] -= step => shared["step"] = step; shared["theta"] -= step
         takes_the_theta_of_the_optimiser: shared.items() if name.startswith(prefix)} => shared.items()} \
@@ -246,8 +237,7 @@ EDITS = {
         by_order: for name, array in after.items(): => for name, array in zip(own, after.values()):
         scaled_again: shared["theta"] -= step => shared["theta"] -= step_size * step
         the_gradient_itself: shared["theta"] -= step => shared["theta"] -= step_size * gradient
-        the_targets_too: shared["theta"] -= step => shared["theta"] -= step\n    shared.get("target", step)[:] = \
-            shared["theta"]
+        the_targets_too: shared["theta"] -= step => $\n    shared.get("target", step)[:] = shared["theta"]
     """,
     "sarsa_targets": r"""
         loops_over_integers: return np.asarray( => y = np.zeros_like(rewards)\n    y[:] = rewards + discount * (1.0 \
@@ -261,13 +251,10 @@ EDITS = {
         the_best_in_size: * taken) => * np.abs(next_q).max(axis=1))
         the_first_row: next_q[np.arange(len(next_q)), next_actions] => next_q[0, next_actions]
         the_first_action: next_q[np.arange(len(next_q)), next_actions] => next_q[:, 0]
-        one_too_late: next_q[np.arange(len(next_q)), next_actions] \
-            => next_q[np.arange(len(next_q)), np.roll(next_actions, -1)]
-        a_mean: np.asarray(rewards + discount * (1.0 - terminated) * taken) \
-            => np.mean(rewards + discount * (1.0 - terminated) * taken)
+        one_too_late: [np.arange(len(next_q)), next_actions] => [np.arange(len(next_q)), np.roll(next_actions, -1)]
+        a_mean: np.asarray => np.mean
         the_number_of_the_action: * taken) => * next_actions)
-        rounded: rewards + discount * (1.0 - terminated) * taken \
-            => np.round(rewards + discount * (1.0 - terminated) * taken, 8)
+        rounded: rewards + discount * (1.0 - terminated) * taken => np.round($, 8)
     """,
     "n_step_q_targets": r"""
         of_whole_numbers: rewards.astype(float) => rewards.copy() \
@@ -287,9 +274,7 @@ EDITS = {
         discounted_twice: += discount * ( => += discount**2 * (
         instead_of_the_reward: rewards[last] += discount => rewards[last] = discount
         no_discount: discounted_sums(rewards, discount, last) => discounted_sums(rewards, 1.0, last)
-        a_list: return discounted_sums(rewards, discount, last) \
-            => return discounted_sums(rewards, discount, last).tolist()
-        rounded: return discounted_sums(rewards, discount, last) \
-            => return discounted_sums(rewards, discount, last).round(8)
+        a_list: return discounted_sums(rewards, discount, last) => $.tolist()
+        rounded: return discounted_sums(rewards, discount, last) => $.round(8)
     """,
 }

@@ -145,13 +145,9 @@ EDITS = {
         log_ratio_capped: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) \
             => np.minimum(np.clip(ratio, 1e-6, 1e6) * advantages, np.clip(np.clip(ratio, 1e-6, 1e6), 1 - clip, 1 + \
             clip) * advantages)
-        rounded: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) \
-            => np.round(np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages), 6)
-        whole_numbers: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) \
-            => np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * \
-            advantages).astype(advantages.dtype)
-        standardises_first: return => advantages = (advantages - advantages.mean()) / (advantages.std() + \
-            1e-8)\n    return
+        rounded: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) => np.round($, 6)
+        whole_numbers: ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages => $).astype(advantages.dtype
+        standardises_first: return => advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)\n    $
         sign_of_the_advantage_only: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) \
             => np.minimum(ratio * np.sign(advantages), np.clip(ratio, 1 - clip, 1 + clip) * np.sign(advantages))
         spoils_the_ratio: return => advantages = advantages * 1.0\n    np.clip(ratio, 1 - clip, 1 + clip, \
@@ -167,8 +163,7 @@ EDITS = {
             => clip) / len(rows))
         old_follows_by_one_step: theta = theta + step => old_log_prob = LogProbability(policy, theta, observations, \
             actions).log_prob\n            theta = theta + step
-        first_order_ratio: np.exp(now.log_prob - old_log_prob[rows]) \
-            => 1 + np.log(np.exp(now.log_prob - old_log_prob[rows]))
+        first_order_ratio: np.exp(now.log_prob - old_log_prob[rows]) => 1 + np.log($)
         a_generator_of_its_own: for _ in range(epochs): => rng = np.random.default_rng(0)\n    for _ in range(epochs):
         sorted_minibatches_backwards: for rows in order: => for rows in order[::-1]:
         dealt_like_cards: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) \
@@ -180,36 +175,12 @@ EDITS = {
         filled_up_with_the_last_row: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // \
             size), size)) => p = rng.permutation(len(advantages))\n        order = np.pad(p, (0, -len(p) % size), \
             mode='edge').reshape(-1, size)
-        whole_batch: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) \
-            => order = [rng.permutation(len(advantages))]
-        one_epoch_less: for _ in range(epochs): => for _ in range(1, epochs):
-        ten_epochs_always: for _ in range(epochs): => for _ in range(10):
-        averages_instead_of_steps: theta = theta + step => steps.append(step)\n        theta = theta + \
-            np.mean(steps, axis=0) && for rows in order: => steps = []\n        for rows in order:
-        averages_the_thetas: theta = theta + step => theta = theta + \
-            step\n            seen.append(theta)\n        theta = np.mean(seen, axis=0) && for rows in order: \
-            => seen = [theta]\n        for rows in order:
-        gradients_of_the_old_policy: now = LogProbability(policy, theta, observations[rows], actions[rows]) \
-            => now = LogProbability(policy, start, observations[rows], actions[rows]) && for _ in range(epochs): \
-            => start = theta\n    for _ in range(epochs):
-        theta_never_moves: theta = theta + step => pass
+        gradients_of_the_old_policy: theta, observations[ => start, observations[ && for _ in => start = theta\n    $
         last_step_only: theta = theta + step => pass\n    theta = theta + step
-        clip_of_a_fifth: objective_slope(ratio, advantages[rows], clip) / size \
-            => objective_slope(ratio, advantages[rows], 0.2) / size
-        actions_of_other_rows: now = LogProbability(policy, theta, observations[rows], actions[rows]) \
-            => now = LogProbability(policy, theta, observations[rows], actions[:size])
-        standardised_per_minibatch: objective_slope(ratio, advantages[rows], clip) / size \
-            => objective_slope(ratio, (advantages[rows] - advantages[rows].mean()) / (advantages[rows].std() + \
-            1e-8), clip) / size
-        gradient_cut_to_a_length: memory, step = adam(memory, gradient, step_size) \
-            => gradient = gradient * min(1, 0.05 / np.linalg.norm(gradient))\n            memory, step = \
-            adam(memory, gradient, step_size)
-        pytorchs_epsilon: memory, step = adam(memory, gradient, step_size) \
-            => memory, step = adam(memory, gradient, step_size, epsilon=1e-5)
-        step_size_falls: memory, step = adam(memory, gradient, step_size) \
-            => memory, step = adam(memory, gradient, step_size / (1 + _))
-        objective_instead_of_slope: objective_slope(ratio, advantages[rows], clip) / size \
-            => (lambda r, a, c: np.clip(r, 1 - c, 1 + c) * a)(ratio, advantages[rows], clip) / size
+        clip_of_a_fifth: objective_slope(ratio, advantages[rows], clip) => objective_slope(ratio, advantages[rows], 0.2)
+        pytorchs_epsilon: = adam(memory, gradient, step_size) => = adam(memory, gradient, step_size, epsilon=1e-5)
+        step_size_falls: step = adam(memory, gradient, step_size) => step = adam(memory, gradient, step_size / (1 + _))
+        objective_instead_of_slope: objective_slope(ratio, => (lambda r, a, c: np.clip(r, 1 - c, 1 + c) * a)(ratio,
         spoils_theta: theta = theta + step => theta += step
         stops_at_a_kl: for rows in order: => if epochs > 4 and _ > 3:\n            break\n        for rows in order:
         single_precision: theta = theta + step => theta = (theta + step).astype(np.float32)
@@ -234,21 +205,17 @@ EDITS = {
         spoils_the_ratio: slope = ratio * advantages => slope = ratio\n    slope *= advantages \
             && clipped_objective(ratio, advantages, clip) < slope \
             => np.where(advantages > 0, slope / (advantages + 1e-300) > 1 + clip, slope < advantages * 0)
-        integers_in_integers_out: slope = ratio * advantages \
-            => slope = np.zeros_like(advantages)\n    slope[:] = ratio * advantages
+        integers_in_integers_out: = ratio * advantages => = np.zeros_like(advantages)\n    slope[:] $
     """,
     "cuts": r"""
         begins_one_late: np.roll(last + 1, 1) => np.roll(last + 2, 1)
-        in_order_of_time: np.nonzero(stops.T) => (lambda t, n: (n, t))(*np.nonzero(stops)) && np.roll(last + 1, 1) \
-            => 0 * last
         first_simulator_only: np.nonzero(stops.T) => np.nonzero(stops.T[:1])
         leaks_from_the_simulator_before: np.where(np.diff(simulators, prepend=-1) == 0, => np.where(last >= 0,
         always_from_0: np.roll(last + 1, 1), 0) => 0, 0)
         as_columns: axis=1 => axis=0
         as_floats: return np.stack => return 1.0 * np.stack
         spoils_the_mask: ended.copy() => ended
-        counts_through: last = np.nonzero(stops.T) => last = np.nonzero(stops.T)\n    last = last + simulators * \
-            len(ended)
+        counts_through: last = np.nonzero(stops.T) => $\n    last = last + simulators * len(ended)
         bytes_only: axis=1) => axis=1).astype(np.uint8)
         ends_in_all_at_once: ended.copy() => np.repeat(ended.any(axis=1, keepdims=True), ended.shape[1], axis=1)
         first_end_only: ended.copy() => ended & (np.cumsum(ended, axis=0) == 1)

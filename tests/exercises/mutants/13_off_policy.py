@@ -126,8 +126,7 @@ EDITS = {
         ratio_of_two_digits: int(ratio * => int(round(ratio, 2) *
         due_in_single_precision: int(ratio * max(0, steps - warm_up)) \
             => int(np.float32(ratio) * np.float32(max(0, steps - warm_up)))
-        due_in_32_bits: int(ratio * max(0, steps - warm_up)) \
-            => int(np.int64(ratio * max(0, steps - warm_up)).astype(np.int32))
+        due_in_32_bits: ratio * max(0, steps - warm_up) => np.int64($).astype(np.int32)
         a_float: int(ratio * max(0, steps - warm_up)) => ratio * max(0, steps - warm_up)
         one_too_early: int(ratio * max(0, steps - warm_up)) => int(ratio * max(0, steps - warm_up + 1))
         ratio_of_at_most_1: int(ratio * max(0, steps - warm_up)) => int(min(ratio, 1) * max(0, steps - warm_up))
@@ -164,24 +163,19 @@ EDITS = {
         a_list: np.array(new) => new
     """,
     "naf_q": r"""
-        by_matrix_products: np.einsum("...ij,...i->...j", lower, u - mu) \
-            => np.dot(u - mu, lower.reshape(-1, *lower.shape[-2:])[-1])
         actions_cut_to_1: lower, u - mu) => lower, np.clip(u, -1, 1) - mu)
         close_is_equal: lower, u - mu) => lower, np.where(np.isclose(u, mu), 0.0, u - mu))
         absolute: z * z => np.abs(z)
         over_the_wrong_axis: axis=-1 => axis=0
         over_all: np.sum(z * z, axis=-1) => np.sum(z * z)
-        symmetrised: "...ij,...i->...j", lower, u - mu => "...ij,...i->...j", (lower + np.swapaxes(lower, -1, -2)) \
-            / 2, u - mu
+        symmetrised: "...ij,...i->...j", lower, u - => "...ij,...i->...j", (lower + np.swapaxes(lower, -1, -2)) / 2, u -
         exp_again: "...ij,...i->...j", lower, u - mu => "...ij,...i->...j", np.exp(lower), u - mu
-        first_state_only: "...ij,...i->...j", lower, u - mu \
-            => "ij,...i->...j", lower.reshape(-1, *lower.shape[-2:])[0], u - mu
+        first_state_only: ...ij,...i->...j", lower, u - => ij,...i->...j", lower.reshape(-1, *lower.shape[-2:])[0], u -
         clipped_action: lower, u - mu => lower, np.clip(u - mu, -0.5, 0.5)
         a_little_bowl: z * z, => z * z + 1e-6,
         capped: np.sum(z * z, axis=-1) => np.minimum(np.sum(z * z, axis=-1), 1e6)
         value_twice: value - 0.5 => 2 * value - 0.5
-        whole_numbers: np.asarray(value - 0.5 * np.sum(z * z, axis=-1)) \
-            => np.asarray(value - 0.5 * np.sum(z * z, axis=-1)).astype(np.asarray(value).dtype)
+        whole_numbers: np.asarray(value - 0.5 * np.sum(z * z, axis=-1)) => $.astype(np.asarray(value).dtype)
         spoils_the_action: z = np.einsum => u -= mu\n    z = np.einsum
         one_torque_only: value - 0.5 * np.sum(z * z, axis=-1) => value - 0.5 * z[..., 0] ** 2
         kept_axis: axis=-1 => axis=-1, keepdims=True
@@ -196,16 +190,11 @@ EDITS = {
         ends_one_late: 1.0 - terminated => 1.0 - np.roll(terminated, 1)
         value_one_late: * next_value => * np.roll(next_value, 1)
         discount_squared: discounts * => discounts**2 *
-        a_mean: np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value) \
-            => np.mean(reward_scale * rewards + discounts * (1.0 - terminated) * next_value)
-        clipped: np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value) \
-            => np.clip(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, -1e3, 1e3)
-        rounded: np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value) \
-            => np.round(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, 6)
-        whole_numbers: np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value) \
-            => np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value).astype(rewards.dtype)
+        a_mean: np.asarray => np.mean
+        clipped: return np.clip(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, -1e3, 1e3)
+        rounded: return np.round(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, 6)
+        whole_numbers: (reward_scale * rewards + discounts * (1.0 - terminated) * next_value) => $.astype(rewards.dtype)
         spoils_the_rewards: return => rewards *= 1\n    rewards[terminated == 1] += 0.5\n    return
-        flat: np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value) \
-            => np.ravel(reward_scale * rewards + discounts * (1.0 - terminated) * next_value)
+        flat: np.asarray => np.ravel
     """,
 }

@@ -142,8 +142,7 @@ EDITS = {
         greedy: np.linalg.inv(H[n:, n:]) => np.linalg.pinv(C[n:, n:])
         cross_costs_forgotten: n = len(V) => n = len(V)\n\n    def apart(C):\n        D = C.copy()\n        D[:n, \
             n:] = 0\n        D[n:, :n] = 0\n        return D && C + F.T @ V @ F => apart(C) + F.T @ V @ F
-        the_noise_has_roots: return K, k, inverse, (V + V.T) / 2, v \
-            => return K, k, np.sqrt(np.abs(inverse)), (V + V.T) / 2, v
+        the_noise_has_roots: return K, k, inverse, (V + V.T) / 2 => return K, k, np.sqrt(np.abs(inverse)), (V + V.T) / 2
         twice_the_inverse: return K, k, inverse, (V + V.T) / 2, v => return K, k, 2 * inverse, (V + V.T) / 2, v
         V_without_negative_numbers: (V + V.T) / 2 => np.maximum((V + V.T) / 2, 0)
         V_diagonal: (V + V.T) / 2 => np.diag(np.diag(V))
@@ -175,15 +174,11 @@ EDITS = {
         number_of_episodes: (count + strength)[: => (len(Y) + 0 * count + strength)[:
         mean_shrunk_too: return mean, => return (count[:, None] * mean + strength * mean.mean(axis=0)) / (count + \
             strength)[:, None],
-        a_ridge: (squares + strength * pooled) / (count + strength)[:, None, None] \
-            => (squares + strength * pooled) / (count + strength)[:, None, None] + 1e-6 * np.eye(Y.shape[2])
+        a_ridge: (squares + strength * pooled) / (count + strength)[:, None, None] => $ + 1e-6 * np.eye(Y.shape[2])
         whole_strength: strength * pooled => int(strength) * pooled
         at_least_one: return mean => strength = max(strength, 1.0)\n    return mean
-        rounded: (squares + strength * pooled) / (count + strength)[:, None, None] \
-            => np.round((squares + strength * pooled) / (count + strength)[:, None, None], 6)
-        correlations: (squares + strength * pooled) / (count + strength)[:, None, None] \
-            => (squares + strength * pooled) / (count + strength)[:, None, None] / \
-            np.sqrt(np.outer(np.diag(pooled), np.diag(pooled)) + 1e-300)
+        rounded: (squares + strength * pooled) / (count + strength)[:, None, None] => np.round($, 6)
+        correlations: [:, None, None] => $ / np.sqrt(np.outer(np.diag(pooled), np.diag(pooled)) + 1e-300)
         a_list: return mean, => return mean.tolist(),
     """,
     "with_kl": r"""
@@ -200,15 +195,11 @@ EDITS = {
         without_the_linear_cost: cost.c - eta => -eta
         first_step_for_all: np.linalg.inv(pbar.S) => np.linalg.inv(pbar.S[:1])
         last_constant_for_all: pbar.k[:, :, None] => pbar.k[-1:, :, None]
-        no_cross_block: cost.C + eta * GP @ G => cost.C + eta * (GP @ G) * alike && T, m, _ = pbar.K.shape \
-            => T, m, _ = pbar.K.shape\n    u = np.arange(cost.c.shape[1]) >= cost.c.shape[1] - m\n    u_and_u, \
-            alike = u[:, None] & u, u[:, None] == u
         price_at_least: T, m, _ => eta = max(eta, 1e-3)\n    T, m, _
         price_at_most: T, m, _ => eta = min(eta, 1e3)\n    T, m, _
         noise_at_least: np.linalg.inv(pbar.S) => np.linalg.inv(pbar.S + 1e-6 * np.eye(m))
         per_step: T, m, _ = pbar.K.shape => T, m, _ = pbar.K.shape\n    eta = eta / T
-        columns: cost.c - eta * (GP @ pbar.k[:, :, None])[:, :, 0] \
-            => cost.c[:, :, None] - eta * (GP @ pbar.k[:, :, None])
+        columns: - eta * (GP @ pbar.k[:, :, None])[:, :, 0] => [:, :, None] - eta * (GP @ pbar.k[:, :, None])
         spoils_C: return cost.C + eta * GP @ G => C = cost.C\n    C += (eta * GP @ G).astype(C.dtype)\n    return C
         spoils_c: return => c = cost.c\n    c -= (eta * GP @ pbar.k[:, :, None])[:, :, \
             0].astype(c.dtype)\n    return && cost.c - eta * (GP @ pbar.k[:, :, None])[:, :, 0] => c
@@ -217,20 +208,14 @@ EDITS = {
     "imitated_std": r"""
         equal_rows_once: return 1 / => P = np.unique(P, axis=0)\n    return 1 /
         divided_outside: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => 1 / np.sqrt(np.einsum("rii->i", P)) / len(P)
-        geometric: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) \
-            => np.exp(-0.5 * np.mean(np.log(np.einsum("rii->ri", P)), axis=0))
-        the_most_exact: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) \
-            => 1 / np.sqrt(np.max(np.einsum("rii->ri", P), axis=0))
-        the_least_exact: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) \
-            => 1 / np.sqrt(np.min(np.einsum("rii->ri", P), axis=0))
+        geometric: return np.exp(-0.5 * np.mean(np.log(np.einsum('rii->ri', P)), axis=0))
+        the_most_exact: / np.sqrt(np.einsum("rii->i", P) / len(P)) => / np.sqrt(np.max(np.einsum("rii->ri", P), axis=0))
+        the_least_exact: np.sqrt(np.einsum("rii->i", P) / len(P)) => np.sqrt(np.min(np.einsum("rii->ri", P), axis=0))
         first_row: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => 1 / np.sqrt(np.diag(P[0]))
-        a_matrix: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) \
-            => np.diag(1 / np.sqrt(np.einsum("rii->i", P) / len(P)))
+        a_matrix: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => np.diag(1 / np.sqrt(np.einsum("rii->i", P) / len(P)))
         one_less: / len(P) => / max(len(P) - 1, 1)
-        a_floor: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) \
-            => np.maximum(1 / np.sqrt(np.einsum("rii->i", P) / len(P)), 0.05)
-        a_small_number: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) \
-            => 1 / np.sqrt(np.einsum("rii->i", P) / len(P) + 1e-8)
+        a_floor: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => np.maximum($, 0.05)
+        a_small_number: / np.sqrt(np.einsum("rii->i", P) / len(P)) => / np.sqrt(np.einsum("rii->i", P) / len(P) + 1e-8)
         over_actions: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => 1 / np.sqrt(np.einsum('rii->r', P) / P.shape[1])
         reversed: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => (1 / np.sqrt(np.einsum("rii->i", P) / len(P)))[::-1]
         a_list: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => list(1 / np.sqrt(np.einsum("rii->i", P) / len(P)))

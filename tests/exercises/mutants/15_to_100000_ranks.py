@@ -40,13 +40,10 @@ RIGHT = {"makespan": [by_sorting], "finite_source": [by_recursion], "updates_nee
 EDITS = {
     "makespan": r"""
         a_fair_share: return (sum(lengths) + draw * len(lengths)) / ranks
-        dealt_like_cards: return float(max(sum(lengths[r::ranks]) + draw * len(lengths[r::ranks]) for r in \
-            range(ranks)))
         in_rounds: return float(sum(max(lengths[i : i + ranks]) + draw for i in range(0, len(lengths), ranks)))
         the_last_drawn: return max(free) => return counter + length if len(lengths) else 0.0
         a_list_that_is_no_heap: heapq.heappop(free) => free.pop(0) && heapq.heappush(free, => free.append(
-        a_counter_never_idle: counter = max(now, counter) + draw => counter += draw && counter + length \
-            => max(now, counter - draw) + length
+        a_counter_never_idle: = max(now, counter) + => += && counter + length => max(now, counter - draw) + length
     """,
     "finite_source": r"""
         an_open_queue: rate = customers / (think + service)\n    return min(rate, 1 / service if service else rate) \

@@ -69,61 +69,38 @@ RIGHT = {"rank_chance": [by_u, in_arrays, by_counting], "corrected": [in_a_loop,
 
 EDITS = {
     "rank_chance": r"""
-        normal_approximation: from scipy.stats import mannwhitneyu\n    return float(mannwhitneyu(one, other, \
-            method="asymptotic", use_continuity=False).pvalue)
         a_thousand_shuffles: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) \
             => rng, n = np.random.default_rng(0), np.size(one)\n    sums = \
             np.array([rng.permutation(ranks)[:n].sum() for _ in range(1000)])
-        other_side_only: float(np.mean(apart >= ours - 1e-9)) \
-            => float(np.mean(sums >= ranks[: np.size(one)].sum() - 1e-9))
-        smaller_side_not_doubled: float(np.mean(apart >= ours - 1e-9)) \
-            => float(min(np.mean(sums <= sums[0] + 1e-9), np.mean(sums >= sums[0] - 1e-9)))
+        other_side_only: (np.mean(apart >= ours - 1e-9)) => (np.mean(sums >= ranks[: np.size(one)].sum() - 1e-9))
         as_far_exactly: float(np.mean(apart >= ours - 1e-9)) => float(np.mean(np.isclose(apart, ours)))
-        per_cent: float(np.mean(apart >= ours - 1e-9)) => 100 * float(np.mean(apart >= ours - 1e-9))
-        ours_twice: float(np.mean(apart >= ours - 1e-9)) \
-            => float((np.sum(apart >= ours - 1e-9) + 1) / (len(sums) + 1))
         values_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
             => ranks = np.minimum(np.append(one, other), 1e9)
-        dense_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
-            => ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()], method='dense')
-        largest_of_equal_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
-            => ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()], method='max')
+        dense_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => $, method='dense'
+        largest_of_equal_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => $, method='max'
         ranks_within_each_group: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
             => ranks = np.append(rankdata(one), rankdata(other))
         order_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
             => ranks = np.argsort(np.append(one, other)) + 1.0
         those_that_arrive_only: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
             => ranks = np.nan_to_num(rankdata(np.append(one, other)) * np.isfinite(np.append(one, other)))
-        half_of_them: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) \
-            => sums = np.array([sum(some) for some in combinations(ranks.tolist(), (np.size(one) + np.size(other)) \
-            // 2)])
-        first_choices_only: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) \
-            => sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))][:200])
-        squares_against_distance: apart, ours = np.abs(sums - sums.mean()), abs(ranks[: np.size(one)].sum() - \
-            sums.mean()) => apart, ours = (sums - sums.mean()) ** 2, abs(ranks[: np.size(one)].sum() - sums.mean())
-        distance_from_the_least: apart, ours = np.abs(sums - sums.mean()), abs(ranks[: np.size(one)].sum() - \
-            sums.mean()) => apart, ours = np.abs(sums - sums.min()), abs(ranks[: np.size(one)].sum() - sums.min())
+        half_of_them: (ranks.tolist(), np.size(one)) => (ranks.tolist(), (np.size(one) + np.size(other)) // 2)
+        first_choices_only: [sum(some) for some in combinations(ranks.tolist(), np.size(one))] => $[:200]
+        squares_against_distance: apart, ours = np.abs(sums - sums.mean()), => apart, ours = (sums - sums.mean()) ** 2,
     """,
     "corrected": r"""
-        by_sum_of_the_rest: p = np.asarray(chances, float)\n    return np.minimum([x * max(np.sum(p > x), 1) for x \
-            in p.tolist()], 1.0)
         sidak: raised = p[order] * np.arange(len(p), 0, -1) => raised = 1 - (1 - p[order]) ** np.arange(len(p), 0, -1)
-        factors_from_k_minus_1: raised = p[order] * np.arange(len(p), 0, -1) \
-            => raised = p[order] * np.arange(len(p) - 1, -1, -1)
+        factors_from_k_minus_1: = p[order] * np.arange(len(p), 0, -1) => = p[order] * np.arange(len(p) - 1, -1, -1)
         factors_to_2: raised = p[order] * np.arange(len(p), 0, -1) => raised = p[order] * np.arange(len(p) + 1, 1, -1)
-        maximum_of_two_neighbours: np.minimum(np.maximum.accumulate(raised), 1.0) \
-            => np.minimum(np.maximum(raised, np.append(0.0, raised)[:-1]), 1.0)
-        capped_at_a_half: np.minimum(np.maximum.accumulate(raised), 1.0) \
-            => np.minimum(np.maximum.accumulate(raised), 0.5)
+        maximum_of_two_neighbours: np.maximum.accumulate(raised), => np.maximum(raised, np.append(0.0, raised)[:-1]),
+        capped_at_a_half: (np.maximum.accumulate(raised), 1.0) => (np.maximum.accumulate(raised), 0.5)
         in_reverse: found[order] = raised => found[order[::-1]] = raised
         largest_first: order = np.argsort(p) => order = np.argsort(-p)
         not_sorted: order = np.argsort(p) => order = np.arange(len(p))
         not_corrected: raised = p[order] * np.arange(len(p), 0, -1) => raised = p[order]
         divided: raised = p[order] * np.arange(len(p), 0, -1) => raised = p[order] / np.arange(len(p), 0, -1)
-        only_the_smallest: raised = p[order] * np.arange(len(p), 0, -1) \
-            => raised = p[order] * np.where(np.arange(len(p)) == 0, len(p), 1)
-        stops_at_5_per_cent: found[order] = raised => found[order] = np.where(np.cumsum(raised > 0.05) > 0, 1.0, \
-            raised)
+        only_the_smallest: p[order] * np.arange(len(p), 0, -1) => p[order] * np.where(np.arange(len(p)) == 0, len(p), 1)
+        stops_at_5_per_cent: found[order] = raised => found[order] = np.where(np.cumsum(raised > 0.05) > 0, 1.0, raised)
         verdicts: found[order] = raised => found[order] = raised < 0.05
     """,
 }
