@@ -4,6 +4,7 @@ import builtins
 import errno
 import io
 import os
+import signal
 from pathlib import Path
 
 CALLS = ("open", "mkdir", "replace", "unlink", "fsync", "truncate")  # of module os, beside io.open
@@ -25,6 +26,8 @@ class Faults:
         self.calls.append(what)
         later = self.lasting and 0 < self.number < len(self.calls) and what in NEED_ROOM
         if len(self.calls) == self.number or later:
+            if self.error == "KILL":
+                os.kill(os.getpid(), signal.SIGKILL)
             raise OSError(getattr(errno, self.error), os.strerror(getattr(errno, self.error)), path)
 
     def install(self):

@@ -97,7 +97,7 @@ def _finalise_mpi() -> None:
 
 
 def _exit(code: int) -> NoReturn:
-    """End without Python's own end; with MPI as a program in C does, as only then MPICH has said goodbye to the launcher.
+    """End without Python's own end; with MPI as a program in C does: only then MPICH has said goodbye to the launcher.
 
     What C registers for the end is not called without need: another thread may still use it, which is a crash.
     """

@@ -38,16 +38,15 @@ FAULTS = {  # what fails: how
     "algorithm", ["trpo", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dqn", "a3c"))]
 )
 def test_a_call_of_the_file_system_that_fails_loses_nothing(algorithm, tmp_path):
-    """Of each kind of call one in the middle of the run, once, and a disk that is full from the middle on."""
+    """Of each kind of call one in the middle of the run, once; a disk that is full from there on; a kill just there."""
     words = ("--algorithm", algorithm, *JOB, "--steps-per-update", 60, "--total-steps", 180, "--checkpoint-every", 1)
     words = (*words, *RUNS[algorithm], "--out", "run")
     whole = tmp_path / "whole"
     whole.mkdir()
     assert forked("faulty", whole / "run", 0, "EIO", "once", *words, cwd=whole, timeout=120).code == 0
     expected, calls = lasting(whole / "run"), (whole / "calls").read_text().splitlines()
-    tried = [(kind, error, "once") for kind, error in FAULTS.items() if kind in calls] + [
-        ("write", "ENOSPC", "lasting")
-    ]
+    tried = [(kind, error, "once") for kind, error in FAULTS.items() if kind in calls]
+    tried += [(kind, "KILL", "once") for kind in ("write", "fsync", "replace")] + [("write", "ENOSPC", "lasting")]
     assert len(tried) > 4, calls
     for kind, error, how in tried:
         places = [i for i, call in enumerate(calls, 1) if call == kind]
@@ -55,8 +54,9 @@ def test_a_call_of_the_file_system_that_fails_loses_nothing(algorithm, tmp_path)
         folder.mkdir()
         number = places[len(places) // 2]
         done = forked("faulty", folder / "run", number, error, how, *words, cwd=folder, timeout=120)
+        assert (done.code == -9) == (error == "KILL"), done
         if done.code:
-            one_line(done)
+            one_line(done) if error != "KILL" else None
             assert error != "ENOSPC" or not list(folder.glob("run/*.tmp")), "what could not be written takes no room"
             begun = (folder / "run" / "config.json").exists()
             done = forked("train", *(("--resume", "run", "--progress", "none") if begun else words), cwd=folder)
