@@ -76,3 +76,13 @@ def empty(observation_size, action_size, discrete):
         returns=none,
         policy_states=np.zeros((0, 0)),
     )
+
+
+def own_samples(policy, n=40, seed=0, spread=0.3):
+    """Return a theta that is not fresh, n observations, the policy's own actions there, and normal numbers (n,)."""
+    rng = np.random.default_rng(seed)
+    theta = policy.initialise(rng)
+    theta = theta + spread * rng.standard_normal(len(theta))
+    observations = rng.standard_normal((n, policy.observation_size))
+    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
+    return theta, observations, actions, rng.standard_normal(n)

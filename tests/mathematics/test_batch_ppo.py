@@ -1,4 +1,4 @@
-"""Batch PPO: the clip's four corners, the gradient against autograd, schedules, bits on any ranks; and it learns."""
+"""Batch PPO: the clip's four corners, the gradient against autograd, the climb, schedules, and what is saved."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,31 +7,20 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import lasting, run, train
-from runs import forked
+from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.batch_ppo import (
-    WINDOW,
-    Ascent,
-    BatchPPO,
-    clipped_objective,
-    diagnostics,
-    minibatches,
-    objective_slope,
-)
+from minitrpo.algorithms.batch_ppo import WINDOW, Ascent, BatchPPO, MovingAverage, diagnostics, minibatches
 from minitrpo.course import climb as lecture
-from minitrpo.errors import BadInput
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import standardise
-from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.settings import chosen
 
-QUICK = settings(max_examples=20, deadline=None)
+QUICK = settings(max_examples=20)
 SEEDS = st.integers(0, 2**32 - 1)
 POLICIES = st.sampled_from([GaussianPolicy(3, 2, (5,)), CategoricalPolicy(3, 4, (6, 4))])
 PLAIN = Ascent(epochs=1, minibatch=1000, clip=0.2, step_size=0.01, max_gradient_norm=1e9, standardise="none")
@@ -39,61 +28,15 @@ PLAIN = Ascent(epochs=1, minibatch=1000, clip=0.2, step_size=0.01, max_gradient_
 
 def samples(policy, seed, n, apart=0.5):
     """Return theta, theta_old, and samples of theta_old; some ratios are beyond the clip."""
-    rng = np.random.default_rng(seed)
-    old = policy.initialise(rng)
-    old = old + 0.3 * rng.standard_normal(len(old))
-    observations = rng.standard_normal((n, 3))
-    dist_params = policy.distribution(old, observations)
-    actions = policy.sample(dist_params, policy.draw_noise(rng, n))
-    given_samples = {"observations": observations, "actions": actions, "advantages": rng.standard_normal(n)}
-    theta = old + apart * rng.standard_normal(len(old))
-    return theta, old, given_samples, policy.log_prob(dist_params, actions)
-
-
-# --- the clip
-
-
-@pytest.mark.parametrize(
-    ("ratio", "advantage", "slope"),
-    [
-        (1.3, 2.0, 0.0),  # good and likelier already: left alone
-        (0.7, -2.0, 0.0),  # bad and rarer already: left alone
-        (0.7, 2.0, 1.4),  # good, but rarer: mended
-        (1.3, -2.0, -2.6),  # bad, but likelier: mended
-        (1.1, 2.0, 2.2),
-        (0.9, -2.0, -1.8),
-        (1.0, 0.0, 0.0),
-    ],
-)
-def test_the_corners_of_the_clip(ratio, advantage, slope):
-    r, a = np.array([ratio]), np.array([advantage])
-    assert objective_slope(r, a, 0.2)[0] == pytest.approx(slope)
-    h = 1e-6
-    high, low = (clipped_objective(np.exp(np.log(r) + e), a, 0.2)[0] for e in (h, -h))
-    assert (high - low) / (2 * h) == pytest.approx(slope, abs=1e-6)
-
-
-@given(SEEDS, st.floats(0.01, 0.9))
-@QUICK
-def test_the_slope_is_that_of_the_objective(seed, clip):
-    rng = np.random.default_rng(seed)
-    log_ratio, advantages = rng.standard_normal(50), rng.standard_normal(50)
-    kink = np.abs(np.abs(np.exp(log_ratio) - 1) - clip) < 1e-3
-
-    def objective(log_ratio):
-        r = anp.exp(log_ratio)
-        return anp.sum(anp.minimum(r * advantages, anp.clip(r, 1 - clip, 1 + clip) * advantages))
-
-    slopes = objective_slope(np.exp(log_ratio), advantages, clip)
-    np.testing.assert_allclose(slopes[~kink], grad(objective)(log_ratio)[~kink], atol=1e-12)
-
-
-# --- the gradient of a minibatch
+    old, observations, actions, advantages = own_samples(policy, n, seed)
+    theta = old + apart * np.random.default_rng(seed + 1).standard_normal(len(old))
+    given_samples = {"observations": observations, "actions": actions, "advantages": advantages}
+    return theta, old, given_samples, policy.log_prob(policy.distribution(old, observations), actions)
 
 
 @given(POLICIES, SEEDS, st.integers(2, 30), st.sampled_from([0.0, 0.05]))
 @QUICK
-def test_the_gradient_is_autograds(policy, seed, n, entropy):
+def test_the_gradient_is_autograds_also_where_it_is_clipped(policy, seed, n, entropy):
     theta, _, s, old_log_prob = samples(policy, seed, n)
     ascent = Ascent(1, n, 0.2, 0.01, entropy, standardise="none")
 
@@ -107,27 +50,19 @@ def test_the_gradient_is_autograds(policy, seed, n, entropy):
     np.testing.assert_allclose(gradient, grad(objective)(theta), rtol=1e-7, atol=1e-8)
 
 
-@given(POLICIES, SEEDS, st.integers(2, 40))
+@given(POLICIES, SEEDS, st.sampled_from(["none", "batch", "minibatch"]), st.sampled_from([1e9, 0.05]))
 @QUICK
-def test_the_first_minibatchs_gradient_is_the_policy_gradient(policy, seed, n):
-    """At theta_old every ratio is 1, nothing is clipped, and the objective's gradient is lecture 01's."""
-    _, old, s, old_log_prob = samples(policy, seed, n)
-    gradient, _ = PLAIN.gradient(policy, old, s["observations"], s["actions"], s["advantages"], old_log_prob)
-    expected = policy_gradient(policy, old, s["observations"], s["actions"], s["advantages"])
-    np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-8)
-
-
-# --- the climb
-
-
-@given(POLICIES, SEEDS, st.sampled_from(["none", "batch", "minibatch"]))
-@QUICK
-def test_one_epoch_of_one_minibatch_is_one_step_of_adam(policy, seed, how):
+def test_one_epoch_of_one_minibatch_is_one_step_of_adam(policy, seed, how, longest):
     _, old, s, _ = samples(policy, seed, 30)
     memory = initial_state("adam", len(old))
-    theta, new, _ = replace(PLAIN, standardise=how).climb(policy, old, memory, s, np.random.default_rng(0))
+    ascent = replace(PLAIN, standardise=how, max_gradient_norm=longest)
+    kept = [array.copy() for array in (old, *memory.values(), *s.values())]
+    theta, new, seen = ascent.climb(policy, old, memory, s, np.random.default_rng(0))
+    assert all(np.array_equal(a, b) for a, b in zip((old, *memory.values(), *s.values()), kept, strict=True))
+    entropy = np.mean(policy.entropy(policy.distribution(old, s["observations"])))
+    assert seen == pytest.approx({"kl": 0.0, "clip_fraction": 0.0, "entropy": entropy}, abs=1e-9)
     advantages = s["advantages"] if how == "none" else standardise(s["advantages"])
-    g = policy_gradient(policy, old, s["observations"], s["actions"], advantages)
+    g = clipped_norm(policy_gradient(policy, old, s["observations"], s["actions"], advantages), longest)
     expected, step = adam(memory, g, 0.01, epsilon=1e-5)
     np.testing.assert_allclose(theta, old + step, atol=1e-7)
     np.testing.assert_allclose(new["moment"], expected["moment"], atol=1e-9)
@@ -144,30 +79,6 @@ def test_an_epoch_sees_every_step(seed, rows, size):
     assert order.size - rows < size
 
 
-def test_a_climb_gains_stays_near_and_leaves_its_arguments_alone():
-    policy = GaussianPolicy(3, 2, (16,))
-    _, old, s, old_log_prob = samples(policy, 0, 512)
-    s["advantages"] = s["actions"][:, 0] * s["observations"][:, 0]  # something to gain
-    memory = initial_state("adam", len(old))
-    kept = [array.copy() for array in (old, *memory.values(), *s.values())]
-    ascent = Ascent(epochs=10, minibatch=64, clip=0.2, step_size=3e-3, standardise="batch")
-    theta, _, seen = ascent.climb(policy, old, memory, s, np.random.default_rng(1))
-    arrays = (old, *memory.values(), *s.values())
-    assert all(np.array_equal(a, b) for a, b in zip(arrays, kept, strict=True))
-
-    def gained(theta):
-        ratio = np.exp(policy.log_prob(policy.distribution(theta, s["observations"]), s["actions"]) - old_log_prob)
-        return np.mean(clipped_objective(ratio, standardise(s["advantages"]), 0.2))
-
-    assert gained(theta) > gained(old) + 0.05
-    kl = np.mean(policy.kl(*(policy.distribution(t, s["observations"]) for t in (old, theta))))
-    assert 0 < kl < 0.2
-    assert seen["kl"] == pytest.approx(kl, rel=0.6)
-    assert 0 < seen["clip_fraction"] < 0.6
-    expected = np.mean(policy.entropy(policy.distribution(theta, s["observations"])))
-    assert seen["entropy"] == pytest.approx(expected, abs=0.1)
-
-
 @given(POLICIES, SEEDS, st.integers(20, 90), st.sampled_from([7, 16, 20]))
 @QUICK
 def test_the_climb_of_the_lecture_is_that_of_the_package_without_its_details(policy, seed, n, size):
@@ -182,17 +93,6 @@ def test_the_climb_of_the_lecture_is_that_of_the_package_without_its_details(pol
     np.testing.assert_allclose(found["moment"], kept["moment"], rtol=1e-7, atol=1e-12)
 
 
-def test_without_a_clip_it_goes_further():
-    policy = GaussianPolicy(3, 2, (16,))
-    _, old, s, _ = samples(policy, 0, 512)
-    kls = []
-    for clip in (0.1, 10.0):
-        ascent = Ascent(epochs=20, minibatch=64, clip=clip, step_size=3e-3, max_gradient_norm=1e9)
-        theta, _, _ = ascent.climb(policy, old, initial_state("adam", len(old)), s, np.random.default_rng(1))
-        kls.append(np.mean(policy.kl(*(policy.distribution(t, s["observations"]) for t in (old, theta)))))
-    assert kls[0] < kls[1] / 2
-
-
 @given(SEEDS)
 @QUICK
 def test_what_is_watched_by_hand(seed):
@@ -203,21 +103,6 @@ def test_what_is_watched_by_hand(seed):
     assert seen["kl"] >= 0
     assert seen["clip_fraction"] == np.mean((r > 1.2) | (r < 0.8))
     assert seen["entropy"] == 1.5
-
-
-def test_the_gradient_is_shortened():
-    policy = CategoricalPolicy(3, 4, (6, 4))
-    _, old, s, _ = samples(policy, 3, 50)
-    s["advantages"] *= 1e3
-    short = Ascent(1, 1000, 0.2, 0.01, max_gradient_norm=0.5, standardise="none")
-    g = policy_gradient(policy, old, s["observations"], s["actions"], s["advantages"])
-    assert np.linalg.norm(g) > 0.5
-    _, memory, _ = short.climb(policy, old, initial_state("adam", len(old)), s, np.random.default_rng(0))
-    np.testing.assert_allclose(memory["moment"], 0.1 * clipped_norm(g, 0.5), rtol=1e-5, atol=1e-9)
-    assert np.linalg.norm(memory["moment"]) == pytest.approx(0.05)
-
-
-# --- schedules
 
 
 @pytest.mark.parametrize(
@@ -234,114 +119,12 @@ def test_what_falls_and_over_how_many_steps(anneal, step_size, clip, own):
     assert (now.step_size, now.clip) == pytest.approx((3e-4 * step_size, 0.2 * clip))
 
 
-# --- the class
-
-
-def batch_of(algorithm, seed, fragments=6, length=10):
-    rng, n = np.random.default_rng(seed), fragments * length
-    theta, policy = algorithm.plan().theta, algorithm.policy
-    observations, last = rng.standard_normal((n, 3)), np.arange(n) % length == length - 1
-    return {
-        "observations": observations,
-        "actions": policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n)),
-        "rewards": rng.standard_normal(n),
-        "timesteps": np.arange(n) % length + 0.0,
-        "last": last,
-        "terminated": last & (rng.random(n) < 0.5),
-        "final_observations": rng.standard_normal((fragments, 3)),
-        "final_timesteps": np.full(fragments, float(length)),
-        "ended": rng.random(fragments) < 0.5,
-        "returns": rng.standard_normal(fragments),
-    }
-
-
-def made(seed=0, total=10_000):
-    choice = chosen({"algorithm": "batch-ppo", "epochs": 2, "minibatch": 16})
-    return BatchPPO(choice.own, Context(GaussianPolicy(3, 2, (4,)), seed, 60, _total_steps=total))
-
-
-def test_what_is_saved_is_enough_to_go_on():
-    """The schedule and the moving average go on where they stood, too."""
-    old, new = made(1), made(2)
-    for k in range(4):
-        old.learn(batch_of(old, k), np.random.default_rng(k))
-    new.restore({name: array.copy() for name, array in old.state().items()})
-    assert new.steps == old.steps == 240
-    for k in range(2):
-        batch = batch_of(old, 10 + k)
-        rows = [algorithm.learn(batch, np.random.default_rng(k)) for algorithm in (old, new)]
-        assert rows[0] == rows[1]
-        assert set(rows[0]) == set(BatchPPO.columns)
-    states = [algorithm.state() for algorithm in (old, new)]
-    assert all(np.array_equal(states[0][name], states[1][name], equal_nan=True) for name in states[0])
-
-
-def test_the_average_return_is_that_of_the_last_episodes():
-    algorithm, all_returns = made(), []
-    for k in range(25):
-        batch = batch_of(algorithm, k, fragments=12, length=2)
-        all_returns += batch["returns"][batch["ended"]].tolist()
-        row = algorithm.learn(batch, np.random.default_rng(k))
-        assert row["average_return"] == pytest.approx(np.mean(all_returns[-WINDOW:]))
-    assert len(all_returns) > WINDOW
-    none = batch_of(made(), 0) | {"ended": np.zeros(6, bool)}
-    assert np.isnan(made().learn(none, np.random.default_rng(0))["average_return"])
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"clip": 0.0}, {"clip": -0.1}, {"epochs": 0}, {"minibatch": 0}, {"step_size": 0.0}, {"anneal": "cosine"},
-     {"anneal_steps": -1}, {"entropy": -0.1}, {"max_gradient_norm": 0.0}, {"standardise": "rank"}, {"discount": 1.1},
-     {"gae_lambda": -0.1}, {"critic_step_size": 2.0}],
-)  # fmt: skip
-def test_settings_that_make_no_sense(values):
-    with pytest.raises(BadInput, match="--" + next(iter(values)).replace("_", "-")):
-        chosen({"algorithm": "batch-ppo", **values})
-
-
-BAD_WORDS = ("--clip=0", "--clip=nan", "--epochs=0.5", "--minibatch=0", "--anneal=cosine", "--anneal-steps=-1",
-                "--standardise=", "--max-kl=0.1", "--travels=samples", "--critic=mlp")  # fmt: skip
-
-
-@pytest.mark.parametrize("word", BAD_WORDS)
-def test_a_command_line_that_makes_no_sense(word, tmp_path):
-    done = forked("train", "--algorithm", "batch-ppo", word, cwd=tmp_path)
-    said = done.err.splitlines()
-    assert (done.code, len(said)) == (2, 1), done
-    assert word.partition("=")[0] in said[0]
-    assert not any(tmp_path.iterdir())
-
-
-# --- whole runs
-
-
-NAME = ("--algorithm", "batch-ppo", "--hidden", 16, "--epochs", 2, "--num-envs", 4, "--anneal-steps", 5000)
-STEPS = ("--steps-per-update", 400, "--total-steps", 2000)
-JOBS = {
-    "discrete": ("--env", "CartPole-v1"),
-    "continuous": ("--env", "Pendulum-v1"),
-    "episodes": ("--env", "CartPole-v1", "--requests", "episodes"),
-}
-
-
-@pytest.mark.parametrize("case", ["discrete", *(pytest.param(c, marks=pytest.mark.slow) for c in list(JOBS)[1:])])
-def test_the_same_bits_on_any_ranks_and_across_a_resume(case, tmp_path):
-    job = (*NAME, *JOBS[case], *STEPS)
-    alone = train(tmp_path / "alone", *job)
-    for ranks, learner in ((1, "root"), (2, "sharded"), (3, "root"), (3, "sharded")):
-        name = tmp_path / f"{learner}-{ranks}"
-        assert train(name, *job, "--learner", learner, ranks=ranks).sha256 == alone.sha256
-        assert lasting(name) == lasting(tmp_path / "alone")
-    half = tmp_path / "half"
-    train(half, *job, "--total-steps", 1000, "--learner", "sharded", ranks=2)
-    resumed = run("train.py", "--resume", half, "--total-steps", 2000, "--progress", "none", ranks=3)
-    assert resumed.sha256 == alone.sha256, resumed.err
-    assert lasting(half) == lasting(tmp_path / "alone")
-
-
-def test_it_learns(tmp_path):
-    job = ("--algorithm", "batch-ppo", "--env", "CartPole-v1", "--total-steps", 60_000)
-    train(tmp_path / "run", *job, "--learner", "sharded", ranks=2)
-    columns = RunFolder(tmp_path / "run").columns()
-    assert columns["mean_return"][0] < 60
-    assert np.nanmax(columns["average_return"]) > 200
+def test_the_average_return_is_that_of_the_last_episodes_and_goes_on_from_what_was_saved():
+    average, returns = MovingAverage(WINDOW), np.random.default_rng(0).standard_normal(250)
+    assert np.isnan(average.mean)
+    for k in range(0, 250, 7):
+        again = MovingAverage(WINDOW)
+        again.restore(average.to_vector())
+        for each in (average, again):
+            each.extend(returns[k : k + 7])
+            assert each.mean == pytest.approx(np.mean(returns[: k + 7][-WINDOW:]))

@@ -1,6 +1,5 @@
 """Sums over blocks: every row once, and the same bits whoever computes which part."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -10,16 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
-from minitrpo.block_sums import BLOCK, FAN, SERIAL, Blocks, Serial, blocks, ordered_sum, tree_sum
+from minitrpo.block_sums import FAN, SERIAL, Blocks, Serial, blocks, ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, MLPCritic
-from minitrpo.parallel.allreduce import OrderedAllreduce, ordered_allreduce
+from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.parallel.comm import SerialComm
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.trpo import Batch, trpo_step
 
-QUICK = settings(max_examples=30, deadline=None)
+QUICK = settings(max_examples=30)
 
 
 class Recorded(Serial):
@@ -59,28 +57,22 @@ def rehearsed(work, size):
     return results
 
 
-@given(st.integers(1, 5000), st.integers(1, 3000))
+@given(st.integers(0, 10**5), st.integers(1, 3000))
 @QUICK
 def test_blocks_cover_all_rows_once_in_order_and_evenly(rows, size):
     slices = blocks(rows, size)
-    assert [i for s in slices for i in range(rows)[s]] == list(range(rows))
-    lengths = [s.stop - s.start for s in slices]
-    assert max(lengths) <= size
+    assert [s.start for s in slices] == [0, *(s.stop for s in slices)][: len(slices)]
+    assert sum(s.stop - s.start for s in slices) == rows
+    lengths = [s.stop - s.start for s in slices] or [1]
+    assert 0 < min(lengths) <= max(lengths) <= size
     assert max(lengths) - min(lengths) <= 1
+    assert len(slices) == -(-rows // size)
 
 
-def test_no_rows_have_no_blocks():
-    assert blocks(0) == []
-
-
-def test_parts_are_added_from_the_first_to_the_last():
+def test_parts_are_added_from_the_first_to_the_last_and_many_by_groups():
     parts = np.array([[1e16], [1.0], [1.0], [-1e16]])
-    assert ordered_sum(parts) == 0.0  # any other order keeps some of the ones
-    assert SERIAL.sum(parts, 4) == 0.0
+    assert ordered_sum(parts) == SERIAL.sum(parts, 4) == 0.0  # any other order keeps some of the ones
     assert parts[0] == 1e16
-
-
-def test_few_parts_are_added_as_before_and_many_by_groups():
     x = np.random.default_rng(0).standard_normal((FAN**2 + FAN + 3, 2))
     assert np.array_equal(tree_sum(x[:FAN]), ordered_sum(x[:FAN]))
     assert np.array_equal(tree_sum(x[: FAN + 1]), ordered_sum(x[:FAN]) + x[FAN])
@@ -92,14 +84,7 @@ def test_few_parts_are_added_as_before_and_many_by_groups():
 
 @given(st.integers(1, 9000), st.integers(0, 1000))
 @QUICK
-def test_a_mean_over_blocks_is_the_mean(rows, seed):
-    x = np.random.default_rng(seed).standard_normal((rows, 3))
-    np.testing.assert_allclose(Blocks(rows).mean(lambda r: x[r].mean(axis=0), 3), x.mean(axis=0), atol=1e-13)
-
-
-@given(st.integers(1, 9000), st.integers(0, 1000))
-@QUICK
-def test_what_was_mapped_comes_back_with_its_own_block(rows, seed):
+def test_a_mean_over_blocks_is_the_mean_and_what_was_mapped_comes_back_with_its_own_block(rows, seed):
     x = np.random.default_rng(seed).standard_normal((rows, 3))
     all_blocks = Blocks(rows)
     sums, firsts = all_blocks.map(lambda r: x[r].sum(axis=0)), all_blocks.map(lambda r: r.start)
@@ -108,6 +93,7 @@ def test_what_was_mapped_comes_back_with_its_own_block(rows, seed):
         assert start == rows.start
         return total / (rows.stop - rows.start)
 
+    np.testing.assert_allclose(all_blocks.mean(lambda r: x[r].mean(axis=0), 3), x.mean(axis=0), atol=1e-13)
     np.testing.assert_allclose(all_blocks.mean(of_block, 3, sums, firsts), x.mean(axis=0), atol=1e-13)
     assert sum(map(all_blocks.weight, all_blocks.own)) == pytest.approx(1.0)
 
@@ -119,90 +105,50 @@ def test_parts_are_dealt_out_once_in_rank_order_and_evenly(size, count):
     for rank in range(size):
         comm = SerialComm()
         comm.rank, comm.size = rank, size
-        own.append(list(range(count))[OrderedAllreduce(comm).own(count)])
+        own.append(list(range(count))[ordered_allreduce(comm).own(count)])
     assert [part for parts in own for part in parts] == list(range(count))
     assert max(map(len, own)) - min(map(len, own)) <= 1
 
 
-def test_one_rank_computes_everything():
-    assert ordered_allreduce(SerialComm()) is SERIAL
-    assert list(range(7))[SERIAL.own(7)] == list(range(7))
-
-
-def test_a_rank_without_a_block_takes_part_in_the_sum():
-    """More ranks than blocks: it contributes no rows, and gets the sum as the others do."""
-    x = np.random.default_rng(0).standard_normal((BLOCK + 1, 3))
-    results = rehearsed(lambda reduction: Blocks(len(x), reduction).mean(lambda r: x[r].mean(axis=0), 3), 5)
-    assert len({mean.tobytes() for mean in results}) == 1
-    np.testing.assert_allclose(results[0], x.mean(axis=0), atol=1e-13)
-
-
-@pytest.mark.parametrize("size", [2, 3, 8])
-@pytest.mark.parametrize("kind", [GaussianPolicy, CategoricalPolicy])
-def test_a_shared_step_has_the_bits_of_a_whole_one(kind, size):
-    rng, policy = np.random.default_rng(size), kind(5, 3, (16, 8))
-    theta, observations = policy.initialise(rng), rng.standard_normal((4000, 5))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, 4000))
-
-    def step(reduction):
-        return trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], reduction), 0.01)
-
-    (one, alone), *others = rehearsed(step, size)
-    assert alone.accepted
-    for other, shared in others:
-        assert np.array_equal(one, other)
-        assert alone == shared
-        assert np.array_equal(alone.gradient, shared.gradient)
-
-
-@pytest.mark.parametrize("size", [2, 3, 8])
-@pytest.mark.parametrize("critic", [LinearCritic(5), MLPCritic(5, (16, 8), epochs=2, minibatch=100)])
-def test_a_shared_fit_has_the_bits_of_a_whole_one(critic, size):
+@pytest.mark.parametrize("size", [2, 8])
+@pytest.mark.parametrize("learner", [GaussianPolicy(5, 3, (16, 8)), CategoricalPolicy(5, 3, (16, 8)), LinearCritic(5),
+                                     MLPCritic(5, (16, 8), epochs=2, minibatch=100)])  # fmt: skip
+def test_a_shared_step_and_a_shared_fit_have_the_bits_of_a_whole_one(learner, size):
     rng = np.random.default_rng(size)
-    observations, times = rng.standard_normal((3000, 5)), rng.integers(0, 200, 3000).astype(float)
-    state, targets = critic.initialise(rng), np.sin(observations[:, 0]) + 0.01 * times
+    observations, times, fresh = rng.standard_normal((4000, 5)), 1.0 * np.arange(4000), learner.initialise(rng)
+    if isinstance(fresh, dict):
 
-    def fit(reduction):
-        return critic.fit(state, observations, times, targets, np.random.default_rng(1), reduction)
+        def learned(reduction):
+            targets = np.sin(observations[:, 0]) + 0.01 * times
+            return learner.fit(fresh, observations, times, targets, np.random.default_rng(1), reduction)
 
-    one, *others = rehearsed(fit, size)
+    else:
+        actions = learner.sample(learner.distribution(fresh, observations), learner.draw_noise(rng, 4000))
+
+        def learned(reduction):
+            batch = Batch(observations, actions, observations[:, 0], reduction)
+            theta, report = trpo_step(learner, fresh, batch, 0.01)
+            assert report.accepted
+            return {"theta": theta, "gradient": report.gradient, "kl": np.array(report.kl)}
+
+    one, *others = rehearsed(learned, size)
     for other in others:
-        assert one.keys() == other.keys()
-        assert all(np.array_equal(one[name], other[name]) for name in one)
-    assert any(not np.array_equal(one[name], state[name]) for name in one)
-
-
-def update(reduction):
-    """Return the hash of a policy step and a critic fit, large enough for every rank to have a part."""
-    rng, policy, critic = np.random.default_rng(0), GaussianPolicy(5, 3, (16, 8)), MLPCritic(5, (16,), epochs=2)
-    theta, observations = policy.initialise(rng), rng.standard_normal((9000, 5))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, 9000))
-    theta, report = trpo_step(policy, theta, Batch(observations, actions, observations[:, 0], reduction), 0.01)
-    assert report.accepted
-    targets, state = np.sin(observations[:, 1]), critic.initialise(rng)
-    state = critic.fit(state, observations, np.zeros(9000), targets, np.random.default_rng(1), reduction)
-    return hashlib.sha256(theta.tobytes() + state["phi"].tobytes()).hexdigest()
+        assert {k: v.tobytes() for k, v in one.items()} == {k: v.tobytes() for k, v in other.items()}
 
 
 PROGRAM = """
-import sys
 import numpy as np
-from threadpoolctl import threadpool_limits
 from minitrpo.parallel.comm import connect
 from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.block_sums import tree_sum
-from tests_block_sums import update
 
-comm = connect()
-some = comm.split_per_node(int(sys.argv[1]))
-expected = min(comm.size, int(sys.argv[1]))
-assert (some is None) == (comm.rank >= expected)
-found = None
-if some is not None:
-    assert (some.size, some.rank) == (expected, comm.rank)
-    sent = {"a": np.arange(3), "b": np.ones((2, 2), "f4")} if some.rank == 0 else {}
-    got = some.broadcast(sent)
-    assert got["a"].tolist() == [0, 1, 2] and got["b"].dtype == "f4" and got["b"].shape == (2, 2)
+everybody = connect()
+for per_node in (2, 5):
+    some, expected = everybody.split_per_node(per_node), min(everybody.size, per_node)
+    assert (some is None) == (everybody.rank >= expected)
+    if some is None:
+        continue
+    assert (some.size, some.rank) == (expected, everybody.rank)
     last = some.broadcast({"rank": np.array([some.rank])}, some.size - 1)
     assert last["rank"].tolist() == [some.size - 1]
     side = some.split(int(some.rank > 0))
@@ -218,25 +164,17 @@ if some is not None:
         ends, own = np.cumsum([0, *sizes]), reduction.own(count)
         rows = np.arange(float(ends[-1]))
         assert np.array_equal(reduction.collect(rows[ends[own.start] : ends[own.stop]], sizes), rows)
-    with threadpool_limits(1):
-        found = update(reduction)
-everybody = comm.gather_objects(found)
-if comm.rank == 0:
-    assert set(everybody[:expected]) == {found}, everybody
-    print(found)
+print("equal")
 """
 
 
-@pytest.mark.parametrize(("ranks", "per_node"), [(1, 1), (2, 2), (3, 3), (5, 5), (3, 2)])
-def test_real_ranks_have_the_bits_of_one_process(ranks, per_node, tmp_path):
-    (tmp_path / "tests_block_sums.py").write_text(Path(__file__).read_text())
+@pytest.mark.mpi
+def test_sums_and_collections_of_real_ranks_have_the_bits_of_one_process():
+    """Of two ranks while a third is left out, and of all three; whole updates are in test_conformance.py."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    own = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = ["mpiexec", "-n", "3", sys.executable, "-c", PROGRAM]
     done = subprocess.run(
-        ["mpiexec", "-n", str(ranks), sys.executable, "-c", PROGRAM, str(per_node)],
-        env={**os.environ, "PATH": path, "PYTHONPATH": own}, cwd=tmp_path,
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        command, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
-    with threadpool_limits(1):
-        assert done.stdout.strip() == update(SERIAL)
+    assert done.stdout.count("equal") == 3

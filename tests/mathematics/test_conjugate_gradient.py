@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from minitrpo.conjugate_gradient import conjugate_gradient, energy
 
-QUICK = settings(max_examples=50, deadline=None)
-SIZES = st.integers(1, 25)
+QUICK = settings(max_examples=30)
+SIZES = st.integers(2, 20)
 CONDITIONS = st.sampled_from([1.0, 10.0, 1e3])
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -36,86 +36,49 @@ def counted(a):
 
 @given(SIZES, CONDITIONS, SEEDS)
 @QUICK
-def test_solves_like_numpy(n, condition, seed):
+def test_it_solves_like_numpy_and_n_steps_are_enough(n, condition, seed):
     a, b = spd(n, condition, seed)
     x, _ = conjugate_gradient(lambda v: a @ v, b, iterations=10 * n, tolerance=1e-24)
     np.testing.assert_allclose(x, np.linalg.solve(a, b), atol=1e-9 * np.linalg.norm(b))
-
-
-@given(SIZES, SEEDS)
-@QUICK
-def test_n_steps_are_exact(n, seed):
-    """As many steps as there are different eigenvalues are enough; n at most."""
+    assert energy(lambda v: a @ v, b, x) == pytest.approx(-0.5 * b @ np.linalg.solve(a, b), rel=1e-7)
     a, b = spd(n, 10.0, seed)
     x, _ = conjugate_gradient(lambda v: a @ v, b, iterations=n, tolerance=0.0)
     np.testing.assert_allclose(x, np.linalg.solve(a, b), atol=1e-6 * np.linalg.norm(b))
 
 
-@pytest.mark.parametrize("distinct", [1, 2, 3])
-def test_as_many_steps_as_different_eigenvalues(distinct):
-    q = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
-    a, b = (q * (1.0 + np.arange(12) % distinct)) @ q.T, np.ones(12)
-    product, asked = counted(a)
-    x, _ = conjugate_gradient(product, b, iterations=12, tolerance=1e-20)
-    assert len(asked) == distinct
-    np.testing.assert_allclose(x, np.linalg.solve(a, b), atol=1e-9)
-
-
-@given(SIZES, CONDITIONS, SEEDS, st.integers(0, 12))
+@given(SIZES, CONDITIONS, SEEDS, st.integers(0, 6))
 @QUICK
-def test_residual_and_curvature_come_free(n, condition, seed, iterations):
+def test_each_iterate_is_scipys_with_its_residual_and_along_conjugate_directions(n, condition, seed, iterations):
+    """The residual and x'A x, which the step needs, come free."""
     a, b = spd(n, condition, seed)
-    x, residual = conjugate_gradient(lambda v: a @ v, b, iterations)
+    product, asked = counted(a)
+    x, residual = conjugate_gradient(product, b, iterations, tolerance=1e-16)
+    theirs, _ = scipy.sparse.linalg.cg(a, b, rtol=1e-8, atol=0.0, maxiter=max(iterations, 1))
     size = np.linalg.norm(b)
+    np.testing.assert_allclose(x, theirs if iterations else 0.0, atol=1e-7 * (1 + np.linalg.norm(theirs)))
     np.testing.assert_allclose(residual, b - a @ x, atol=1e-9 * size)
     assert x @ (b - residual) == pytest.approx(x @ a @ x, rel=1e-7, abs=1e-9 * size**2)
+    if condition < 100:
+        directions = np.array([d / np.sqrt(d @ a @ d) for d in asked]).reshape(-1, n)
+        np.testing.assert_allclose(directions @ a @ directions.T, np.eye(len(asked)), atol=1e-6)
 
 
-@given(st.integers(2, 25), CONDITIONS, SEEDS)
+@given(SIZES, CONDITIONS, SEEDS)
 @QUICK
-def test_every_step_lowers_the_energy_norm_of_the_error(n, condition, seed):
-    a, b = spd(n, condition, seed)
-    solution = np.linalg.solve(a, b)
-    errors = []
-    for iterations in range(min(n, 8) + 1):
-        e = conjugate_gradient(lambda v: a @ v, b, iterations, tolerance=0.0)[0] - solution
-        errors.append(e @ a @ e)
-    assert all(after <= before + 1e-12 * errors[0] for before, after in pairwise(errors))
-    assert errors[1] < errors[0]
-
-
-def test_bound_of_the_textbook():
+def test_every_step_lowers_the_energy_norm_of_the_error_as_the_textbook_says(n, condition, seed):
     """|e_k|_A <= 2 ((sqrt c - 1) / (sqrt c + 1))^k |e_0|_A with c the condition number."""
-    a, b = spd(60, 100.0, 3)
-    solution = np.linalg.solve(a, b)
-    rate = (10.0 - 1.0) / (10.0 + 1.0)
-    for k in range(1, 15):
-        e = conjugate_gradient(lambda v: a @ v, b, k, tolerance=0.0)[0] - solution
-        assert np.sqrt(e @ a @ e) <= 2 * rate**k * np.sqrt(solution @ a @ solution)
-
-
-@given(st.integers(2, 20), SEEDS)
-@QUICK
-def test_directions_are_conjugate(n, seed):
-    a, b = spd(n, 10.0, seed)
-    product, asked = counted(a)
-    conjugate_gradient(product, b, iterations=min(n, 6))
-    directions = np.array([d / np.sqrt(d @ a @ d) for d in asked])
-    np.testing.assert_allclose(directions @ a @ directions.T, np.eye(len(asked)), atol=1e-6)
-
-
-@given(st.integers(1, 20), CONDITIONS, SEEDS, st.integers(1, 6))
-@QUICK
-def test_each_iterate_is_scipys(n, condition, seed, iterations):
     a, b = spd(n, condition, seed)
-    ours, _ = conjugate_gradient(lambda v: a @ v, b, iterations, tolerance=1e-16)
-    theirs, _ = scipy.sparse.linalg.cg(a, b, rtol=1e-8, atol=0.0, maxiter=iterations)
-    np.testing.assert_allclose(ours, theirs, atol=1e-7 * (1 + np.linalg.norm(theirs)))
+    solution, rate = np.linalg.solve(a, b), (np.sqrt(condition) - 1) / (np.sqrt(condition) + 1)
+    found = [conjugate_gradient(lambda v: a @ v, b, k, tolerance=0.0)[0] for k in range(min(n, 8) + 1)]
+    errors = [np.sqrt((x - solution) @ a @ (x - solution)) for x in found]
+    assert all(after <= before + 1e-8 * errors[0] for before, after in pairwise(errors))
+    assert errors[1] < errors[0]
+    assert all(e <= (2 * rate**k + 1e-7) * errors[0] for k, e in enumerate(errors))
 
 
-@given(st.integers(2, 20), SEEDS, st.sampled_from([1e-2, 1e-6, 1e-10]))
+@given(SIZES, SEEDS, st.sampled_from([1e-2, 1e-6, 1e-10]))
 @QUICK
-def test_stops_as_soon_as_the_tolerance_is_met(n, seed, tolerance):
+def test_it_stops_as_soon_as_the_tolerance_is_met(n, seed, tolerance):
     """tolerance is relative to b and of squares: it does not matter how long b is."""
     a, b = spd(n, 100.0, seed)
     product, asked = counted(a)
@@ -128,65 +91,27 @@ def test_stops_as_soon_as_the_tolerance_is_met(n, seed, tolerance):
     assert len(scaled) == len(asked)
 
 
-def test_b_of_0_costs_nothing():
-    product, asked = counted(np.eye(3))
-    x, residual = conjugate_gradient(product, np.zeros(3))
-    assert not asked
-    assert np.array_equal(x, np.zeros(3))
-    assert np.array_equal(residual, np.zeros(3))
-
-
-@pytest.mark.parametrize("eigenvalues", [(0.0, 0.0), (-1.0, -2.0), (1.0, -3.0), (2.0, 0.0), (np.nan, 1.0)])
-def test_without_positive_curvature_it_stops_where_it_stands(eigenvalues):
+@pytest.mark.parametrize(
+    ("eigenvalues", "products"), [((0, 0), 1), ((-1, -2), 1), ((1, -3), 1), ((2, 0), 2), ((5, -1), 2)]
+)
+def test_without_positive_curvature_it_stops_where_it_stands(eigenvalues, products):
     """No NaN and no step uphill: x is that of the directions before, and still b - A x = residual."""
-    a, b = np.diag(eigenvalues), np.array([1.0, 1.0])
-    x, residual = conjugate_gradient(lambda v: a @ v, b, iterations=10)
-    assert np.all(np.isfinite(x))
-    assert np.all(np.isfinite(residual))
-    if not np.isnan(eigenvalues[0]):
-        np.testing.assert_allclose(residual, b - a @ x, atol=1e-12)
-    assert 0.5 * x @ np.nan_to_num(a) @ x - b @ x <= 0
+    a, b = np.diag(np.array(eigenvalues, float)), np.array([1.0, 1.0])
+    product, asked = counted(a)
+    x, residual = conjugate_gradient(product, b, iterations=10)
+    assert len(asked) == products
+    assert (products == 1) == np.array_equal(x, np.zeros(2))
+    np.testing.assert_allclose(residual, b - a @ x, atol=1e-12)
+    assert energy(lambda v: a @ v, b, x) <= 0
 
 
-@pytest.mark.parametrize("eigenvalues", [(0.0, 0.0), (-1.0, -2.0), (1.0, -3.0), (np.nan, 1.0)])
-def test_the_first_direction_without_positive_curvature_is_the_last(eigenvalues):
-    product, asked = counted(np.diag(eigenvalues))
-    x, residual = conjugate_gradient(product, np.ones(2), iterations=10)
-    assert len(asked) == 1
-    assert np.array_equal(x, np.zeros(2))
-    assert np.array_equal(residual, np.ones(2))
-
-
-@pytest.mark.parametrize("size", [1e-30, 1e-6, 1e6, 1e30])
-def test_any_positive_curvature_will_do(size):
-    """Positive is a matter of sign: nothing is small or large by itself."""
-    a, b = spd(5, 10.0, 0)
-    x, _ = conjugate_gradient(lambda v: size * (a @ v), b, iterations=50, tolerance=1e-24)
-    np.testing.assert_allclose(size * x, np.linalg.solve(a, b), rtol=1e-9)
-
-
-def test_b_is_not_modified_and_nothing_is_shared():
+def test_nothing_is_modified_or_shared_even_if_the_product_is_its_argument():
     a, b = spd(6, 10.0, 0)
     before = b.copy()
     x, residual = conjugate_gradient(lambda v: a @ v, b)
-    assert np.array_equal(b, before)
     none, all_of_it = conjugate_gradient(lambda v: a @ v, b, iterations=0)
     assert np.array_equal(none, np.zeros(6))
     assert np.array_equal(all_of_it, b)
-    assert not any(np.shares_memory(u, v) for u, v in ((x, b), (residual, b), (all_of_it, b), (x, residual)))
-
-
-def test_product_may_return_its_argument():
-    """With A = I written as `lambda v: v` the solver must not spoil its own direction."""
-    b = np.array([1.0, -2.0])
     assert np.array_equal(conjugate_gradient(lambda v: v, b)[0], b)
-
-
-@given(SIZES, CONDITIONS, SEEDS)
-@QUICK
-def test_energy_is_smallest_at_the_solution(n, condition, seed):
-    a, b = spd(n, condition, seed)
-    x, v = np.linalg.solve(a, b), np.random.default_rng(seed).standard_normal(n)
-    least = energy(lambda v: a @ v, b, x)
-    assert least == pytest.approx(-0.5 * b @ x, rel=1e-9)
-    assert energy(lambda v: a @ v, b, x + v) - least == pytest.approx(0.5 * v @ a @ v, rel=1e-7)
+    assert np.array_equal(b, before)
+    assert not any(np.shares_memory(u, v) for u, v in ((x, b), (residual, b), (all_of_it, b), (x, residual)))

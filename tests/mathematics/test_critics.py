@@ -7,12 +7,11 @@ from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.critics import PARTS, LinearCritic, MLPCritic, squared_error_gradients
+from minitrpo.critics import LinearCritic, MLPCritic, squared_error_gradients
+from minitrpo.optimisers import adam
 from minitrpo.perceptron import count_parameters, layer_sizes, mlp
 from minitrpo.returns import explained_variance
 
-QUICK = settings(max_examples=30, deadline=None)
-SEEDS = st.integers(0, 2**32 - 1)
 CRITICS = [LinearCritic(3), MLPCritic(3, (16,), epochs=4, minibatch=32)]
 
 
@@ -38,45 +37,37 @@ def fitted(critic, targets, fits=3, seed=0, state=None):
 
 
 @pytest.mark.parametrize("critic", CRITICS)
-def test_fit_leaves_its_arguments_alone_and_follows_its_generator(critic):
-    observations, times, targets = data()
-    state = fitted(critic, targets, 1)
-    given = [*state.values(), observations, times, targets]
-    before = [array.copy() for array in given]
-    new, again = (critic.fit(state, observations, times, targets, np.random.default_rng(5)) for _ in range(2))
-    critic.predict(new, observations, times)
-    assert all(np.array_equal(a, b) for a, b in zip(given, before, strict=True))
-    assert new.keys() == state.keys() == again.keys()
-    assert all(np.array_equal(new[name], again[name]) for name in new)
-    assert any(not np.array_equal(new[name], state[name]) for name in new) or isinstance(critic, LinearCritic)
-
-
-@pytest.mark.parametrize("critic", CRITICS)
-def test_a_state_is_arrays_that_a_checkpoint_can_hold(critic, tmp_path):
+def test_fit_leaves_its_arguments_alone_and_goes_on_from_arrays_that_a_checkpoint_can_hold(critic, tmp_path):
     observations, times, targets = data()
     state = fitted(critic, targets, 1)
     np.savez(tmp_path / "state.npz", **state)
     with np.load(tmp_path / "state.npz", allow_pickle=False) as file:
         loaded = dict(file)
-    assert np.array_equal(critic.predict(loaded, observations, times), critic.predict(state, observations, times))
+    given_arrays = [*state.values(), observations, times, targets]
+    before = [array.copy() for array in given_arrays]
+    new, again = (critic.fit(s, observations, times, -targets, np.random.default_rng(5)) for s in (state, loaded))
+    predicted = critic.predict(new, observations, times)
+    assert all(np.array_equal(a, b) for a, b in zip(given_arrays, before, strict=True))
+    assert new.keys() == state.keys() == again.keys()
+    steps = 4 * -(-200 // 32) if "updates" in new else 0  # a pass of minibatches of 32 takes each row once
+    assert new.get("updates", steps) - state.get("updates", 0) == steps
+    assert all(np.array_equal(new[name], again[name]) for name in new)
+    assert not np.array_equal(predicted, critic.predict(state, observations, times))
 
 
 # --- ridge regression
 
 
-def test_linear_predicts_0_before_the_first_fit():
+def test_linear_features_by_hand_and_0_before_the_first_fit():
+    features = LinearCritic(2).features(np.array([[3.0, -50.0]]), np.array([200.0]))
+    assert features.tolist() == [[3.0, -10.0, 9.0, 100.0, 2.0, 4.0, 1.0]]
     observations, times, _ = data()
     critic = LinearCritic(3)
     assert np.array_equal(critic.predict(critic.initialise(np.random.default_rng(0)), observations, times), [0.0] * 200)
 
 
-def test_linear_features_by_hand():
-    features = LinearCritic(2).features(np.array([[3.0, -50.0]]), np.array([200.0]))
-    assert features.tolist() == [[3.0, -10.0, 9.0, 100.0, 2.0, 4.0, 1.0]]
-
-
-@given(SEEDS, st.integers(1, 60), st.integers(1, 5), st.sampled_from([0.1, 2.0, 30.0]))
-@QUICK
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 5), st.sampled_from([0.1, 2.0, 30.0]))
+@settings(max_examples=30)
 def test_ridge_is_least_squares_with_extra_rows(seed, n, d, ridge):
     """min |Phi c - y|^2 + ridge |c|^2 is ordinary least squares with the rows sqrt(ridge) I and targets 0 added."""
     observations, times, _ = data(n, d, seed)
@@ -91,20 +82,11 @@ def test_ridge_is_least_squares_with_extra_rows(seed, n, d, ridge):
     np.testing.assert_allclose(predicted, phi[:n] @ expected, rtol=1e-6, atol=1e-8)
 
 
-def test_linear_recovers_what_lies_in_its_features():
-    observations, times, _ = data(2000)
-    critic = LinearCritic(3, ridge=1e-6)
-    coefficients = np.random.default_rng(1).standard_normal(9)
-    targets = critic.features(observations, times) @ coefficients
-    state = critic.fit({}, observations, times, targets, None)
-    np.testing.assert_allclose(state["coefficients"], coefficients, atol=1e-5)
-
-
 # --- the perceptron's gradient
 
 
 @pytest.mark.parametrize(("hidden", "n"), [((), 1), ((5,), 7), ((6, 4), 20)])
-def test_gradient_is_autograds_and_the_finite_difference(hidden, n):
+def test_gradient_is_autograds(hidden, n):
     rng, sizes = np.random.default_rng(n), layer_sizes(3, hidden, 1)
     phi = 0.5 * rng.standard_normal(count_parameters(sizes))
     inputs, targets = rng.standard_normal((2, n, 3)), rng.standard_normal((2, n))
@@ -115,41 +97,9 @@ def test_gradient_is_autograds_and_the_finite_difference(hidden, n):
             return 0.5 * anp.mean((mlp(phi, sizes, inputs[part])[:, 0] - targets[part]) ** 2)
 
         np.testing.assert_allclose(gradients[part], grad(loss)(phi), rtol=1e-10, atol=1e-13)
-        h = 1e-6
-        slopes = [(loss(phi + h * e) - loss(phi - h * e)) / (2 * h) for e in np.eye(len(phi))]
-        np.testing.assert_allclose(gradients[part], slopes, rtol=1e-5, atol=1e-8)
-
-
-def test_a_part_has_the_same_bits_in_any_company():
-    rng, sizes = np.random.default_rng(1), layer_sizes(17, (64, 64), 1)
-    phi = rng.standard_normal(count_parameters(sizes)).astype(np.float32)
-    inputs, targets = (rng.standard_normal(s).astype(np.float32) for s in ((PARTS, 32, 17), (PARTS, 32)))
-    together = squared_error_gradients(phi, sizes, inputs, targets, 128)
-    assert together.dtype == np.float32
-    for i in range(PARTS):
-        alone = squared_error_gradients(phi, sizes, inputs[i : i + 1], targets[i : i + 1], 128)
-        assert np.array_equal(together[i : i + 1], alone)
 
 
 # --- the fit
-
-
-def reference_adam(phi, gradients, step_size, b1=0.9, b2=0.999, epsilon=1e-8):
-    """Kingma & Ba 2015, the form at the end of section 2, number by number."""
-    phi, m, v = list(phi), [0.0] * len(phi), [0.0] * len(phi)
-    for k, gradient in enumerate(gradients, 1):
-        rate = step_size * (1 - b2**k) ** 0.5 / (1 - b1**k)
-        for i, g in enumerate(gradient):
-            m[i] = b1 * m[i] + (1 - b1) * g
-            v[i] = b2 * v[i] + (1 - b2) * g * g
-            phi[i] -= rate * m[i] / (v[i] ** 0.5 + epsilon)
-    return phi
-
-
-def test_fit_survives_equal_targets():
-    critic = MLPCritic(3, (5,))
-    state = fitted(critic, np.full(50, 7.0), fits=1)
-    assert all(np.all(np.isfinite(array)) for array in state.values())
 
 
 def test_an_mlp_starts_near_0_and_does_not_read_the_time():
@@ -160,47 +110,36 @@ def test_an_mlp_starts_near_0_and_does_not_read_the_time():
     assert np.array_equal(critic.predict(state, observations, times), critic.predict(state, observations, times + 9))
 
 
-def test_fit_takes_every_step_once_per_epoch():
-    """One epoch of one minibatch, however long, is one step of Adam; of minibatches of 64, ceil(200 / 64) steps."""
-    _, _, targets = data()
-    for minibatch, epochs, steps in ((1000, 1, 1), (200, 3, 3), (64, 2, 8)):
-        critic = MLPCritic(3, (4,), epochs, minibatch)
-        assert fitted(critic, targets, 1)["updates"] == steps
-
-
-def test_one_fit_of_one_minibatch_is_one_reference_step():
+def test_one_fit_of_one_minibatch_is_one_step_of_adam_on_standardised_targets():
     observations, times, targets = data()
     critic, rng = MLPCritic(3, (4,), epochs=1, minibatch=1000, step_size=0.02), np.random.default_rng(3)
     state = critic.initialise(rng)
     new = critic.fit(state, observations, times, targets, rng)
     y = (targets - targets.mean()) / targets.std()
-    phi = state["phi"].astype(float)
-    gradient = squared_error_gradients(phi, critic.sizes, observations[None], y[None], len(y))[0]
-    np.testing.assert_allclose(new["phi"], reference_adam(phi, [gradient], 0.02), rtol=1e-4, atol=1e-5)
+    gradient = squared_error_gradients(state["phi"].astype(float), critic.sizes, observations[None], y[None], 200)[0]
+    _, step = adam(state, gradient, 0.02)
+    np.testing.assert_allclose(new["phi"], state["phi"] - step, rtol=1e-4, atol=1e-5)
+    assert (new["shift"][0], new["scale"][0]) == pytest.approx((targets.mean(), targets.std()))
+    expected = new["shift"] + new["scale"] * mlp(new["phi"].astype(float), critic.sizes, observations)[:, 0]
+    np.testing.assert_allclose(critic.predict(new, observations, times), expected, rtol=1e-4, atol=1e-5)
 
 
-def quality(targets, fits=4):
-    critic = MLPCritic(3, (32, 32), minibatch=64)
-    observations, times, _ = data(len(targets))
-    return explained_variance(critic.predict(fitted(critic, targets, fits), observations, times), targets)
+def test_fit_learns_a_smooth_function_whatever_its_offset_and_scale():
+    """MLPCritic's promise: returns of -10 and of 9000 are learned at one step size."""
+    critic, (observations, times, f) = MLPCritic(3, (32, 32), minibatch=64), data(600)
+
+    def quality(targets, fits=8):
+        return explained_variance(critic.predict(fitted(critic, targets, fits), observations, times), targets)
+
+    plain = quality(f)
+    assert quality(f, 1) < plain
+    assert plain > 0.9
+    for offset, scale in ((-1e4, 1.0), (5.0, 1e-3), (-20.0, 1e4)):
+        assert quality(scale * (offset + f)) == pytest.approx(plain, abs=0.2)
+    assert quality(1024 * f) == plain, "powers of two change no bit"
 
 
-def test_fit_learns_a_smooth_function():
-    _, _, f = data(600)
-    few, many = quality(f, 1), quality(f, 8)
-    assert few < many
-    assert many > 0.9
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("offset", [0.0, 1.0, 5.0, -20.0, -1e4])
-def test_offset_and_scale_of_the_targets_do_not_matter(scale, offset):
-    """MLPCritic's promise: returns of -10 and of 9000 are learned at one step size. offset: in units of the scale."""
-    _, _, f = data(600)
-    assert quality(scale * (offset + f), 8) == pytest.approx(quality(f, 8), abs=0.2)
-
-
-@pytest.mark.parametrize("step", [1.0, 0.1, 0.01, 0.0])
+@pytest.mark.parametrize("step", [0.1, 0.0])
 def test_one_odd_batch_does_not_end_learning(step):
     """A batch whose targets hardly vary (no reward yet, say) must not paralyse the critic for the rest of the run.
 
@@ -210,5 +149,6 @@ def test_one_odd_batch_does_not_end_learning(step):
     critic, (observations, times, f) = MLPCritic(3, (32, 32), minibatch=64), data(600)
     state = fitted(critic, 1000 * f, fits=3)
     state = fitted(critic, 1000 * step * f[::-1], fits=1, state=state)
+    assert all(np.all(np.isfinite(array)) for array in state.values())
     state = fitted(critic, 1000 * f, fits=4, state=state)
     assert explained_variance(critic.predict(state, observations, times), 1000 * f) > 0.9

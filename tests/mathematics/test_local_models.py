@@ -34,7 +34,7 @@ def samples(F, f, N, seed, noise=0.0):
     return X, U
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20)
 @given(SHAPES)
 def test_enough_samples_without_noise_give_the_matrices_back(shape):
     T, n, m, seed = shape
@@ -48,7 +48,7 @@ def test_enough_samples_without_noise_give_the_matrices_back(shape):
     assert np.abs(found.D).max() < 1e-4
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20)
 @given(SHAPES)
 def test_with_the_prior_two_samples_are_enough_where_all_steps_are_alike(shape):
     _, n, m, seed = shape
@@ -65,22 +65,6 @@ def test_what_is_left_over_is_the_noise():
     np.testing.assert_allclose(found.D, np.tile(0.09 * np.eye(2), (3, 1, 1)), atol=0.005)
 
 
-def test_without_a_prior_too_few_samples_do_not_tell():
-    F, f = world(5, 4, 2, 1, same=True)
-    X, U = samples(F, f, 3, 1)
-    found = fit_dynamics(X, U, np.ones(U.shape[:2], bool), 1e-9)
-    assert np.abs(found.F - F).max() > 0.1
-
-
-def test_a_gaussian_without_a_prior_is_numpys():
-    rng = np.random.default_rng(2)
-    Y = rng.standard_normal((9, 4, 3))
-    mean, cov = gaussians(Y, np.ones((9, 4), bool), 1e-12)
-    for t in range(4):
-        np.testing.assert_allclose(mean[t], Y[:, t].mean(axis=0))
-        np.testing.assert_allclose(cov[t], np.cov(Y[:, t].T, bias=True), atol=1e-10)
-
-
 def test_steps_that_were_not_taken_do_not_count():
     rng = np.random.default_rng(3)
     Y, alive = rng.standard_normal((5, 6, 2)), np.ones((5, 6), bool)
@@ -93,10 +77,13 @@ def test_steps_that_were_not_taken_do_not_count():
     np.testing.assert_allclose(mean[5], Y[[0, 2, 4], 5].mean(axis=0))
 
 
-def test_conditioning_a_gaussian_is_least_squares():
+def test_a_gaussian_without_a_prior_is_numpys_and_conditioned_it_is_least_squares():
     rng = np.random.default_rng(4)
     Y = rng.standard_normal((50, 1, 5)) @ rng.standard_normal((5, 5))
-    F, f, D = conditioned(*gaussians(Y, np.ones((50, 1), bool), 1e-12), 3)
+    mean, cov = gaussians(Y, np.ones((50, 1), bool), 1e-12)
+    np.testing.assert_allclose(mean[0], Y[:, 0].mean(axis=0))
+    np.testing.assert_allclose(cov[0], np.cov(Y[:, 0].T, bias=True), atol=1e-9)
+    F, f, D = conditioned(mean, cov, 3)
     design = np.column_stack([Y[:, 0, :3], np.ones(50)])
     coefficients, residual = np.linalg.lstsq(design, Y[:, 0, 3:], rcond=None)[:2]
     np.testing.assert_allclose(F[0], coefficients[:3].T, rtol=1e-3, atol=1e-3)
@@ -116,12 +103,8 @@ def test_a_number_that_never_changes_has_no_slope():
 
 def test_a_linear_policy_is_found_as_it_is():
     rng = np.random.default_rng(6)
-    X, K, k, std = (
-        rng.standard_normal((12, 4, 3)),
-        rng.standard_normal((2, 3)),
-        np.array([0.5, -1.0]),
-        np.array([0.1, 0.4]),
-    )
+    X, K = rng.standard_normal((12, 4, 3)), rng.standard_normal((2, 3))
+    k, std = np.array([0.5, -1.0]), np.array([0.1, 0.4])
     p = linearise(X, X @ K.T + k, std, np.ones((12, 4), bool), 1.0)
     np.testing.assert_allclose(p.K, np.tile(K, (4, 1, 1)), atol=1e-4)
     np.testing.assert_allclose(p.k, np.tile(k, (4, 1)), atol=1e-4)
@@ -131,7 +114,7 @@ def test_a_linear_policy_is_found_as_it_is():
 # --- costs
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 6), st.integers(0, 10**6))
 def test_a_convex_quadratic_is_found_as_it_is(size, seed):
     """In any units, and far from the origin."""
@@ -145,20 +128,13 @@ def test_a_convex_quadratic_is_found_as_it_is(size, seed):
     np.testing.assert_allclose(again, costs, atol=1e-3 * (1 + np.std(costs)))
 
 
-def test_a_cost_that_curves_down_becomes_a_plane_that_fits():
+def test_a_cost_that_curves_down_becomes_a_plane_and_a_number_that_never_changes_costs_nothing():
     z = np.linspace(0, 1, 50)
     C, c, e = fit_cost(z[:, None], -(z**2))
-    assert C[0, 0] == pytest.approx(0, abs=1e-6)
-    assert c[0] == pytest.approx(-1, abs=1e-3)
-    assert e == pytest.approx(-np.mean(z**2) + 0.5, abs=1e-3)
-
-
-def test_a_number_that_never_changes_costs_nothing():
-    rng = np.random.default_rng(7)
-    Z = np.column_stack([rng.standard_normal(40), np.full(40, 5.0)])
-    C, c, _ = fit_cost(Z, Z[:, 0] ** 2)
-    np.testing.assert_allclose(C, np.diag([2.0, 0.0]), atol=1e-4)
-    np.testing.assert_allclose(c, 0, atol=1e-4)
+    assert (C[0, 0], c[0], e) == pytest.approx((0.0, -1.0, 0.5 - np.mean(z**2)), abs=1e-3)
+    C, c, _ = fit_cost(np.column_stack([z, np.full(50, 5.0)]), z**2)
+    np.testing.assert_allclose(C, np.diag([2.0, 0.0]), atol=1e-3)
+    np.testing.assert_allclose(c, 0, atol=1e-3)
 
 
 def test_a_cost_that_is_told():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
-import scipy.optimize
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,21 +50,16 @@ def puck(T):
 # --- without a limit
 
 
-def test_far_from_the_end_the_gain_is_that_of_the_algebraic_riccati_equation():
-    p = backward(*puck(200))
+def test_gains_are_riccatis_and_far_from_the_end_those_of_the_algebraic_equation():
+    p, (K, V) = backward(*puck(200)), riccati(200)
     P = scipy.linalg.solve_discrete_are(A, B, Q, R)
     np.testing.assert_allclose(p.K[0], -np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), rtol=0, atol=1e-9)
-    assert not p.S.any()
-
-
-def test_the_environments_best_controls_are_lqrs_and_cost_what_it_says():
-    K, V = riccati(30)
-    p = backward(*puck(30))
     np.testing.assert_allclose(p.K, -K, atol=1e-12)
     assert not p.k.any()
+    assert not p.S.any()
     x0 = np.array([0.3, -1.0, 0.5, 0.8])
-    at = forward(puck(30)[0], p, x0, np.zeros((4, 4)))
-    assert expected_costs(puck(30)[1], at).sum() == pytest.approx(x0 @ V[0] @ x0, rel=1e-12)
+    at = forward(puck(200)[0], p, x0, np.zeros((4, 4)))
+    assert expected_costs(puck(200)[1], at).sum() == pytest.approx(x0 @ V[0] @ x0, rel=1e-12)
 
 
 def test_the_environment_does_what_its_matrices_say():
@@ -81,56 +76,29 @@ def test_the_environment_does_what_its_matrices_say():
     assert not np.array_equal(x0, env.reset(seed=4)[0])
 
 
-@settings(max_examples=20, deadline=None)
-@given(SHAPES)
-def test_no_other_controls_cost_less(shape):
-    """Brute force: without noise the T m controls are numbers, and scipy finds those that cost least."""
-    dynamics, cost, _, mu0, _ = problem(*shape)
-    T, n, m, _ = shape
-
-    def total(controls):
-        x, sum_of_costs = mu0, 0.0
-        for t, u in enumerate(controls.reshape(T, m)):
-            z = np.concatenate([x, u])
-            sum_of_costs += 0.5 * z @ cost.C[t] @ z + cost.c[t] @ z + cost.e[t]
-            x = dynamics.F[t] @ z + dynamics.f[t]
-        return sum_of_costs
-
-    still = Dynamics(dynamics.F, dynamics.f, np.zeros_like(dynamics.D))
-    at = forward(still, backward(dynamics, cost), mu0, np.zeros((n, n)))
-    found = scipy.optimize.minimize(total, np.zeros(T * m), tol=1e-10)
-    assert expected_costs(cost, at).sum() == pytest.approx(total(at.mu[:, n:].ravel()), rel=1e-9, abs=1e-9)
-    assert total(at.mu[:, n:].ravel()) == pytest.approx(found.fun, rel=1e-6, abs=1e-6)
-    np.testing.assert_allclose(at.mu[:, n:].ravel(), found.x, atol=2e-3)
-
-
-def test_without_a_weight_the_other_controller_does_not_matter():
-    dynamics, cost, pbar, _, _ = problem(6, 3, 2, 0)
-    free = backward(dynamics, cost)
-    near = backward(dynamics, cost, pbar, 1e-9)
-    np.testing.assert_allclose(near.K, free.K, atol=1e-6)
-    np.testing.assert_allclose(near.k, free.k, atol=1e-6)
-    assert np.abs(near.S).max() < 1e-7
-
-
-def test_with_all_the_weight_it_is_the_other_controller():
-    dynamics, cost, pbar, _, _ = problem(6, 3, 2, 1)
-    p = backward(dynamics, cost, pbar, 1e9)
+def test_without_a_weight_the_other_controller_does_not_matter_and_with_all_of_it_nothing_else():
+    dynamics, cost, pbar, mu0, Sigma0 = problem(6, 3, 2, 0)
+    free, near, bound = (backward(dynamics, cost, *more) for more in ((), (pbar, 1e-9), (pbar, 1e9)))
+    for name in ("K", "k"):
+        np.testing.assert_allclose(getattr(near, name), getattr(free, name), atol=1e-6)
     for name in ("K", "k", "S"):
-        np.testing.assert_allclose(getattr(p, name), getattr(pbar, name), atol=1e-6)
+        np.testing.assert_allclose(getattr(bound, name), getattr(pbar, name), atol=1e-6)
+    assert np.abs(near.S).max() < 1e-7
+    assert kl(pbar, pbar, forward(dynamics, pbar, mu0, Sigma0)) == pytest.approx(0, abs=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
-@given(SHAPES, st.floats(0.05, 5.0))
-def test_no_other_controller_has_less_cost_and_kl(shape, eta):
-    """E_p[cost] + eta KL(p || pbar) rises whichever way the controller is changed."""
+@settings(max_examples=15)
+@given(SHAPES, st.floats(0.05, 5.0), st.booleans())
+def test_no_other_controller_has_less_cost_and_kl(shape, eta, free):
+    """E_p[cost] + eta KL(p || pbar) rises whichever way the controller is changed; free: without a KL and noise."""
     dynamics, cost, pbar, mu0, Sigma0 = problem(*shape)
 
     def objective(p):
         at = forward(dynamics, p, mu0, Sigma0)
-        return expected_costs(cost, at).sum() + eta * kl(p, pbar, at)
+        return expected_costs(cost, at).sum() + (0.0 if free else eta * kl(p, pbar, at))
 
-    best, rng = backward(dynamics, cost, pbar, eta), np.random.default_rng(shape[3])
+    best = backward(dynamics, cost) if free else backward(dynamics, cost, pbar, eta)
+    rng = np.random.default_rng(shape[3])
     least = objective(best)
     for _ in range(5):
         m = best.k.shape[1]
@@ -145,35 +113,26 @@ def test_no_other_controller_has_less_cost_and_kl(shape, eta):
 # --- distributions
 
 
-def sampled(dynamics, p, mu0, Sigma0, N, seed):
-    """Return z (N, T, n + m) of trajectories drawn step by step."""
+def sampled(dynamics, p, pbar, mu0, Sigma0, N, seed):
+    """Return z (N, T, n + m) of trajectories drawn step by step, and log p(u | x) - log pbar(u | x), (N,)."""
     rng, (T, m, n) = np.random.default_rng(seed), p.K.shape
-    x, Z = rng.multivariate_normal(mu0, Sigma0, N), np.empty((N, T, n + m))
+    x, Z, log_ratio = rng.multivariate_normal(mu0, Sigma0, N), np.empty((N, T, n + m)), np.zeros(N)
     for t in range(T):
         u = x @ p.K[t].T + p.k[t] + rng.multivariate_normal(np.zeros(m), p.S[t], N)
+        for q, sign in ((p, 1), (pbar, -1)):
+            log_ratio += sign * scipy.stats.multivariate_normal(cov=q.S[t]).logpdf(u - x @ q.K[t].T - q.k[t])
         Z[:, t] = np.concatenate([x, u], axis=1)
         x = Z[:, t] @ dynamics.F[t].T + dynamics.f[t] + rng.multivariate_normal(np.zeros(n), dynamics.D[t], N)
-    return Z
+    return Z, log_ratio
 
 
-def log_prob(p, Z):
-    """Return log p(u | x) summed over the steps, (N,)."""
-    T, _, n = p.K.shape
-    total = np.zeros(len(Z))
-    for t in range(T):
-        apart = Z[:, t, n:] - Z[:, t, :n] @ p.K[t].T - p.k[t]
-        total -= 0.5 * np.einsum("ni,ij,nj->n", apart, np.linalg.inv(p.S[t]), apart)
-        total -= 0.5 * np.log(np.linalg.det(2 * np.pi * p.S[t]))
-    return total
-
-
-@pytest.mark.parametrize(("T", "n", "m", "seed"), [(4, 2, 1, 0), (3, 3, 2, 1), (1, 1, 3, 2)])
+@pytest.mark.parametrize(("T", "n", "m", "seed"), [(4, 2, 1, 0), (3, 3, 2, 1)])
 def test_means_costs_and_kl_are_those_of_sampled_trajectories(T, n, m, seed):
     """Monte Carlo, 40,000 trajectories: everything within 5 standard errors."""
     dynamics, cost, pbar, mu0, Sigma0 = problem(T, n, m, seed)
     p = backward(dynamics, cost, pbar, 1.0)
     at = forward(dynamics, p, mu0, Sigma0)
-    Z = sampled(dynamics, p, mu0, Sigma0, 40_000, seed)
+    Z, log_ratio = sampled(dynamics, p, pbar, mu0, Sigma0, 40_000, seed)
 
     def agree(samples, expected):
         error = samples.std(axis=0) / np.sqrt(len(samples))
@@ -184,33 +143,13 @@ def test_means_costs_and_kl_are_those_of_sampled_trajectories(T, n, m, seed):
     agree(apart[:, :, :, None] * apart[:, :, None, :], at.Sigma)
     costs = 0.5 * np.einsum("nti,tij,ntj->nt", Z, cost.C, Z) + np.einsum("ti,nti->nt", cost.c, Z) + cost.e
     agree(costs, expected_costs(cost, at))
-    agree(log_prob(p, Z) - log_prob(pbar, Z), kl(p, pbar, at))
-
-
-@settings(max_examples=20, deadline=None)
-@given(SHAPES)
-def test_a_controller_is_no_distance_from_itself(shape):
-    dynamics, _, pbar, mu0, Sigma0 = problem(*shape)
-    assert kl(pbar, pbar, forward(dynamics, pbar, mu0, Sigma0)) == pytest.approx(0, abs=1e-9)
+    agree(log_ratio, kl(p, pbar, at))
 
 
 # --- the limit
 
 
-@settings(max_examples=20, deadline=None)
-@given(SHAPES)
-def test_the_kl_falls_and_the_cost_rises_with_eta(shape):
-    dynamics, cost, pbar, mu0, Sigma0 = problem(*shape)
-    found = [backward(dynamics, cost, pbar, eta) for eta in np.logspace(-4, 4, 17)]
-    ways = [forward(dynamics, p, mu0, Sigma0) for p in found]
-    distances = [kl(p, pbar, at) for p, at in zip(found, ways, strict=True)]
-    costs = [expected_costs(cost, at).sum() for at in ways]
-    assert np.all(np.diff(distances) < 1e-9)
-    assert np.all(np.diff(costs) > -1e-9)
-    assert distances[-1] < 0.1
-
-
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20)
 @given(SHAPES, st.floats(1e-3, 5.0), st.floats(1e-6, 1e6))
 def test_the_limit_is_kept_and_used(shape, per_number, begin):
     dynamics, cost, pbar, mu0, Sigma0 = problem(*shape)

@@ -4,7 +4,6 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import lasting, run, train
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_discrete_are
@@ -14,7 +13,6 @@ from minitrpo.algorithms.off_policy.naf import LARGEST, NAF, NAFPolicy, heads, n
 from minitrpo.errors import BadInput
 from minitrpo.perceptron import layer_sizes, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.run_folder.folder import RunFolder
 
 SEEDS = st.integers(0, 10_000)
 
@@ -26,7 +24,7 @@ def outputs_of(rng, actions, rows=6, scale=1.0):
 # --- the parabola
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(seed=SEEDS, actions=st.integers(1, 4), scale=st.sampled_from([0.1, 1.0, 30.0]))
 def test_p_is_symmetric_and_positive_definite(seed, actions, scale):
     value, mu, lower = heads(outputs_of(np.random.default_rng(seed), actions, scale=scale), actions)
@@ -39,31 +37,21 @@ def test_p_is_symmetric_and_positive_definite(seed, actions, scale):
         np.linalg.cholesky(one @ one.T + 1e-9 * np.trace(one @ one.T) * np.eye(actions))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(seed=SEEDS, actions=st.integers(1, 4))
-def test_no_action_is_better_than_mu_where_q_is_v(seed, actions):
-    rng = np.random.default_rng(seed)
-    value, mu, lower = heads(outputs_of(rng, actions), actions)
-    np.testing.assert_array_equal(naf_q(value, mu, lower, mu), value)
-    for u in rng.uniform(-1, 1, (50, 6, actions)):
-        q = naf_q(value, mu, lower, u)
-        assert np.all(q <= value)
-        apart = u - mu
-        by_hand = value - 0.5 * np.array([d @ L @ L.T @ d for d, L in zip(apart, lower, strict=True)])
-        np.testing.assert_allclose(q, by_hand, rtol=1e-9, atol=1e-9)
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS, actions=st.integers(1, 3))
-def test_the_slopes_by_finite_differences(seed, actions):
+def test_no_action_is_better_than_mu_where_q_is_v_and_the_slopes_are_those_of_differences(seed, actions):
     rng = np.random.default_rng(seed)
     outputs, u = outputs_of(rng, actions), rng.uniform(-1, 1, (6, actions))
+    value, mu, lower = heads(outputs, actions)
+    np.testing.assert_array_equal(naf_q(value, mu, lower, mu), value)
     q, slopes = naf_slopes(outputs, actions, u)
-    np.testing.assert_array_equal(q, naf_q(*heads(outputs, actions), u))
+    by_hand = value - 0.5 * np.array([d @ L @ L.T @ d for d, L in zip(u - mu, lower, strict=True)])
+    np.testing.assert_allclose(q, by_hand, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(q, naf_q(value, mu, lower, u))
+    assert np.all(q <= value)
     numeric = np.empty_like(slopes)
     for k in range(outputs.shape[1]):
-        step = np.zeros_like(outputs)
-        step[:, k] = 1e-6
+        step = 1e-6 * (np.arange(outputs.shape[1]) == k)
         up, down = (naf_q(*heads(outputs + sign * step, actions), u) for sign in (1, -1))
         numeric[:, k] = (up - down) / 2e-6
     np.testing.assert_allclose(slopes, numeric, rtol=1e-4, atol=1e-4 * np.abs(numeric).max())
@@ -103,30 +91,6 @@ def test_the_gradient_is_that_of_the_loss():
 # --- a linear system with quadratic costs: x' = A x + B u, r = -(x'Qx + u'Ru)
 
 
-def lq(rng, states, actions, discount):
-    """Return A, B, Q, R and the solution S of the discounted Riccati equation: V = -x'Sx."""
-    a, b = 0.6 * rng.normal(size=(states, states)), rng.normal(size=(states, actions))
-    q, r = np.eye(states), 0.5 * np.eye(actions)
-    return a, b, q, r, solve_discrete_are(np.sqrt(discount) * a, np.sqrt(discount) * b, q, r)
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS, states=st.integers(1, 4), actions=st.integers(1, 3))
-def test_on_a_linear_quadratic_problem_the_parabola_solves_bellmans_equation(seed, states, actions):
-    """P = 2 (R + g B'SB), mu = -(R + g B'SB)^-1 g B'SA x, V = -x'Sx: the temporal-difference error is 0 everywhere."""
-    rng, g = np.random.default_rng(seed), 0.95
-    a, b, q, r, s = lq(rng, states, actions, g)
-    x, u = rng.normal(size=(20, states)), rng.normal(size=(20, actions))
-    curvature = r + g * b.T @ s @ b
-    mu = -x @ np.linalg.solve(curvature, g * b.T @ s @ a).T
-    value = -np.einsum("ni,ij,nj->n", x, s, x)
-    lower = np.broadcast_to(np.linalg.cholesky(2 * curvature), (20, actions, actions))
-    after = x @ a.T + u @ b.T
-    reward = -np.einsum("ni,ij,nj->n", x, q, x) - np.einsum("ni,ij,nj->n", u, r, u)
-    target = reward - g * np.einsum("ni,ij,nj->n", after, s, after)
-    np.testing.assert_allclose(naf_q(value, mu, lower, u), target, rtol=1e-8, atol=1e-8 * np.abs(target).max())
-
-
 def test_a_linear_quadratic_problem_is_learned_from_data():
     rng, g = np.random.default_rng(0), 0.9
     a, b, q, r = np.array([[0.6, 0.2], [0.0, 0.5]]), np.array([[0.2], [0.5]]), np.eye(2), np.array([[0.3]])
@@ -150,10 +114,7 @@ def test_a_linear_quadratic_problem_is_learned_from_data():
     assert np.corrcoef(value, -np.einsum("ni,ij,nj->n", x, s, x))[0, 1] > 0.99
 
 
-# --- who acts, and whole runs
-
-
-def test_actions_stay_where_they_can_be_executed():
+def test_actions_stay_where_they_can_be_executed_and_those_that_can_be_counted_are_refused():
     policy = NAFPolicy(3, 2, (4,), (3.0, 0.5))
     theta = policy.initialise(np.random.default_rng(0))
     noise = policy.draw_noise(np.random.default_rng(1), 16)
@@ -165,34 +126,5 @@ def test_actions_stay_where_they_can_be_executed():
     theta[-1] = 0.0
     in_the_end = policy.act_function(theta)(observations, noise, 16)
     np.testing.assert_allclose(in_the_end, np.clip(mu + 0.5 * noise, -1, 1), rtol=1e-5)
-
-
-def test_actions_that_can_be_counted_are_refused():
     with pytest.raises(BadInput, match="can be counted"):
         NAF.make_policy(NAF.Settings(), CategoricalPolicy(3, 2, (4,)))
-
-
-JOB = ("--algorithm", "naf", "--env", "Pendulum-v1", "--hidden", "16", "--num-envs", 5, "--steps-per-update", 20,
-       "--warm-up", 100, "--replay-size", 300, "--batch", 20, "--replay-ratio", 0.5, "--record-every", 1)  # fmt: skip
-
-
-def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(tmp_path):
-    alone = train(tmp_path / "alone", *JOB, "--total-steps", 360)
-    for ranks, learner in ((2, "root"), (2, "sharded"), (3, "sharded")):
-        name = tmp_path / f"{learner}{ranks}"
-        outcome = train(name, *JOB, "--total-steps", 360, "--learner", learner, ranks=ranks)
-        assert outcome.sha256 == alone.sha256
-        assert lasting(name) == lasting(tmp_path / "alone")
-    train(tmp_path / "half", *JOB, "--total-steps", 200, ranks=3)
-    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 360, "--progress", "none", ranks=2)
-    assert resumed.sha256 == alone.sha256
-    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
-
-
-@pytest.mark.slow
-def test_a_pendulum_is_swung_up(tmp_path):
-    train(tmp_path / "run", "--algorithm", "naf", "--env", "Pendulum-v1", "--total-steps", 20_000, ranks=2)
-    returns = RunFolder(tmp_path / "run").columns()["mean_return"]
-    returns = returns[np.isfinite(returns)]
-    assert returns[:3].mean() < -900
-    assert returns[-5:].mean() > -500  # -150 on the seeds tried

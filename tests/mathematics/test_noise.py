@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from runs import lasting, run, train
+from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,19 +15,15 @@ from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient, score
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient, trpo_step
 
-QUICK = settings(max_examples=100, deadline=None)
+QUICK = settings(max_examples=60)
 CONFIG = NoiseConfig()
 DAMPING = 0.1
 
 
 def case(policy, n=40, seed=0):
     """Return theta and a batch with random advantages."""
-    rng = np.random.default_rng(seed)
-    theta = policy.initialise(rng)
-    theta += 0.3 * rng.standard_normal(len(theta))
-    observations = rng.standard_normal((n, 3))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
-    return theta, Batch(observations, actions, rng.standard_normal(n))
+    theta, *arrays = own_samples(policy, n, seed)
+    return theta, Batch(*arrays)
 
 
 def dense(policy, theta, batch):
@@ -63,35 +59,28 @@ def test_it_is_its_statement_with_a_dense_matrix(policy, n):
     assert found.both == pytest.approx(g @ inverse @ g, rel=2e-3)
     assert found.both - found.noise == pytest.approx(g_a @ inverse @ g_b, abs=4e-3 * found.both)
     assert found.fraction == pytest.approx(found.noise / found.both)
+    step = 50 * np.linalg.solve(dense(policy, theta, batch), g)
+    assert measured(policy, theta, batch, step).both == pytest.approx(found.both, rel=1e-3), "whatever its length"
     assert found.steps == n
 
 
-@pytest.mark.slow
 def test_its_mean_is_the_trace_of_the_covariance_and_the_signal():
-    """Four states in turn, actions drawn anew 300 times: G and Sigma by enumeration of every state's actions."""
+    """Exactly: each half sees two states once, and all 81 ways to draw the four actions are weighted."""
     policy, rng = CategoricalPolicy(3, 3, ()), np.random.default_rng(1)
     theta = 0.5 * rng.standard_normal(policy.initialise(rng).size)
-    states, worth = rng.standard_normal((4, 3)), rng.standard_normal((4, 3)) + 0.5
-    n, log_prob = 48, np.zeros((4, 3))
-    for action in range(3):
-        log_prob[:, action] = policy.log_prob(policy.distribution(theta, states), np.full(4, action))
-    gradients = np.array([[worth[s, a] * score(policy, theta, states[s], a) for a in range(3)] for s in range(4)])
-    means = np.einsum("sa,sap->sp", np.exp(log_prob), gradients)
-    second = np.einsum("sa,sap,saq->pq", np.exp(log_prob), gradients, gradients) / 4
-    g, sigma = means.mean(0), second - means.T @ means / 4
-    place = np.arange(n) % 4
-    some = Batch(states[place], np.zeros(n, int), np.zeros(n))
-    inverse = np.linalg.inv(dense(policy, theta, some))
-    seen = []
-    for _ in range(300):
-        actions = (rng.random((n, 1)) > np.exp(log_prob)[place].cumsum(1)[:, :2]).sum(1)
-        batch = Batch(states[place], actions, worth[place, actions])
-        found = measured(policy, theta, batch)
-        seen.append((found.noise, found.both - found.noise))
-    mean, error = np.mean(seen, axis=0), np.std(seen, axis=0) / np.sqrt(len(seen))
-    expected = np.array([np.trace(inverse @ sigma) / n, g @ inverse @ g])
-    assert np.all(np.abs(mean - expected) < 4 * error)
-    assert np.all(error < 0.15 * expected)
+    states, worth, place = rng.standard_normal((2, 3)), rng.standard_normal((2, 3)) + 0.5, np.array([0, 1, 0, 1])
+    logits = policy.distribution(theta, states)
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    gradients = np.array([[worth[s, a] * score(policy, theta, states[s], a) for a in range(3)] for s in range(2)])
+    means = np.einsum("sa,sap->sp", p, gradients)
+    g, sigma = means.mean(0), np.einsum("sa,sap,saq->pq", p, gradients, gradients) / 2 - means.T @ means / 2
+    inverse = np.linalg.inv(dense(policy, theta, Batch(states[place], np.zeros(4, int), np.zeros(4))))
+    noise = signal = 0.0
+    for drawn in np.ndindex(3, 3, 3, 3):
+        found = measured(policy, theta, Batch(states[place], np.array(drawn), worth[place, drawn]))
+        noise += np.prod(p[place, drawn]) * found.noise
+        signal += np.prod(p[place, drawn]) * (found.both - found.noise)
+    assert (noise, signal) == pytest.approx((np.trace(inverse @ sigma) / 4, g @ inverse @ g), rel=5e-3)
 
 
 def test_halves_that_agree_have_no_noise_and_opposite_ones_nothing_else():
@@ -102,36 +91,17 @@ def test_halves_that_agree_have_no_noise_and_opposite_ones_nothing_else():
     signs = np.repeat([1.0, -1.0], len(batch.advantages))
     opposite = replace(twice, advantages=signs * twice.advantages)
     rest = measured(policy, theta, opposite, step=np.zeros(len(theta)))
-    assert rest.both == 0.0
-    assert rest.noise > 0.0
+    assert rest.noise > rest.both == 0.0
     assert np.isnan(rest.fraction)
 
 
-@pytest.mark.parametrize("factor", [1e-3, 1.0, 50.0])
-def test_the_length_of_the_step_does_not_matter(factor):
+def test_what_is_kept_of_a_step_spreads_as_it_is_said_to():
+    """Of advantages that are nothing but noise, g_next's has the variance s'F s / N, which is about 2 KL / N."""
     policy = GaussianPolicy(3, 2, (4,))
-    theta, batch = case(policy)
-    step = np.linalg.solve(dense(policy, theta, batch), surrogate_gradient(policy, theta, batch))
-    assert measured(policy, theta, batch, factor * step).both == pytest.approx(
-        measured(policy, theta, batch).both, rel=1e-4
-    )
-
-
-def test_what_is_kept_spreads_as_it_is_said_to():
-    """g_next's of batches without signal: its standard deviation is about sqrt(2 KL / N) along TRPO's own step."""
-    policy = GaussianPolicy(3, 2, (4,))
-    theta, batch = case(policy, 2000)
-    new, report = trpo_step(policy, theta, batch, 1e-3, cg_damping=1e-4, cg_iterations=50)
-    kept = [surrogate_gradient(policy, theta, case_at(policy, theta, seed)) @ (new - theta) for seed in range(300)]
-    assert np.std(kept) == pytest.approx(Seen(0.0, 1.0, report.kl, 200).spread, rel=0.15)
-
-
-def case_at(policy, theta, seed, n=200):
-    """Return a batch of this policy, its advantages nothing but noise."""
-    rng = np.random.default_rng(seed + 1000)
-    observations = rng.standard_normal((n, 3))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
-    return Batch(observations, actions, rng.standard_normal(n))
+    theta, batch = case(policy, 400)
+    new, report = trpo_step(policy, theta, batch, 1e-6, cg_damping=1e-4, cg_iterations=50)
+    s, fisher = new - theta, dense(policy, theta, batch) - DAMPING * np.eye(len(theta))
+    assert Seen(0.0, 1.0, report.kl, 200).spread == pytest.approx(np.sqrt(s @ fisher @ s / 200), rel=0.05)
 
 
 def test_it_is_measured_soon_and_then_in_every_sixteenth_update():
@@ -158,18 +128,14 @@ def test_it_moves_towards_its_limits_from_outside_and_stays_within(steps, max_kl
     assert follow(state, Seen(kept, 1.0, kl, steps), Measured(noise, 1.0, steps), CONFIG) == new  # pure
 
 
-def test_without_a_step_before_or_a_measurement_nothing_moves():
-    state = NoiseState(5_000, 0.01, 3.0, 0.1)
-    assert follow(state, Seen(0.0, 0.0, 0.0, 5_000), None, CONFIG) == state
-    assert follow(state, Seen(0.0, 0.0, 0.0, 5_000), Measured(0.1, 0.0, 5_000), CONFIG) == state
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_moves_nothing(bad):
-    state = NoiseState(5_000, 0.01, 3.0, 0.1)
-    for seen in (Seen(bad, 1.0, 0.01, 5_000), Seen(0.5, bad, 0.01, 5_000), Seen(0.5, 1.0, np.nan, 5_000)):
-        assert follow(state, seen, Measured(bad, 1.0, 5_000), CONFIG) == state
-        assert follow(state, seen, Measured(0.5, np.nan, 5_000), CONFIG) == state
+def test_without_a_step_before_or_a_measurement_or_what_is_finite_nothing_moves():
+    state, none = NoiseState(5_000, 0.01, 3.0, 0.1), Seen(0.0, 0.0, 0.0, 5_000)
+    assert follow(state, none, None, CONFIG) == state
+    assert follow(state, none, Measured(0.1, 0.0, 5_000), CONFIG) == state
+    for bad in (np.nan, np.inf, -np.inf):
+        for seen in (Seen(bad, 1.0, 0.01, 5_000), Seen(0.5, bad, 0.01, 5_000), Seen(0.5, 1.0, np.nan, 5_000)):
+            assert follow(state, seen, Measured(bad, 1.0, 5_000), CONFIG) == state
+            assert follow(state, seen, Measured(0.5, np.nan, 5_000), CONFIG) == state
 
 
 @pytest.mark.parametrize("start", [2_000, 6_000, 20_000, 205, 60_000])
@@ -181,12 +147,6 @@ def test_steps_end_where_noise_is_the_part_that_is_wanted(start):
         n = state.steps_per_update
         state = turn_steps(state, Measured(300 / n, 300 / n + signal, n), CONFIG)
     assert state.steps_per_update == pytest.approx(6_000, rel=0.01)
-
-
-@pytest.mark.parametrize(("noise", "grows"), [(0.99, True), (1.2, True), (0.5, False)])
-def test_more_noise_asks_for_more_steps(noise, grows):
-    after = turn_steps(NoiseState(5_000, 0.01), Measured(noise, 1.0, 5_000), CONFIG).steps_per_update
-    assert (after > 5_000) is grows
 
 
 @pytest.mark.parametrize("start", [0.001, 0.01, 0.1])
@@ -222,7 +182,7 @@ def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
     whole = StepNoise(60, 0.01, policy.initialise(np.random.default_rng(0)).size)
     theta, last = case(policy)[0], None
     for update in range(1, 6):
-        batch = case_at(policy, theta, update, 60)
+        batch = case(policy, 60, update)[1]
         new, report = trpo_step(policy, theta, batch, 0.01)
         found = measured(policy, theta, batch) if whole.due else None
         again = StepNoise(1, 1.0, len(theta))
@@ -237,23 +197,5 @@ def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
         assert np.isfinite(columns[0]["noise"]) == (found is not None)
         theta, last = new, (new - theta, report.gradient @ (new - theta))
     assert whole.rule != NoiseState(60, 0.01)
-
-
-def test_what_was_remembered_of_another_theta_is_refused():
-    with pytest.raises(ValueError, match=r"the last step has shape \(8,\), theta \(9,\)"):
+    with pytest.raises(ValueError, match="shape"):  # of another theta
         StepNoise(60, 0.01, 9).restore(StepNoise(60, 0.01, 8).state())
-
-
-JOB = ("--env", "CartPole-v1", "--total-steps", 16_000, "--steps-per-update", 1_000, "--adapt", "noise")
-
-
-def test_the_same_bits_on_any_ranks_and_across_a_resume(tmp_path):
-    alone = train(tmp_path / "alone", *JOB)
-    for ranks, learner in ((2, "root"), (3, "sharded")):
-        done = train(tmp_path / learner, *JOB, "--learner", learner, ranks=ranks)
-        assert done.sha256 == alone.sha256
-        assert lasting(tmp_path / learner) == lasting(tmp_path / "alone")
-    train(tmp_path / "half", *JOB, "--total-steps", 6_000, ranks=2)
-    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 16_000, "--progress", "none", ranks=3)
-    assert resumed.sha256 == alone.sha256
-    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")

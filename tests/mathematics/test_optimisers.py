@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from minitrpo.algorithms.asynchronous import descend
 from minitrpo.optimisers import OPTIMISERS, adam, clipped_norm, in_place, initial_state
 
-QUICK = settings(max_examples=30, deadline=None)
+QUICK = settings(max_examples=30)
 SEEDS = st.integers(0, 2**32 - 1)
 NAMES = st.sampled_from(sorted(OPTIMISERS))
 
@@ -59,32 +59,20 @@ def test_each_is_its_formula(name, seed, steps, step_size):
 
 @given(NAMES, SEEDS, st.sampled_from([np.float32, np.float64]))
 @QUICK
-def test_arguments_stay_and_the_step_has_the_gradients_dtype(name, seed, dtype):
-    rng = np.random.default_rng(seed)
-    state, _ = OPTIMISERS[name](initial_state(name, 5, dtype), rng.standard_normal(5).astype(dtype), 0.1)
-    gradient = rng.standard_normal(5).astype(dtype)
-    given_arrays = [*state.values(), gradient]
-    before = [array.copy() for array in given_arrays]
-    new, step = OPTIMISERS[name](state, gradient, 0.1)
-    assert all(np.array_equal(a, b) for a, b in zip(given_arrays, before, strict=True))
-    assert step.dtype == gradient.dtype == dtype
-    assert {key: (a.shape, a.dtype) for key, a in new.items()} == {key: (a.shape, a.dtype) for key, a in state.items()}
-
-
-@given(NAMES, SEEDS, st.sampled_from([np.float32, np.float64]))
-@QUICK
-def test_in_place_has_the_same_bits_and_changes_the_arrays_where_they_lie(name, seed, dtype):
-    rng = np.random.default_rng(seed)
+def test_in_place_has_the_same_bits_and_otherwise_arguments_stay(name, seed, dtype):
     state = initial_state(name, 5, dtype)
     shared = {key: array.copy() for key, array in state.items()}
-    for gradient in rng.standard_normal((4, 5)).astype(dtype):
-        state, step = OPTIMISERS[name](state, gradient, 0.1)
-        before = gradient.copy()
+    for gradient in np.random.default_rng(seed).standard_normal((4, 5)).astype(dtype):
+        before = [array.copy() for array in (*state.values(), gradient)]
+        new, step = OPTIMISERS[name](state, gradient, 0.1)
         after, other = in_place(name)(shared, gradient, 0.1)
+        assert all(np.array_equal(a, b) for a, b in zip((*state.values(), gradient), before, strict=True))
         assert after is shared
-        assert np.array_equal(gradient, before)
+        assert step.dtype == dtype
         assert step.tobytes() == other.tobytes()
-        assert {key: array.tobytes() for key, array in state.items()} == {k: a.tobytes() for k, a in shared.items()}
+        bits = [{key: (a.dtype, a.tobytes()) for key, a in arrays.items()} for arrays in (new, shared)]
+        assert bits[0] == bits[1]
+        state = new
 
 
 def test_a_shared_step_in_place_writes_no_array_a_second_time():
@@ -106,45 +94,15 @@ def test_a_shared_step_in_place_writes_no_array_a_second_time():
     assert {name: np.asarray(a).tobytes() for name, a in shared.items()} == {n: a.tobytes() for n, a in other.items()}
 
 
-@pytest.mark.parametrize("name", OPTIMISERS)
-def test_a_state_survives_a_file(name, tmp_path):
-    gradients = np.random.default_rng(0).standard_normal((6, 3))
-    state, theta = initial_state(name, 3), np.zeros(3)
-    for gradient in gradients:
-        state, step = OPTIMISERS[name](state, gradient, 0.1)
-        theta = theta - step
-        np.savez(tmp_path / "state.npz", **state)
-        with np.load(tmp_path / "state.npz", allow_pickle=False) as file:
-            state = dict(file)
-    assert np.array_equal(theta, descended(name, np.zeros(3), gradients, 0.1))
-
-
-def test_adams_first_step_is_the_step_size_whatever_the_gradients_scale():
-    _, step = adam(initial_state("adam", 3), np.array([1e-2, -1.0, 1e6]), 0.01)
-    np.testing.assert_allclose(step, [0.01, -0.01, 0.01], rtol=1e-4)
-
-
 def test_a_variance_that_rounding_makes_negative_counts_as_none():
     """Equal gradients have none: in float32 their mean square less their squared mean is below 0 now and then."""
-    state, gradient, least = (
-        initial_state("rmsprop-centred", 50, np.float32),
-        np.float32([1e3 + i for i in range(50)]),
-        0,
-    )
+    state, least = initial_state("rmsprop-centred", 50, np.float32), 0
+    gradient = np.float32([1e3 + i for i in range(50)])
     for _ in range(300):
         state, step = OPTIMISERS["rmsprop-centred"](state, gradient, 0.1)
         least = min(least, float(np.min(state["square"] - state["mean"] ** 2)))
         assert np.all(np.isfinite(step))
     assert least < -0.01  # where without a bound the root would be of a negative number
-
-
-@pytest.mark.parametrize("name", OPTIMISERS)
-def test_each_finds_the_bottom_of_a_bowl(name):
-    theta, state, curvature = np.array([3.0, -2.0]), initial_state(name, 2), np.array([1.0, 4.0])
-    for _ in range(3000):
-        state, step = OPTIMISERS[name](state, curvature * theta, 0.5 if name == "adagrad" else 0.01)
-        theta = theta - step
-    assert np.max(np.abs(theta)) < 0.01
 
 
 @given(SEEDS, st.floats(1e-3, 1e3))

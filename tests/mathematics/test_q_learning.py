@@ -1,41 +1,21 @@
 """Value-based methods without a memory: targets by brute force, gradients by autograd, Q* where it is known."""
 
-from types import SimpleNamespace
-
 import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import lasting, run, train
 from fragments import GAMMA, chain_q, chain_transitions, fragment, random_fragments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context, Plan
+from minitrpo.algorithms.q_learning import targets
 from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
-from minitrpo.algorithms.q_learning.n_step_q import (
-    NStepQ,
-    OneStepQ,
-    OneStepSarsa,
-    QSettings,
-    fragment_gradient,
-    metrics,
-)
-from minitrpo.algorithms.q_learning.targets import (
-    n_step_q_targets,
-    one_step_q,
-    one_step_q_targets,
-    sarsa_one_step,
-    sarsa_targets,
-    td_gradient,
-    td_loss,
-)
+from minitrpo.algorithms.q_learning.n_step_q import NStepQ, OneStepQ, OneStepSarsa
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import EpisodeKey
-from minitrpo.perceptron import layer_sizes, mlp
+from minitrpo.perceptron import count_parameters, layer_sizes, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-
-LENGTHS = st.lists(st.integers(1, 7), min_size=1, max_size=5)
 
 
 def made(algorithm, size=3, actions=4, hidden=(5,), **settings):
@@ -44,103 +24,71 @@ def made(algorithm, size=3, actions=4, hidden=(5,), **settings):
     return algorithm(own, Context(policy, 0, 100))
 
 
+def learned(q, parts, updates):
+    """Let q learn from the same fragments so many times, and return its rows of the log and copies of its target."""
+    rows, older = [], [q.target]
+    for _ in range(updates):
+        digests = [q.digest(q.plan(), part) for part in parts]
+        rows.append(q.learn({name: np.concatenate([d[name] for d in digests]) for name in digests[0]}, None))
+        older.append(q.target)
+    return rows, older
+
+
 # --- targets
 
 
-@settings(max_examples=40, deadline=None)
-@given(lengths=LENGTHS, seed=st.integers(0, 1000))
-def test_n_step_targets_by_brute_force(lengths, seed):
-    rng = np.random.default_rng(seed)
-    episodes = random_fragments(rng, lengths)
-    final_q = rng.normal(size=(len(lengths), 4))
-    y = n_step_q_targets(episodes.rewards, episodes.last, episodes.terminated_steps, final_q, GAMMA)
-    expected = []
-    for part, q in zip(episodes.fragments(), final_q, strict=True):
-        for t in range(part.steps):
-            n = part.steps - t
-            total = sum(GAMMA**k * part.rewards[t + k] for k in range(n))
-            expected.append(total + (0.0 if part.terminated[0] else GAMMA**n * max(q)))
-    np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
-
-
-@settings(max_examples=40, deadline=None)
-@given(lengths=LENGTHS, seed=st.integers(0, 1000))
-def test_one_step_targets_by_brute_force(lengths, seed):
-    """One-step Q, and Sarsa with the action that the fragment really took next."""
+@settings(max_examples=30)
+@given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5), seed=st.integers(0, 1000))
+def test_targets_by_brute_force(lengths, seed):
+    """n-step and one-step Q, and Sarsa with the action that the fragment really took next."""
     rng, sizes = np.random.default_rng(seed), layer_sizes(3, (5,), 4)
-    for part in random_fragments(rng, lengths).fragments():
-        theta = rng.normal(size=3 * 5 + 5 + 5 * 4 + 4)
+    theta, episodes = rng.normal(size=count_parameters(sizes)), random_fragments(rng, lengths)
+    final_q, expected = rng.normal(size=(len(lengths), 4)), []
 
-        def q_of(observations, theta=theta):
-            return mlp(theta, sizes, observations)
+    def q_of(observations):
+        return mlp(theta, sizes, observations)
 
-        def q(observation):
-            return q_of(observation[None])[0]
+    def close(found, expected):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
-        seen, dead = [*part.observations[1:], part.final_observations[0]], bool(part.terminated[0])
-        y, known = one_step_q(q_of, part, GAMMA)
+    for part, final in zip(episodes.fragments(), final_q, strict=True):
+        n, dead, r, u = part.steps, bool(part.terminated[0]), part.rewards, part.actions
+        q = q_of(np.concatenate([part.observations[1:], part.final_observations]))
+        for t in range(n):
+            total = sum(GAMMA**k * r[t + k] for k in range(n - t))
+            expected.append(total + (0.0 if dead else GAMMA ** (n - t) * max(final)))
+        y, known = targets.one_step_q(q_of, part, GAMMA)
         assert known.all()
-        ends = [dead and t == part.steps - 1 for t in range(part.steps)]
-        expected = [r + (0 if end else GAMMA * max(q(s))) for r, s, end in zip(part.rewards, seen, ends, strict=True)]
-        np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
-        y, known = sarsa_one_step(q_of, part, GAMMA)
-        expected = [part.rewards[t] + GAMMA * q(seen[t])[part.actions[t + 1]] for t in range(part.steps - 1)]
-        np.testing.assert_allclose(y, [*expected, part.rewards[-1]] if dead else expected, rtol=1e-12, atol=1e-12)
-        assert known.tolist() == [True] * (part.steps - 1) + [dead]  # a cut step has no next action
-
-
-def test_the_formulas_agree_where_they_must():
-    """With one step, n-step Q is one-step Q; with greedy next actions, so is Sarsa."""
-    rng = np.random.default_rng(0)
-    rewards, q, ended = rng.normal(size=50), rng.normal(size=(50, 3)), rng.random(50) < 0.3
-    one = one_step_q_targets(rewards, ended, q, GAMMA)
-    np.testing.assert_array_equal(n_step_q_targets(rewards, np.ones(50, bool), ended, q, GAMMA), one)
-    np.testing.assert_array_equal(sarsa_targets(rewards, ended, q, q.argmax(axis=1), GAMMA), one)
+        close(y, [r[t] + (0 if dead and t == n - 1 else GAMMA * max(q[t])) for t in range(n)])
+        y, known = targets.sarsa_one_step(q_of, part, GAMMA)
+        close(y, [r[t] + GAMMA * q[t][u[t + 1]] for t in range(n - 1)] + [r[-1]] * dead)
+        assert known.tolist() == [True] * (n - 1) + [dead]  # a cut step has no next action
+    y = targets.n_step_q_targets(episodes.rewards, episodes.last, episodes.terminated_steps, final_q, GAMMA)
+    close(y, expected)
 
 
 # --- the gradient
 
 
 @pytest.mark.parametrize("huber", [0.5, 1e6])
-def test_the_gradient_is_that_of_the_loss(huber):
+def test_the_gradient_is_that_of_the_loss_and_of_several_batches_that_of_each(huber):
     rng, sizes = np.random.default_rng(1), layer_sizes(3, (6, 5), 4)
-    theta = rng.normal(size=sum(i * o + o for i, o in sizes))
-    observations, actions = rng.normal(size=(9, 3)), rng.integers(4, size=9)
-    targets, weights = 2 * rng.normal(size=9), rng.integers(2, size=9).astype(float)
+    theta = rng.normal(size=count_parameters(sizes))
+    o, a, y = rng.normal(size=(2, 9, 3)), rng.integers(4, size=(2, 9)), 2 * rng.normal(size=(2, 9))
+    weights = rng.integers(2, size=(2, 9)).astype(float)
+    g, errors = targets.td_gradient(theta, sizes, o, a, y, weights, huber)
 
-    def loss(theta):
-        error = mlp(theta, sizes, observations)[anp.arange(9), actions] - targets
+    def loss(theta, i):
+        error = mlp(theta, sizes, o[i])[anp.arange(9), a[i]] - y[i]
         quadratic, linear = 0.5 * error**2, huber * (anp.abs(error) - 0.5 * huber)
-        return anp.sum(weights * anp.where(anp.abs(error) <= huber, quadratic, linear))
+        return anp.sum(weights[i] * anp.where(anp.abs(error) <= huber, quadratic, linear))
 
-    g, error = td_gradient(theta, sizes, observations, actions, targets, weights, huber)
-    np.testing.assert_allclose(g, grad(loss)(theta), rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(np.sum(weights * td_loss(error, huber)), loss(theta), rtol=1e-12)
-    assert (np.abs(error) > 0.5).any()
-
-
-def test_the_log_has_the_mean_q_of_the_actions_that_were_taken():
-    rng, policy = np.random.default_rng(4), EpsilonGreedy(3, 4, (5,))
-    theta = np.append(rng.normal(size=sum(i * o + o for i, o in policy.sizes)), 0.0)
-    observations, actions = rng.normal(size=(9, 3)), rng.integers(4, size=9)
-    played = SimpleNamespace(observations=observations, actions=actions, steps=9)
-    known = np.arange(9) > 1
-
-    def targets(_q, _fragment, _discount):
-        return rng.normal(size=7), known
-
-    _, sums = fragment_gradient(policy, theta, theta, played, targets, QSettings())
-    q = mlp(policy.split(theta)[0], policy.sizes, observations)[np.arange(9), actions]
-    assert metrics(theta, sums, theta)["mean_q"] == pytest.approx(q[known].mean())
-
-
-def test_a_batch_of_batches_has_the_gradient_of_each():
-    rng, sizes = np.random.default_rng(2), layer_sizes(3, (6,), 4)
-    theta, weights = rng.normal(size=3 * 6 + 6 + 6 * 4 + 4), np.ones((2, 5))
-    o, a, y = rng.normal(size=(2, 5, 3)), rng.integers(4, size=(2, 5)), rng.normal(size=(2, 5))
-    together, _ = td_gradient(theta, sizes, o, a, y, weights, 1.0)
     for i in range(2):
-        np.testing.assert_allclose(td_gradient(theta, sizes, o[i], a[i], y[i], weights[i], 1.0)[0], together[i])
+        np.testing.assert_allclose(g[i], grad(loss)(theta, i), rtol=1e-10, atol=1e-10)
+        alone, error = targets.td_gradient(theta, sizes, o[i], a[i], y[i], weights[i], huber)
+        np.testing.assert_allclose(alone, g[i], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(np.sum(weights[i] * targets.td_loss(error, huber)), loss(theta, i), rtol=1e-12)
+    assert (np.abs(errors) > 0.5).any()
 
 
 # --- Q*
@@ -150,55 +98,45 @@ def test_a_batch_of_batches_has_the_gradient_of_each():
 def test_q_of_a_chain_becomes_the_one_that_solves_bellmans_equation(algorithm):
     """One-hot states and no hidden layer: a table."""
     q = made(algorithm, 5, 2, (), discount=GAMMA, step_size=0.02, target_every=200, exploration_steps=1)
-    parts = chain_transitions()
-    for _ in range(1500):
-        digests = [q.digest(q.plan(), part) for part in parts]
-        q.learn({name: np.concatenate([d[name] for d in digests]) for name in digests[0]}, None)
+    rows, _ = learned(q, chain_transitions(), 1500)
     np.testing.assert_allclose(q.policy.distribution(q.theta, np.eye(5)), chain_q(), atol=1e-3)
+    assert (rows[-1]["mean_q"], rows[-1]["td_loss"]) == pytest.approx((chain_q().mean(), 0.0), abs=1e-3)
 
 
 def test_sarsa_learns_the_values_of_the_policy_that_acts():
     """Always left: Q(s, a) is what follows one right, which is nothing but at the end."""
-    q = made(OneStepSarsa, 5, 2, (), discount=GAMMA, step_size=0.02, target_every=200)
-    eye = np.eye(5)
+    q, eye = made(OneStepSarsa, 5, 2, (), discount=GAMMA, step_size=0.05, target_every=200), np.eye(5)
     parts = [fragment(eye[[s, max(s - 1, 0)]], [0, 0], [0, 0], eye[max(s - 2, 0)]) for s in range(5)]
     parts += [fragment(eye[[s, s + 1]], [1, 0], [0, 0], eye[s]) for s in range(4)]
     parts += [fragment(eye[[4]], [1], [1], eye[4], terminated=True)]
-    for _ in range(1000):
-        digests = [q.digest(q.plan(), part) for part in parts]
-        q.learn({name: np.concatenate([d[name] for d in digests]) for name in digests[0]}, None)
-    expected = np.zeros((5, 2))
-    expected[4, 1] = 1.0
+    learned(q, parts, 400)
+    expected = np.where(np.arange(10).reshape(5, 2) == 9, 1.0, 0.0)
     np.testing.assert_allclose(q.policy.distribution(q.theta, eye), expected, atol=1e-3)
 
 
-# --- what is counted globally
-
-
-def test_the_older_copy_is_renewed_every_so_many_steps_of_all_actors():
+def test_the_older_copy_is_renewed_and_exploration_wanes_with_the_steps_of_all_actors():
     q = made(NStepQ, target_every=100, exploration_steps=250)
-    rng, renewed = np.random.default_rng(3), []
-    for _ in range(20):
-        before = q.target
-        parts = random_fragments(rng, (5, 7, 8)).fragments()
-        digests = [q.digest(Plan(q.theta, arrays={"target": q.target}), part) for part in parts]
-        row = q.learn({name: np.concatenate([d[name] for d in digests]) for name in digests[0]}, None)
-        renewed.append(q.target is not before)
-        assert row["exploration"] == pytest.approx(max(0, 1 - q.steps / 250))
-        assert q.theta[-1] == row["exploration"]
+    rows, older = learned(q, random_fragments(np.random.default_rng(3), (5, 7, 8)).fragments(), 20)
     assert q.steps == 400
-    assert np.flatnonzero(renewed).tolist() == [4, 9, 14, 19]
+    assert [k for k in range(20) if older[k + 1] is not older[k]] == [4, 9, 14, 19]
+    assert [row["exploration"] for row in rows] == pytest.approx([max(0, 1 - 20 * k / 250) for k in range(1, 21)])
+    assert q.theta[-1] == rows[-1]["exploration"]
+    plan = q.plan()
+    assert isinstance(plan, Plan)
+    assert plan.arrays["target"] is q.target
 
 
 # --- who acts
 
 
-def test_epsilon_greedy_explores_as_often_as_it_should():
-    rng = np.random.default_rng(4)
-    q = np.tile([0.0, 2.0, 1.0], (60_000, 1))
-    actions = epsilon_greedy(q, np.full(60_000, 0.3), rng.random(60_000), rng.random(60_000))
-    np.testing.assert_allclose(np.bincount(actions) / 60_000, [0.1, 0.8, 0.1], atol=0.01)
-    assert np.all(epsilon_greedy(q, np.zeros(60_000), rng.random(60_000), rng.random(60_000)) == 1)
+def test_epsilon_greedy_explores_exactly_as_often_as_it_should():
+    """On a grid of both random numbers: 0.3 of the time any of three, else the best."""
+    whether, which = (u.ravel() for u in np.meshgrid((np.arange(60) + 0.5) / 60, (np.arange(60) + 0.5) / 60))
+    q = np.tile([0.0, 2.0, 1.0], (3600, 1))
+    for order in ((whether, which), (which, whether)):
+        actions = epsilon_greedy(q, np.full(3600, 0.3), *order)
+        np.testing.assert_allclose(np.bincount(actions) / 3600, [0.1, 0.8, 0.1], atol=1e-12)
+    assert np.all(epsilon_greedy(q, np.zeros(3600), whether, which) == 1)
 
 
 def test_an_episode_keeps_its_epsilon_and_episodes_differ():
@@ -219,46 +157,9 @@ def test_an_episode_keeps_its_epsilon_and_episodes_differ():
     np.testing.assert_allclose(np.array([*counts.values()]) / 600, [0.4, 0.3, 0.3], atol=0.07)
 
 
-@pytest.mark.parametrize("text", ["", "x", "-0.1", "1.1", "nan", "0.1:0", "0.1:-1", "0.1,", "0.1:inf", "0.1;0.2"])
-def test_what_is_no_epsilon_is_refused(text):
-    with pytest.raises(BadInput, match="--final-epsilons must be probabilities"):
-        parsed(text)
-
-
-def test_continuous_actions_are_refused():
+def test_what_is_no_epsilon_and_continuous_actions_are_refused():
+    for text in ("", "x", "-0.1", "1.1", "nan", "0.1:0", "0.1:-1", "0.1,", "0.1:inf", "0.1:1,0.2:0", "0.1;0.2"):
+        with pytest.raises(BadInput, match="--final-epsilons"):
+            parsed(text)
     with pytest.raises(BadInput, match="continuous"):
         NStepQ.make_policy(NStepQ.Settings(), GaussianPolicy(3, 1, (4,)))
-
-
-# --- whole runs
-
-JOB = ("--env", "CartPole-v1", "--hidden", "16", "--num-envs", 6, "--steps-per-update", 48, "--target-every", 200,
-       "--final-epsilons", "0.1:0.4,0.01:0.3,0.5:0.3", "--exploration-steps", 1000, "--record-every", 1,
-       "--anneal-steps", 500_000)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["n-step-q", "sarsa", pytest.param("one-step-q", marks=pytest.mark.slow)])
-def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(name, tmp_path):
-    job = ("--algorithm", name, *JOB, "--total-steps", 1920)
-    alone = train(tmp_path / "alone", *job)
-    for ranks in (2, 3):
-        assert train(tmp_path / f"on{ranks}", *job, ranks=ranks).sha256 == alone.sha256
-        assert lasting(tmp_path / f"on{ranks}") == lasting(tmp_path / "alone")
-    train(tmp_path / "half", *job, "--total-steps", 960, ranks=3)
-    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 1920, "--progress", "none", ranks=2)
-    assert resumed.sha256 == alone.sha256
-    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
-
-
-def test_bad_requests_are_refused_before_any_work(tmp_path):
-    for options, expected in (
-        (("--env", "Pendulum-v1"), "takes Discrete actions, and Pendulum-v1 has Box(1)"),
-        (("--env", "CartPole-v1", "--final-epsilons", "2"), "--final-epsilons must be probabilities"),
-        (("--env", "CartPole-v1", "--learner", "sharded"), "has no assist()"),
-        (("--env", "CartPole-v1", "--target-every", "0"), "--target-every must be 1 or more"),
-    ):
-        outcome = run("train.py", "--algorithm", "sarsa", *options, "--out", tmp_path / "run")
-        assert outcome.code == 2
-        assert expected in outcome.err
-        assert outcome.err.count("\n") == 1
-        assert not (tmp_path / "run").exists()
