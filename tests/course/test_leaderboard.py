@@ -5,7 +5,9 @@ import io
 import json
 import os
 
+import gymnasium
 import pytest
+from gymnasium.envs.registration import EnvSpec
 from runs import forked, train
 
 from minitrpo.course.grading.command import main
@@ -55,6 +57,7 @@ HOSTILE = {
     "large": " " * 70_000,
     "no settings": {"theta_sha256": "0" * 64},
     "a module in env": {"settings": SETTINGS | {"env": "evil:Thing-v0"}},
+    "an env of one's own": {"settings": SETTINGS | {"env": "Mine-v0"}},
     "a path in env": {"settings": SETTINGS | {"env": "../evil"}},
     "env is a list": {"settings": SETTINGS | {"env": ["CartPole-v1"]}},
     "lines in env": {"settings": SETTINGS | {"env": "a\n\x1b[2Jb"}},
@@ -71,7 +74,8 @@ HOSTILE = {
 }
 
 
-def test_a_hostile_claim_is_one_line_in_the_table_and_nothing_of_it_is_run(tmp_path):
+def test_a_hostile_claim_is_one_line_in_the_table_and_nothing_of_it_is_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Mine-v0", EnvSpec("Mine-v0", entry_point="evil:Thing"))
     folder = tmp_path / "class"
     for name, words in HOSTILE.items():
         whole = isinstance(words, str | list) or name == "no settings"
