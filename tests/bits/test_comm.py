@@ -6,12 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from minitrpo.algorithms.shared_update import SharedUpdate
-from minitrpo.block_sums import blocks
-from minitrpo.parallel.allreduce import dealt
 from minitrpo.parallel.comm import SerialComm, connect
 from minitrpo.supervision.jobs import mpiexec
 

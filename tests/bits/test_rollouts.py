@@ -19,7 +19,6 @@ from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.rollouts import ROWS, Rollouts
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.perceptron import FEW
-from minitrpo.supervision.status import RankStatus
 
 SEED = 5
 ENVS = ["CartPole-v1", "Pendulum-v1"]  # discrete and terminating; continuous and truncated after 200 steps
