@@ -25,19 +25,15 @@ REAL = {  # on 3 ranks; some are gone on with by 2
     "old ones, server": A3C + "--transport server --total-steps 2000 --max-staleness 0 ",
     "gorila": GORILA + "--transport window ",
     "gorila, server": GORILA + "--transport server ",
-    "gorila, a learner": GORILA + "--learners 1 ",
+    "gorila, a learner": GORILA + "--learners 1 --transport window ",
     "gorila, two servers": GORILA + "--servers 2 ",
     "naf": NAF,
-    "naf, a learner": NAF + "--transport window --learners 1 ",
+    "naf, a server, a learner": NAF + "--transport server --servers 1 --learners 1 ",
     "impala": "--algorithm impala:Impala --env CartPole-v1 --hidden 8 --steps-per-update 800 --total-steps 4000 "
               "--transport server ",
     "a memory": "--algorithm worker_memory:Remembers --env Pendulum-v1 --hidden 4 --steps-per-update 100 "
                 "--total-steps 300 ",
 }  # fmt: skip
-MANY_ROLES = {
-    "gorila": GORILA + "--servers 2 --learners 1 --max-lead 5 ",
-    "naf": NAF + "--transport server --servers 1 --learners 2 ",
-}
 
 
 @pytest.fixture(scope="module")
@@ -99,17 +95,12 @@ def test_old_gradients_are_refused_and_counted(name, real):
 
 @pytest.mark.slow
 @pytest.mark.mpi
-def test_ranks_with_roles_end_together_and_count_everything(real, tmp_path):
-    """Five ranks have many roles, and go on with them."""
+def test_ranks_with_roles_end_together_and_count_everything(real):
     folder, columns = real
-    jobs = [{**settings(line), "out": tmp_path / name} for name, line in MANY_ROLES.items()]
-    on_ranks(5, [*jobs, *({"resume": tmp_path / name, "total_steps": 1600} for name in MANY_ROLES)], tmp_path)
-    ended = [(folder / name, columns[name], 1200) for name in REAL if name.startswith(("gorila", "naf"))]
-    ended += [(tmp_path / name, RunFolder(tmp_path / name).columns(), 1600) for name in MANY_ROLES]
-    for run_folder, of_run, steps in ended:
-        assert of_run["env_steps"][-1] >= steps, run_folder
-        assert of_run["applied"].sum() > 0, run_folder
-        assert np.isfinite(RunFolder(run_folder).load_checkpoint()["theta"]).all()
+    for name in (name for name in REAL if name.startswith(("gorila", "naf"))):
+        assert columns[name]["env_steps"][-1] >= 1200, name
+        assert columns[name]["applied"].sum() > 0, name
+        assert np.isfinite(RunFolder(folder / name).load_checkpoint()["theta"]).all(), name
 
 
 @pytest.mark.slow

@@ -41,13 +41,3 @@ def test_arrays_of_unusual_kinds():
     for array in (turned, backwards, big, np.array(["accepted", "no improvement"])):
         (back,) = unpacked(packed({"a": array})).values()
         assert (back.dtype, back.shape, back.tolist()) == (array.dtype, array.shape, array.tolist())
-
-
-def test_what_was_packed_is_a_copy():
-    theta = np.zeros(3)
-    buffer = packed({"theta": theta})
-    theta[:] = 1.0
-    received = unpacked(buffer)["theta"]
-    assert received.tolist() == [0.0, 0.0, 0.0]
-    received[:] = 2.0
-    assert theta.tolist() == [1.0, 1.0, 1.0]

@@ -1,11 +1,10 @@
 """The pool's arithmetic: fair shares in few rounds, slots dealt out once, and as many steps as are wanted."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitrpo.parallel.episode_pool import concurrency, missing_requests, requests_for, slots_of
+from minitrpo.parallel.episode_pool import concurrency, missing_requests, slots_of
 
 
 @given(st.integers(0, 500), st.integers(1, 20), st.integers(1, 32))
@@ -22,12 +21,6 @@ def test_slots_are_dealt_out_once_in_rank_order_and_evenly(ranks, slots):
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-@pytest.mark.parametrize(("steps", "mean_length", "requests"), [(999, 1000.0, 1), (1499, 1000.0, 1), (1501, 1000.0, 2)])
-def test_requests_are_the_nearest_whole_number_and_never_none(steps, mean_length, requests):
-    assert requests_for(steps, mean_length) == requests
-    assert requests_for(1, 1e9) == 1
-
-
 # --- the first update, before which nobody knows how long an episode is
 
 
@@ -41,10 +34,3 @@ def test_requests_end_near_the_steps_that_are_wanted(steps, lengths):
         episodes += count
         count = missing_requests(steps, played, episodes)
     assert played >= steps - 0.5 * played / episodes
-
-
-def test_what_fits_already_is_not_asked_for_more():
-    assert missing_requests(5_000, 5_000, 100) == 0  # Reacher: 50 steps each, guessed rightly
-    assert missing_requests(1_400, 1_000, 1) == 0  # the nearest whole number
-    assert missing_requests(1_600, 1_000, 1) == 1
-    assert missing_requests(2_000, 8, 2) == 16  # two episodes say little: 498 more would be a guess again

@@ -1,10 +1,13 @@
-"""Which transport a run gets, and what cannot be had; that they count every gradient: every_call.py."""
+"""Which transport a run gets, which ranks work, and what cannot be had; that gradients are counted: every_call.py."""
+
+from dataclasses import replace
 
 import pytest
 
 from minitrpo.errors import BadInput
 from minitrpo.training.asynchronous import transport_of
-from minitrpo.training.settings import chosen
+from minitrpo.training.context import check_ranks, meets_too_often
+from minitrpo.training.settings import Settings, chosen
 
 
 @pytest.mark.parametrize(
@@ -40,3 +43,23 @@ def test_a_transport_that_cannot_be_had_is_one_line(own, shares_memory, ranks):
     with pytest.raises(BadInput) as raised:
         transport_of(choice, shares_memory, ranks)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("env", "steps", "too_often"),
+    [
+        ("CartPole-v1", 128, True),
+        ("CartPole-v1", 129, False),
+        ("Reacher-v5", 80, False),
+        ("CartPoleOfMyOwn", 80, False),
+    ],
+)
+def test_only_few_and_light_steps_are_played_by_one_rank(env, steps, too_often):
+    assert meets_too_often(replace(Settings(), env=env, steps_per_update=steps)) is too_often
+
+
+def test_a_job_of_segments_needs_a_slot_for_every_rank():
+    with pytest.raises(BadInput, match="--num-envs"):
+        check_ranks(Settings(requests="segments", num_envs=2), 3)
+    check_ranks(Settings(requests="segments", num_envs=3), 3)
+    check_ranks(Settings(requests="episodes", num_envs=2), 3)
