@@ -6,7 +6,6 @@ import gc
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -207,20 +206,3 @@ class Forked:
 def forked(command, *words, cwd, timeout=120):
     """Return the finished command, with code, out and err."""
     return Forked(command, words, cwd).end(timeout)
-
-
-def goes_on_to_the_bit(words, folder):
-    """Train into a new folder, and again from the checkpoint before the last: the same end, to the bit."""
-    whole = forked("train", *words, "--progress", "none", "--out", "whole", cwd=folder, timeout=60)
-    assert whole.code == 0, whole
-    shutil.copytree(folder / "whole", folder / "again")
-    (folder / "again" / "checkpoint_before.npz").replace(folder / "again" / "checkpoint.npz")
-    last_env = max((i for i, word in enumerate(words) if word == "--env"), default=0)
-    named = (
-        (*words[:2], *words[last_env : last_env + 2]) if words[:1] == ("--algorithm",) else ()
-    )  # their modules may lie here
-    again = forked("train", "--resume", "again", *named, "--progress", "none", cwd=folder, timeout=60)
-    assert again.code == 0, again
-    assert "row(s) after update" in again.out, "an update was lost, and is made again"
-    assert lasting(folder / "again") == lasting(folder / "whole")
-    assert again.out.splitlines()[-1] == whole.out.splitlines()[-1]

@@ -5,7 +5,6 @@ import contextlib
 import importlib.util
 import inspect
 import io
-import itertools
 import os
 import re
 import subprocess
@@ -150,13 +149,6 @@ def test_the_table_in_the_header_names_the_file_in_which_an_exercise_is():
             for name in set(re.findall(r"`(\w+)`", said)) & set(names()):
                 path = Path(inspect.getsourcefile(inspect.unwrap(target(name)))).relative_to(ROOT)
                 assert str(path) in where or f"`{path.name}`" in where, f"{source.stem}: {name} is in {path}"
-
-
-def test_a_step_of_an_exercise_is_one_line_for_students_see_no_second():
-    for name in names():
-        _, body = build.head_and_body(name)
-        after = [line.strip() for step, line in itertools.pairwise(body) if re.match(r"\s*# \d+\. ", step)]
-        assert not [line for line in after if line.startswith("#") and not re.match(r"# \d+\. ", line)], name
 
 
 # --- what runs

@@ -7,10 +7,13 @@ show is there, and their tables are what was recorded. Last the budgets: they ma
 import ast
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from PIL import Image
@@ -32,6 +35,8 @@ VISITORS = ("doctor", "checks", "contract", "library", "__main__", "__init__")  
 
 # Words of this project's own that are gone, and the field's words for them
 GONE = {"lane": "environment", "lanes": "environments", "knob": "setting", "knobs": "settings", "thrice": "three times"}
+
+CHANGING = {"EpisodeFailed", "Outcome", "Ending"}  # records that do not stay as they were made
 
 # How a command of a page begins that needs another machine or a network, or that is ours
 KNOWN = ("module load", "python3.11 -m venv", "pip ", "sbatch", "srun", "conda ", "ssh ", ". .venv", "git ")
@@ -266,6 +271,61 @@ def no_file_has_a_path_of_a_machine_and_the_top_level_is_as_designed():
     for file in (file for file in tracked() if file.suffix in (".md", ".py", ".json", ".csv", ".ipynb", ".toml")):
         yield from (f"{short(file)}: {found}" for found in path.findall(text(file)))
     yield from {file.relative_to(ROOT).parts[0] for file in tracked()} - set(TOP)
+
+
+def plans_of_a_lecture_have_no_gap_and_end_in_time():
+    with_plans = {"01", "02", "03", "04", "05a", "05b", "06", "07", "08", "09", "12", "13", "14", "16"}
+    for file in (ROOT / f"notebooks/teaching/{number}.md" for number in sorted(with_plans)):
+        rows = re.findall(r"^\| *([\d-]*) *\| *([\d-]*) *\|", text(file), re.MULTILINE)
+        for column, length in enumerate((45, 90) if file.stem == "16" else (90, 120)):
+            spans = [tuple(map(int, row[column].split("-"))) for row in rows if re.fullmatch(r"\d+-\d+", row[column])]
+            gaps = [(one, two) for one, two in pairwise(spans) if not one[1] == two[0] < two[1]]
+            if gaps or len(spans) < 6 or (spans[0][0], spans[-1][1]) != (0, length):
+                yield f"{short(file)}, plan of {length} minutes: {gaps or spans}"
+
+
+def points_of_what_is_handed_out_add_up():
+    teaching = ROOT / "notebooks/teaching"
+    for part in text(teaching / "assignments.md").split("\n## ")[1:]:
+        rubric = part.split("| points | for |")[1].split("\n\n")[0]
+        points = sum(map(int, re.findall(r"^\| (\d+) \|", rubric, re.MULTILINE)))
+        yield from [f"assignments.md, {part.splitlines()[0]}: {points} points, not 20"] * (points != 20)
+    questions, marks = text(teaching / "exam.md").split("## Mark scheme")
+    points = [int(found) for found in re.findall(r"^\*\*\d+\. [^*]*\((\d+)\)\.\*\*", questions, re.MULTILINE)]
+    parts = re.split(r"^\*\*\d+\. ", questions, flags=re.MULTILINE)[1:]
+    of_parts = [sum(map(int, re.findall(r"[.?:;] \((\d+)\)", part.partition("**")[2]))) for part in parts]
+    marked = len(re.findall(r"^\*\*\d+\.\*\*", marks, re.MULTILINE))
+    if (sum(points), of_parts, marked) != (60, points, len(points)):
+        yield f"exam.md: {sum(points)} points, {points}, their parts {of_parts}, {marked} answers marked"
+    for file in (ROOT / "notebooks/source").glob("[0-9]*.py"):
+        number = file.stem.partition("_")[0]
+        if not re.search(rf"(?<!\d){number}(?![\da-z])", text(teaching / "syllabi.md")):
+            yield f"syllabi.md names no lecture {number}"
+
+
+def containers_and_citation_are_of_what_the_project_says():
+    project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
+    container = json.loads(text(ROOT / ".devcontainer/devcontainer.json"))
+    install, python_ = text(ROOT / ".binder/postBuild"), re.search(r"python=(\S+)", text(ROOT / "environment.yml"))[1]
+    facts = {
+        "devcontainer.json has another Python": container["image"].endswith(f":{python_}"),
+        ".binder/environment.yml has another Python": f"python={python_}" in text(ROOT / ".binder/environment.yml"),
+        "postBuild's constraints are not there": (ROOT / re.search(r"--constraint (\S+)", install)[1]).exists(),
+        "postBuild asks for an extra that is not there": project["optional-dependencies"].keys()
+        >= set(re.search(r"\[([\w,]+)\]", install)[1].split(",")),
+        "CITATION.cff has another version": f"\nversion: {project['version']}\n" in text(ROOT / "CITATION.cff"),
+        "CHANGELOG.md lacks this version": f"## {project['version']}" in text(ROOT / "CHANGELOG.md"),
+    }
+    for target in re.findall(r"\.venv/ready-\w+", container["updateContentCommand"]):
+        facts[f"the Makefile lacks {target}"] = f"\n{target}:" in text(ROOT / "Makefile")
+    yield from (what for what, holds in facts.items() if not holds)
+
+
+def records_stay_as_they_were_made():
+    for file in python("minitrpo"):
+        for how, name in re.findall(r"^ *@dataclass(.*)\n(?: *@.*\n)*? *class (\w+)", text(file), re.MULTILINE):
+            if how != "(frozen=True)" and name not in CHANGING:
+                yield f"{short(file)}: {name} is not frozen"
 
 
 def reached():  # by a run of TRPO through imports, those within functions too

@@ -1,6 +1,5 @@
 """Algorithms that hang, forget, or draw random numbers that nobody keyed; each is REINFORCE with one change."""
 
-import inspect
 import random
 import sys
 from pathlib import Path
@@ -11,16 +10,6 @@ from hostile_envs import hang
 sys.path.append(str(Path(__file__).parent.parent.parent))
 from minitrpo.algorithms.actor_critic.a3c import A3C
 from mpi_scripts.own.reinforce import Reinforce
-
-
-class Deep(Reinforce):
-    """Says under how many frames it learns."""
-
-    columns = ("frames",)
-
-    def learn(self, batch, rng):
-        super().learn(batch, rng)
-        return {"frames": len(inspect.stack()) - 1}
 
 
 class Forgetful(Reinforce):

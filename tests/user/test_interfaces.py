@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from runs import SCRIPTS
+from runs import ROOT, SCRIPTS
 
 from minitrpo.__main__ import COMMANDS, main
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -127,3 +127,23 @@ def test_a_trace_shows_what_every_rank_did_when(job):
         assert {"collect", "wait", "gather"} <= mine
         assert ("update" in mine) == (rank == 0)
     assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
+
+
+def test_importing_brings_nothing_unasked():
+    every = "[import_module(m.name) for m in pkgutil.walk_packages(minitrpo.__path__, 'minitrpo.') if not own(m.name)]"
+    steps = {
+        "import minitrpo": "numpy scipy gymnasium mujoco mpi4py matplotlib",
+        "import minitrpo.trpo, minitrpo.critics, minitrpo.adaptive": "gymnasium mujoco mpi4py matplotlib",
+        every: "mpi4py matplotlib imageio IPython ipywidgets jupyter pygame",
+    }
+    code = [
+        "import pkgutil, re, sys",
+        "from importlib import import_module",
+        "own = re.compile('course|checks|__').search",
+    ]
+    for step, unwanted in steps.items():
+        code += [step, f"print([name for name in {unwanted.split()} if name in sys.modules])"]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(code)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.split("\n"), done.stderr) == (["[]", "[]", "[]", ""], "")
