@@ -5,12 +5,10 @@ from runs import lasting, run, train
 
 from minitrpo.run_folder.folder import RunFolder
 
+COMMON = ("--preset", "episodes", "--total-steps", 2500, "--steps-per-update", 500)
 JOBS = {
-    "episodes": ("--preset", "episodes", "--env", "Reacher-v5", "--total-steps", 2500, "--steps-per-update", 500),
-    "segments": (
-        *("--preset", "episodes", "--env", "Hopper-v5", "--total-steps", 2500, "--steps-per-update", 500),
-        *("--requests", "segments", "--num-envs", 6),
-    ),
+    "episodes": (*COMMON, "--env", "Reacher-v5"),
+    "segments": (*COMMON, "--env", "Hopper-v5", "--requests", "segments", "--num-envs", 6),
 }
 KILLED_IN = 4  # toys/fits.py
 QUIET = ("--progress", "none", "--oversubscribe")

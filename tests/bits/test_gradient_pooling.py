@@ -13,13 +13,11 @@ from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.policy_gradient import (
     PolicyGradient,
     PolicyGradientSettings,
-    explained,
     gradient_sums,
     moments,
     pooled_gradient,
 )
 from minitrpo.algorithms.samples import advantages_of, samples_of
-from minitrpo.critics import LinearCritic
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import explained_variance
@@ -57,24 +55,6 @@ def test_sums_over_any_shares_are_the_gradient_of_everything_with_its_mean_as_ba
     if len({int(s.sum()) for s in shares}) > 1:
         naive = np.mean([pooled(policy, theta, episodes, weights, [s]) for s in shares], axis=0)
         assert not np.allclose(naive, whole, atol=1e-9)
-
-
-@given(SEEDS, st.integers(2, 50), st.floats(0.1, 100))
-def test_explained_is_the_explained_variance(seed, n, scale):
-    targets, noise = np.random.default_rng(seed).standard_normal((2, n)) * [[scale], [1.0]]
-    expected = explained_variance(targets + noise, targets)
-    assert explained(moments(-noise, targets)) == pytest.approx(expected, rel=1e-6, abs=1e-9)
-    assert np.isnan(explained(moments(np.ones(n), np.full(n, 3.0))))
-
-
-@given(SEEDS, LENGTHS)
-def test_summed_normal_equations_are_least_squares_on_everything(seed, lengths):
-    episodes, _, targets = played(GaussianPolicy(3, 2, ()), seed, lengths)
-    critic, o, t = LinearCritic(3), episodes.observations, episodes.timesteps
-    sums = [critic.normal_sums(o[s], t[s], targets[s]) for s in episodes.slices()]
-    phi = np.concatenate([critic.features(o, t), np.sqrt(critic.ridge) * np.eye(9)])
-    expected = np.linalg.lstsq(phi, np.append(targets, np.zeros(9)), rcond=None)[0]
-    np.testing.assert_allclose(critic.solve(np.sum(sums, axis=0))["coefficients"], expected, rtol=1e-6, atol=1e-8)
 
 
 class Quadratic:

@@ -58,14 +58,6 @@ def test_q_of_a_chain_becomes_the_one_that_solves_bellmans_equation(slots):
 JOB = ("--algorithm", "dqn", "--env", "CartPole-v1", "--hidden", 16, "--record-every", 1)
 
 
-def test_the_replay_ratio_is_that_of_the_settings(tmp_path):
-    more = ("--num-envs", 5, "--steps-per-update", 40, "--total-steps", 800, "--replay-ratio", 0.3, "--batch", 20)
-    train(tmp_path / "run", *JOB, *more, "--warm-up", 100, "--replay-size", 300)
-    columns = RunFolder(tmp_path / "run").columns()
-    expected = np.floor(0.3 * np.maximum(0, columns["env_steps"] - 100) + 1e-9)
-    np.testing.assert_array_equal(np.cumsum(columns["updates"]), expected)
-
-
 def test_the_papers_preset_makes_an_update_every_four_steps(tmp_path):
     more = ("--preset", "paper", "--warm-up", 200, "--replay-size", 500, "--target-every", 50, "--total-steps", 1000)
     train(tmp_path / "run", *JOB, *more)
