@@ -6,9 +6,10 @@ OWN = $(if $(filter limit,$(NAME)),mine,$(NAME))
 ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
+TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
 HIDDEN := __pycache__ *.py source solutions teaching site
 
-.PHONY: help train test test-all lab own-algorithm notebooks check-exercise grade site slides benchmark hosts slurm versions soak lint doctor lock clean
+.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -17,11 +18,14 @@ help: ## say what each target does
 train: .venv/ready-core ## train ENV (Reacher-v5) on NP (2) ranks: NP=8 ENV=HalfCheetah-v5 make train
 	PATH="$(CURDIR)/$(BIN):$$PATH" mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
 
-test: .venv/ready-dev .venv/ready-course ## run the tests, two at a time (five minutes with the set-up)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal -m "not slow and not thorough" $(ARGS)
+test: .venv/ready-dev .venv/ready-course ## run the tests that take no long (five minutes with the set-up)
+	$(TESTS) -m "not slow" $(ARGS)
 
-test-all: .venv/ready-dev .venv/ready-course ## run the slow tests, too, as continuous integration does (25 minutes)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist worksteal -m "not thorough" $(ARGS)
+test-all: .venv/ready-dev .venv/ready-course .venv/ready-site ## run all tests, as continuous integration does (twelve minutes)
+	$(TESTS) $(ARGS)
+
+test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each: by hand, for what nobody thought of
+	$(TESTS) --hypothesis-profile=random $(ARGS)
 
 lab: .venv/ready-course ## open JupyterLab on the course; ALL=1 shows answers, sources and notes for the lecturer, too
 	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks --LabApp.news_url=None \
@@ -53,22 +57,26 @@ benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or p
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
 
+hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs beside those of AGAINST (HEAD)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)
+
 hosts: .venv/ready-core ## the family over several hosts (network namespaces), and a cable that is cut
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/hosts.py $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/hosts.py $(ARGS)
 
 slurm: .venv/ready-core ## jobs of a real Slurm on this machine: srun, sbatch, preemption
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/slurm.py $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/slurm.py $(ARGS)
 
 versions: .venv/ready-core ## the tests on the lowest versions of everything, newer Pythons, Open MPI
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/versions.py $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/versions.py $(ARGS)
 
 soak: .venv/ready-core ## kill KILLS (300) runs of the whole family, then watch 8 ranks for SECONDS (3600)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/cluster/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
 
-lint: .venv/ready-dev ## check style and types
+lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of the house and its pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/tools/lint.py
 
 doctor: .venv/ready-core ## say whether this machine can run everything, and train on an environment: make doctor ENV=Hopper-v5
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo.doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))

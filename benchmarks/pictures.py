@@ -45,21 +45,6 @@ def whole(result: dict[str, Any]) -> Any:
     return figure
 
 
-def peer_returns(result: dict[str, Any]) -> Any:
-    """Return a picture of returns beside stable-baselines3's, a dot for each seed."""
-    families = list(dict.fromkeys(x["family"] for x in result["lines"]))
-    figure, axes = plt.subplots(1, len(families), figsize=(4 * len(families), 3.2), constrained_layout=True)
-    for axis, family in zip(np.atleast_1d(axes), families, strict=True):
-        lines = [x for x in result["lines"] if x["family"] == family]
-        for place, x in enumerate(lines):
-            axis.plot(x["interval"], [place, place], color=GREEN, linewidth=4, alpha=0.5)
-            axis.plot(x["scores"], [place] * len(x["scores"]), "o", color=BLUE)
-        axis.set(yticks=range(len(lines)), yticklabels=[x["system"] for x in lines], ylim=(-0.6, len(lines) - 0.4))
-        axis.set(title=f"{family}, {lines[0]['env']}, {lines[0]['steps']:,} steps", xlabel="return, last 100 episodes")
-        axis.invert_yaxis()
-    return figure
-
-
 def peers(result: dict[str, Any]) -> Any:
     """Return a picture of whole iterations beside other libraries."""
     lines, settings = result["lines"], result["settings"]

@@ -58,14 +58,14 @@ def scaling(result: dict[str, Any]) -> str:
     return f"{tables.scaling(result)}\n\n{tables.same_work([result, *repeats_of(result)])}"
 
 
-REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any]]] = {
+REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any] | None]] = {
     "limit": (tables.limit, pictures.limit),
     "parts": (parts.table, parts.picture),
     "family_parts": (family_parts.table, family_parts.picture),
     "whole": (tables.whole, pictures.whole),
     "peers": (tables.peers, pictures.peers),
-    **{f"peers_{name}": (tables.peers, pictures.peers) for name in ("ppo", "a2c", "dqn")},
-    "peer_returns": (tables.peer_returns, pictures.peer_returns),
+    **{f"peers_{name}": (tables.peers, None) for name in ("ppo", "a2c", "dqn")},
+    "peer_returns": (tables.peer_returns, None),
     "seconds": (tables.seconds, pictures.seconds),
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),
@@ -89,12 +89,13 @@ def filled(text: str) -> str:
 
 
 def draw() -> None:
-    """Draw the picture of every benchmark that there are results for."""
+    """Draw the picture of every benchmark that there are results for and that has one."""
     plt.switch_backend("Agg")
     for name, result in results().items():
-        figure = REPORTS[name][1](result)
-        figure.savefig(RESULTS / f"{name}.png", dpi=110)
-        plt.close(figure)
+        if picture := REPORTS[name][1]:
+            figure = picture(result)
+            figure.savefig(RESULTS / f"{name}.png", dpi=110)
+            plt.close(figure)
 
 
 def main() -> None:

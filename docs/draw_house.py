@@ -1,4 +1,4 @@
-"""Draw docs/house.png: python docs/draw_house.py. The floors are those of tests/test_house.py, the top one first."""
+"""Draw docs/house.png: python docs/draw_house.py. The floors are those of tests/tools/lint.py, the top one first."""
 
 from pathlib import Path
 

@@ -4,10 +4,10 @@
     python notebooks/build.py 03 07      build these, and execute their solutions
     python notebooks/build.py --check    say what is out of date, and why, in a word each; write nothing
 
---check ends with 0 if nothing is out of date, 1 if a notebook does not say what its source says, and 3 if all of them
-do but a solution was executed with other code, data or versions. Lectures that measure time (06, 08, and any that says
-`timing: true` in the header of its source) are executed on an idle machine only (exit code 2; --even-if-busy). A
-notebook that a student has changed stays as it is; the new one goes beside it.
+--check ends with 0 if nothing is out of date, 1 if a notebook does not say what its source says, or a solution shows
+other outputs than its execution left, and 3 if a solution was executed with other code, data or versions. Lectures that
+measure time (06, 08, and any that says `timing: true` in the header of its source) are executed on an idle machine only
+(exit code 2; --even-if-busy). A notebook that a student has changed stays as it is; the new one goes beside it.
 
 A source is a jupytext percent file. What the build makes of it, by a word behind `# %%` or a line of its own:
     exercise="name"      becomes the package's function: without its code for students, whole in the solution, with a
@@ -22,6 +22,7 @@ import ast
 import hashlib
 import inspect
 import itertools
+import json
 import os
 import re
 import sys
@@ -293,15 +294,18 @@ def without_outputs(notebook: nbformat.NotebookNode) -> list[dict[str, Any]]:
 
 
 def text_reasons(path: Path, notebook: nbformat.NotebookNode) -> tuple[str, ...]:
-    """Return why the file on disk does not hold this notebook; a solution must have been executed, too."""
+    """Return why the file on disk does not hold this notebook; a solution must hold what its execution showed, too."""
     if not path.exists():
         return ("missing",)
     there = on_disk(path)
     if there is None or without_outputs(there) != without_outputs(notebook):
         by_hand = path.parent == HERE and changed_by_hand(path, path.stem)
         return ("changed by hand",) if by_hand else ("text",)
-    executed = path.parent == HERE or all(c.execution_count for c in there.cells if c.cell_type == "code" and c.source)
-    return () if executed else ("not executed",)
+    if path.parent == HERE:
+        return ()
+    if not all(c.execution_count for c in there.cells if c.cell_type == "code" and c.source):
+        return ("not executed",)
+    return () if there.metadata.get("minitrpo", {}).get("outputs") == outputs_digest(there) else ("outputs",)
 
 
 def on_disk(path: Path) -> nbformat.NotebookNode | None:
@@ -354,12 +358,18 @@ def digest(files: set[Path], folder: Path) -> str:
     return found.hexdigest()[:16]
 
 
+def outputs_digest(notebook: nbformat.NotebookNode) -> str:
+    """Return a hash of all that an execution showed, texts and pictures: who changes a number by hand changes it."""
+    shown = [cell.get("outputs", []) for cell in notebook.cells]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+
+
 def build(path: Path, notebook: nbformat.NotebookNode) -> None:
-    """Write a notebook; a solution is executed first, and what it was executed with is noted in it."""
+    """Write a notebook; a solution is executed first, and what it was executed with and showed is noted in it."""
     if path.parent != HERE:
         start, made_of = time.perf_counter(), origin(notebook)
         execute(notebook)
-        notebook.metadata["minitrpo"].update(made_of)
+        notebook.metadata["minitrpo"].update(made_of, outputs=outputs_digest(notebook))
         print(f"{path.stem}: executed in {time.perf_counter() - start:.0f} s", flush=True)
     free = path if path.parent != HERE else free_path(path, notebook)
     if free is None:

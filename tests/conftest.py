@@ -1,4 +1,4 @@
-"""What holds for every test: the same examples every time, one mpiexec job at a time, no skip that is not on the list."""
+"""What holds for every test: the same examples every time, one mpiexec job at a time, no skip that is not listed."""
 
 import signal
 from pathlib import Path
@@ -55,6 +55,21 @@ def unless_listed(report):
             report.outcome = "failed"
             report.longrepr = f"skipped, but .ci/skips.txt does not name {reason!r}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print how many cases of each promise were run, and what was skipped for which reason."""
+    counts, skips = {}, {}
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            if outcome == "skipped":
+                reason = report.longrepr[2].removeprefix("Skipped: ")
+                skips[reason] = skips.get(reason, 0) + 1
+            folder = report.nodeid.split("/")[1] if report.nodeid.count("/") > 1 else "others"
+            counts[folder] = counts.get(folder, 0) + (report.when in ("call", None) or outcome != "passed")
+    terminalreporter.write_line("cases: " + ", ".join(f"{folder} {n}" for folder, n in sorted(counts.items())))
+    for reason, number in skips.items():
+        terminalreporter.write_line(f"skipped: {number} for {reason}: {LISTED.get(reason, 'not on the list')}")
 
 
 @pytest.fixture(autouse=True)

@@ -1,46 +1,34 @@
 """A file system that fails at the n-th call: what python is told of a full disk, a bad wire, too many open files."""
 
 import builtins
+import errno
 import io
 import os
+import signal
 from pathlib import Path
 
-CALLS = ("open", "mkdir", "replace", "unlink", "fsync", "truncate", "stat")  # of module os, beside io.open
-METHODS = ("write", "flush", "close", "read", "truncate")  # of a file
+CALLS = ("open", "mkdir", "replace", "unlink", "fsync", "truncate")  # of module os, beside io.open
+NEED_ROOM = ("open", "mkdir", "fsync", "write")
 
 
 class Faults:
-    """Counts the calls about what lies in a folder, and lets the n-th of them fail, and with `lasting` all that follow.
+    """Counts the calls about what lies in a folder, lets the n-th fail, and with `lasting` all later that need room."""
 
-    A close or a stat never fails.
-    """
-
-    def __init__(self, folder, number, error, lasting=False):
-        self.folder, self.number, self.error, self.lasting = str(folder), number, error, lasting
+    def __init__(self, folder, number, error, lasting):
+        self.folder, self.number, self.error, self.lasting = folder, number, error, lasting
         self.calls = []  # open, write, ...; those that only read begin with "reading"
 
-    def look(self, what, about, readonly=False):
+    def look(self, what, about):
         """Count a call, and raise if its turn has come."""
-        if not self.is_here(about) or what in ("close", "stat", "flush"):
+        path = path_of(about)
+        if not f"{path}/".startswith(f"{self.folder}/"):
             return
-        self.calls.append(f"reading {what}" if readonly else what)
-        due = len(self.calls) >= self.number if self.lasting else len(self.calls) == self.number
-        if due and can_fail(self.calls[-1], self.error):
-            number = getattr(__import__("errno"), self.error)
-            raise OSError(number, os.strerror(number), str(self.path(about)))
-
-    def path(self, about):
-        """Return the name of a file, that of a descriptor too."""
-        if not isinstance(about, int):
-            return os.path.abspath(os.fspath(about))
-        try:
-            return os.readlink(f"/proc/self/fd/{about}")
-        except OSError:
-            return ""
-
-    def is_here(self, about):
-        name = self.path(about)
-        return name == self.folder or name.startswith(self.folder + "/")
+        self.calls.append(what)
+        later = self.lasting and 0 < self.number < len(self.calls) and what in NEED_ROOM
+        if len(self.calls) == self.number or later:
+            if self.error == "KILL":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise OSError(getattr(errno, self.error), os.strerror(getattr(errno, self.error)), path)
 
     def install(self):
         """Take the place of python's own functions, in this process, for good."""
@@ -52,37 +40,40 @@ class Faults:
         def call(about, *args, **options):
             writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT
             reads = name == "open" and not (args[0] if args else options["flags"]) & writes
-            self.look(name, about, readonly=reads)
+            self.look(f"reading {name}" if reads else name, about)
             return function(about, *args, **options)
 
         return call
 
     def watched_open(self, function):
         def call(about, mode="r", *args, **options):
-            if not self.is_here(about):
-                return function(about, mode, *args, **options)
-            readonly = not set(mode) & set("wax+")
             if not isinstance(about, int) and "opener" not in options:  # an opener calls os.open
-                self.look("open", about, readonly)
-            return File(function(about, mode, *args, **options), self.path(about), self, readonly)
+                self.look("open" if set(mode) & set("wax+") else "reading open", about)
+            file = function(about, mode, *args, **options)
+            return File(file, path_of(about), self) if set(mode) & set("wax+") else file
 
         return call
 
 
-def can_fail(call, error):
-    """Return whether a call may fail so: reading needs no room, and opening alone needs a descriptor."""
-    return {"EIO": True, "ENOSPC": not call.startswith("reading"), "EMFILE": call.endswith("open")}[error]
+def path_of(about):
+    """Return the name of a file, that of a descriptor, too."""
+    if not isinstance(about, int):
+        return os.path.abspath(os.fspath(about))
+    try:
+        return os.readlink(f"/proc/self/fd/{about}")
+    except OSError:
+        return ""
 
 
 class File:
-    """A file whose calls are counted."""
+    """A file whose calls that write are counted."""
 
-    def __init__(self, file, path, faults, readonly):
-        self.__dict__ |= {"_file": file, "_path": path, "_faults": faults, "_readonly": readonly}
+    def __init__(self, file, path, faults):
+        self.__dict__ |= {"_file": file, "_path": path, "_faults": faults}
 
     def __getattr__(self, name):
-        if name in METHODS:
-            self._faults.look(name, self._path, self._readonly)
+        if name in ("write", "truncate"):
+            self._faults.look(name, self._path)
         return getattr(self._file, name)
 
     def __enter__(self):
@@ -90,9 +81,6 @@ class File:
 
     def __exit__(self, *_):
         self._file.close()
-
-    def __iter__(self):
-        return iter(self._file)
 
 
 def main_with(words):

@@ -179,7 +179,7 @@ class Forked:
         finally:
             os._exit(code or 0)
 
-    def end(self, timeout=30):
+    def end(self, timeout=120):
         """Return self with code, out and err."""
         err, until = b"", self.began + timeout
         while True:
@@ -204,7 +204,7 @@ class Forked:
         return f"{self.command} {' '.join(self.words)}\nexit code {self.code}\n{self.out}\n{self.err}"
 
 
-def forked(command, *words, cwd, timeout=30):
+def forked(command, *words, cwd, timeout=120):
     """Return the finished command, with code, out and err."""
     return Forked(command, words, cwd).end(timeout)
 

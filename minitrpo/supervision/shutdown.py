@@ -97,11 +97,17 @@ def _finalise_mpi() -> None:
 
 
 def _exit(code: int) -> NoReturn:
-    """End as a program in C does: only then has MPICH said goodbye to the launcher, which else kills the others."""
+    """End without Python's own end; with MPI as a program in C does: only then MPICH has said goodbye to the launcher.
+
+    What C registers for the end is not called without need: another thread may still use it, which is a crash.
+    """
     with suppress(BaseException):
         Descendants(os.getpid()).end()  # what an environment left behind holds our streams, and a launcher waits
     with suppress(AttributeError, OSError, TypeError):  # a system on which this process has no such function
-        ctypes.CDLL(None).exit(code)
+        library = ctypes.CDLL(None)
+        library.fflush(None)
+        if "mpi4py.MPI" in sys.modules:
+            library.exit(code)
     EXIT(code)
 
 

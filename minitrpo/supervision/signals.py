@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -91,3 +92,31 @@ def _remember(number: int, frame: Any) -> None:
     HEARD.append(time.monotonic())
     if launched_rank() == 0 and HEARD[-1] - HEARD[0] > IMPATIENT:
         os.kill(os.getpid(), signal.SIGINT)
+
+
+FORKING = threading.local()  # .mask: the signals that were blocked before
+NOT_A_CHILDS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+if hasattr(signal, "SIGALRM"):
+    NOT_A_CHILDS[signal.SIGALRM] = signal.SIG_DFL
+
+
+def _hold_signals() -> None:
+    """Let a signal to a child wait until it has handlers of its own: Python would forget one that came before."""
+    FORKING.mask = signal.pthread_sigmask(signal.SIG_BLOCK, NOT_A_CHILDS)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, FORKING.mask)
+
+
+def _become_a_child() -> None:
+    """Give a process that an environment forks Python's own handlers, and no wake-up descriptor."""
+    for number, default in NOT_A_CHILDS.items():
+        if getattr(signal.getsignal(number), "__module__", "") == __name__:
+            signal.signal(number, default)
+            signal.set_wakeup_fd(-1)
+    _release_signals()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_become_a_child)

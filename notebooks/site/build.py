@@ -6,7 +6,7 @@
     python notebooks/site/build.py --slides --answers   and into slides-with-answers/
 
 Slides have the first sentence of a long paragraph, what it asks and what it stresses; the whole of it stands in the
-speaker's notes (the key S). A lecture has 25 to 40 of them; a solution is folded until it is clicked.
+speaker's notes (the key S). A lecture has 25 to 40 of them, a short one 18; a solution is folded until it is clicked.
 Students get exercises without their bodies, predictions open, and each measurement folded behind "predict first".
 Sphinx with myst-nb turns the executed solutions into pages; nothing is fetched while it works, nor when a page is read.
 Sliders need a kernel: on the page stands the picture that they showed, or all of their positions (frames.py).

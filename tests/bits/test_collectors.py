@@ -1,162 +1,122 @@
-"""Collectors: what a rank plays follows from the request alone, and the ranks together play all of it once."""
+"""Collectors: what is played follows from the request alone, and is played again as it was; first states.
 
-from dataclasses import fields
+That ranks together play what one plays, and go on with what others had begun: test_conformance.py.
+"""
 
 import numpy as np
 import pytest
 
-from minitrpo.experience.collectors import UNFINISHED, EpisodeCollector, Request, SegmentCollector
-from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import Fragments, concatenate
+import minitrpo
+from minitrpo.errors import EpisodeFailed
+from minitrpo.experience.collectors import EpisodeCollector, Request, SegmentCollector
+from minitrpo.experience.environments import describe, make
+from minitrpo.experience.fragments import concatenate
 from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.randomness import first_state_seed, reset_seed
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.comm import SerialComm
-from minitrpo.parallel.episode_pool import DynamicPool, RankRequests, StaticPool, slots_of
+from minitrpo.parallel.episode_pool import DynamicPool, RankRequests
+from minitrpo.parallel.packing import packed
 
-SEED, WIDTH, SLOTS = 5, 4, 5
-ENVS = ["CartPole-v1", "Pendulum-v1"]
+SEED, SLOTS = 5, 5
 
 
 def same_bits(a, b):
     """Return whether all arrays agree in dtype, shape and bits."""
-    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(Fragments)]
-    return all(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in pairs)
+    return packed(vars(a)).tobytes() == packed(vars(b)).tobytes()
 
 
-def rollouts_and_request(env_id, width, amount, iteration=3):
+def rollouts_and_request(env_id, amount, wanted=0, **options):
     spec = describe(env_id)
     policy, rng = spec.policy((8,)), np.random.default_rng(1)
     theta = policy.initialise(rng)
     frozen = ObservationFilter.identity(spec.observation_size).merged(rng.standard_normal((30, spec.observation_size)))
-    rollouts = Rollouts(spec, policy, make_vector_env(spec, width), SEED)
-    return rollouts, Request(iteration, amount, theta, frozen)
+    rollouts = Rollouts(spec, policy, make_vector_env(spec, SLOTS), SEED, **options)
+    return rollouts, Request(3, amount, theta, frozen, wanted=wanted)
 
 
-def rank_of(rank, ranks):
-    comm = SerialComm()
-    comm.rank, comm.size = rank, ranks
-    return comm
+def episode_collector(env_id, amount, **options):
+    rollouts, request = rollouts_and_request(env_id, amount, **options)
+    return EpisodeCollector(rollouts, RankRequests(DynamicPool(SerialComm()), 1, SLOTS)), request
 
 
-def episode_collector(env_id, amount, rank=0, ranks=1, pool=StaticPool):
-    rollouts, request = rollouts_and_request(env_id, WIDTH, amount)
-    return EpisodeCollector(rollouts, RankRequests(pool(rank_of(rank, ranks)), ranks, WIDTH)), request
-
-
-def segment_collector(env_id, amount, rank=0, ranks=1, iteration=3):
-    rollouts, request = rollouts_and_request(env_id, SLOTS, amount, iteration)
-    return SegmentCollector(rollouts, slots_of(rank, ranks, SLOTS), SLOTS), request
+def segment_collector(amount):
+    rollouts, request = rollouts_and_request("CartPole-v1", amount)
+    return SegmentCollector(rollouts, range(SLOTS), SLOTS), request
 
 
 # --- whole episodes
 
 
-@pytest.mark.parametrize("env_id", ENVS)
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_ranks_together_play_the_episodes_that_one_plays(env_id, ranks):
-    collector, request = episode_collector(env_id, 7, pool=DynamicPool)
-    alone = concatenate(collector.collect(request)).sorted()
-    assert alone.numbers.tolist() == list(range(7))
-    parts = []
-    for rank in range(ranks):
-        part, request = episode_collector(env_id, 7, rank, ranks)
-        parts.append(concatenate(part.collect(request)))
-        assert sorted(parts[-1].numbers.tolist()) == list(range(rank, 7, ranks))
-    assert same_bits(concatenate(parts).sorted(), alone)
-
-
-def test_a_pool_that_is_refilled_gives_the_next_request():
-    collector, request = episode_collector("CartPole-v1", 3, pool=DynamicPool)
+def test_episodes_are_requested_by_the_mean_length_and_a_refilled_pool_gives_the_next():
+    collector, request = episode_collector("CartPole-v1", 7)
+    assert [collector.amount(steps, 100.0) for steps in (951, 949, 1)] == [10, 9, 1]  # the nearest, and never none
+    assert collector.steps(10) is None  # nobody knows before they are over
+    assert collector.waits_for_ends
+    assert collector.unfinished() == {}
     first = concatenate(collector.collect(request)).sorted()
+    assert first.numbers.tolist() == list(range(7))
     assert collector.collect(request) == []  # it is empty
     collector.refill()
     assert same_bits(concatenate(collector.collect(request)).sorted(), first)
 
 
-@pytest.mark.parametrize("number", [0, 4, 6])
-def test_one_episode_is_replayed_as_it_was(number):
-    collector, request = episode_collector("CartPole-v1", 7)
+@pytest.mark.parametrize("wanted", [0, 500])
+def test_an_episode_is_played_again_as_it_was(wanted):
+    """Also one of a later round, where more were asked for, as the first gave fewer steps than are wanted."""
+    collector, request = episode_collector("CartPole-v1", 7, wanted=wanted)
     everything = concatenate(collector.collect(request)).sorted().fragments()
+    assert [int(f.numbers[0]) for f in everything] == list(range(len(everything)))
+    assert len(everything) > 15 if wanted else len(everything) == 7
     again, _ = episode_collector("CartPole-v1", 7)
-    (played,) = again.rerun(request, number)
-    assert same_bits(played, everything[number])
+    for number in (0, len(everything) - 1):
+        (played,) = again.rerun(request, number)
+        assert same_bits(played, everything[number])
+    assert wanted or again.rerun(request, -1) == again.rerun(request, 7) == []  # were not requested
 
 
-@pytest.mark.parametrize("number", [-1, 7])
-def test_an_episode_that_was_not_requested_cannot_be_replayed(number):
-    collector, request = episode_collector("CartPole-v1", 7)
-    assert collector.rerun(request, number) == []
+def test_the_seed_of_a_first_state_depends_on_the_turn_alone_until_they_are_renewed():
+    assert {first_state_seed(5, k, n, 3) for k in range(4) for n in range(0, 12, 3)} == {reset_seed(5, 0, 0)}
+    assert len({first_state_seed(5, 2, n, 3) for n in range(12)}) == 3
+    assert first_state_seed(5, 2, 7) == reset_seed(5, 2, 7)
+    sets = [tuple(first_state_seed(5, k, n, 2, renewed=3) for n in range(4)) for k in range(1, 10)]
+    assert [sets.index(each) for each in sets] == [0, 0, 0, 3, 3, 3, 6, 6, 6]
+    assert sets[0] == tuple(first_state_seed(5, 1, n, 2) for n in range(4))
+    assert len({seed for each in sets for seed in each}) == 6
 
 
-def test_episodes_are_requested_by_the_mean_length_and_leave_nothing_behind():
-    collector, request = episode_collector("CartPole-v1", 2)
-    assert (collector.amount(999, 100.0), collector.amount(1, 100.0)) == (10, 1)
-    assert collector.steps(10) is None  # nobody knows before they are over
-    assert collector.waits_for_ends
-    collector.collect(request)
-    assert collector.unfinished() == {}
-    collector.restore({"unfinished_numbers": np.arange(3)}, 4)
-    assert len(collector.rollouts.slots) == 0
+def test_episodes_begin_in_first_states_in_turn_and_go_on_differently():
+    collector, request = episode_collector("Pendulum-v1", 5, first_states=2)
+    fragments, env = concatenate(collector.collect(request)).sorted().fragments(), make("Pendulum-v1")
+    for number, fragment in enumerate(fragments):
+        first, _ = env.reset(seed=reset_seed(SEED, 0, number % 2))
+        np.testing.assert_array_equal(fragment.observations[0], first.astype(float))
+    assert len({fragment.returns[0] for fragment in fragments}) == 5
+
+
+def test_a_failure_names_the_seed_of_its_first_state(tmp_path):
+    seed = next(s for s in range(100) if reset_seed(s, 0, 1) % 7 == 3)  # of the second first state
+    small = {"first_states": 2, "steps_per_update": 400, "progress": "none"}
+    with pytest.raises(EpisodeFailed) as failure:
+        minitrpo.train("failing_envs:Failing-raise-v0", seed=seed, out=tmp_path / "run", **small)
+    assert failure.value.seed == reset_seed(seed, 0, 1)
 
 
 # --- segments
 
 
-@pytest.mark.parametrize("env_id", ENVS)
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_ranks_together_step_the_slots_that_one_steps(env_id, ranks):
-    """Several updates, so that episodes are cut and go on; and what a checkpoint gets is the same, too."""
-    collectors = {size: [segment_collector(env_id, 60, r, size)[0] for r in range(size)] for size in (1, ranks)}
-    for iteration in (1, 2, 3):
-        _, request = segment_collector(env_id, 60, iteration=iteration)
-        alone, together = (
-            concatenate([f for c in of_ranks for f in c.collect(request)]) for of_ranks in collectors.values()
-        )
-        assert alone.steps == collectors[1][0].steps(60) == 60 * SLOTS
-        assert same_bits(together.sorted(), alone.sorted())
-    (saved,), parts = ([c.unfinished() for c in of_ranks] for of_ranks in collectors.values())
-    assert all(np.array_equal(np.concatenate([part[name] for part in parts]), saved[name]) for name in saved)
-
-
-@pytest.mark.parametrize("env_id", ENVS)
-@pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 2), (3, 1), (2, 3)])
-def test_unfinished_episodes_go_on_on_any_number_of_ranks(env_id, before, after):
-    first = [segment_collector(env_id, 30, rank, before) for rank in range(before)]
-    for collector, request in first:
-        collector.collect(request)
-    parts = [collector.unfinished() for collector, _ in first]
-    saved = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    assert all(name.startswith(UNFINISHED) and array.dtype != object for name, array in saved.items())
-    then = [segment_collector(env_id, 30, rank, after, iteration=4) for rank in range(after)]
-    for collector, _ in then:
-        collector.restore(saved, 4)
-        assert len(collector.rollouts.slots) == len(collector.slots)
-    request = then[0][1]
-    went_on = concatenate([f for collector, _ in first for f in collector.collect(request)]).sorted()
-    resumed = concatenate([f for collector, _ in then for f in collector.collect(request)]).sorted()
-    assert went_on.starts.max() > 0  # something had been cut
-    assert same_bits(went_on, resumed)
-
-
-def test_a_checkpoint_from_before_the_first_segment_begins_afresh():
-    collector, request = segment_collector("CartPole-v1", 10)
-    fresh, _ = segment_collector("CartPole-v1", 10)
-    collector.restore({"theta": np.zeros(3)}, 1)
-    assert same_bits(concatenate(collector.collect(request)), concatenate(fresh.collect(request)))
-
-
-@pytest.mark.parametrize(("steps", "amount"), [(1, 1), (5, 1), (6, 2), (1000, 200), (1001, 201)])
-def test_a_segment_is_as_long_as_it_takes_for_the_steps_that_are_wanted(steps, amount):
-    collector, _ = segment_collector("CartPole-v1", 1)
-    assert collector.amount(steps, mean_length=123.0) == amount
-    assert collector.steps(amount) == 5 * amount >= steps
+def test_a_segment_is_as_long_as_it_takes_for_the_steps_that_are_wanted():
+    collector, _ = segment_collector(1)
+    for steps, amount in ((1, 1), (5, 1), (6, 2), (1000, 200), (1001, 201)):
+        assert collector.amount(steps, mean_length=123.0) == amount
+        assert collector.steps(amount) == 5 * amount
     assert not collector.waits_for_ends
 
 
 def test_an_episode_is_replayed_among_the_segments_of_its_iteration():
-    collector, request = segment_collector("CartPole-v1", 50)
-    again, _ = segment_collector("CartPole-v1", 50)
+    collector, request = segment_collector(50)
+    again, _ = segment_collector(50)
     segments = concatenate(collector.collect(request))
     assert segments.numbers.max() >= SLOTS  # a second episode in some slot
     collector.refill()

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from runs import lasting, run, train
 from fragments import random_fragments
+from runs import train
 
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.asynchronous import Moment
@@ -39,20 +39,15 @@ def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_replay_b
     assert applied == plain.updates == 90
 
 
-def test_a_loss_far_above_the_usual_ones_is_refused():
+def test_a_loss_far_above_the_usual_ones_is_refused_until_losses_have_risen_for_good():
     statistics, rng = np.zeros(3), np.random.default_rng(1)
-    losses = rng.uniform(1, 3, 500)
+    losses = rng.uniform(1, 3, 80)
     assert all(usual(statistics, loss, 5.0) for loss in losses)
-    assert statistics[1] == pytest.approx(2, abs=0.2)
-    assert statistics[2] == pytest.approx(1 / 3, abs=0.1)
+    np.testing.assert_allclose(statistics, [80, losses.mean(), losses.var()], rtol=1e-9)
+    assert all(usual(statistics, loss, 5.0) for loss in rng.uniform(1, 3, 500))
+    np.testing.assert_allclose(statistics[1:], [2, 1 / 3], atol=0.2)
     assert not usual(statistics, 50.0, 5.0)
     assert usual(statistics, 2.5, 5.0)
-
-
-def test_losses_that_rise_for_good_are_taken_again():
-    statistics = np.zeros(3)
-    for loss in np.random.default_rng(2).uniform(1, 3, 500):
-        usual(statistics, loss, 3.0)
     verdicts = [usual(statistics, 20.0, 3.0) for _ in range(500)]
     assert not verdicts[0]
     assert all(verdicts[-100:])
@@ -60,19 +55,9 @@ def test_losses_that_rise_for_good_are_taken_again():
 
 @pytest.mark.parametrize("loss", [np.nan, np.inf])
 def test_a_loss_that_is_no_number_is_refused_and_spoils_nothing(loss):
-    statistics = np.array([7.0, 2.0, 4.0])
-    verdict, new = judged(statistics, loss, 5.0)
+    verdict, new = judged(np.array([7.0, 2.0, 4.0]), loss, 5.0)
     assert verdict is False
-    np.testing.assert_array_equal(new, statistics)
-    assert not usual(statistics, loss, 5.0)
-    assert usual(statistics, 3.0, 5.0)
-
-
-def test_the_first_losses_give_their_mean_and_variance():
-    statistics, losses = np.zeros(3), np.random.default_rng(4).uniform(1, 3, 80)
-    for loss in losses:
-        _, statistics = judged(statistics, loss, 5.0)
-    np.testing.assert_allclose(statistics, [80, losses.mean(), losses.var()], rtol=1e-9)
+    np.testing.assert_array_equal(new, [7.0, 2.0, 4.0])
 
 
 def test_an_outlier_leaves_everything_as_it_was():
@@ -93,40 +78,12 @@ JOB = ("--algorithm", "gorila", "--env", "CartPole-v1", "--hidden", "8", "--tran
        "--batch", 8, "--replay-size", 100, "--steps-per-update", 200, "--total-steps", 1200)  # fmt: skip
 
 
-def counts(folder):
-    columns = RunFolder(folder).columns()
-    return {name: int(np.nansum(columns[name])) for name in ("applied", "refused")}
-
-
 def test_what_is_refused_is_counted(tmp_path):
-    cases = {
-        "all": ("--max-staleness", 100, "--outlier", 1e9),
-        "fresh": ("--max-staleness", 1, "--outlier", 1e9),
-        "usual": ("--max-staleness", 100, "--outlier", 0.5),
-    }
-    for name, options in cases.items():
-        train(tmp_path / name, *JOB, "--workers", 4, *options)
-    told = {name: counts(tmp_path / name) for name in cases}
-    assert told["all"]["refused"] == 0 < told["all"]["applied"]
-    assert told["fresh"]["refused"] > told["fresh"]["applied"] / 2  # of 4 equal workers most gradients are 3 old
-    assert 0 < told["usual"]["refused"] < told["usual"]["applied"]
-    assert RunFolder(tmp_path / "fresh").columns()["staleness_max"].max() <= 1
-
-
-def test_the_same_bits_on_any_ranks_and_across_a_resume_with_everybodys_buffer(tmp_path):
-    job = (*JOB, "--workers", 3)
-    alone = train(tmp_path / "alone", *job)
-    assert train(tmp_path / "on2", *job, ranks=2).sha256 == alone.sha256
-    train(tmp_path / "half", *job, "--total-steps", 600)
-    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 1200, "--progress", "none")
-    assert resumed.code == 0, resumed.err
-    assert resumed.sha256 == alone.sha256
-    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
-
-
-@pytest.mark.parametrize("transport", ["window", "server"])
-def test_real_ranks_apply_or_refuse_every_gradient(transport, tmp_path):
-    train(tmp_path / "run", *JOB, "--transport", transport, ranks=3)
-    told, steps = counts(tmp_path / "run"), RunFolder(tmp_path / "run").columns()["env_steps"][-1]
-    assert steps >= 1200
-    assert told["applied"] > 0
+    told = {}
+    for name, options in {"fresh": ("--max-staleness", 1, "--outlier", 1e9), "usual": ("--outlier", 0.5)}.items():
+        train(tmp_path / name, *JOB, "--workers", 4, "--max-staleness", 100, *options)
+        columns = RunFolder(tmp_path / name).columns()
+        told[name] = [int(np.nansum(columns[column])) for column in ("applied", "refused")]
+        assert name == "usual" or columns["staleness_max"].max() <= 1
+    assert told["fresh"][1] > told["fresh"][0] / 2  # of 4 equal workers most gradients are 3 old
+    assert 0 < told["usual"][1] < told["usual"][0]

@@ -1,32 +1,18 @@
-"""The examples of a user's own algorithm: short, the same bits on any ranks, right in their formulas, learning."""
+"""The examples of a user's own algorithm are right in their formulas; on any ranks: test_conformance.py."""
 
 import importlib.util
-import re
-import shutil
-from types import SimpleNamespace
 
 import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from runs import ROOT, SCRIPTS, lasting, run, train
-from runs import goes_on_to_the_bit
-from scipy.stats import norm
+from runs import SCRIPTS
 
 from minitrpo.algorithms import Context, EpisodeKey
 from minitrpo.perceptron import mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.run_folder.folder import RunFolder
 
 OWN = SCRIPTS / "own"
-LINES = {"evolution_strategies": 80, "impala": 80, "sac": 130}
-SMALL = ("--hidden", 8, "--record-every", 1, "--checkpoint-every", 1)
-JOBS = {
-    "es": ("evolution_strategies:ES", "CartPole-v1", (2000, 800), ("--population", 16)),
-    "impala": ("impala:Impala", "CartPole-v1", (1600, 480), ("--steps-per-update", 160, "--transport", "events")),
-    "sac": ("sac:SAC", "Pendulum-v1", (256, 128), ("--warm-up", 60, "--batch", 16)),
-    "sac-sharded": ("sac:SAC", "Pendulum-v1", (256, 128), ("--warm-up", 60, "--batch", 16, "--learner", "sharded")),
-}
 
 
 def example(name):
@@ -37,97 +23,28 @@ def example(name):
     return module
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_the_examples_are_short(name):
-    lines = len((OWN / f"{name}.py").read_text().splitlines())
-    assert lines <= LINES[name]
-    assert re.search(rf"`{name}\.py: \w+`, {lines} lines", (ROOT / "docs" / "own-algorithm.md").read_text())
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_the_same_bits_on_any_number_of_ranks_and_across_a_resume(job, tmp_path):
-    algorithm, env, (steps, fewer), more = JOBS[job]
-    words = ("--algorithm", algorithm, "--env", env, *SMALL, *more)
-    alone = train(tmp_path / "alone", *words, "--total-steps", steps, cwd=OWN)
-    for ranks in (1, 2, 3):
-        assert (
-            train(tmp_path / f"on{ranks}", *words, "--total-steps", steps, ranks=ranks, cwd=OWN).sha256 == alone.sha256
-        )
-        assert lasting(tmp_path / f"on{ranks}") == lasting(tmp_path / "alone")
-    train(tmp_path / "half", *words, "--total-steps", fewer, ranks=2, cwd=OWN)
-    again = ("--resume", tmp_path / "half", *words[:4], "--total-steps", steps, "--progress", "none")
-    resumed = run("train.py", *again, ranks=3, cwd=OWN)
-    assert resumed.code == 0, resumed.err
-    assert resumed.sha256 == alone.sha256
-    assert lasting(tmp_path / "half") == lasting(tmp_path / "alone")
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_it_trains_and_goes_on_from_its_checkpoint_to_the_bit(job, tmp_path):
-    algorithm, env, (steps, _), more = JOBS[job]
-    for file in OWN.glob("*.py"):
-        shutil.copy(file, tmp_path)
-    words = ("--algorithm", algorithm, "--env", env, *SMALL, *more, "--total-steps", steps)
-    goes_on_to_the_bit(words, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("algorithm", "env", "steps", "least"),
-    [
-        ("evolution_strategies:ES", "CartPole-v1", 150_000, 120),
-        ("impala:Impala", "CartPole-v1", 100_000, 120),
-        ("sac:SAC", "Pendulum-v1", 12_000, -500),
-    ],
-)
-def test_it_learns(algorithm, env, steps, least, tmp_path):
-    """At random CartPole gives 20, Pendulum -1,200."""
-    words = ("--algorithm", algorithm, "--env", env, "--seed", 3, "--total-steps", steps)
-    train(tmp_path / "run", *words, cwd=OWN, timeout=300)
-    returns = RunFolder(tmp_path / "run").columns()["mean_return"]
-    assert np.nanmean(returns[-len(returns) // 10 :]) > least
-
-
-def test_impalas_real_workers_apply_what_they_send_and_report(tmp_path):
-    words = ("--algorithm", "impala:Impala", "--env", "CartPole-v1", *SMALL, "--steps-per-update", 800)
-    train(tmp_path / "run", *words, "--total-steps", 8000, "--transport", "server", ranks=3, cwd=OWN)
-    columns = RunFolder(tmp_path / "run").columns()
-    for name in ("value_loss", "entropy", "mean_weight"):  # known to the learner alone
-        assert np.isfinite(columns[name]).all()
-    assert (columns["value_loss"] > 0).all()
-
-
 # --- evolution strategies
 
 
 def test_mirrored_pairs_of_perturbations_that_do_not_depend_on_who_plays():
-    module = example("evolution_strategies")
-    policy = module.Perturbed(CategoricalPolicy(4, 2, (3,)), 0.1)
+    policy = example("evolution_strategies").Perturbed(CategoricalPolicy(4, 2, (3,)), 0.1)
     theta = policy.initialise(np.random.default_rng(0))
-    states = [policy.initial_state(theta, EpisodeKey(5, 1, n)) for n in range(6)]
-    for n in (0, 2, 4):
-        np.testing.assert_allclose(states[n] + states[n + 1], 2 * theta, atol=1e-15)
-    assert len({s.tobytes() for s in states}) == 6
-    deviations = np.concatenate([s - theta for s in states[::2]]) / 0.1
-    assert abs(deviations.std() - 1) < 4 / np.sqrt(2 * len(deviations))
-    # every row of a tick is the network of its own episode
-    rows = np.array(states)
-    x = np.random.default_rng(1).standard_normal((6, 4))
-    chosen = policy.act_function(theta, rows)(x, None, 6)
-    assert chosen.tolist() == [
-        int(np.argmax(mlp(s, policy.sizes, one[None]))) for s, one in zip(states, x, strict=True)
-    ]
+    states = np.array([policy.initial_state(theta, EpisodeKey(5, 1, n)) for n in range(6)])
+    np.testing.assert_allclose(states[::2] + states[1::2], np.tile(2 * theta, (3, 1)), atol=1e-15)
+    assert len(np.unique(states, axis=0)) == 6
+    deviations = (states[::2] - theta) / 0.1
+    assert abs(deviations.std() - 1) < 4 / np.sqrt(2 * deviations.size)
+    x = np.random.default_rng(1).standard_normal((6, 4))  # every row of a tick is the network of its own episode
+    best = [int(np.argmax(mlp(s, policy.sizes, one[None]))) for s, one in zip(states, x, strict=True)]
+    assert policy.act_function(theta, states)(x, None, 6).tolist() == best
 
 
 def test_evolution_strategies_step_up_a_known_slope():
     """Where an episode's return is g'theta, the estimate of the gradient points along g."""
     module = example("evolution_strategies")
     settings = module.Settings(population=2000)
-    given = CategoricalPolicy(2, 2, ())
-    algorithm = module.ES(settings, Context(module.ES.make_policy(settings, given), 7, 1))
-    g = np.arange(1.0, 1 + len(algorithm.theta))
-    before = algorithm.theta
-    numbers = np.arange(settings.population)
+    algorithm = module.ES(settings, Context(module.ES.make_policy(settings, CategoricalPolicy(2, 2, ())), 7, 1))
+    g, before, numbers = np.arange(1.0, 1 + len(algorithm.theta)), algorithm.theta, np.arange(settings.population)
     returns = np.array([algorithm.policy.initial_state(before, EpisodeKey(7, 1, n)) @ g for n in numbers.tolist()])
     algorithm.learn({"numbers": numbers, "returns": returns}, None)
     moment = algorithm.adam["moment"]  # of one gradient: along it
@@ -138,34 +55,25 @@ def test_evolution_strategies_step_up_a_known_slope():
 # --- IMPALA
 
 
-def brute_force(ratios, rewards, values, after, discount, largest):
+def brute_force(rho, rewards, values, after, discount):
     """Return v_s of equation 1, term by term, of one fragment."""
-    rho = np.minimum(ratios, largest)
-    targets = []
-    for s in range(len(values)):
-        total = values[s]
-        for t in range(s, len(values)):
-            total += discount ** (t - s) * np.prod(rho[s:t]) * rho[t] * (rewards[t] + discount * after[t] - values[t])
-        targets.append(total)
-    return np.array(targets)
+    deltas = rho * (rewards + discount * after - values)
+    terms = [[discount ** (t - s) * np.prod(rho[s:t]) * deltas[t] for t in range(s, len(rho))] for s in range(len(rho))]
+    return values + [sum(of_step) for of_step in terms]
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("largest", [0.7, 1.0, 50.0])
-def test_v_trace_is_equation_1_of_the_paper(seed, largest):
-    rng, v_trace = np.random.default_rng(seed), example("impala").v_trace
-    lengths, g = rng.integers(1, 9, size=4), 0.9
-    pieces = []
-    for n in lengths.tolist():
-        values, final = rng.standard_normal(n), rng.standard_normal() * rng.integers(2)
-        after = np.append(values[1:], final)
-        pieces.append((rng.lognormal(0, 1, n), rng.standard_normal(n), values, after, np.arange(n) == n - 1))
-    together = [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
-    targets, weights = v_trace(*together, g, largest)
-    wanted = [brute_force(*piece[:4], g, largest) for piece in pieces]
+def test_v_trace_is_equation_1_of_the_paper(largest):
+    rng, g, columns, wanted, following = np.random.default_rng(0), 0.9, [], [], []
+    for n in rng.integers(1, 9, size=8).tolist():
+        ratios, rewards, values = rng.lognormal(0, 1, n), rng.standard_normal(n), rng.standard_normal(n)
+        after = np.append(values[1:], rng.standard_normal() * rng.integers(2))
+        columns.append((ratios, rewards, values, after, np.arange(n) == n - 1))
+        wanted.append(brute_force(np.minimum(ratios, largest), rewards, values, after, g))
+        following.append(np.append(wanted[-1][1:], after[-1]))
+    ratios, rewards, values, after, last = map(np.concatenate, zip(*columns, strict=True))
+    targets, weights = example("impala").v_trace(ratios, rewards, values, after, last, g, largest)
     np.testing.assert_allclose(targets, np.concatenate(wanted), rtol=1e-12, atol=1e-12)
-    following = [np.append(v[1:], piece[3][-1]) for v, piece in zip(wanted, pieces, strict=True)]
-    ratios, rewards, values = together[:3]
     ideal = np.minimum(ratios, largest) * (rewards + g * np.concatenate(following) - values)
     np.testing.assert_allclose(weights, ideal, rtol=1e-12, atol=1e-12)
 
@@ -173,22 +81,14 @@ def test_v_trace_is_equation_1_of_the_paper(seed, largest):
 # --- SAC
 
 
-@pytest.fixture(scope="module")
-def sac():
-    """Return the module, an agent in double precision with a warm target, transitions, weights and noise."""
-    module, rng = example("sac"), np.random.default_rng(0)
+def sac(rng):
+    """Return an agent in double precision, with target networks of their own."""
+    module = example("sac")
     settings = module.Settings(alpha=0.3, reward_scale=0.5, discount=0.9)
-    context = Context(module.SAC.make_policy(settings, GaussianPolicy(3, 2, (6, 5))), 0, 1)
-    agent = module.SAC(settings, context)
+    agent = module.SAC(settings, Context(module.SAC.make_policy(settings, GaussianPolicy(3, 2, (6, 5))), 0, 1))
     for name in ("actor", "critic1", "critic2", "target1", "target2"):
         agent.own[name] = agent.own[name] + 0.2 * rng.standard_normal(agent.own[name].shape)
-    shape = (4, 7)
-    rows = {"observations": rng.standard_normal((*shape, 3)), "next_observations": rng.standard_normal((*shape, 3)),
-            "actions": rng.uniform(-0.9, 0.9, (*shape, 2)), "rewards": rng.standard_normal(shape),
-            "terminated": rng.integers(0, 2, shape).astype(float), "discounts": np.full(shape, 0.9)}  # fmt: skip
-    weights = rng.integers(0, 2, shape).astype(float)
-    noise = rng.standard_normal((*shape, 4)).astype(np.float32)
-    return SimpleNamespace(agent=agent, rows=rows, weights=weights, noise=noise, size=2)
+    return agent
 
 
 def squashed(theta, sizes, observations, noise):
@@ -205,11 +105,18 @@ def q_of(theta, sizes, observations, actions):
     return mlp(theta, sizes, anp.concatenate([observations, actions], axis=1))[:, 0]
 
 
-@pytest.mark.parametrize("shard", range(4))
-def test_the_gradients_of_sac_are_those_of_its_three_losses(sac, shard):
-    agent, own, sizes = sac.agent, sac.agent.own, sac.agent.q_sizes
-    rows, w = {name: array[shard] for name, array in sac.rows.items()}, sac.weights[shard]
-    later, now = np.split(sac.noise[shard].astype(float), 2, axis=1)
+def test_the_gradients_of_sac_are_those_of_its_three_losses():
+    rng, shape = np.random.default_rng(0), (4, 7)
+    agent, drawn = sac(rng), rng.standard_normal((*shape, 11))
+    own, sizes, weights = agent.own, agent.q_sizes, rng.integers(0, 2, shape).astype(float)
+    noise = drawn[..., 7:].astype(np.float32)
+    everything = {"observations": drawn[..., :3], "next_observations": drawn[..., 3:6], "rewards": drawn[..., 6],
+                  "actions": rng.uniform(-0.9, 0.9, (*shape, 2)), "discounts": np.full(shape, 0.9),
+                  "terminated": rng.integers(0, 2, shape).astype(float)}  # fmt: skip
+    found, reports = agent.gradients(everything, weights, noise)
+    shard = 1
+    rows, w = {name: array[shard] for name, array in everything.items()}, weights[shard]
+    later, now = np.split(noise[shard].astype(float), 2, axis=1)
     alpha = float(np.exp(own["log_alpha"][0]))
     next_a, next_log_pi = squashed(own["actor"], agent.policy.sizes, rows["next_observations"], later)
     least = np.minimum(*(q_of(own[f"target{i}"], sizes, rows["next_observations"], next_a) for i in (1, 2)))
@@ -224,35 +131,19 @@ def test_the_gradients_of_sac_are_those_of_its_three_losses(sac, shard):
         return anp.sum(w * (alpha * log_pi - q))
 
     log_pi = squashed(own["actor"], agent.policy.sizes, rows["observations"], now)[1]
-    of_alpha = [-np.sum(w * (log_pi - sac.size))]  # of -log(alpha) (log pi + target), the target -A
+    of_alpha = [-np.sum(w * (log_pi - 2))]  # of -log(alpha) (log pi + target), the target -A
     wanted = [grad(actor_loss)(own["actor"]), *(grad(critic_loss)(own[f"critic{i}"]) for i in (1, 2)), of_alpha]
-    found, reports = agent.gradients(sac.rows, sac.weights, sac.noise)
     np.testing.assert_allclose(found[shard], np.concatenate(wanted), rtol=1e-6, atol=1e-6)
     assert reports[shard, 0] == pytest.approx(critic_loss(own["critic1"]), rel=1e-6)
     assert reports[shard, 2] == pytest.approx(-np.sum(w * log_pi), rel=1e-6)
 
 
-def test_the_density_of_a_squashed_action_integrates_to_one():
-    """log pi is that of a = tanh(u): summed over a grid of actions it gives 1."""
-    act = example("sac").act
-    a, outputs = np.linspace(-1 + 1e-5, 1 - 1e-5, 400_001), np.array([0.4, -0.7])
-    noise = (np.arctanh(a) - outputs[0]) / np.exp(outputs[1])
-    found, log_pi, std, _ = act(np.tile(outputs, (len(a), 1)), noise[:, None])
-    np.testing.assert_allclose(found[:, 0], a, atol=1e-9)
-    assert np.trapezoid(np.exp(log_pi), a) == pytest.approx(1, abs=1e-3)
-    assert norm(outputs[0], std[0, 0]).cdf(0.0) == pytest.approx(
-        np.trapezoid(np.exp(log_pi[a <= 0]), a[a <= 0]), abs=1e-3
-    )
-
-
-def test_targets_of_sac_follow_slowly_and_every_part_has_an_optimiser_of_its_own(sac):
-    agent = sac.agent
+def test_targets_of_sac_follow_slowly_and_every_part_has_an_optimiser_of_its_own():
+    agent = sac(np.random.default_rng(0))
     before = dict(agent.own)
     parts = ("actor", "critic1", "critic2", "log_alpha")
-    gradient = np.concatenate([np.full(len(before[name]), 10.0**-i) for i, name in enumerate(parts)])
-    agent.step(gradient)
-    after, agent.own = agent.own, before
-    rate = agent.settings.target_rate
+    agent.step(np.concatenate([np.full(len(before[name]), 10.0**-i) for i, name in enumerate(parts)]))
+    after, rate = agent.own, agent.settings.target_rate
     for i in (1, 2):
         mixed = (1 - rate) * before[f"target{i}"] + rate * after[f"critic{i}"]
         np.testing.assert_allclose(after[f"target{i}"], mixed, rtol=1e-6)

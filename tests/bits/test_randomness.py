@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 
-KEYS = list(itertools.product(range(4), range(4), range(12), Purpose))
+LARGE = [key for big in (2**31, 2**32, 2**40) for key in ((big, 0, 0), (0, big, 0), (0, 0, big))]
+KEYS = [*itertools.product(range(4), range(4), range(12), Purpose), *((*key, Purpose.ACTIONS) for key in LARGE)]
 
 
 def first(key):
@@ -20,32 +20,12 @@ def test_keys_do_not_collide():
     assert len({first(key) for key in KEYS}) == len(KEYS)
 
 
-@pytest.mark.parametrize("big", [2**31, 2**32, 2**40])
-def test_large_numbers_are_keys_of_their_own(big):
-    keys = [(0, 0, 0, Purpose.ACTIONS), *((big, 0, 0, Purpose.ACTIONS), (0, big, 0, Purpose.ACTIONS))]
-    keys += [(0, 0, big, Purpose.ACTIONS), (1, 0, 0, Purpose.ACTIONS), (0, 1, 0, Purpose.ACTIONS)]
-    assert len({first(key) for key in keys}) == len(keys)
-
-
 def test_reset_seeds_do_not_collide_and_are_what_gymnasium_takes():
     seeds = [reset_seed(*key) for key in itertools.product(range(5), range(5), range(20))]
     assert len(set(seeds)) == len(seeds)
     assert all(isinstance(seed, int) and 0 <= seed < 2**31 for seed in seeds)
     assert max(seeds) > 2**30  # the whole range is used
-
-
-def test_streams_are_uncorrelated():
-    """Neighbouring keys: 36 pairs of 4,000 normals, each correlation within 5 standard errors."""
-    streams = [generator(*key).standard_normal(4000) for key in KEYS[:9]]
-    correlations = np.corrcoef(streams)[np.triu_indices(9, 1)]
-    assert np.max(np.abs(correlations)) < 5 / np.sqrt(4000)
-
-
-def test_purposes_are_different_numbers_and_none_is_the_reset():
     assert len(set(Purpose)) == len(Purpose.__members__)  # an alias would share a stream
-    drawn = {first((3, 1, 4, purpose)) for purpose in Purpose}
-    assert len(drawn) == len(Purpose)
-    assert reset_seed(3, 1, 4) not in drawn
 
 
 def test_a_key_gives_the_same_numbers_in_any_order_and_in_any_process():
@@ -54,9 +34,7 @@ def test_a_key_gives_the_same_numbers_in_any_order_and_in_any_process():
     generator(*key[:3], Purpose.UPDATE).standard_normal(100)
     np.random.default_rng().standard_normal(3)
     assert generator(*key).standard_normal(5).tolist() == expected
-    code = (
-        "from minitrpo.experience.randomness import *; "
-        "print(generator(3, 1, 4, Purpose.ACTIONS).standard_normal(5).tolist(), reset_seed(3, 1, 4))"
-    )
+    code = "from minitrpo.experience.randomness import *; g = generator(3, 1, 4, Purpose.ACTIONS)"
+    code += "; print(g.standard_normal(5).tolist())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == f"{expected} {reset_seed(3, 1, 4)}"
+    assert done.stdout.strip() == str(expected)

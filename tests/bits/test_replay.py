@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fragments import random_fragments
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -29,7 +29,6 @@ def content(buffer, shard):
     return np.roll(rewards, -(added % buffer.capacity) if added > buffer.capacity else 0).tolist()
 
 
-@settings(deadline=None)
 @given(capacity=st.integers(1, 12), counts=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), max_size=12))
 def test_a_shard_holds_its_newest_rows_in_order(capacity, counts):
     buffer, expected, number = ReplayBuffer(3, capacity, 2, 0), [[], [], []], 0
@@ -39,23 +38,15 @@ def test_a_shard_holds_its_newest_rows_in_order(capacity, counts):
         number += count
     assert [content(buffer, shard) for shard in range(3)] == expected
     assert buffer.sizes.tolist() == [len(own) for own in expected]
+    if all(expected):  # all arrays of a row stay together
+        taken = buffer.take(draw(np.random.default_rng(0), 50, buffer.sizes))
+        for shard, drawn in enumerate(taken["rewards"]):
+            assert set(drawn.tolist()) <= set(expected[shard])
+        for name, array in rows(0, number).items():
+            np.testing.assert_array_equal(taken[name], array[taken["rewards"].astype(int)], err_msg=name)
 
 
-def test_all_arrays_of_a_row_stay_together():
-    buffer = ReplayBuffer(2, 10, 2, 0)
-    buffer.add(0, rows(0, 25))
-    buffer.add(1, rows(100, 3))
-    taken = buffer.take(draw(np.random.default_rng(0), 500, buffer.sizes))
-    numbers = taken["rewards"]
-    assert {*numbers[0].astype(int)} == {*range(15, 25)}
-    assert {*numbers[1].astype(int)} == {100, 101, 102}
-    np.testing.assert_array_equal(taken["actions"], numbers)
-    np.testing.assert_array_equal(taken["observations"][..., 1], numbers)
-    np.testing.assert_array_equal(taken["next_observations"][..., 0], numbers + 0.5)
-    np.testing.assert_array_equal(taken["terminated"], numbers % 2 == 0)
-
-
-@pytest.mark.parametrize("sizes", [(1000,), (10, 10, 10, 10), (5, 40, 1, 14)])
+@pytest.mark.parametrize("sizes", [(1000,), (5, 40, 1, 14)])
 def test_every_row_of_unequal_shards_is_drawn_equally_often(sizes):
     rng, sizes = np.random.default_rng(1), np.array(sizes)
     counts = np.zeros(sizes.sum())
@@ -72,19 +63,6 @@ def test_every_row_of_unequal_shards_is_drawn_equally_often(sizes):
         assert chisquare(counts, counts.sum() * equal_shares / equal_shares.sum()).pvalue < 1e-6
 
 
-def test_a_draw_does_not_depend_on_which_shards_a_process_holds():
-    whole, half = ReplayBuffer(4, 8, 2, 0), ReplayBuffer(4, 8, 2, 0)
-    for shard in range(4):
-        whole.add(shard, rows(10 * shard, 6))
-        if shard >= 2:
-            half.add(shard, rows(10 * shard, 6))
-    drawn = draw(np.random.default_rng(2), 20, whole.sizes)
-    own = slice(2, 4)
-    for name, array in whole.take(drawn).items():
-        np.testing.assert_array_equal(half.take(drawn, own)[name], array[own])
-
-
-@settings(deadline=None)
 @given(
     rounds=st.lists(st.integers(1, 500), max_size=20),
     warm_up=st.integers(1, 1000),
@@ -98,43 +76,16 @@ def test_the_replay_ratio_is_held_whatever_the_rounds(rounds, warm_up, ratio):
     assert done == int(ratio * max(0, steps - warm_up))
 
 
-def test_a_buffer_goes_on_from_its_state():
-    buffer, other = ReplayBuffer(2, 7, 2, 0), ReplayBuffer(2, 7, 2, 0)
-    buffer.add(0, rows(0, 11))
-    buffer.add(1, rows(50, 2))
-    other.restore({name: array.copy() for name, array in buffer.state().items()})
-    for each in (buffer, other):
-        each.add(0, rows(11, 4))
-        each.add(1, rows(52, 9))
-    for name, array in buffer.state().items():
-        np.testing.assert_array_equal(other.state()[name], array)
-
-
-@pytest.mark.parametrize("name", ["observations", "actions", "added", "rewards"])
-def test_a_state_that_does_not_fit_is_refused(name):
+def test_a_state_that_does_not_fit_is_refused():
     buffer = ReplayBuffer(2, 7, 2, 0)
     buffer.add(0, rows(0, 5))
-    state = {n: array.copy() for n, array in buffer.state().items()}
-    with pytest.raises(ValueError, match="replay buffer"):
-        buffer.restore(state | {name: state[name][:1]})
-    if name == "rewards":
+    state = buffer.state()
+    damaged = {name: state[name][:1] for name in ("observations", "added", "rewards")}
+    for name, array in (*damaged.items(), ("rewards", np.full_like(state["rewards"], np.nan))):
         with pytest.raises(ValueError, match="replay buffer"):
-            buffer.restore(state | {name: np.full_like(state[name], np.nan)})
+            buffer.restore(state | {name: array})
 
 
-def test_transitions_of_fragments_do_not_leak_into_each_other():
-    episodes = random_fragments(np.random.default_rng(3), (3, 1, 4))
-    whole = transitions(episodes)
-    for part, slice_ in zip(episodes.fragments(), episodes.slices(), strict=True):
-        alone = transitions(part)
-        nexts = [*part.observations[1:], part.final_observations[0]]
-        np.testing.assert_array_equal(alone["next_observations"], nexts)
-        assert alone["terminated"].tolist() == [False] * (part.steps - 1) + [bool(part.terminated[0])]  # not truncated
-        for name, array in whole.items():
-            np.testing.assert_array_equal(array[slice_], alone[name])
-
-
-@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), n=st.integers(1, 9), seed=st.integers(0, 1000))
 def test_several_steps_by_brute_force(lengths, n, seed):
     episodes = random_fragments(np.random.default_rng(seed), lengths)
@@ -149,6 +100,6 @@ def test_several_steps_by_brute_force(lengths, n, seed):
             np.testing.assert_array_equal(rows["next_observations"][i], seen[t + k - 1])
             np.testing.assert_array_equal(rows["observations"][i], part.observations[t])
             i += 1
-    if n == 1:
+    if n == 1:  # what one step ahead is, does not leak from one fragment into another
         for name, array in transitions(episodes).items():
             np.testing.assert_array_equal(rows[name], array)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from runs import run, train
 from fragments import random_fragments
 
 from minitrpo.algorithms.algorithm import Context
@@ -12,18 +11,10 @@ from minitrpo.algorithms.off_policy.naf import AsynchronousNAF
 from minitrpo.optimisers import initial_state
 from minitrpo.parallel.sharded_server import share_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import mpiexec_code
 
 KINDS = {  # the class, the house's policy, how many actions there are (0: continuous)
     "gorila": (GorilaDQN, CategoricalPolicy(3, 4, (8,)), 4),
     "async-naf": (AsynchronousNAF, GaussianPolicy(3, 2, (8,)), 0),
-}
-SMALL = ("--hidden", "8", "--warm-up", 20, "--batch", 8, "--replay-size", 400, "--steps-per-update", 200,
-         "--total-steps", 1200)  # fmt: skip
-JOBS = {
-    "gorila": ("--algorithm", "gorila", "--env", "CartPole-v1", *SMALL),
-    "async-naf": ("--algorithm", "async-naf", "--env", "Pendulum-v1", *SMALL),
 }
 
 
@@ -82,8 +73,8 @@ def test_a_learners_gradient_is_the_bundles_of_the_same_rows(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("servers", [2, 3])
-def test_servers_with_a_share_each_take_the_step_of_one_with_all(kind, servers):
+def test_servers_with_a_share_each_take_the_step_of_one_with_all(kind):
+    servers = 3
     algorithm, policy, _ = KINDS[kind]
     own, rng = algorithm.Settings(target_every=2, exploration_steps=50), np.random.default_rng(2)
     policy = algorithm.make_policy(own, policy)
@@ -100,73 +91,3 @@ def test_servers_with_a_share_each_take_the_step_of_one_with_all(kind, servers):
     for name in ("theta", "target", *(f"optimiser_{part}" for part in initial_state("adam", 1) if part != "updates")):
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name], err_msg=name)
     assert all(part["updates"] == whole["updates"] for part in parts)
-
-
-@pytest.mark.parametrize("kind", JOBS)
-def test_events_with_learners_give_the_same_bits_on_any_ranks_and_across_a_resume(kind, tmp_path):
-    job = (*JOBS[kind], "--transport", "events", "--workers", 4, "--learners", 2)
-    alone = train(tmp_path / "alone", *job)
-    assert RunFolder(tmp_path / "alone").columns()["applied"].sum() > 50
-    assert train(tmp_path / "on2", *job, ranks=2).sha256 == alone.sha256
-    train(tmp_path / "half", *job, "--total-steps", 600)
-    resumed = run("train.py", "--resume", tmp_path / "half", "--total-steps", 1200, "--progress", "none")
-    assert resumed.sha256 == alone.sha256, resumed.err
-
-
-@pytest.mark.parametrize(
-    ("kind", "ranks", "roles"),
-    [
-        ("gorila", 3, ("--learners", 1)),
-        ("gorila", 3, ("--servers", 2)),
-        ("gorila", 5, ("--servers", 2, "--learners", 1, "--max-lead", 5)),
-        ("async-naf", 2, ()),
-        ("async-naf", 4, ("--transport", "server", "--servers", 1, "--learners", 2)),
-    ],
-)
-def test_ranks_with_roles_end_together_and_count_everything(kind, ranks, roles, tmp_path):
-    done = train(tmp_path / "run", *JOBS[kind], *roles, ranks=ranks)
-    assert done.code == 0, done.err
-    columns = RunFolder(tmp_path / "run").columns()
-    assert columns["env_steps"][-1] >= 1200
-    assert columns["applied"].sum() > 0
-    assert np.isfinite(RunFolder(tmp_path / "run").load_checkpoint()["theta"]).all()
-    more = ("--resume", tmp_path / "run", "--total-steps", 1600, "--progress", "none", "--oversubscribe")
-    again = run("train.py", *more, ranks=ranks + 1)
-    assert again.code == 0, again.err
-
-
-def test_too_few_ranks_for_the_roles_is_one_line(tmp_path):
-    cases = {
-        ("--learners", 2): "of 2 ranks or workers 0 serve and 2 learn, so that nobody collects",
-        ("--servers", 2): "of 2 ranks or workers 2 serve and 0 learn, so that nobody collects",
-        ("--servers", 2, "--transport", "window"): "the parameters lie on servers only with --transport server",
-        ("--transport", "events", "--workers", 2, "--learners", 2): "so that nobody collects",
-    }
-    for words, line in cases.items():
-        refused = run("train.py", *JOBS["gorila"], *words, "--out", tmp_path / "run", ranks=2)
-        assert (refused.code, line in refused.err) == (2, True), refused.err
-        assert not (tmp_path / "run").exists()
-
-
-ASKING = """
-import numpy as np
-from minitrpo.parallel.comm import connect
-from minitrpo.parallel.questions import Questions
-
-comm = connect()
-asked = Questions(comm, 1, lambda question: {"double": 2 * question["n"], "who": np.array([comm.rank])})
-if comm.rank == comm.size - 1:  # the last one asks all workers before it; rank 0 is none
-    for n in range(50):
-        answers = asked.ask({k: {"n": np.full(k + 1, n)} for k in range(comm.size - 2)})
-        for k, answer in answers.items():
-            assert answer["double"].tolist() == [2 * n] * (k + 1)
-            assert answer["who"].tolist() == [k + 1]
-    print("asked", len(answers))
-asked.close()
-comm.close()
-"""
-
-
-@pytest.mark.parametrize("ranks", [3, 5])
-def test_questions_find_who_they_are_for_until_everybody_has_ended(ranks):
-    assert f"asked {ranks - 2}" in mpiexec_code(ranks, ASKING)

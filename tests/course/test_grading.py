@@ -1,27 +1,23 @@
-"""Grading sees what was written: right, wrong and missing answers, and answers that are somebody else's."""
+"""Grading gives a class the right marks, and what a submission does harms neither the others nor who grades them."""
 
 import csv
 import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from runs import forked
-from test_checks import FILES
+from runs import ROOT, forked, needs
 
 from minitrpo.course.checks import names, target
-from minitrpo.course.grading import sandbox, submissions
+from minitrpo.course.grading import sandbox, submissions, walls
 from minitrpo.course.grading.command import main
-from minitrpo.course.grading.evidence import Watch, borrowed, code_of, codes_in
-from minitrpo.course.grading.inside import _refused
 from minitrpo.course.grading.sandbox import Limits
 from minitrpo.course.grading.table import graded
 
-ROOT = Path(__file__).parents[2]
 HEADER = """import numpy as np
 from collections.abc import Callable
 from minitrpo.checks import check, hint, hunt, mine
@@ -30,6 +26,7 @@ from minitrpo.policies import Array
 ENERGY = """def energy(product, b, x):
     return float(0.5 * x @ product(x) - b @ x)
 """
+WRONG = ENERGY.replace("0.5 * ", "")
 SOLVER = """def conjugate_gradient(product, b, iterations=10, tolerance=1e-10):
     x, r = np.zeros(len(b)), np.array(b, dtype=float)
     d, rr = r.copy(), r @ r
@@ -42,17 +39,18 @@ SOLVER = """def conjugate_gradient(product, b, iterations=10, tolerance=1e-10):
         d = r + rr / old * d
     return x, r
 """
-STUB = "def {}(*args, **named):\n    raise NotImplementedError('write the body')\n"
+STUB = "def energy(*args):\n    raise NotImplementedError('write the body')\n"
 CHECKS = ('check("energy", energy)', 'check("conjugate_gradient", conjugate_gradient)')
+EDITED = (CHECKS[0].replace(" energy", " mine.energy"), CHECKS[1])
+RIGHT = ("1", "right")
 
 
 def notebook(path, *cells):
-    """Write a notebook of code cells; a pair is (text, metadata)."""
-    code = [(cell, {}) if isinstance(cell, str) else cell for cell in cells]
+    """Write a notebook of code cells."""
     made = [
-        {"cell_type": "code", "source": text, "metadata": marks, "outputs": [], "execution_count": None}
-        for text, marks in code
+        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None} for text in cells
     ]
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     return path
 
@@ -62,357 +60,192 @@ def of_energy(path, *cells, checks=CHECKS):
     return notebook(path, HEADER, *cells, checks[0], SOLVER, *checks[1:])
 
 
-def grade(path, **limits):
+# a class: what a student's cells say -> points and symptom of `energy`, and what is noted of the notebook, "" if
+# anything may be; the solver is always right
+CLASS = {
+    "honest": ([ENERGY], RIGHT, None),
+    "wrong": ([WRONG], ("0", ""), None),
+    "empty": ([STUB], ("0", "not attempted"), None),
+    "renamed": ([ENERGY.replace("energy", "my_energy")], ("0", "there is no function energy"), "NameError"),
+    "raising": (["def energy(*a):\n    return a[3]"], ("0", "IndexError"), None),
+    "leaving": (["def energy(*a):\n    raise SystemExit(0)"], ("0", "SystemExit"), ""),
+    "copied": ([inspect.getsource(target("energy"))], RIGHT, None),
+    "borrowed": (["from minitrpo.conjugate_gradient import energy"], ("0", "package's own function"), None),
+    "calling": (["def energy(*a):\n    return mine.energy(*a)"], ("0", "package's own function"), None),
+    "broken": (
+        ["1 / 0", "def f(:", "%matplotlib inline", "input()", "big = np.ones(10**10)", ENERGY, "nonsense"],
+        RIGHT,
+        "2 does not run: ZeroDivisionError",
+    ),
+    "dying": (["import os\nos._exit(0)", "os.kill(os.getpid(), 11)", ENERGY], RIGHT, "code cell 2 ended the process"),
+    "edited check": ([WRONG], ("0", "its check cell was edited"), None),
+    "own check": (["def check(*a):\n    print('right')", WRONG], ("0", ""), "redefines check"),
+    "tampering": (
+        ["import minitrpo.course.checks.register as r\nr.find = lambda *a: None", WRONG], ("0", ""), "code cell 2"
+    ),
+}  # fmt: skip
+FEW = ("honest", "wrong", "empty")
+
+
+@pytest.mark.parametrize("students", [FEW, pytest.param(tuple(CLASS), marks=pytest.mark.slow)], ids=["few", "all"])
+def test_a_folder_of_submissions_gets_the_right_marks(students, tmp_path, capsys):
+    for student in students:
+        checks = EDITED if student == "edited check" else CHECKS
+        of_energy(tmp_path / "class" / student / "hw.ipynb", *CLASS[student][0], checks=checks)
+    (tmp_path / "class" / "ann_03_conjugate_gradient.ipynb").write_text('{"cells": [')
+    notebook(tmp_path / "class" / "=1+cmd.ipynb", "print(1)")
+    (tmp_path / "class" / "link.ipynb").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "class" / "pipe.ipynb")
+    assert main([str(tmp_path / "class"), "--out", str(tmp_path / "grades.csv"), "--memory", "2048"]) == 0
+    rows = {(r["student"], r["exercise"]): r for r in csv.DictReader((tmp_path / "grades.csv").open())}
+    for student in students:
+        _, (points, symptom), note = CLASS[student]
+        who = f"{student}/hw"
+        found = rows[who, "energy"]
+        assert found["points"] == points, found
+        assert symptom in found["symptom"], found
+        assert rows[who, "conjugate_gradient"]["points"] == "1", rows[who, "conjugate_gradient"]
+        assert not note or note in rows[who, "(notebook)"]["symptom"]
+        assert note is not None or (who, "(notebook)") not in rows, rows[who, "(notebook)"]
+    assert rows["ann_03_conjugate_gradient", "energy"]["points"] == "0", "of which lecture it is says its name"
+    assert rows["'=1+cmd", "(notebook)"]["symptom"], "no exercise of the course; and no formula of a spreadsheet"
+    assert "no file" in rows["link", "(notebook)"]["symptom"]
+    assert "no file" in rows["pipe", "(notebook)"]["symptom"]
+    assert "honest/hw: 2 of 2\n" in capsys.readouterr().out
+
+
+def grade(path, others=(), **limits):
     """Return {exercise: (points, symptom)} of one submission."""
     (submission,) = submissions.submissions(path)
-    return {row.exercise: (row.points, row.symptom) for row in graded(submission, Limits(**limits))}
+    return {row.exercise: (row.points, row.symptom) for row in graded(submission, Limits(**limits), others)}
 
 
-def test_a_folder_of_submissions_gives_the_right_table(tmp_path, capsys):
-    folder, table = tmp_path / "class", tmp_path / "grades.csv"
-    folder.mkdir()
-    (folder / "gil").mkdir()
-    of_energy(folder / "ann_perfect.ipynb", ENERGY)
-    notebook(folder / "bob_empty.ipynb", HEADER, STUB.format("energy"), CHECKS[0], STUB.format("conjugate_gradient"))
-    of_energy(folder / "cyd_wrong.ipynb", ENERGY.replace("0.5 * ", ""))
-    of_energy(folder / "dan_cheats.ipynb", "from minitrpo.conjugate_gradient import energy")
-    of_energy(folder / "eve_03_conjugate_gradient.ipynb").write_text('{"cells": [')
-    notebook(folder / "fay_other.ipynb", "print(1)")
-    of_energy(folder / "gil" / "hw.ipynb", "1 / 0", ENERGY, "undefined_name")
-    assert main([str(folder), "--out", str(table)]) == 0
-    rows = list(csv.DictReader(table.open()))
-    points = {(row["student"], row["exercise"]): row["points"] for row in rows}
-    symptoms = {(row["student"], row["exercise"]): row["symptom"] for row in rows}
-    both = ("energy", "conjugate_gradient")
-    assert [points["ann_perfect", name] for name in both] == ["1", "1"]
-    assert [symptoms["ann_perfect", name] for name in both] == ["right", "right"]
-    assert [points["bob_empty", name] for name in both] == ["0", "0"]
-    assert symptoms["bob_empty", "energy"] == "not attempted"
-    assert symptoms["bob_empty", "conjugate_gradient"] == "not attempted (its check cell was deleted)"
-    assert [points["cyd_wrong", name] for name in both] == ["0", "1"]
-    assert len(symptoms["cyd_wrong", "energy"]) > 25
-    assert [points["dan_cheats", name] for name in both] == ["0", "1"]
-    assert symptoms["dan_cheats", "energy"] == "it is the package's own function, not one written in the notebook"
-    assert [points["eve_03_conjugate_gradient", name] for name in both] == ["0", "0"]
-    assert "no notebook" in symptoms["eve_03_conjugate_gradient", "(notebook)"]
-    assert "no exercise of the course" in symptoms["fay_other", "(notebook)"]
-    assert [points["gil/hw", name] for name in both] == ["1", "1"]
-    assert "code cell 2 does not run: ZeroDivisionError" in symptoms["gil/hw", "(notebook)"]
-    assert "code cell 4 does not run: NameError" in symptoms["gil/hw", "(notebook)"]
-    printed = capsys.readouterr().out
-    assert "ann_perfect: 2 of 2\nbob_empty: 0 of 2\ncyd_wrong: 1 of 2\ndan_cheats: 1 of 2" in printed
-    assert printed.splitlines()[0].split() == ["student", "exercise", "points", "symptom"]
+def test_every_exercise_belongs_to_a_lecture_in_a_clone_and_installed(monkeypatch, tmp_path):
+    for sources in (submissions.SOURCES, tmp_path):
+        monkeypatch.setattr(submissions, "SOURCES", sources)
+        submissions.course.cache_clear()
+        assert sorted(name for some in submissions.course().values() for name in some) == sorted(names())
+    submissions.course.cache_clear()
 
 
-OWN = "it calls the package's own function"
-IS = "it is the package's own function"
-CHEATS = {
-    "import as": ("from minitrpo.conjugate_gradient import energy as e\nenergy = e", IS),
-    "mine": ("energy = mine.energy", IS),
-    "a call of mine": ("def energy(*a):\n    return mine.energy(*a)", f"{OWN} (code cell 2, line 2)"),
-    "a call of target": ("from minitrpo.checks import target\ndef energy(*a):\n    return target('energy')(*a)", OWN),
-    "a lambda": ("import minitrpo.conjugate_gradient as m\nenergy = lambda *a: m.energy(*a)", OWN),
-    "a partial": ("import functools\nenergy = functools.partial(mine.energy)", IS),
-    "an object": ("class E:\n    def __call__(self, *a):\n        return mine.energy(*a)\nenergy = E()", OWN),
-    "its code": (f"{STUB.format('energy')}energy.__code__ = mine.energy.__code__", IS),
-    "a copy of its code": (
-        f"{STUB.format('energy')}energy.__code__ = mine.energy.__code__.replace(co_filename='<code cell 2>')",
-        "made from a text at run time",
-    ),
-    "getsource": (
-        "import inspect\nsource = inspect.getsource(mine.energy)\nexec(source)",
-        "made from a text at run time",
-    ),
-    "getsource inside": (
-        "import inspect\ndef energy(*a):\n    n = dict(globals())\n    exec(inspect.getsource(mine.energy), n)\n"
-        "    return n['energy'](*a)",
-        "it runs a text as its code",
-    ),
-    "its file": (
-        "import minitrpo.conjugate_gradient as m\ntext = open(m.__file__).read()\nnames = {}\nexec(text, names)\n"
-        "energy = names['energy']",
-        "made from a text at run time",
-    ),
-    "no watch": (
-        "import sys\ndef energy(*a):\n    sys.setprofile(None)\n    return mine.energy(*a)",
-        "it switches off what watches it (sys.setprofile",
-    ),
-    "a look at the check": (
-        "import sys\ndef energy(*a):\n    return sys._getframe(1).f_locals['no_such']",
-        "it looks at what its check expects (sys._getframe, code cell 2, line 3)",
-    ),
-    "a look through an error": (
-        "def energy(*a):\n    try:\n        1 / 0\n    except ZeroDivisionError as e:\n"
-        "        return e.__traceback__.tb_frame.f_back.f_locals['no_such']",
-        "it looks at what its check expects (tb_frame, code cell 2, line 5)",
-    ),
-    "a library around it": (
-        "from autograd.extend import primitive\nenergy = primitive(mine.energy)",
-        "it calls the package's own function (by what it is made of)",
-    ),
-    "another program": (
-        "import subprocess, sys\ndef energy(*a):\n    return float(subprocess.check_output([sys.executable, '-V']))",
-        "it starts another program (subprocess.Popen, code cell 2, line 3)",
-    ),
-    "a thread": (
-        "import threading\ndef energy(*a):\n    box = []\n"
-        "    t = threading.Thread(target=lambda: box.append(mine.energy(*a)))\n    t.start(); t.join()\n"
-        "    return box[0]",
-        "it calls a new thread (code cell 2, line 5)",
-    ),
-    "a renamed copy in a file": (
-        "import pathlib, sys, minitrpo.conjugate_gradient as m\n"
-        "text = pathlib.Path(m.__file__).read_text().replace('def energy', 'def fun')\n"
-        "pathlib.Path('friend.py').write_text(text)\nsys.path.insert(0, '.')\nfrom friend import fun as energy",
-        "it is fun of friend.py, not a function written in the notebook",
-    ),
-    "a friend's file": (
-        "import pathlib, sys\n"
-        "pathlib.Path('friend.py').write_text('def energy(p, b, x):\\n    return float(x @ p(x) / 2 - x @ b)\\n')\n"
-        "sys.path.insert(0, '.')\nimport friend\ndef energy(*a):\n    return friend.energy(*a)",
-        "it calls code of friend.py, which is no cell of the notebook (code cell 2, line 6)",
-    ),
-    "a text inside": (
-        "import inspect\ntext = inspect.getsource(mine.energy).replace('energy', 'e')\n"
-        "def energy(*a):\n    n = dict(globals())\n    exec(text, n)\n    return n['e'](*a)",
-        "it runs a text as its code",
-    ),
-    "a friend's name": ("from minitrpo.line_search import backtracking as energy", "it is backtracking of the package"),
-    "sys.exit": ("import sys\ndef energy(*a):\n    sys.exit(0)", "it raised SystemExit: 0"),
-}
-
-
-@pytest.mark.parametrize("way", CHEATS)
-def test_an_answer_that_is_not_the_students_has_no_point(way, tmp_path):
-    cell, symptom = CHEATS[way]
-    found = grade(of_energy(tmp_path / "x.ipynb", cell))
-    assert found["energy"][0] == 0
-    assert symptom in found["energy"][1]
-    assert found["conjugate_gradient"] == (1, "right"), "the rest is graded as if nothing had been"
-    looks = {
-        "a renamed copy in a file": "(__file__)",
-        "getsource": "(getsource)",
-        "its file": "(__file__)",
-        "a look at the check": "what the check keeps (_getframe)",
-    }
-    assert looks.get(way, "") in found.get("(notebook)", (None, ""))[1]
-
-
-HELPERS = {
-    "a thread": "import queue, threading\nq, out = queue.Queue(), queue.Queue()\n"
-    "threading.Thread(target=lambda: [out.put(mine.energy(*q.get())) for _ in range(99)], daemon=True).start()\n"
-    "def energy(*a):\n    q.put(a)\n    return out.get()",
-    "a process": "import multiprocessing as mp\nhere, there = mp.Pipe()\ndef work():\n    while True:\n"
-    "        A, b, x = there.recv()\n        there.send(mine.energy(lambda v: A @ v, b, x))\n"
-    "mp.get_context('fork').Process(target=work, daemon=True).start()\ndef energy(product, b, x):\n"
-    "    here.send((np.stack([product(e) for e in np.eye(len(b))], axis=1), b, x))\n    return here.recv()",
-}
-
-
-@pytest.mark.parametrize("way", HELPERS)
-def test_who_has_a_helper_at_work_is_not_checked(way, tmp_path):
-    found = grade(of_energy(tmp_path / "x.ipynb", HELPERS[way]), seconds=30)
-    said = f"not checked: {way} that a cell has started is still at work; let it end"
-    assert [found[name][0] for name in ("energy", "conjugate_gradient")] == [0, 0]
-    assert said in found["energy"][1]
-
-
-def test_a_thread_and_a_process_that_have_ended_are_no_helpers(tmp_path):
-    cell = (
-        "import subprocess, threading\nt = threading.Thread(target=print)\nt.start(); t.join()\nsubprocess.run('true')"
-    )
-    found = grade(of_energy(tmp_path / "x.ipynb", cell, ENERGY))
-    assert (found["energy"], found["conjugate_gradient"]) == ((1, "right"), (1, "right"))
-
-
-TAMPERING = {
-    "the check": "import minitrpo.course.checks.register as r\nr.find = lambda *a: None",
-    "the register": "from minitrpo.course.checks.register import _exercises as e\ne['energy'] = e['score']",
-    "examine": "import minitrpo.course.checks.register as r\nr.examine = lambda *a: None",
-    "the solution": "import minitrpo.conjugate_gradient as m\nm.energy = lambda *a: 0.0",
-    "numpy": "np.max = lambda *a, **k: 0.0",
-    "its code": "import minitrpo.course.checks.register as r\nr.find.__code__ = (lambda name: None).__code__",
-}
-
-
-@pytest.mark.parametrize("way", TAMPERING)
-def test_a_cell_that_changes_the_checks_is_named_and_left_out(way, tmp_path):
-    wrong = ENERGY.replace("0.5 * ", "")
-    found = grade(of_energy(tmp_path / "x.ipynb", TAMPERING[way], wrong))
-    assert found["energy"][0] == 0
-    assert "code cell 2 changes " in found["(notebook)"][1]
-    assert found["conjugate_gradient"] == (1, "right")
-
-
-def test_a_function_that_changes_the_checks_while_it_is_checked(tmp_path):
-    cell = "import minitrpo.course.checks.register as r\ndef energy(*a):\n    r.find = lambda *a: None\n    return 0.0"
-    found = grade(of_energy(tmp_path / "x.ipynb", cell))
-    assert found["energy"][0] == 0
-    assert "it changes minitrpo.course.checks.register.find" in found["energy"][1]
-    assert found["conjugate_gradient"] == (1, "right")
-
-
-def test_check_cells_that_were_deleted_or_edited_are_named_and_change_no_point(tmp_path):
-    wrong = ENERGY.replace("0.5 * ", "")
-    edited = ('check("energy", mine.energy)', {"check": "energy"})
-    found = grade(of_energy(tmp_path / "x.ipynb", wrong, checks=(edited,)))
-    assert found["energy"][0] == 0
-    assert found["energy"][1].endswith("(its check cell was edited)")
-    assert found["conjugate_gradient"] == (1, "right (its check cell was deleted)")
-    found = grade(of_energy(tmp_path / "y.ipynb", "def check(*a):\n    print('right')", wrong))
-    assert found["energy"][0] == 0
-    assert "code cell 2 redefines check" in found["(notebook)"][1]
-
-
-def test_the_packages_source_word_for_word_is_named(tmp_path):
-    pasted = inspect.getsource(target("conjugate_gradient"))
-    found = grade(notebook(tmp_path / "x.ipynb", HEADER, ENERGY, pasted, *CHECKS))
-    assert found["energy"] == (1, "right")
-    assert found["conjugate_gradient"] == (1, "right, and word for word the package's source")
-
-
-ENDINGS = {
-    "os._exit": ("import os\nos._exit(0)", "code cell 2 ended the process (exit code 0)"),
-    "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "code cell 2 ended the process (SIGSEGV)"),
-    "sys.exit": ("import sys\nsys.exit()", "code cell 2 does not run: SystemExit"),
-    "no Python": ("def energy(:", "code cell 2 does not run: SyntaxError"),
-    "input": ("input('name?')", "code cell 2 does not run: EOFError"),
-    "memory": ("big = np.ones(10**10)", "code cell 2 does not run: "),
-    "magics": ("%matplotlib inline\n!true", None),
-}
-
-
-@pytest.mark.parametrize("way", ENDINGS)
-def test_a_cell_that_does_not_run_is_named_and_the_rest_is_graded(way, tmp_path):
-    cell, note = ENDINGS[way]
-    found = grade(of_energy(tmp_path / "x.ipynb", cell, ENERGY), memory=2048)
-    assert (found["energy"], found["conjugate_gradient"]) == ((1, "right"), (1, "right"))
-    if note is None:
-        assert "(notebook)" not in found
-    else:
-        assert note in found["(notebook)"][1]
-
-
-def test_a_cell_that_hangs_is_ended_and_nothing_is_left_behind(tmp_path):
-    mark = f"{os.getpid()}-{time.time_ns()}"
-    cell = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)', '{mark}'])"
-    found = grade(of_energy(tmp_path / "x.ipynb", cell, "while True:\n    pass", ENERGY), seconds=10)
-    at_work = "not checked: a process that a cell has started is still at work; let it end in its cell"
-    assert found["energy"] == found["conjugate_gradient"] == (0, at_work)
-    assert found["(notebook)"][1] == "code cell 3 ran longer than 10 s"
-    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert mark not in running
-
-
-@pytest.mark.slow
-def test_a_function_that_hangs_is_ended(tmp_path):
-    found = grade(of_energy(tmp_path / "x.ipynb", "def energy(*a):\n    while True:\n        pass"), seconds=10)
-    assert found["energy"] == (0, "its check ran longer than 10 s")
-    assert found["(notebook)"][1] == "code cell 3 ran longer than 10 s", "the check in the notebook"
-    assert found["conjugate_gradient"] == (1, "right")
-
-
-def test_files_that_are_not_the_submissions_are_put_back(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sandbox, "able", lambda: False)  # within walls they cannot be changed
-    folder = tmp_path / "class"
-    folder.mkdir()
-    other = of_energy(folder / "b.ipynb", ENERGY)
-    of_energy(folder / "a.ipynb", f"import os\nos.remove({str(other)!r})\nopen('mine.txt', 'w').close()", ENERGY)
-    assert main([str(folder), "--out", str(tmp_path / "grades.csv")]) == 0
-    assert other.exists()
-    assert sorted(f.name for f in folder.iterdir()) == ["a.ipynb", "b.ipynb"]
-    assert "a (notebook)" in " ".join((printed := capsys.readouterr().out).split())
-    assert "changed files outside of its folder, which were put back: b.ipynb" in printed
-    assert "b: 2 of 2" in printed
-
-
-TAKEN = ("text.txt", "x.ipynb", "empty", "/dev/null", "pipe")
-
-
-def test_bad_paths_are_one_line(tmp_path):
+def test_bad_paths_are_one_line_and_nothing_is_overwritten(tmp_path):
     (tmp_path / "text.txt").write_text("x")
-    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
     notebook(tmp_path / "x.ipynb", ENERGY)
     for words, said in (
-        (["nowhere"], "there is no nowhere"),
-        (["text.txt"], "text.txt is no notebook"),
-        (["empty"], "there is no notebook in empty"),
-        (["x.ipynb", "--out", "no/such/grades.csv"], "cannot write no/such/grades.csv"),
-        *((["x.ipynb", "--out", name], f"{name} exists, and is not overwritten") for name in TAKEN),
-        (["x.ipynb", "--seconds", "0"], "--seconds must be more than 0"),
-        (["x.ipynb", "--memory", "1"], "--memory must lie in"),
-        ([], "the following arguments are required: path"),
+        (["nowhere"], "nowhere"),
+        (["text.txt"], "text.txt"),
+        (["empty"], "empty"),
+        (["x.ipynb", "--out", "no/such/grades.csv"], "no/such/grades.csv"),
+        (["x.ipynb", "--out", "x.ipynb"], "x.ipynb exists"),
+        (["x.ipynb", "--out", "pipe"], "pipe exists"),
+        (["x.ipynb", "--seconds", "0"], "--seconds"),
+        (["x.ipynb", "--memory", "1"], "--memory"),
+        (["x.ipynb", "--repeat", "-1"], "--repeat"),
     ):
-        done = forked("grade", *words, cwd=tmp_path)
-        assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), done
+        done = forked("grade", *words, cwd=tmp_path, timeout=120)
+        assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), str(done)
         assert said in done.err
 
 
-@pytest.mark.parametrize("name", names())
-def test_the_code_of_every_solution_is_known(name):
-    solution = target(name)
-    assert code_of(solution).co_filename.startswith(str(ROOT / "minitrpo"))
-    assert borrowed(solution, set(), solution).startswith("it is the package's own")
+# --- walls
+
+WAYS = pytest.mark.parametrize("walled", [True, False])
+FLOOD = """import os, time
+while True:
+    for number in range(3, 64):
+        try:
+            os.write(number, b'x')
+        except OSError:
+            pass
+    time.sleep(0.01)
+"""
+NOSY = """import os
+from pathlib import Path
+for place in ({bytecode!r}, {other!r}):
+    try:
+        Path(place).parent.mkdir(exist_ok=True)
+        Path(place).write_text('poison')
+        os.remove({other!r})
+    except OSError:
+        pass
+raise ValueError([os.environ.get('SECRET_TOKEN'), Path({other!r}).exists(), Path.home() == Path.cwd()])
+"""
+LEAVES = """import os, subprocess, sys
+for away in (False, True):
+    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(999)', {mark!r}], start_new_session=away)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(999)', {mark!r}])
+    os._exit(0)
+"""
 
 
-def test_every_exercise_belongs_to_a_lecture(monkeypatch, tmp_path):
-    placed = [name for exercises in submissions.course().values() for name in exercises]
-    assert sorted(placed) == sorted(names())
-    monkeypatch.setattr(submissions, "SOURCES", tmp_path)  # installed, not cloned
-    submissions.course.cache_clear()
-    assert sorted(name for exercises in submissions.course().values() for name in exercises) == sorted(names())
-    submissions.course.cache_clear()
+@pytest.fixture
+def chosen(walled, monkeypatch):
+    """Let there be walls, or none."""
+    needs("namespaces", walls.able() or not walled)
+    monkeypatch.setattr(sandbox, "able", lambda: walled)
 
 
-def test_the_watch_sees_the_students_line_and_no_call_of_the_check_itself():
-    names_ = {"solution": target("energy")}
-    code = compile("def mine(*a):\n    return solution(*a)", "<code cell 3>", "exec")
-    exec(code, names_)
-    watch = Watch(target("energy"), set(codes_in(code)))
-    for function, said in ((target("energy"), ""), (names_["mine"], "code cell 3, line 2")):
-        sys.setprofile(watch)
-        function(lambda v: v, *([__import__("numpy").ones(2)] * 2))
-        sys.setprofile(None)
-        assert said in watch.found
-        assert bool(said) == bool(watch.found)
+def running(mark):
+    """Return the processes whose command line has a word."""
+    return subprocess.run(["pgrep", "-f", "--", mark], capture_output=True, text=True, check=False).stdout.split()
 
 
-RIGHT = [
-    pytest.param(name, answer, id=f"{name}-{answer.__name__}", marks=pytest.mark.slow if name == "trpo_step" else ())
-    for module in FILES
-    for name, some in module.RIGHT.items()
-    for answer in (some if isinstance(some, list | tuple) else [some])
-]
+@pytest.mark.slow
+@WAYS
+def test_a_submission_cannot_look_around_write_elsewhere_or_leave_anything_behind(
+    walled, chosen, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("SECRET_TOKEN", "secret")
+    folder, mark = tmp_path / "class", f"left-{os.getpid()}-{time.time_ns()}"
+    bytecode = ROOT / "minitrpo" / "course" / "checks" / "__pycache__" / "new.cpython-311.pyc"
+    other = of_energy(folder / "b.ipynb", ENERGY)
+    cells = NOSY.format(other=str(other), bytecode=str(bytecode)), LEAVES.format(mark=mark), ENERGY
+    content = other.read_bytes(), of_energy(folder / "a.ipynb", *cells).read_bytes()
+    assert main([str(folder), "--out", str(tmp_path / "grades.csv")]) == 0
+    told = list(csv.DictReader((tmp_path / "grades.csv").open()))
+    rows = {(row["student"], row["exercise"]): row for row in told}
+    assert rows["a", "energy"]["points"] == "0", "what it left at work could have answered in its place"
+    assert "ValueError: [None, False, True]" in " ".join(row["symptom"] for row in told)
+    assert ("put back" in capsys.readouterr().out) == (not walled)
+    assert rows["b", "energy"]["points"] == rows["b", "conjugate_gradient"]["points"] == "1"
+    assert (other.read_bytes(), (folder / "a.ipynb").read_bytes()) == content
+    assert sorted(os.listdir(folder)) == ["a.ipynb", "b.ipynb"]
+    assert not bytecode.exists()
+    assert running(mark) == []
 
 
-@pytest.mark.parametrize(("name", "answer"), RIGHT)
-def test_an_answer_of_ones_own_is_never_taken_for_the_packages(name, answer):
-    own = {code for m in FILES for code in codes_in(compile(Path(m.__file__).read_text(), m.__file__, "exec"))}
-    watch = Watch(target(name), own)
-    assert (_refused(name, answer, watch), watch.found) == ("", "")
-    assert borrowed(answer, {code_of(answer)} - {None}, target(name)) == ""
+@pytest.mark.slow
+def test_what_hangs_or_floods_the_grader_is_ended_and_the_rest_is_graded(tmp_path):
+    cells = (FLOOD, "import time\ndef energy(*a):\n    time.sleep(999)")
+    found = grade(of_energy(tmp_path / "x.ipynb", *cells), seconds=10)
+    assert found["energy"] == (0, "its check ran longer than 10 s")
+    assert found["conjugate_gradient"] == (1, "right")
+    assert "code cell 2 ran longer than 10 s" in found["(notebook)"][1]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_every_solution_has_all_points(path, tmp_path):
-    (tmp_path / path.name).write_bytes(path.read_bytes())
-    found = grade(tmp_path / path.name)
-    assert "(notebook)" not in found, found["(notebook)"]
-    assert all(points == 1 for points, _ in found.values()), found
-
-
-def test_what_is_no_file_is_said_and_not_waited_for(tmp_path):
-    (tmp_path / "a.ipynb").mkdir()
-    (tmp_path / "b.ipynb").symlink_to("nowhere")
-    os.mkfifo(tmp_path / "c.ipynb")
-    assert [(s.student, s.problem.split(":")[0]) for s in submissions.submissions(tmp_path)] == [
-        (name, "this is no file") for name in "abc"
-    ]
-
-
-def test_a_name_that_is_no_text_is_written(tmp_path):
-    (tmp_path / os.fsdecode(b"zo\xeb.ipynb")).write_text("{}")
-    (found,) = submissions.submissions(tmp_path)
-    assert found.student == "zo\\xeb"
+@pytest.mark.slow
+@pytest.mark.parametrize(("walled", "number"), [(True, signal.SIGKILL), (False, signal.SIGTERM)])
+def test_a_grader_that_is_ended_leaves_no_process_of_a_submission(walled, chosen, number, tmp_path):
+    mark = f"left-{os.getpid()}-{time.time_ns()}"
+    cell = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(999)', {mark!r}])"
+    of_energy(tmp_path / "x.ipynb", cell, ENERGY)
+    program = (
+        f"from minitrpo.course.grading import sandbox; sandbox.able = lambda: {walled}; import sys;"
+        "from minitrpo.course.grading.command import main; sys.exit(main(['x.ipynb']))"
+    )
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=variables) as grader:
+        until = time.monotonic() + 120
+        while not running(mark) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert running(mark)
+        grader.send_signal(number)
+        assert grader.wait(120) == (-9 if number == signal.SIGKILL else 128 + number)
+    while running(mark) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert running(mark) == []

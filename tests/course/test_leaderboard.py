@@ -1,16 +1,20 @@
-"""The leaderboard: an honest claim is repeated to the bit, a forged one is found, a hostile file is one line."""
+"""What a class hands in beside notebooks: claims for the leaderboard are repeated to the bit, gradebooks filled in."""
 
 import csv
+import io
 import json
 import os
 
+import gymnasium
 import pytest
-from runs import run
-from runs import forked
+from gymnasium.envs.registration import EnvSpec
+from runs import forked, train
 
 from minitrpo.course.grading.command import main
-from minitrpo.course.grading.leaderboard import Claim, Facts, allowed, claim, judged, leaderboard
-from minitrpo.course.grading.sandbox import Limits
+from minitrpo.course.grading.gradebook import filled
+from minitrpo.course.grading.leaderboard import Claim, Facts, claim, judged
+from minitrpo.course.grading.table import NOTEBOOK, Row
+from minitrpo.errors import BadInput
 from minitrpo.run_folder.provenance import provenance
 
 SETTINGS = {"env": "CartPole-v1", "algorithm": "trpo", "total_steps": 2000, "steps_per_update": 1000, "hidden": "8"}
@@ -18,124 +22,131 @@ HONEST = {"settings": SETTINGS, "theta_sha256": "0" * 64, "mean_return": 20.5, "
 
 
 def hand_in(folder, name, words):
+    """Write a claim, a text or what is to be JSON."""
+    folder.mkdir(exist_ok=True)
     (folder / f"{name}.run.json").write_text(words if isinstance(words, str) else json.dumps(words))
 
 
-def refused(tmp_path, words):
-    hand_in(tmp_path, "x", words)
-    return claim("x", tmp_path / "x.run.json").problem
-
-
 @pytest.mark.slow
-def test_an_honest_claim_made_on_three_ranks_is_repeated_on_one_and_false_ones_are_found(tmp_path, capsys, monkeypatch):
+@pytest.mark.mpi
+def test_an_honest_claim_made_on_three_ranks_is_repeated_on_one_and_false_ones_are_found(tmp_path, monkeypatch):
     flags = [word for name, value in SETTINGS.items() for word in (f"--{name.replace('_', '-')}", value)]
-    done = run("train.py", *flags, "--out", tmp_path / "run", "--progress", "none", ranks=3)
-    assert done.code == 0, done.err
-    entry = json.loads(forked("entry", tmp_path / "run", cwd=tmp_path).out)
-    assert entry["theta_sha256"] in done.out
-    folder = tmp_path / "class"
-    folder.mkdir()
-    hand_in(folder, "ann", entry)
-    hand_in(folder, "bob", {**entry, "theta_sha256": "0" * 64})
-    hand_in(folder, "cyd", {**entry, "mean_return": entry["mean_return"] + 100})
-    hand_in(folder, "dan", {**entry, "settings": {**entry["settings"], "seed": 1}})
-    hand_in(folder, "eve", {**entry, "settings": {**entry["settings"], "total_steps": 10**9}})
+    train(tmp_path / "run", *flags, ranks=3)
+    entry = json.loads(forked("entry", tmp_path / "run", cwd=tmp_path, timeout=120).out)
+    for name, change in (
+        ("ann", {}),
+        ("bob", {"theta_sha256": "0" * 64}),
+        ("cyd", {"mean_return": entry["mean_return"] + 100}),
+        ("dan", {"settings": {**entry["settings"], "seed": 1}}),
+        ("eve", {"settings": {**entry["settings"], "total_steps": 10**9}}),
+    ):
+        hand_in(tmp_path / "class", name, entry | change)
     monkeypatch.chdir(tmp_path)
     assert main(["class", "--repeat", "50_000"]) == 0
-    rows = {row["who"]: row for row in csv.DictReader((tmp_path / "grades-leaderboard.csv").open())}
-    found = {who: row["repeated"].partition(",")[0] for who, row in rows.items()}
-    assert found == {
-        "ann": "yes",
-        "bob": "no: another policy",
-        "cyd": "no: the policy is the same",
-        "dan": "no: another policy",
-        "eve": "not tried",
-    }
-    assert next(iter(rows)) == "ann"
-    assert rows["ann"]["task"] == "CartPole-v1"
-    assert rows["ann"]["settings"].startswith("trpo --total-steps 2000")
-    assert not (tmp_path / "grades.csv").exists(), "there was no notebook"
-    assert "yes, to the bit" in capsys.readouterr().out
+    rows = {row["who"]: row["repeated"] for row in csv.DictReader((tmp_path / "grades-leaderboard.csv").open())}
+    said = {who: repeated.partition(":")[0] for who, repeated in rows.items()}
+    assert said == {"ann": "yes, to the bit", "bob": "no", "cyd": "no", "dan": "no", "eve": "not tried"}
+    assert next(iter(rows)) == "ann", "the best first"
     assert sorted(os.listdir(tmp_path)) == ["class", "grades-leaderboard.csv", "run"]
 
 
 HOSTILE = {
-    "no object": ([], "this is no claim"),
-    "no JSON": ("{", "this is no claim"),
-    "no text": ('{"settings": "\udcff"}'.encode("utf-8", "surrogateescape").decode("latin-1"), "this is no claim"),
-    "deep": ("[" * 60_000, "this is no claim"),
-    "large": (" " * 70_000, "the file has more than 65536 bytes"),
-    "no settings": ({"theta_sha256": "0" * 64}, "this is no claim"),
-    "module in env": ({"env": "evil:Thing-v0"}, "'evil:Thing-v0' is no environment of Gymnasium's own"),
-    "path in env": ({"env": "../evil"}, "'../evil' is no environment of Gymnasium's own"),
-    "env is a list": ({"env": ["CartPole-v1"]}, "this is no claim"),
-    "lines in env": ({"env": "a\n\x1b[2Jb"}, "is no environment of Gymnasium's own"),
-    "module in algorithm": ({"algorithm": "evil:Thing"}, "'evil:Thing' is no algorithm of the package"),
-    "odd type": ({"total_steps": "10"}, "--total-steps must be an integer, not '10'"),
-    "true": ({"seed": True}, "--seed must be an integer, not True"),
-    "infinite": ('{"settings": {"env": "CartPole-v1", "algorithm": "trpo", "max_kl": Infinity}}', "--max-kl must be a"),
-    "unknown": ({"out": "/etc"}, "trpo has no setting --out"),
-    "not repeatable": ({"algorithm": "a3c"}, "no two runs of a3c are equal"),
+    "no object": [],
+    "no JSON": "{",
+    "deep": "[" * 60_000,
+    "large": " " * 70_000,
+    "no settings": {"theta_sha256": "0" * 64},
+    "a module in env": {"settings": SETTINGS | {"env": "evil:Thing-v0"}},
+    "an env of one's own": {"settings": SETTINGS | {"env": "Mine-v0"}},
+    "a path in env": {"settings": SETTINGS | {"env": "../evil"}},
+    "env is a list": {"settings": SETTINGS | {"env": ["CartPole-v1"]}},
+    "lines in env": {"settings": SETTINGS | {"env": "a\n\x1b[2Jb"}},
+    "a module in algorithm": {"settings": SETTINGS | {"algorithm": "evil:Thing"}},
+    "an odd type": {"settings": SETTINGS | {"total_steps": "10"}},
+    "infinite": {"settings": SETTINGS | {"max_kl": float("inf")}},
+    "an unknown setting": {"settings": SETTINGS | {"out": "/etc"}},
+    "not repeatable": {"settings": {"env": "CartPole-v1", "algorithm": "a3c", "total_steps": 2000}},
+    "no hash": {"theta_sha256": "x"},
+    "a return that is text": {"mean_return": "5"},
+    "a return that is nan": {"mean_return": float("nan")},
+    "a return beyond floats": {"mean_return": 10**400},
+    "a list of steps": {"steps_to_goal": [1]},
 }
 
 
-@pytest.mark.parametrize("way", HOSTILE)
-def test_a_hostile_file_is_refused_by_one_line(way, tmp_path):
-    words, said = HOSTILE[way]
-    if isinstance(words, dict) and "theta_sha256" not in words:
-        own = {"total_steps": 2000} if "algorithm" in words else {}
-        base = {"env": "CartPole-v1", "algorithm": "trpo"} if "algorithm" in words else SETTINGS
-        words = {**HONEST, "settings": {**base, **own, **words}}
-    problem = refused(tmp_path, words)
-    assert said in problem
-    assert problem.isprintable()
-    assert len(problem) < 350
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"theta_sha256": "x"}, {"theta_sha256": 1}, {"mean_return": "5"}, {"mean_return": float("nan")},
-     {"mean_return": True}, {"steps_to_goal": [1]}, {"mean_return": 10**400}],
-)  # fmt: skip
-def test_odd_numbers_are_refused(change, tmp_path):
-    assert refused(tmp_path, HONEST) == ""
-    assert refused(tmp_path, {**HONEST, **change})
-
-
-def test_links_pipes_and_folders_are_refused_and_nothing_is_repeated_without_being_asked(tmp_path):
-    (tmp_path / "class").mkdir()
+def test_a_hostile_claim_is_one_line_in_the_table_and_nothing_of_it_is_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Mine-v0", EnvSpec("Mine-v0", entry_point="evil:Thing"))
+    folder = tmp_path / "class"
+    for name, words in HOSTILE.items():
+        whole = isinstance(words, str | list) or name == "no settings"
+        hand_in(folder, name, words if whole else HONEST | words)
     hand_in(tmp_path, "secret", HONEST)
-    hand_in(tmp_path / "class", "=ann", HONEST)
-    (tmp_path / "class" / "b.run.json").symlink_to(tmp_path / "secret.run.json")
-    os.mkfifo(tmp_path / "class" / "c.run.json")
-    (tmp_path / "class" / "d.run.json").mkdir()
-    done = forked("grade", "class", cwd=tmp_path)
-    assert (done.code, done.err) == (0, "")
-    rows = list(csv.DictReader((tmp_path / "grades-leaderboard.csv").open()))
-    assert [row["who"] for row in rows] == ["'=ann", "b", "c", "d"]
-    assert rows[0]["repeated"] == "not tried"
-    assert {row["repeated"] for row in rows[1:]} == {"refused: this is no file: a folder, a pipe or a link"}
-    done = forked("grade", "class", cwd=tmp_path)
-    assert (done.code, done.err) == (0, "")
-    assert (tmp_path / "grades-02-leaderboard.csv").exists()
-    done = forked("grade", "class", "--repeat", "-1", cwd=tmp_path)
-    assert (done.code, done.err.count("\n")) == (2, 1)
+    hand_in(folder, "=ann", HONEST)
+    (folder / "a link.run.json").symlink_to(tmp_path / "secret.run.json")
+    os.mkfifo(folder / "a pipe.run.json")
+    (folder / "a folder.run.json").mkdir()
+    for name in ("grades-leaderboard.csv", "grades-02-leaderboard.csv"):
+        done = forked("grade", "class", cwd=tmp_path, timeout=120)
+        assert (done.code, done.err) == (0, ""), str(done)
+        rows = {row["who"]: row["repeated"] for row in csv.DictReader((tmp_path / name).open())}
+    assert rows.pop("'=ann") == "not tried", "no formula of a spreadsheet; and nothing is repeated unasked"
+    assert rows.keys() == {*HOSTILE, "a link", "a pipe", "a folder"}
+    assert [who for who, said in rows.items() if not said.startswith("refused: ")] == []
+    assert all(said.isprintable() and len(said) < 350 for said in rows.values())
+    assert claim("secret", tmp_path / "secret.run.json").problem == ""
 
 
 def test_another_machine_is_no_forgery():
     own, said = provenance(), Claim("x", "", None, Facts("1" * 64, 1.0, None))
     here = Facts("2" * 64, 2.0, 100)
-    same = said._replace(made_with=(own["machine"], own["versions"]))
-    assert judged(same, here) == "no: another policy, with return 2, 100 steps to the goal"
-    assert judged(said, here).startswith("cannot tell: made on another machine or with other versions; here return 2")
-    assert judged(said, said.facts) == "yes, to the bit"
+    assert judged(said._replace(made_with=(own["machine"], own["versions"])), here).startswith("no")
+    assert judged(said, here).startswith("cannot tell")
+    assert judged(said, said.facts).startswith("yes")
 
 
-@pytest.mark.slow
-def test_a_run_that_takes_too_long_or_too_much_is_ended():
-    choice = allowed({**SETTINGS, "total_steps": 40_000, "eval_every": 1, "eval_episodes": 100_000})
-    (line,) = leaderboard([Claim("x", "", choice, Facts("0" * 64, 1.0, None))], 10**6, Limits(5.0, 4096))
-    assert line.repeated == "cannot tell: it ran longer than 5 s"
-    choice = allowed({**SETTINGS, "hidden": "9000,9000"})
-    (line,) = leaderboard([Claim("x", "", choice, Facts("0" * 64, 1.0, None))], 10**6, Limits(60.0, 600))
-    assert "Memory" in line.repeated
+# --- gradebooks
+
+CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Lab 3 (4711),Final Score
+    Points Possible,,,,,4.0,(read only)
+"Doe, Jane",12345,S1,jdoe,A,,50
+"Roe, Richard",67890,S2,rroe,A,1,60
+"Poe, Edgar",24680,S3,epoe,B,,70
+"""
+MOODLE = """Identifier,Full name,Email address,Status,Grade,Maximum grade,Last modified (grade),Feedback comments
+Participant 12345,Jane Doe,jane@example.org,Submitted,,4.00,-,
+Participant 67890,Zoë Roe,zoe@example.org,Submitted,,4.00,-,"well, done"
+"""
+JANE = "Jane Doe_12345_assignsubmission_file_/lab3"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "points", "filled_in", "not_there"),
+    [
+        (CANVAS, "Lab 3 (4711)", {"doejane_12345_1_lab3": 3, "roerichard_67890_2_lab3": 2}, ["4.0", "3", "2", ""], []),
+        (CANVAS, "Lab 3 (4711)", {"jdoe": 3, "RRoe": 2}, ["4.0", "3", "2", ""], []),
+        (MOODLE, None, {JANE: 3, "Zoë Roe_67890_assignsubmission_file_/lab3": 0}, ["3", "0"], []),
+        (MOODLE, None, {"jane@example.org": 3, "zoe": 4}, ["3", "4"], []),
+        (MOODLE, None, {"ann": 3, "jane": 1, JANE: 2, "zoe": 4}, ["", "4"], [JANE, "ann", "jane"]),
+    ],
+)
+def test_a_platform_gets_its_own_table_back_with_the_points(tmp_path, text, column, points, filled_in, not_there):
+    """Who is not in it, or twice, is named, and nothing is guessed."""
+    book, name = tmp_path / "book.csv", column or "Grade"
+    book.write_text(text, "utf-8-sig")  # Canvas writes a byte order mark
+    rows = [Row(student, f"exercise {k}", 1, "right") for student, count in points.items() for k in range(count)]
+    new, missing = filled(book, column, [*rows, *(Row(student, NOTEBOOK, None, "a note") for student in points)])
+    before, after = (list(csv.DictReader(io.StringIO(each))) for each in (text, new))
+    assert [line[name] for line in after] == filled_in
+    assert sorted(missing) == not_there
+    assert [{**line, name: ""} for line in before] == [{**line, name: ""} for line in after]
+
+
+@pytest.mark.parametrize(
+    ("content", "column"),
+    [(CANVAS, None), (MOODLE, "Lab"), ("a,b\n1,2\n", None), ("", None), ('Student,Grade\n"open', None), (None, None)],
+)
+def test_what_is_no_such_table_is_refused(tmp_path, content, column):
+    if content is not None:
+        (tmp_path / "book.csv").write_text(content)
+    with pytest.raises(BadInput):
+        filled(tmp_path / "book.csv", column, [])

@@ -31,10 +31,7 @@ def refused(samples, wanted, resamples, rank):
     up_to = np.cumsum(np.bincount(where.ravel(), probability.ravel()))
     accepted = lambda i: speedup.level(samples, medians[i], wanted, resamples) == wanted  # noqa: E731
     middle, ends = int(np.searchsorted(up_to, wanted)), []
-    for outside in (
-        -1,
-        len(medians),
-    ):  # the accepted medians are neighbours: halve what lies between the last and the next
+    for outside in (-1, len(medians)):  # the accepted are neighbours: halve what lies between the last and the next
         inside = middle
         while abs(outside - inside) > 1:
             i = (inside + outside) // 2
@@ -56,7 +53,7 @@ def test_a_right_bootstrap_is_refused_less_than_once_in_a_thousand(asked):
     assert total < 1e-3
 
 
-def bootstrap(draw, resamples_of=None, method="linear"):
+def bootstrap(draw, method):
     def interval(samples, confidence=0.95, resamples=2000, seed=0):
         if len(samples) < 2:
             raise ValueError("too few")
@@ -66,14 +63,12 @@ def bootstrap(draw, resamples_of=None, method="linear"):
     return interval
 
 
-@pytest.mark.parametrize("method", ["linear", "nearest", "lower", "higher", "weibull"])
-@pytest.mark.parametrize("stream", range(8))
-def test_right_bootstraps_on_other_streams_pass(stream, method):
+def test_right_bootstraps_on_other_streams_pass():
     def old_generator(x, resamples, seed):
         return np.random.RandomState([stream, seed]).choice(x, (resamples, len(x)))
 
     def positions(x, resamples, seed):
         return x[np.random.default_rng([seed, stream]).integers(len(x), size=(resamples, len(x)))]
 
-    for draw in (old_generator, positions):
-        examine("interval", bootstrap(draw, method=method))
+    for stream, method in enumerate(("linear", "nearest", "lower", "higher", "weibull")):
+        examine("interval", bootstrap(positions if stream % 2 else old_generator, method))

@@ -29,7 +29,7 @@ def in_single_precision(name):
     return rounded
 
 
-@pytest.mark.parametrize("name", ["clipped_objective", "objective_slope", "gaussians", "pooled_gradient"])
+@pytest.mark.parametrize("name", ["clipped_objective", "gaussians"])
 def test_too_few_digits_are_no_other_mistake(name):
     said = refusal(name, in_single_precision(name))
     assert [symptom for symptom in find(name).mistakes if symptom in said] == []
@@ -97,20 +97,17 @@ def leaving(*given):
     raise SystemExit(3)
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
+@pytest.mark.parametrize("name", ["stability_bound", "next_values"])
+def test_whatever_comes_back_there_is_a_sentence(name):
+    for answer, said in (
         (lambda *given: "x" * 100_000, "got 'xxx"),
         (long_error, "it raised ValueError: yyy"),
         (leaving, "it raised SystemExit: 3"),
         (lambda *given: Unreadable(), "it returned a Unreadable, which cannot be compared"),
         (lambda *given: np.array(None), "got an array of object"),
-    ],
-)
-@pytest.mark.parametrize("name", ["stability_bound", "next_values"])
-def test_whatever_comes_back_there_is_a_sentence(name, answer, said):
-    assert said in (told := refusal(name, answer))
-    assert len(told) < 1_000
+    ):
+        assert said in (told := refusal(name, answer))
+        assert len(told) < 1_000
 
 
 def test_the_first_wrong_part_of_several_results_is_described():
@@ -151,7 +148,6 @@ def test_a_closed_form_has_all_its_digits():
     assert "It is nearly right" in refusal("stability_bound", lambda d: float(np.float32(target("stability_bound")(d))))
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_no_steps_have_no_values_after_them(reading):
-    nothing = np.zeros(0)
-    assert values_after(reading, nothing, nothing, nothing, nothing.astype(bool), nothing.astype(bool)).shape == (0,)
+def test_no_steps_have_no_values_after_them():
+    nothing, never = np.zeros(0), np.zeros(0, bool)
+    assert [values_after(reading, nothing, nothing, nothing, never, never).shape for reading in READINGS] == [(0,)] * 4

@@ -1,6 +1,6 @@
 """The family over several hosts that share nothing but the network, and a cable that is pulled half way.
 
-    python tests/cluster/hosts.py    (make hosts)
+    python tests/tools/hosts.py    (make hosts)
 
 The hosts are namespaces of this machine: see namespaces.py. Every synchronous member must end with the bits of one
 process; the asynchronous ones must find out by themselves that there is no shared memory, and count their gradients.
@@ -19,11 +19,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from kills import miscounted
 from namespaces import Hosts, missing
-from record import ASYNCHRONOUS, CHEAP, FAMILY, ROOT, TRAIN, Table, alone, environment, keep, sha256, unavailable
-
-sys.path[:0] = [str(ROOT / "tests")]
-from kills import miscounted  # noqa: E402
+from record import ASYNCHRONOUS, CHEAP, FAMILY, TRAIN, Table, alone, environment, keep, sha256, unavailable
 
 UPDATES = ("--env", "HalfCheetah-v5", "--steps-per-update", "2048", "--total-steps", "40960", "--progress", "none")
 STUCK = 4  # seconds, in place of 30: a machine that is silent for twice as long is given up

@@ -1,4 +1,4 @@
-"""Kill runs at random instants, resume them, compare: python tests/kills.py --times 100. By hand: it takes a while.
+"""Kill runs at random instants, resume them, compare: python tests/tools/kills.py --times 100. It takes a while.
 
 Every trial starts train.py on 1 to 3 ranks, sends a signal to one of its processes (or to all), sees that everything
 ends, resumes on another number of ranks, perhaps kills that, too, and compares the last line with that of a run which

@@ -1,4 +1,4 @@
-"""docs/cluster.md, filled from the results: python tests/cluster/report.py; each script does it at its end."""
+"""docs/cluster.md, filled from the results: python tests/tools/report.py; each script does it at its end."""
 
 import json
 import re

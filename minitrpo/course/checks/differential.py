@@ -8,7 +8,6 @@ import copy
 import inspect
 import signal
 import threading
-import time
 import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ import numpy as np
 from minitrpo.course.checks.words import number_words, short, value_words
 
 Candidate = Callable[..., Any]
-PATIENCE = 5.0  # seconds in which a symptom is looked for
+ENOUGH = 100  # wrong results that a symptom is judged by; more while two known mistakes explain them equally well
 SMALL = 2_000  # numbers of an input on which it is looked for: a wrong answer may make their square of them
 LONGEST = 10.0  # seconds of the processor that a case may take: a busy machine is nobody's mistake
 WAIT = 60.0  # seconds by the clock, for an answer that sleeps or asks for input
@@ -329,40 +328,47 @@ def known(
 
     Where both are right they agree about nothing. One result is kept at a time: a wrong one can be large.
     """
-    fitting = {text: f for text, f in mistakes.items() if alike(failed, f, got) and not near(failed, f, want, got)}
-    told, seen, until = dict.fromkeys(fitting, 0), dict.fromkeys(fitting, 0), time.monotonic() + PATIENCE
+    fitting = {text: f for text, f in mistakes.items() if explains(failed, given(failed, f), want, got)}
+    told, seen = dict.fromkeys(fitting, 0), dict.fromkeys(fitting, 0)
     try:
-        for number, each in enumerate(cases() if len(fitting) else ()):
+        for number, each in enumerate(cases() if fitting else ()):
             entries = sum(array.size for array in arrays_in((each.arguments, each.named)))
-            if (number % 2 and number > 150) or entries > SMALL or time.monotonic() > until:
+            if (number % 2 and number > 150) or entries > SMALL:
                 continue
+            shares = sorted(told[text] / max(seen[text], 1) for text in fitting)
+            if min(seen.values()) >= ENOUGH and shares[-1:] != shares[-2:-1]:
+                break
             right, came = each.outcome(target), each.outcome(candidate)
             wrong = bool(difference(right, came, each))
             for text, mistake in fitting.items():
-                if wrong or not alike(each, mistake, right):
+                answer = given(each, mistake)
+                if wrong or not alike(each, answer, right):
                     seen[text] += 1
-                    told[text] += alike(each, mistake, came)
+                    told[text] += alike(each, answer, came)
     except NotImplementedError:
         return next(iter(fitting))
     best = max(fitting, key=lambda text: told[text] / max(seen[text], 1), default="")
     return best if best and told[best] > 0.6 * seen[best] else ""
 
 
-def alike(each: Case, mistake: Candidate, came: Any) -> bool:
-    """Return whether a mistake gives what came."""
-    return _equal(each, mistake, came, max(each.rtol, 1e-7), each.atol)
-
-
-def near(failed: Case, mistake: Candidate, want: Any, got: Any) -> bool:
-    """Return whether a mistake gives what is right, and so explains nothing; unless it gives what came to the bit."""
-    return alike(failed, mistake, want) and not _equal(failed, mistake, got, 1e-13, 0.0)
-
-
-def _equal(each: Case, mistake: Candidate, came: Any, rtol: float, atol: float) -> bool:
+def given(each: Case, mistake: Candidate) -> Any:
+    """Return what a mistake gives; one that is not attempted raises that, which nothing else does."""
     try:
-        return not difference(each.outcome(mistake), came, Case("", rtol=rtol, atol=atol))
-    except NotImplementedError:
+        return each.outcome(mistake)
+    except NotImplementedError as error:
+        return Raised(error)
+
+
+def alike(each: Case, answer: Any, came: Any) -> bool:
+    """Return whether what a mistake gives is what came."""
+    return not difference(answer, came, Case("", rtol=max(each.rtol, 1e-7), atol=each.atol))
+
+
+def explains(failed: Case, answer: Any, want: Any, got: Any) -> bool:
+    """Return whether a mistake's answer is what came; one near what is right explains nothing unless to the bit."""
+    if not alike(failed, answer, got):
         return False
+    return not alike(failed, answer, want) or not difference(answer, got, Case("", rtol=1e-13))
 
 
 def general(want: Any, got: Any, how: Case) -> str:

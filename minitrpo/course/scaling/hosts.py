@@ -40,10 +40,10 @@ class Cable:
 
 
 def namespaces() -> Any:
-    """Return the checkout's tests/cluster/namespaces.py; BadInput where two hosts are not to be had."""
-    folder = CHECKOUT / "tests" / "cluster"
+    """Return the checkout's tests/tools/namespaces.py; BadInput where two hosts are not to be had."""
+    folder = CHECKOUT / "tests" / "tools"
     if not folder.is_dir():
-        raise BadInput("--hosts needs a checkout, which has tests/cluster")
+        raise BadInput("--hosts needs a checkout, which has tests/tools")
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
     found = importlib.import_module("namespaces")

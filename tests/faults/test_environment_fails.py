@@ -1,0 +1,278 @@
+"""Environments and algorithms that are wrong, raise, or return what is no number: one message that names the episode.
+
+Exit code 2 and nothing written where it is seen before the run, 1 with the episode later; what is only odd trains.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from hostile_envs import FREE, Walk, later, raising, walk
+from runs import MAINS, forked
+
+from minitrpo.commands import train
+from minitrpo.experience.determinism import differences
+from minitrpo.experience.environments import describe
+from minitrpo.supervision.status import RankStatus
+
+REFUSED, FAILING, ODD, LATE = {}, {}, {}, {}  # name: what its message names
+OBSERVATION, REWARD, TERMINATED, TRUNCATED, INFO = range(5)
+
+
+def returning(place, value):
+    """Return a step that returns another value in one place, once."""
+    return later(lambda self: (*(result := Walk.step(self, 0))[:place], value, *result[place + 1 :]))
+
+
+class Unshowable:
+    def __repr__(self):
+        raise ValueError("no")
+
+
+class MuteError(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class OwnBaseError(BaseException):
+    pass
+
+
+MASKED = np.ma.masked_array(np.ones(3), [False, True, False])
+DATES, LONG = np.array(["2026-01-01"] * 3, "M8[D]"), np.full(3, np.longdouble("1e4000"))
+OBSERVATIONS = [1.0, np.ones((3, 1)), None, ["1", "2", "3"], [1, [2], 3], np.ones(3, complex), MASKED, DATES,
+                [10**400, 0, 0], [np.nan, 0, 0], [0, 0, -1e160], LONG]  # fmt: skip
+REWARDS = [None, "1", True, np.ones(1), np.timedelta64(1, "s"), np.ma.masked, Unshowable(), np.nan, 1e160, 10**400]
+FLAGS = [None, 0.5, np.array([True]), 2, np.timedelta64(0, "s")]
+SPOILT = {"observation": (OBSERVATION, OBSERVATIONS), "reward": (REWARD, REWARDS), "info": (INFO, [None])}
+SPOILT |= {"terminated": (TERMINATED, FLAGS), "truncated": (TRUNCATED, FLAGS[-1:])}
+for name, (place, values) in SPOILT.items():
+    for number, value in enumerate(values):
+        walk(FAILING, f"{name}-{number}", name, step=returning(place, value))
+RESULTS = [None, (np.ones(3), 1.0, False, {}), (1,) * 6, [np.ones(3), 1.0, False, False, {}], Unshowable()]
+for number, value in enumerate(RESULTS):
+    walk(FAILING, f"step-{number}", "step returned", step=later(lambda self, value=value: value))
+RESETS = [None, np.ones(2), (np.ones(3), {}, 0), (np.ones(3), None), (np.ones(4), {}), (np.array([np.nan, 0, 0]), {})]
+for number, value in enumerate(RESETS):
+    walk(FAILING, f"reset-{number}", "reset returned", reset=lambda self, value=value, **_: value)
+ERRORS = [RuntimeError("the arm fell off"), SystemExit(0), GeneratorExit(), OwnBaseError(), StopIteration(5),
+          MuteError(), ValueError("one\ntwo\r\nthree\x1b[31m"), ValueError("x" * 100_000), ValueError("\udcff Größe"),
+          OSError(28, "No space left"), BrokenPipeError(32, "pipe")]  # fmt: skip
+for number, error in enumerate(ERRORS):
+    name = type(error).__name__
+    walk(FAILING, f"step-raises-{number}", f"step raised {name}", step=later(raising(error)))
+    walk(REFUSED, f"constructor-raises-{number}", name, __init__=raising(error))
+for error in (RuntimeError("no"), SystemExit(0)):
+    name = type(error).__name__
+    walk(FAILING, f"reset-raises-{name}", f"reset raised {name}", reset=raising(error))
+    walk(REFUSED, f"close-raises-{name}", name, close=raising(error))
+    walk(REFUSED, f"space-raises-{name}", name, observation_space=property(raising(error)))
+COPIES = [None] * 3 + ERRORS[:1]  # what the constructors of the first four end with
+walk(FAILING, "fourth-copy", "RuntimeError", __init__=lambda self: (end := COPIES.pop(0)) and raising(end)())
+walk(FAILING, "reset-without-seed", "TypeError", reset=lambda self: (np.ones(3), {}))
+walk(FAILING, "no-step", "NotImplementedError", gymnasium.Env, observation_space=FREE, action_space=Discrete(2),
+     reset=lambda self, **_: (np.ones(3), {}))  # fmt: skip
+walk(REFUSED, "needs-an-argument", "TypeError", __init__=lambda self, model: None)
+
+
+def changed(space, **members):
+    """Return a space with members that its constructor would refuse."""
+    vars(space).update(members)
+    return space
+
+
+SPACES = [None, 3, Box, Tuple([FREE]), Dict(a=FREE), MultiDiscrete([2, 2]), MultiBinary(3), Text(3), Box(-1, 1, (0,)),
+          Box(-1, 1, (3, 0))]  # fmt: skip
+PAIR, ONE = Box(-1, 1, (2,), np.float64), Box(-1, 1, (1,), np.float64)
+ACTIONS = [*SPACES, Box(0, 5, (2,), np.int64), Box(0, 1, (2,), bool), changed(Discrete(2), n=0),
+           changed(Discrete(2), n=10**12), changed(PAIR, low=np.array([np.nan, -1])),
+           changed(Box(-1, 1, (2,), np.float64), low=np.array([3.0, -1]))]  # fmt: skip
+for number, space in enumerate((*SPACES, Discrete(3), changed(ONE, _shape=(10**7, 10**7)))):
+    walk(REFUSED, f"observations-{number}", "observation", observation_space=space)
+for number, space in enumerate(ACTIONS):
+    walk(REFUSED, f"actions-{number}", "action", action_space=space)
+walk(REFUSED, "no-spaces", "observation", gymnasium.Env)
+for name, entry in {"function": lambda **_: None, "object": object, "lost": "no_such_module:Env"}.items():
+    gymnasium.register(f"Hostile-{name}-v0", entry_point=entry)
+    REFUSED[name] = "cannot be made"
+
+# --- odd, but right
+
+
+def checking(self, action):
+    assert self.action_space.contains(action), f"{action!r} is not in {self.action_space}"
+    return Walk.step(self, action)
+
+
+INF, SINGLE = np.inf, np.finfo(np.float32).max
+BOXES = [Box(-0.1, 0.1, (2,), np.float16), Box(-0.1, 0.1, (2,), np.longdouble), Box(-1, 1, (2, 3)), Box(-1, 1, ()),
+         Box(np.array([-INF, 0]), np.array([0, INF]), dtype=float), Box(2.0, 2.0, (2,), np.float64),
+         Box(-1.7e308, 1.7e308, (2,), np.float64), Box(-SINGLE, SINGLE, (2,)),
+         Box(np.array([-1, 0, 100.0]), np.array([1, 1e-9, 1e6]), dtype=float)]  # fmt: skip
+for number, space in enumerate([*BOXES, Discrete(3, start=-5), Discrete(1), Discrete(500)]):
+    walk(ODD, f"odd-actions-{number}", action_space=space, step=checking)
+SIGHTS = [list, lambda x: x > 0, lambda x: x.astype(np.float16), lambda x: x.astype(np.longdouble),
+          lambda x: x.astype(">f8"), lambda x: np.broadcast_to(x[:1], (3,)), lambda x: np.zeros(3), lambda x: 1e90 * x,
+          lambda x: 1e-300 * x]  # fmt: skip
+for number, change in enumerate(SIGHTS):
+    walk(ODD, f"odd-observation-{number}", see=lambda self, change=change: change(Walk.see(self)))
+walk(ODD, "odd-zero-d", observation_space=Box(-9, 9, ()), see=lambda self: Walk.see(self)[0])
+PICTURE = Box(0, 255, (4, 5, 3), np.uint8)
+walk(ODD, "odd-picture", observation_space=PICTURE, see=lambda self: np.full((4, 5, 3), 7, np.uint8))
+walk(ODD, "odd-outside", observation_space=Box(0, 1, (3,)), see=lambda self: 100 * Walk.see(self))
+RIGHT = {REWARD: [3, np.longdouble(3), np.uint8(3), np.array(3.0), 1e90], TERMINATED: [1, np.True_],
+         INFO: [type("Info", (dict,), {})()]}  # fmt: skip
+for place, values in RIGHT.items():
+    for number, value in enumerate(values):
+        walk(ODD, f"odd-{place}-{number}", step=returning(place, value))
+walk(ODD, "odd-both-flags", step=lambda self, action: (*Walk.step(self, action)[:2], self.t > 4, self.t > 4, {}))
+walk(ODD, "odd-ends-at-once", length=1)
+walk(ODD, "odd-cut-at-once", step=lambda self, action: (*Walk.step(self, action)[:2], False, True, {}))
+BESIDE = {
+    "chdir": lambda: os.chdir("/"),
+    "float-errors": lambda: np.seterr(all="raise"),
+    "warnings": lambda: warnings.simplefilter("error"),
+    "prints": lambda: print("x" * 10**5),
+    "thread": lambda: threading.Thread(target=time.sleep, args=(0.1,), daemon=True).start(),
+}
+for name, do in BESIDE.items():
+    walk(ODD, f"odd-{name}", step=later(lambda self, do=do: (Walk.step(self, 0), do())[0]))
+
+
+class Alias(Walk):
+    """Returns the same array every time."""
+
+    def see(self):
+        self.__dict__.setdefault("array", np.zeros(3))[:] = Walk.see(self)
+        return self.array
+
+
+walk(ODD, "odd-same-array", base=Alias, step=lambda self, action: (self.array.fill(7), *Walk.step(self, action))[1:])
+
+
+def spoils(self, action):
+    result = Walk.step(self, action)
+    action[:] = np.nan
+    return result
+
+
+walk(ODD, "odd-spoils-actions", action_space=Box(-1, 1, (2,)), step=spoils)
+
+# --- what is seen of them
+
+JOB = ("--preset", "episodes", "--hidden", "4", "--critic", "linear", "--cg-iterations", "2", "--progress", "none",
+       "--envs-per-rank", "2", "--num-envs", "2", "--total-steps", "120", "--steps-per-update", "60")  # fmt: skip
+walk(LATE, "close-raises-late", close=lambda self: hasattr(self, "t") and self.t > 4 and raising(RuntimeError("no"))())
+
+
+def train_on_each(words):
+    """Train on one environment after the other; write exit codes and what was said to ended.json."""
+    ended, home = {}, Path.cwd()
+    for env in words:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            os.dup2(out.fileno(), 1), os.dup2(err.fileno(), 2)
+            with warnings.catch_warnings(), np.errstate():
+                try:
+                    code = train.main(["--env", env, *JOB, "--out", env])
+                except BaseException:
+                    code = 99
+                    traceback.print_exc()
+            sys.stdout.flush()
+            os.chdir(home)
+            said = [(file.seek(0), file.read().decode(errors="replace"))[1] for file in (out, err)]
+            ended[env] = (code, *said)
+    (home / "ended.json").write_text(json.dumps(ended))
+
+
+MAINS["each"] = train_on_each
+
+
+def ends(table, folder):
+    """Yield name, the word that the message must have, exit code, stdout and stderr of each environment of a table."""
+    envs = {f"Hostile-{name}-v0": name for name in table}
+    done = forked("each", *envs, cwd=folder, timeout=120)
+    assert done.code == 0, done
+    for env, (code, out, err) in json.loads((folder / "ended.json").read_text()).items():
+        yield env, table[envs[env]], code, out, err
+
+
+def test_a_wrong_environment_is_refused_in_a_line_and_nothing_is_written(tmp_path):
+    for env, word, code, out, err in ends(REFUSED, tmp_path):
+        assert (code, err.count("\n"), out) == (2, 1, ""), (env, out, err)
+        assert word in err, (env, err)
+        assert len(err) < 1200, (env, err)
+        assert not (tmp_path / env).exists(), env
+
+
+def test_an_environment_that_fails_later_is_told_with_its_episode(tmp_path):
+    for env, word, code, _, err in ends(FAILING, tmp_path):
+        assert (code, err.count("\n")) == (1, 3), (env, err)
+        first, replay, resume = err.splitlines()
+        assert first.startswith(f"minitrpo: rank 0 stopped: {env} failed in episode "), err
+        assert word in first, (env, err)
+        assert len(first) < 600, (env, err)
+        assert "replay" in replay
+        assert f"--resume {env}" in resume
+        assert (tmp_path / env / "failure.txt").read_text() == err
+
+
+def test_an_environment_that_is_only_odd_trains(tmp_path):
+    for env, _, code, out, err in ends(ODD, tmp_path):
+        assert (code, err) == (0, ""), (env, out, err)
+        assert out.splitlines()[-1].startswith("theta sha256: "), (env, out)
+
+
+def test_one_that_fails_to_close_when_all_is_learned_is_a_line(tmp_path):
+    ((_, _, code, out, err),) = ends(LATE, tmp_path)
+    assert (code, "could not close an environment" in out + err, "Traceback" in err) == (0, True, False), out + err
+
+
+def test_ctrl_c_in_a_step_is_no_failure_of_the_environment(tmp_path):
+    table = {}
+    walk(table, "interrupted", step=raising(KeyboardInterrupt()))
+    ((_, _, code, out, err),) = ends(table, tmp_path)
+    assert (code, "interrupted" in out, err) == (130, True, "")
+
+
+def test_an_environment_that_does_not_repeat_itself_is_noticed():
+    for mode in ("random", "memory", "shared"):
+        assert len(differences(describe(f"restless_envs:Restless-{mode}-v0"), RankStatus.private(2))) == 1
+    for env_id in ("restless_envs:Restless-steady-v0", "CartPole-v1", "Pendulum-v1"):
+        assert differences(describe(env_id), RankStatus.private(2)) == []
+
+
+ALGORITHMS = {  # of hostile_algorithms: exit code, what is named
+    "PicklesMemory": (2, "worker_state()"),
+    "Rounding": (2, "restore()"),
+    "Rounds": (1, "theta is float32"),
+    "Loses": (1, "theta is float64 of shape"),
+    "Overflows": (1, "theta is not finite"),
+    "Uneven": (1, "digest() returned 'z' with rows of shapes [(1,), (2,)]"),
+    "Exits": (1, "SystemExit"),
+    "Raises": (1, "ZeroDivisionError: no steps"),
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_that_fails_is_named(name, tmp_path):
+    code, word = ALGORITHMS[name]
+    words = ("--algorithm", f"hostile_algorithms:{name}", "--env", "CartPole-v1", "--hidden", 4, "--total-steps", 400)
+    done = forked("train", *words, "--steps-per-update", 100, "--progress", "none", "--out", "run", cwd=tmp_path)
+    assert done.code == code, done
+    assert word in done.err, done
+    assert ("Traceback" in done.err) == (name in ("Raises", "Exits")), "an exception in it is told with its place"
+    if code == 2:
+        assert done.err.count("\n") == 1
+        assert not any(tmp_path.iterdir())
+    else:
+        assert len([line for line in done.err.splitlines() if line.startswith("minitrpo: rank 0")]) == 1

@@ -1,0 +1,285 @@
+"""How one process ends: killed, left, by SIGTERM or Ctrl-C; its exit code, one line, and the same bits after a resume.
+
+Signals come from within, at a known update: nothing depends on the clock. Several ranks: `test_jobs.py`.
+"""
+
+import multiprocessing
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from hostile_envs import CRASHING
+from runs import MAINS, forked, lasting
+
+from minitrpo.commands import train as train_command
+from minitrpo.commands.train import unfinished
+from minitrpo.parallel.launcher import launched_rank, launched_size
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision import shutdown, watchdog
+from minitrpo.supervision.descendants import SPARED, Descendants, children, is_spared
+from minitrpo.supervision.watchdog import Watchdog
+
+SHORT = ("--hidden", 4, "--critic", "linear", "--progress", "none")
+JOB = ("--env", "CartPole-v1", "--hidden", 4, "--steps-per-update", 100, "--total-steps", 800, "--progress", "none")
+
+
+def at_update(number, do, monkeypatch):
+    """Do something in processes that are forked from here on, when an update is about to be logged."""
+    append = RunFolder.append
+
+    def watched(self, row):
+        if row["iteration"] == number:
+            do()
+        return append(self, row)
+
+    monkeypatch.setattr(RunFolder, "append", watched)
+
+
+def signalled(number):
+    return lambda: os.kill(os.getpid(), number)
+
+
+# --- killed, or left
+
+
+@pytest.mark.parametrize("name", CRASHING)
+def test_a_process_that_ends_in_an_environment_is_told_by_its_watchdog(name, tmp_path):
+    done = forked("train", "--env", f"Hostile-{name}-v0", *SHORT, "--out", "run", cwd=tmp_path)
+    assert done.code not in (0, 2), done
+    said = [line for line in done.err.splitlines() if line.startswith("minitrpo: rank 0 ")]
+    assert len(said) == 1, done
+    assert CRASHING[name] in said[0]
+    assert ("episode" in said[0]) == ("step" in name)
+    assert "Traceback" not in done.err
+
+
+def test_a_process_that_is_killed_while_it_learns_goes_on_to_the_bit(tmp_path, monkeypatch):
+    """As when memory runs out: no episode is to blame, and none is named; its row was written before its checkpoint."""
+    whole = forked("train", *JOB, "--checkpoint-every", 3, "--out", "whole", cwd=tmp_path)
+    with monkeypatch.context() as patch:
+        at_update(6, signalled(signal.SIGKILL), patch)
+        done = forked("train", *JOB, "--checkpoint-every", 3, "--out", "run", cwd=tmp_path)
+    assert done.code == -9, done
+    first, *more = done.err.splitlines()
+    assert re.match(r"minitrpo: rank 0 was killed or crashed .*outside the environments", first), done
+    assert not any("to play that episode" in line for line in more)
+    assert "--resume run" in more[-1]
+    again = forked("train", "--resume", "run", "--progress", "none", cwd=tmp_path)
+    assert again.out.splitlines()[-1] == whole.out.splitlines()[-1]
+    assert lasting(tmp_path / "run") == lasting(tmp_path / "whole")
+
+
+# --- SIGTERM: before a cluster takes its machine back
+
+STOPPED = {
+    "every update": ("--checkpoint-every", 1),
+    "seldom": ("--checkpoint-every", 1000),
+    "rows of ten": ("--algorithm", "a2c", "--record-every", 10, "--checkpoint-every", 1000, "--total-steps", 4000),
+    "events": ("--algorithm", "a3c", "--transport", "events", "--checkpoint-every", 1000, "--total-steps", 8000),
+}
+SLOWER = ("events", "rows of ten")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=[pytest.mark.slow] * (k in SLOWER)) for k in STOPPED])
+def test_a_run_that_is_told_to_end_saves_and_goes_on_to_the_bit(kind, tmp_path, monkeypatch):
+    words = (*JOB, *STOPPED[kind])
+    whole = forked("train", *words, "--out", "whole", cwd=tmp_path)
+    number = int(RunFolder(tmp_path / "whole").rows()[1]["iteration"])
+    with monkeypatch.context() as patch:
+        at_update(number, signalled(signal.SIGTERM), patch)
+        done = forked("train", *words, "--out", "run", cwd=tmp_path)
+    assert (done.code, done.err) == (143, ""), done
+    last = done.out.splitlines()[-1]
+    assert "--resume run" in last
+    update = int(re.match(r"stopped by SIGTERM after update (\d+), ", last)[1])
+    assert [int(row["iteration"]) for row in RunFolder(tmp_path / "run").rows()][-1] == update >= number
+    again = forked("train", "--resume", "run", "--progress", "none", cwd=tmp_path)
+    assert "dropped" not in again.out
+    assert again.out.splitlines()[-1] == whole.out.splitlines()[-1]
+    assert lasting(tmp_path / "run") == lasting(tmp_path / "whole")
+
+
+def test_what_comes_between_the_runs_of_two_seeds_is_not_forgotten(tmp_path, monkeypatch):
+    """While a run's picture is drawn: the next seed does not begin, and the command for it is printed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(train_command, "draw", lambda context: os.kill(os.getpid(), signal.SIGTERM) or "no picture")
+        done = forked("train", *JOB, "--out", "o", "--seeds", "0-1", cwd=tmp_path)
+    assert done.code == 143, done
+    assert "theta sha256: " in done.out, "the first is whole"
+    last = done.out.splitlines()[-1]
+    assert last.startswith("stopped by SIGTERM before seed 1"), done
+    assert not (tmp_path / "o" / "seed1").exists()
+    again = shlex.split(last.partition("train.py ")[2])
+    assert forked("train", *again, cwd=tmp_path).code == 0
+    assert (tmp_path / "o" / "seed1" / "checkpoint.npz").exists()
+
+
+@pytest.mark.parametrize(("steps", "ended"), [((), 0), ((200, 400), 0), ((200, 401), 0), ((200, 399), 2), ((399,), 1)])
+def test_which_update_a_run_ended_at(steps, ended):
+    rows = [{"iteration": str(number), "env_steps": str(taken)} for number, taken in enumerate(steps, 1)]
+    folder, settings = SimpleNamespace(rows=lambda: rows), SimpleNamespace(total_steps=400)
+    assert unfinished(SimpleNamespace(folder=folder, settings=settings)) == ended
+
+
+# --- Ctrl-C
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_the_command_may_be_copied(tmp_path, monkeypatch):
+    """It is one that was extended, in a folder whose name has blanks."""
+    whole = forked("train", *JOB, "--out", "whole", cwd=tmp_path)
+    forked("train", *JOB, "--total-steps", 300, "--out", "my first run", cwd=tmp_path)
+    extended = ("--resume", "my first run", "--total-steps", 800, "--progress", "none", "--checkpoint-every", 1)
+    with monkeypatch.context() as patch:
+        at_update(6, signalled(signal.SIGINT), patch)
+        done = forked("train", *extended, cwd=tmp_path)
+    assert (done.code, "Traceback" in done.out + done.err) == (130, False), done
+    assert not (tmp_path / "my first run" / "failure.txt").exists()
+    command = re.search(r"to go on from the last checkpoint: (.*)$", done.out, re.MULTILINE)[1]
+    again = forked("train", *shlex.split(command.partition("train.py ")[2]), "--progress", "none", cwd=tmp_path)
+    assert again.out.splitlines()[-1] == whole.out.splitlines()[-1]
+    assert len(RunFolder(tmp_path / "my first run").read_config()["resumed"]) == 2
+
+
+def test_ctrl_c_while_modules_are_loaded():
+    program = (
+        "import os, signal, sys; sys.argv = ['train.py']; import minitrpo.commands; os.kill(os.getpid(), 2); input()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr.count("\n"), "interrupted" in done.stderr) == (130, 1, True), done
+
+
+def lost(words):
+    """Get a Ctrl-C in a callback of which Python drops what it raises; wait for the second one."""
+    from minitrpo.commands.cli import answered
+    from minitrpo.supervision import signals
+
+    signal.signal(signal.SIGINT, signals.repeat_sigint)
+    with answered("train.py") as ending:
+        os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+        if os.fork() == 0:
+            os._exit(0)
+        time.sleep(60)
+        print("slept through it")
+    time.sleep(0.7)  # nothing comes after the answer
+    return ending.code
+
+
+def several(words):
+    """Get signals one after the other, as on a machine where the answer to the first takes long."""
+    watching = Watchdog(60.0)
+    watching.heed_interrupts()
+    for number in (signal.SIGINT, signal.SIGALRM, signal.SIGUSR1):
+        signal.signal(number, lambda *_: None)
+        signal.raise_signal(number)
+        time.sleep(0.2)
+    watching.dismiss()
+
+
+MAINS |= {"lost": lost, "several": several}
+
+
+def test_ctrl_c_is_not_lost_in_a_callback_that_drops_what_it_raises(tmp_path):
+    done = forked("lost", cwd=tmp_path, timeout=120)
+    assert done.code == 130, done
+    assert done.err.endswith("train.py: interrupted\n")
+    assert not done.out
+
+
+def test_signals_that_follow_the_first_find_a_watchdog_that_listens(tmp_path):
+    done = forked("several", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+
+
+# --- what an environment has started
+
+LEFT = {
+    "a thread": lambda: threading.Thread(target=time.sleep, args=(1000,)).start(),
+    "a process": lambda: multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start(),
+    "an atexit": lambda: __import__("atexit").register(time.sleep, 1000),
+}
+
+
+@pytest.mark.parametrize("what", LEFT)
+def test_what_would_hang_at_the_end_changes_no_exit_code(what, tmp_path, monkeypatch):
+    """Of a run that is done, of one that failed; and whoever waits for its stderr is not kept waiting."""
+    monkeypatch.setattr(shutdown, "LINGER", 0.1)
+    for code, do in ((0, LEFT[what]), (1, lambda: (LEFT[what](), int("no")))):
+        with monkeypatch.context() as patch:
+            at_update(3, do, patch)
+            done = forked("train", *JOB, "--total-steps", 400, "--out", f"run{code}", cwd=tmp_path)
+        assert done.code == code, done
+
+
+@pytest.mark.parametrize("end", ["fine", "kill-away"])
+def test_a_worker_ends_with_its_rank(end, tmp_path, monkeypatch):
+    """One that was forked, or is in a session of its own: who ends in `forked` has let go of stderr, workers, too."""
+    monkeypatch.setenv("POOLED", str(tmp_path / "workers"))
+    monkeypatch.setattr(watchdog, "TICK", 0.01)
+    done = forked("train", "--env", f"pooled_envs:Pooled-{end}-v0", *SHORT, "--total-steps", 400, cwd=tmp_path)
+    assert (done.code == 0) == (end == "fine"), done
+    workers = [int(number) for number in (tmp_path / "workers").read_text().split()]
+    assert workers
+    assert all(map(gone, workers))
+
+
+def gone(process):
+    """Return whether a process ends."""
+    deadline = time.monotonic() + 60
+    while not is_spared(process) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return is_spared(process)
+
+
+def waiting(*words):
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(999)", *words])
+
+
+def test_who_is_spared_has_ended_or_ends_by_itself():
+    ended, tracker, other = waiting(), waiting(SPARED.decode()), waiting()
+    try:
+        ended.kill()
+        assert gone(ended.pid)  # nobody has waited for it: it is a zombie
+        assert [is_spared(each.pid) for each in (tracker, other)] == [True, False]
+    finally:
+        for each in (ended, tracker, other):
+            each.kill()
+            each.wait()
+    assert is_spared(ended.pid)  # nothing is left of it
+
+
+def test_who_has_lost_its_parent_is_still_known():
+    """A process starts another in a session of its own, and is killed: the other is ended, and nobody else."""
+    code = "import subprocess as s; s.Popen(['sleep', '999'], start_new_session=True).wait()"
+    parent, bystander = subprocess.Popen([sys.executable, "-c", code]), waiting()
+    try:
+        started = Descendants(parent.pid)
+        while not (found := children(parent.pid)):
+            time.sleep(0.02)
+            assert parent.poll() is None
+        started.look()
+        assert len(found) == 1
+        parent.kill()
+        parent.wait()
+        started.end()
+        assert gone(found[0])
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+# --- what a launcher says
+
+
+@pytest.mark.parametrize("text", ["abc", "", "-1", "1.5", "²", "9" * 5000])
+def test_a_launchers_variable_that_is_no_number_is_none(text, monkeypatch):
+    monkeypatch.setenv("PMI_RANK", text)
+    monkeypatch.setenv("PMI_SIZE", text)
+    assert (launched_rank(), launched_size()) == (0, 1)

@@ -1,0 +1,237 @@
+"""What a user brings: names, modules and classes that are no environment or algorithm, and what its methods return.
+
+What can be seen before the run is BadInput, in one line, and nothing is written; what shows later is AlgorithmFailed.
+"""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
+from gymnasium.spaces import Discrete
+from refusals import one_line, unchanged
+from runs import forked
+
+import minitrpo
+from minitrpo import AlgorithmFailed, BadInput, EpisodeFailed, load
+from minitrpo.algorithms import Plan, Purpose, option
+from minitrpo.algorithms.actor_critic.a3c import A3C
+from minitrpo.contract import check_found
+from minitrpo.experience.environments import describe
+from minitrpo.training.notes import of_images
+from minitrpo.training.settings import Settings
+
+# --- names and modules
+
+NAMES = ("", " ", "x", "CartPole-v1\n", ":CartPole-v1", "os:", "os:Nothing", "..x:Foo-v0", ".:Foo", "a:b:c", "x" * 9000,
+         "json:dumps", "no_such_module:Env", "no.such.module:Env", "Größe-v0", "numpy:ndarray")  # fmt: skip
+ENVS = (*NAMES, "CartPole-v99", "CartPole-v0.5", "FrozenLake-v1", "Taxi-v3", "CartPole-v1,Pendulum-v1",
+        "failing_envs:TupleActions-v0", "failing_envs:DictObservations-v0", "failing_envs:Nothing-v0")  # fmt: skip
+MODULES = {
+    "syntax": "def f(:\n", "indent": "  x = 1\n x = 2", "leaves": "import sys\nsys.exit(3)", "empty": "",
+    "raises": "raise RuntimeError('two\\nlines')", "imports": "import nothing_of_that_name", "zero": "1 / 0",
+    "binary": "\0", "base": "raise BaseException('odd')", "recursive": "def f(): f()\nf()",
+    "mute": "class E(Exception):\n    def __str__(self): raise ValueError\nraise E",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("flag", "names"), [("--env", ENVS), ("--algorithm", NAMES)])
+def test_a_name_that_is_none_or_a_module_that_cannot_be_imported_is_refused_by_its_name(flag, names, tmp_path):
+    for module, text in MODULES.items():
+        (tmp_path / f"wrong_{module}.py").write_text(text)
+    with unchanged(tmp_path):
+        for name in (*names, *(f"wrong_{module}:Thing" for module in MODULES)):
+            done = forked("train", f"{flag}={name}", cwd=tmp_path)
+            one_line(done, name.split(":")[-1 if "failing" in name else 0].strip()[:20])
+
+
+# --- classes
+
+
+@dataclasses.dataclass(frozen=True)
+class Rate:
+    rate: float = option(0.1, "how far", above=0)
+
+
+class Good:
+    """As little as an algorithm can be; it inherits nothing."""
+
+    Settings, columns = Rate, ("rows",)
+
+    def __init__(self, settings, context):
+        self.theta = context.policy.initialise(context.generator(Purpose.POLICY))
+
+    def plan(self):
+        return Plan(self.theta)
+
+    def digest(self, plan, fragment):
+        return {"rewards": fragment.rewards}
+
+    def learn(self, batch, rng):
+        return {"rows": len(batch["rewards"])}
+
+    def state(self):
+        return {"theta": self.theta}
+
+    def restore(self, arrays):
+        self.theta = arrays["theta"]
+
+
+def but(**changes):
+    """Return Good with other attributes; one that is None is not there."""
+    attributes = {**vars(Good), **changes}
+    return type("Mine", (), {name: value for name, value in attributes.items() if value is not None})
+
+
+def setting(default, name="rate"):
+    """Return Good with settings of one field."""
+    return but(Settings=dataclasses.make_dataclass("Theirs", [(name, object, default)], frozen=True))
+
+
+def of_a3c(**changes):
+    return type("Mine", (A3C,), changes)
+
+
+def trained(algorithm, out, env="CartPole-v1", **settings):
+    small = {"total_steps": 60, "steps_per_update": 30, "hidden": "4", "progress": "none"} | settings
+    return minitrpo.train(env, algorithm=algorithm, out=out, **small)
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch):
+    monkeypatch.setattr("minitrpo.library.draw", lambda context: "")  # takes a second
+
+
+def test_the_least_that_an_algorithm_can_be(tmp_path):
+    good = (Good, but(columns=(), learn=lambda self, batch, rng: {}), but(chart=("rows",)), type("Child", (Good,), {}))
+    good += (but(learn=lambda self, *_: {"rows": "many"}), but(assist=lambda self, plan, rng: None))
+    for number, algorithm in enumerate(good):
+        assert len(trained(algorithm, tmp_path / str(number), rate=2).rows()) == 2
+
+
+METHODS = ("__init__", "plan", "digest", "learn", "state", "restore")
+CLASSES = [
+    *((json.dumps, "function"), (json, "module"), (Good.__new__(Good), "Good"), (but(Settings=None), "Settings")),
+    *((but(Settings=Good), "Settings"), (but(Settings=Rate()), "Settings"), (setting(0.1), "rate")),
+    *((setting(dataclasses.field(default=0.1, metadata={"help": ""})), "rate"), (setting(dataclasses.field()), "rate")),
+    *(
+        (setting(option((6, 4), "")), "rate"),
+        (setting(option(True, "")), "rate"),
+        (setting(option(0, ""), "seed"), "seed"),
+    ),
+    *((setting(option(0, ""), "resume"), "resume"), (but(columns=None), "columns"), (but(columns="rows"), "columns")),
+    *((but(columns=["rows"]), "columns"), (but(columns=("two words",)), "columns"), (but(columns=(1,)), "columns")),
+    *((but(columns=("mean_return",)), "mean_return"), (but(columns=("rows", "rows")), "rows")),
+    *((but(chart=("rows", "kl")), "chart"), (but(second_chart=("kl",)), "second_chart"), (but(actions=()), "actions")),
+    *((but(actions=("Box", "Tuple")), "actions"), (but(presets={"a": {}}), "presets")),
+    *((but(learn=lambda self, batch: {}), "learn"), (but(plan=lambda self, steps: None), "plan")),
+    *((but(__init__=lambda self: None), "__init__"), (but(assist=lambda self, plan: None), "assist")),
+    *((but(assist=3), "assist"), (but(state={"theta": 1}), "state"), (but(gradient=print, apply=print), "gradient")),
+    *((but(**{name: None}), name) for name in METHODS),
+    (but(__init__=lambda self, settings, context: 1 / 0), "ZeroDivisionError.*test_user_classes.py, line"),
+    *((of_a3c(worker_state=lambda self: {}), "restore_worker"), (of_a3c(pulled=("x",)), "pulled")),
+    *((of_a3c(transports=("post",)), "transports"), (of_a3c(transports=()), "transports")),
+]
+
+
+def test_what_is_no_algorithm_is_refused_by_what_is_wrong_with_it(tmp_path):
+    for number, (candidate, word) in enumerate(CLASSES):
+        with pytest.raises(BadInput, match=word) as refused:
+            trained(candidate, tmp_path / "run")
+        assert "\n" not in str(refused.value), number
+        assert not list(tmp_path.iterdir()), number
+
+
+# --- what methods return
+
+
+def then(method, change):
+    """Return Good with a method whose result is changed: by a function of the algorithm and of the result."""
+    good = getattr(Good, method)
+    if method in ("plan", "state"):
+        return but(**{method: lambda self: change(self, good(self))})
+    return but(**{method: lambda self, one, two: change(self, good(self, one, two))})
+
+
+def but_with(**arrays):
+    return lambda a, result: result | arrays
+
+
+def theta(value):
+    return lambda a, result: setattr(a, "theta", value(a.theta)) or result
+
+
+EARLY = {
+    "plan": [lambda a, _: a.theta, lambda a, _: Plan(list(a.theta)), lambda a, _: Plan(a.theta, 0),
+             lambda a, _: Plan(np.nan * a.theta), lambda a, _: Plan(a.theta[1:]), lambda a, _: Plan(a.theta, 2.5),
+             lambda a, _: Plan(a.theta, None, [1]), lambda a, _: Plan(a.theta, None, {"x": [1]}),
+             lambda a, _: Plan(a.theta, 10**12 + 1), lambda a, _: Plan(a.theta, episodes=0)],
+    "state": [lambda *_: None, lambda *_: {}, but_with(a=[None]), but_with(**{"two words": np.zeros(2)}),
+              but_with(run_x=np.zeros(2)), but_with(file=np.zeros(2)), but_with(a="text")],
+}  # fmt: skip
+LATE = {
+    "digest": [lambda *_: None, but_with(x=np.zeros(3)), but_with(x=3.0), but_with(x=[[1.0], [1.0, 2.0]]),
+               but_with(found_x=np.zeros(1)), but_with(fragment_x=np.zeros(1)), lambda *_: {3: np.zeros(1)}],
+    "learn": [lambda *_: None, lambda *_: {"norm": 1.0}, but_with(rows=np.zeros(2)), but_with(rows="two\nlines"),
+              but_with(rows="a\0b"), theta(lambda old: np.nan * old), theta(lambda old: old[1:]),
+              theta(lambda old: old.astype(np.float32)), theta(lambda old: None),
+              lambda *_: np.linalg.inv(np.zeros((2, 2)))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", [*EARLY, *LATE])
+def test_what_a_method_returns_is_looked_at_and_named(method, tmp_path):
+    for number, change in enumerate((EARLY | LATE)[method]):
+        out = tmp_path / str(number)
+        with pytest.raises(BadInput if method in EARLY else AlgorithmFailed, match=method) as failed:
+            trained(then(method, change), out)
+        assert "\n" not in str(failed.value), number
+        assert out.exists() == (method in LATE), number
+
+
+def test_what_other_methods_return_is_looked_at_and_named(tmp_path):
+    for number, answer in enumerate((None, ({"theta": 3.0}, {}), ({3: np.zeros(2)}, {}), ({}, {"norm": 1.0}))):
+        wrong = of_a3c(gradient=lambda self, *_, answer=answer: answer)
+        with pytest.raises(AlgorithmFailed, match="gradient"):
+            trained(wrong, tmp_path / str(number), transport="events")
+    for own in (None, {"odd": np.array([{}], object)}):
+        wrong = of_a3c(worker_state=lambda self, own=own: own, restore_worker=lambda self, arrays: None)
+        with pytest.raises(BadInput, match="worker_state"):
+            trained(wrong, tmp_path / "run")
+    for found in ([1], {"x": 1.0}, {3: np.zeros(2)}, {"x": np.array([{}])}):
+        with pytest.raises(AlgorithmFailed, match="assist"):
+            check_found(found)
+    assert check_found(None) == {}
+
+
+def test_a_bad_input_that_is_raised_at_work_is_the_algorithms_with_file_and_line(tmp_path):
+    with pytest.raises(AlgorithmFailed, match=r"nowhere.*test_user_classes.py, line \d+"):
+        trained(then("learn", lambda *_: load("/nowhere")), tmp_path / "run")
+
+
+# --- environments
+
+
+class Changing(CartPoleEnv):
+    """Copies that are made later have other spaces than the first."""
+
+    made = 0
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        Changing.made += 1
+        self.action_space = Discrete(2 + (Changing.made > 2))
+
+
+def test_copies_of_an_environment_that_have_other_spaces_end_the_run(tmp_path):
+    with pytest.raises(EpisodeFailed, match="space"):
+        trained(None, tmp_path / "run", Changing, preset="episodes")
+
+
+def test_pictures_are_said_to_be_taken_as_numbers():
+    for shape, said in (((84, 84, 3), True), ((20, 50), True), ((2, 2), False), ((2_000,), False)):
+        size = int(np.prod(shape))
+        spec = dataclasses.replace(describe("CartPole-v1"), observation_shape=shape, observation_size=size)
+        notes = of_images(spec, Settings(hidden="32,64"))
+        assert [f"{32 * size:,}" in note for note in notes] == [True] * said

@@ -1,0 +1,301 @@
+"""The rules that ruff and mypy do not have: python tests/tools/lint.py (make lint). A line for each offender; exit 1.
+
+A rule is a function that yields what offends it. Of code: who may import whom. Of pages: what they link to, name and
+show is there, and their tables are what was recorded. Last the budgets: they may be lowered, and never raised.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
+
+import concepts  # noqa: E402
+import report as cluster  # noqa: E402
+
+from benchmarks import report  # noqa: E402
+from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
+from minitrpo.course.claims import page as claims  # noqa: E402
+
+# From the ground up, above the mathematics; a file imports from its own floor and from those below
+FLOORS = ["parallel", "supervision", "experience", "algorithms", "contract", "run_folder", "training", "reports"]
+FLOORS += ["commands", "doctor", "library", "course", "checks", "__main__"]
+VISITORS = ("doctor", "checks", "contract", "library", "__main__", "__init__")  # at the root for their names alone
+
+# Words of this project's own that are gone, and the field's words for them
+GONE = {"lane": "environment", "lanes": "environments", "knob": "setting", "knobs": "settings", "thrice": "three times"}
+
+# How a command of a page begins that needs another machine or a network, or that is ours
+KNOWN = ("module load", "python3.11 -m venv", "pip ", "sbatch", "srun", "conda ", "ssh ", ". .venv", "git ")
+KNOWN += ("minitrpo ", "python -m minitrpo", "python mpi_scripts/", "mpiexec -n ", "python -m benchmarks", ".venv/bin/")
+
+TOP = [".binder", ".ci", ".devcontainer", ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
+TOP += ["Makefile", "README.md", "benchmarks", "docs", "environment.yml", "minitrpo", "mpi_scripts", "notebooks"]
+TOP += ["pyproject.toml", "requirements.lock", "tests"]
+
+
+@cache
+def text(file):
+    return file.read_text("utf-8")
+
+
+@cache
+def tree(file):
+    """Return the syntax of a file; of a lecture without the lines that IPython alone knows."""
+    return ast.parse("\n".join("" if line.startswith(("%", "!")) else line for line in text(file).split("\n")))
+
+
+def python(*folders):
+    return sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
+
+
+@cache
+def tracked():
+    """Return every file of the repository, new ones too; without git, what lies in its folders."""
+    words = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    names = done.stdout.splitlines() or [str(p) for name in TOP for p in (ROOT / name, *(ROOT / name).rglob("*"))]
+    return [ROOT / name for name in names if (ROOT / name).is_file() and "__pycache__" not in name]
+
+
+@cache
+def pages():
+    """Return {page: its text}: Markdown, and the text of lectures."""
+    found = {file: text(file) for file in tracked() if file.suffix == ".md" and file.name != "CHANGELOG.md"}
+    for file in python("notebooks/source"):
+        found[file] = "\n".join(line[2:] for line in text(file).splitlines() if line.startswith("# "))
+    return found
+
+
+def short(file):
+    return str(file.relative_to(ROOT))
+
+
+def inside(name, *rooms):
+    return any(name == room or name.startswith(room + ".") for room in rooms)
+
+
+def module_of(file):
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def floor(file):
+    room = module_of(file).split(".")[1]
+    return -1 if file in MATHEMATICS else FLOORS.index(room) if file in PACKAGE else len(FLOORS)
+
+
+def file_of(module):
+    path = ROOT / module.replace(".", "/")
+    return next((f for f in (path.with_suffix(".py"), path / "__init__.py") if f.exists()), None)
+
+
+@cache
+def imports(file):
+    """Return the full names of all modules that a file imports, "minitrpo.x" for `from minitrpo import x` too."""
+    found = set()
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name for name in names if inside(name, "minitrpo") and file_of(name)} or {node.module}
+    return found
+
+
+def arrows(file):
+    """Return the files of the package that a file imports, the page of the house aside."""
+    return {file_of(name) for name in imports(file) if inside(name, "minitrpo")} - {None, ROOT / "minitrpo/__init__.py"}
+
+
+def has(file, name):
+    """Return whether a file defines this name, or Class.method; of a name that ends in _ the beginning is enough."""
+    parts = [rf"^ *(class |def |async def )?{part}" + r"\b" * (name[-1] != "_") for part in name.split(".")]
+    return all(re.search(part, text(file), re.MULTILINE) for part in parts)
+
+
+PACKAGE, SCRIPTS = python("minitrpo"), sorted((ROOT / "mpi_scripts").glob("*.py"))
+ROOMS = [file for file in (*PACKAGE, *SCRIPTS) if file.name != "__init__.py"]
+MATHEMATICS = [file for file in PACKAGE if file.parent.name == "minitrpo" and file.stem not in VISITORS]
+
+
+def a_file_imports_from_its_own_floor_and_from_those_below():
+    for file in ROOMS:
+        yield from (f"{short(file)} imports {short(other)}" for other in arrows(file) if floor(other) > floor(file))
+
+
+def nothing_imports_in_a_circle():
+    graph, done = {file: arrows(file) & set(ROOMS) for file in ROOMS}, set()
+    while free := {file for file in graph.keys() - done if graph[file] <= done}:
+        done |= free
+    yield from (f"{short(file)} is in a circle, or imports one" for file in graph.keys() - done)
+
+
+def the_mathematics_needs_numpy_scipy_and_autograd_alone():
+    allowed = {"numpy", "scipy", "autograd"} | sys.stdlib_module_names
+    for file in MATHEMATICS:
+        for module in imports(file):
+            if module.partition(".")[0] not in allowed and file_of(module) not in MATHEMATICS:
+                yield f"{short(file)} imports {module}"
+
+
+def the_registry_and_its_own_module_alone_name_an_algorithm():
+    about_all = [*MATHEMATICS, ROOT / "minitrpo/__init__.py", ROOT / "minitrpo/algorithms/registry.py"]
+    for file in {*PACKAGE, *SCRIPTS} - {*about_all, *python("minitrpo/course")}:
+        for name, place in ALGORITHMS.items():
+            module, _, kind = place.partition(":")
+            if not inside(module, module_of(file)) and re.search(rf"\b({name}|{kind})\b", text(file)):
+                yield f"{short(file)} names {name}"
+
+
+def a_member_opens_with_its_box_and_says_where_each_line_runs():
+    for file in sorted({file_of(place.partition(":")[0]) for place in ALGORITHMS.values()}):
+        steps = re.findall(r"^ *\d\. (.*)$", ast.get_docstring(tree(file)) or "", re.MULTILINE)
+        yield from () if len(steps) >= 5 else (f"{short(file)} has {len(steps)} numbered steps",)
+        for step, place in ((step, re.search(r"([\w/]+\.py): ([\w., ]+)$", step)) for step in steps):
+            where = ROOT / "minitrpo" / place[1] if place else file
+            if not place or not where.exists() or not all(has(where, name) for name in place[2].split(", ")):
+                yield f"{short(file)}: where does this run? {step}"
+
+
+def lectures_benchmarks_and_tools_import_public_names_that_are_there():
+    for file in python("notebooks", "benchmarks", "tests/tools", "docs"):
+        froms = [node for node in ast.walk(tree(file)) if isinstance(node, ast.ImportFrom)]
+        for module, name in ((node.module, a.name) for node in froms for a in node.names if node.module):
+            if inside(module, "minitrpo"):
+                there = file_of(f"{module}.{name}") or hasattr(importlib.import_module(module), name)
+                if not there or (name.startswith("_") and file.parent.name == "source"):
+                    yield f"{short(file)} imports {name} of {module}"
+
+
+def words_that_are_gone_stay_away():
+    words = re.compile(rf"\b({'|'.join(GONE)})\b", re.IGNORECASE)
+    found = {(file, word) for file in (*PACKAGE, *SCRIPTS, *pages()) for word in words.findall(text(file))}
+    yield from (f"{short(file)}: {word}: say {GONE[word.lower()]}" for file, word in found)
+
+
+def every_link_leads_somewhere_and_every_page_is_linked():
+    linked = {ROOT / "README.md"}
+    for page, words in pages().items():
+        folder = ROOT / "notebooks" if page.suffix == ".py" else page.parent
+        for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```|`[^`\n]+`", "", words, flags=re.M | re.S)):
+            place, _, anchor = link.partition("#")
+            target = (folder / place).resolve() if place else page
+            linked.add(target)
+            if not link.startswith(("http", "mailto:")) and not target.exists():
+                yield f"{short(page)}: {link}"
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                yield f"{short(page)}: {link}: there is no such heading"
+    alone = [page for page in pages() if page.parent.name == "docs" or page.name == "README.md"]
+    yield from (f"{short(page)} is linked nowhere" for page in alone if page not in linked)
+
+
+def anchors(page):
+    heads = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)  # as GitHub makes them
+    return {re.sub(r"[^\w -]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def a_command_of_a_page_is_ours_or_needs_another_machine():
+    targets = set(re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE))
+    for page, words in pages().items():
+        told = set(re.findall(r"`(?:[A-Z]+=\S+ )*make ([a-z-]+)", words))
+        for block in re.findall(r"^ *```sh\n(.*?)^ *```", words, re.MULTILINE | re.DOTALL):
+            for line in (line.partition("#")[0].strip() for line in block.replace("\\\n", " ").splitlines()):
+                made = re.search(r"(?:^|\s)make ([a-z-]+)", line)
+                told |= {made[1]} if made else set()
+                if line and not made and not line.startswith(KNOWN):
+                    yield f"{short(page)}: {line}"
+        yield from (f"{short(page)}: make {name}" for name in told - targets)
+
+
+def what_a_page_names_is_there():
+    lectures = "|".join(file.stem.partition("_")[0] for file in python("notebooks/source"))
+    folders = {*TOP, *(folder.name for name in TOP for folder in (ROOT / name).glob("[!_.]*/"))}
+    named = re.compile(r"`(?:python )?([\w./-]+\.(?:py|md|ipynb|json|csv))(?:::? ?([\w.]+))?")
+    for page, words in pages().items():
+        for path, thing in named.findall(re.sub(r"^\*`.*$", "", words, flags=re.MULTILINE)):  # what made a table
+            found = [file for file in tracked() if f"/{file}".endswith(f"/{path}")]
+            ours = path.partition("/")[0] in folders or thing or path.startswith("test_")
+            if ours and "NN" not in path and not any(not thing or has(file, thing.strip(".")) for file in found):
+                yield f"{short(page)} names {path} {thing}"
+        for number in re.findall(rf"\b[Ll]ectures? (?!{lectures})(\d\d[ab]?)\b", words):
+            yield f"{short(page)} names lecture {number}"
+
+
+def a_table_says_what_was_recorded():
+    shown = dict(zip(report.PAGES, report.filled("\0".join(map(text, report.PAGES))).split("\0"), strict=True))
+    shown |= {cluster.PAGE: cluster.fill(text(cluster.PAGE)), claims.CHECKOUT.page: claims.text(claims.CHECKOUT)}
+    shown[ROOT / "notebooks/concepts.md"] = concepts.index()
+    yield from (f"{short(file)}: its program would write something else" for file in shown if shown[file] != text(file))
+    yield from (f"{name} has no results" for name in report.REPORTS.keys() - report.results().keys())
+
+
+def a_picture_is_one_and_is_on_a_page():
+    link = re.compile(r"!\[[^]]*\]\((\S+)\)")
+    shown = {(page.parent / place).resolve() for page in pages() for place in link.findall(text(page))}
+    for file in (file for file in tracked() if file.suffix in {".png", ".jpg", ".gif"}):
+        try:
+            Image.open(file).load()
+        except (OSError, SyntaxError) as error:
+            yield f"{short(file)}: {error}"
+        if file not in shown:
+            yield f"{short(file)} is on no page"
+
+
+def what_is_read_is_recorded_and_nothing_else_is():
+    notebooks, results = ROOT / "notebooks/recorded", ROOT / "benchmarks/results"
+    code = "".join(map(text, [*python("notebooks", "minitrpo"), *pages()])) + str([f"{x}.json" for x in report.REPORTS])
+    there = [file for file in tracked() if file.parent in (notebooks, results, results / "other")]
+    wanted = re.findall(r'\brecorded\("(\S+)"\)', code)
+    yield from (f"{name} is not recorded" for name in wanted if not (notebooks / name).exists())
+    for file in (file for file in there if file.suffix in (".json", ".csv", ".mp4")):
+        named = [f"{file.stem}{kind}" for kind in (".json", ".csv", ".mp4")]  # a summary, and its rows
+        if not any(name in code for name in (*named, f'"other/{file.stem}"')):
+            yield f"{short(file)} is read by nobody"
+
+
+def no_file_has_a_path_of_a_machine_and_the_top_level_is_as_designed():
+    path = re.compile(r"(?<![\w.}])/(?:home|Users|root|work)/[\w.]+")
+    for file in (file for file in tracked() if file.suffix in (".md", ".py", ".json", ".csv", ".ipynb", ".toml")):
+        yield from (f"{short(file)}: {found}" for found in path.findall(text(file)))
+    yield from {file.relative_to(ROOT).parts[0] for file in tracked()} - set(TOP)
+
+
+def reached():  # by a run of TRPO through imports, those within functions too
+    found, waiting = set(), [ROOT / "mpi_scripts/train.py", ROOT / "minitrpo/algorithms/trpo.py"]
+    while waiting:
+        file = waiting.pop()
+        if file not in found and not inside(module_of(file), "minitrpo.course"):
+            found.add(file)
+            waiting += [other for name in imports(file) if inside(name, "minitrpo") and (other := file_of(name))]
+    return found - set(SCRIPTS)
+
+
+def budgets_are_kept():
+    budgets = {  # which files, and how many of them and of their lines there may be
+        "of minitrpo, reached by a run of TRPO": (reached(), 106, 11_807),
+        "of minitrpo without course": (set(PACKAGE) - set(python("minitrpo/course")), 156, 16_456),
+        "of tests without tests/tools": (set(python("tests")) - set(python("tests/tools")), 150, 17_300),
+    }
+    for what, (files, most, most_lines) in budgets.items():
+        lines = sum(len(text(file).splitlines()) for file in files)
+        if len(files) > most or lines > most_lines:
+            yield f"{len(files)} files, {lines:,} lines {what}: at most {most}, {most_lines:,}"
+    yield from (f"{len(tracked()):,} tracked files: at most 3,000",) * (len(tracked()) > 3_000)
+
+
+def main():
+    rules = [each for each in globals().values() if inspect.isgeneratorfunction(each)]
+    found = [f"{each.__name__.replace('_', ' ')}: {line}" for each in rules for line in each()]
+    return "\n".join(found) or 0  # a text is printed, and makes the exit code 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""What others rely on: names to import, commands, flags, and what a job prints and leaves, on ranks in a terminal."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from runs import SCRIPTS
+
+from minitrpo.__main__ import COMMANDS, main
+from minitrpo.algorithms.registry import ALGORITHMS
+from minitrpo.run_folder.folder import RunFolder, sha256
+
+FLAGS = {
+    *("--algorithm", "--env", "--total-steps", "--steps-per-update", "--max-kl", "--adapt", "--margin", "--pool"),
+    *("--requests", "--learner", "--seed", "--out", "--resume", "--preset"),
+}
+CHOICES = {"--adapt": "{none,steps,kl,both,noise}", "--pool": "{dynamic,static}", "--learner": "{root,sharded}"}
+SOURCED = ("--max-kl", "--adapt", "--margin", "--pool", "--gae-lambda", "--cg-iterations", "--fisher-fraction")
+BARE = {"--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress", "--stuck-after", "--preset"}
+COLUMNS = {
+    *("iteration", "env_steps", "episodes", "mean_return", "mean_length", "steps_per_update", "max_kl", "kl"),
+    *("surrogate_gain", "line_search_steps", "collect_s", "wait_s", "gather_s", "update_s", "iteration_s", "ranks"),
+}
+FILES = {"config.json", "metrics.csv", "checkpoint.npz", "checkpoint_before.npz", "learning_curve.png"}
+
+
+def test_names_to_import():
+    """And `import minitrpo` alone loads nothing; neither does anything of it begin MPI."""
+    code = """
+import sys, minitrpo
+assert not {"numpy", "gymnasium", "matplotlib", "mpi4py"} & sys.modules.keys()
+from minitrpo import AlgorithmFailed, BadInput, EpisodeFailed, Evaluation, Run, TrainedPolicy, evaluate, load, train
+from minitrpo.checks import check, hint, hunt, mine, names, target
+assert {"evaluate", "load", "train"} <= set(dir(minitrpo))
+assert not {"mpi4py.MPI", "matplotlib"} & sys.modules.keys()
+assert not hasattr(minitrpo, "trian")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_every_command_answers_help(capsys):
+    assert COMMANDS.keys() >= {"train", "check", "new", "evaluate", "plot", "watch", "replay", "doctor", "grade"}
+    for words in ([], *([name] for name in COMMANDS)):
+        assert main([*words, "--help"]) == 0
+        assert capsys.readouterr().out.startswith("usage: ")
+
+
+def flags(text):
+    """Return what a help page says of each flag."""
+    parts = [part.split(None, 1) for part in text.split("\n  --")[1:]]
+    return {f"--{flag.rstrip(',')}": " ".join(said.split()) for flag, said in parts}
+
+
+def test_help_explains_each_flag_with_its_default_and_its_source(capsys):
+    for name in ALGORITHMS:
+        assert main(["train", "--algorithm", name, "--help"]) == 0
+        found = flags(capsys.readouterr().out)
+        bare = {flag for flag, said in found.items() if "(default: " not in said}
+        assert bare <= BARE, name
+        assert min(len(said) for said in found.values()) > 15, "a sentence, not a name alone"
+        if name == "trpo":
+            assert found.keys() >= FLAGS
+            assert all(found[flag].startswith(choices) for flag, choices in CHOICES.items())
+            assert all("source: " in found[flag] for flag in SOURCED)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """A job of two ranks in a terminal of 100 columns: what the terminal showed, and the run's folder."""
+    folder, screen = tmp_path_factory.mktemp("job") / "run", []
+    words = ["--env", "Pendulum-v1", "--preset", "episodes", "--steps-per-update", "200", "--total-steps", "1000"]
+    command = [sys.executable, str(SCRIPTS / "train.py"), *words, "--trace", "--oversubscribe", "--out", str(folder)]
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    sized = ["sh", "-c", f'export PATH="{path}"; stty cols 100; exec mpiexec -n 2 "$@"', "sh"]
+
+    def read(descriptor):
+        screen.append(os.read(descriptor, 4096))
+        return screen[-1]
+
+    status = pty.spawn([*sized, *command], read, lambda descriptor: b"")
+    text = b"".join(screen).decode().replace("\r\n", "\n")
+    assert status == 0, text
+    return text, folder
+
+
+@pytest.mark.mpi
+def test_the_last_line_is_the_hash_of_theta(job):
+    text, folder = job
+    with np.load(folder / "checkpoint.npz", allow_pickle=False) as arrays:
+        assert text.splitlines()[-1] == f"theta sha256: {sha256(arrays['theta'])}"
+        assert all(np.isfinite(arrays[name]).all() for name in arrays.files if name != "adaptive")
+    assert re.fullmatch("[0-9a-f]{64}", text.split()[-1])
+
+
+@pytest.mark.mpi
+def test_the_files_of_a_run_folder_and_the_columns_of_its_log(job):
+    _, folder = job
+    assert {path.name for path in folder.iterdir()} == FILES | {"trace.json"}
+    assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    run = RunFolder(folder)
+    assert set(run.header) >= COLUMNS
+    assert set(run.columns()["ranks"]) == {2}
+    assert run.read_config()["provenance"]["command"].startswith("mpiexec -n 2 python ")
+
+
+@pytest.mark.mpi
+def test_a_bar_fits_the_terminal_of_mpiexec_and_idle_ranks_are_told_once(job):
+    lines = re.split("[\r\n]", job[0])
+    bars = [line for line in lines if "steps/s" in line]
+    assert len(bars) >= 5, "redrawn after each update"
+    assert max(map(len, bars)) < 100
+    assert sum("1 rank(s) have nothing to do" in line for line in lines) == 1
+
+
+@pytest.mark.mpi
+def test_a_trace_shows_what_every_rank_did_when(job):
+    events = json.loads((job[1] / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    for rank in (0, 1):
+        mine = {event["name"] for event in spans if event["tid"] == rank}
+        assert {"collect", "wait", "gather"} <= mine
+        assert ("update" in mine) == (rank == 0)
+    assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
