@@ -34,11 +34,7 @@ def cosine(u, v):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@given(
-    seed=st.integers(0, 999),
-    max_kl=st.sampled_from([1e-6, 1e-3, 0.01, 0.1, 1.0, 10.0]),
-    fraction=st.sampled_from([0.1, 1.0]),
-)
+@given(st.integers(0, 999), st.sampled_from([1e-6, 1e-3, 0.01, 0.1, 1.0, 10.0]), st.sampled_from([0.1, 1.0]))
 @settings(max_examples=25)
 def test_promises(policy, seed, max_kl, fraction):
     """Within the KL limit and better by the surrogate, both computed anew; else theta itself. theta is not touched.
@@ -84,8 +80,7 @@ def test_the_step_is_the_damped_natural_gradient_by_a_fraction_of_the_states(pol
 def test_one_iteration_follows_the_gradient_and_many_the_natural_gradient(policy):
     theta, batch = case(policy)
     g = policy_gradient(policy, theta, batch.observations, batch.actions, batch.advantages)
-    a = dense_fisher(policy, theta, batch.observations) + 0.01 * np.eye(len(theta))
-    natural = np.linalg.solve(a, g)
+    natural = np.linalg.solve(dense_fisher(policy, theta, batch.observations) + 0.01 * np.eye(len(theta)), g)
 
     def step(iterations):
         new, report = trpo_step(policy, theta, batch, 1e-3, cg_iterations=iterations, cg_damping=0.01)
