@@ -70,6 +70,7 @@ def built(name, *words):
     return {path.name: Page(path) for path in (ROOT / name).glob("*.html")}
 
 
+@pytest.mark.slow
 def test_a_long_paragraph_is_cut_between_sentences_and_only_public_addresses_are_linked():
     spec = importlib.util.spec_from_file_location("site_build", BUILD)
     build = importlib.util.module_from_spec(spec)
