@@ -33,9 +33,6 @@ def fitted(critic, targets, fits=3, seed=0, state=None):
     return state
 
 
-# --- both
-
-
 @pytest.mark.parametrize("critic", CRITICS)
 def test_fit_leaves_its_arguments_alone_and_goes_on_from_arrays_that_a_checkpoint_can_hold(critic, tmp_path):
     observations, times, targets = data()
@@ -53,9 +50,6 @@ def test_fit_leaves_its_arguments_alone_and_goes_on_from_arrays_that_a_checkpoin
     assert new.get("updates", steps) - state.get("updates", 0) == steps
     assert all(np.array_equal(new[name], again[name]) for name in new)
     assert not np.array_equal(predicted, critic.predict(state, observations, times))
-
-
-# --- ridge regression
 
 
 def test_linear_features_by_hand_and_0_before_the_first_fit():
@@ -82,9 +76,6 @@ def test_ridge_is_least_squares_with_extra_rows(seed, n, d, ridge):
     np.testing.assert_allclose(predicted, phi[:n] @ expected, rtol=1e-6, atol=1e-8)
 
 
-# --- the perceptron's gradient
-
-
 @pytest.mark.parametrize(("hidden", "n"), [((), 1), ((5,), 7), ((6, 4), 20)])
 def test_gradient_is_autograds(hidden, n):
     rng, sizes = np.random.default_rng(n), layer_sizes(3, hidden, 1)
@@ -97,9 +88,6 @@ def test_gradient_is_autograds(hidden, n):
             return 0.5 * anp.mean((mlp(phi, sizes, inputs[part])[:, 0] - targets[part]) ** 2)
 
         np.testing.assert_allclose(gradients[part], grad(loss)(phi), rtol=1e-10, atol=1e-13)
-
-
-# --- the fit
 
 
 def test_an_mlp_starts_near_0_and_does_not_read_the_time():

@@ -47,9 +47,6 @@ def puck(T):
     return dynamics, Cost(np.tile(C, (T, 1, 1)), np.zeros((T, 6)), np.zeros(T))
 
 
-# --- without a limit
-
-
 def test_gains_are_riccatis_and_far_from_the_end_those_of_the_algebraic_equation():
     p, (K, V) = backward(*puck(200)), riccati(200)
     P = scipy.linalg.solve_discrete_are(A, B, Q, R)
@@ -110,9 +107,6 @@ def test_no_other_controller_has_less_cost_and_kl(shape, eta, free):
         assert objective(other) > least
 
 
-# --- distributions
-
-
 def sampled(dynamics, p, pbar, mu0, Sigma0, N, seed):
     """Return z (N, T, n + m) of trajectories drawn step by step, and log p(u | x) - log pbar(u | x), (N,)."""
     rng, (T, m, n) = np.random.default_rng(seed), p.K.shape
@@ -144,9 +138,6 @@ def test_means_costs_and_kl_are_those_of_sampled_trajectories(T, n, m, seed):
     costs = 0.5 * np.einsum("nti,tij,ntj->nt", Z, cost.C, Z) + np.einsum("ti,nti->nt", cost.c, Z) + cost.e
     agree(costs, expected_costs(cost, at))
     agree(log_ratio, kl(p, pbar, at))
-
-
-# --- the limit
 
 
 @settings(max_examples=20)

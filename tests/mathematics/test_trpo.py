@@ -93,9 +93,6 @@ def test_one_iteration_follows_the_gradient_and_many_the_natural_gradient(policy
     assert angles[-1] < 1e-3 < 0.1 < angles[0]
 
 
-# --- its parts, each a mean over blocks of rows
-
-
 def cut_into(size, monkeypatch):
     """Make blocks of at most `size` rows; return the list of how many rows were cut."""
     cut = []
@@ -153,9 +150,6 @@ def test_without_advantages_or_with_some_that_are_not_finite_theta_stays_and_the
         assert new is theta
         assert (report.accepted, report.reason) == (False, reason)
         assert (report.kl, report.gain) == (0.0, 0.0)
-
-
-# --- a bandit: one state, three arms
 
 
 BANDIT, STATE = CategoricalPolicy(1, 3, ()), np.ones((1, 1))
