@@ -73,17 +73,6 @@ def test_the_environment_does_what_its_matrices_say():
     assert not np.array_equal(x0, env.reset(seed=4)[0])
 
 
-def test_without_a_weight_the_other_controller_does_not_matter_and_with_all_of_it_nothing_else():
-    dynamics, cost, pbar, mu0, Sigma0 = problem(6, 3, 2, 0)
-    free, near, bound = (backward(dynamics, cost, *more) for more in ((), (pbar, 1e-9), (pbar, 1e9)))
-    for name in ("K", "k"):
-        np.testing.assert_allclose(getattr(near, name), getattr(free, name), atol=1e-6)
-    for name in ("K", "k", "S"):
-        np.testing.assert_allclose(getattr(bound, name), getattr(pbar, name), atol=1e-6)
-    assert np.abs(near.S).max() < 1e-7
-    assert kl(pbar, pbar, forward(dynamics, pbar, mu0, Sigma0)) == pytest.approx(0, abs=1e-9)
-
-
 @settings(max_examples=15)
 @given(SHAPES, st.floats(0.05, 5.0), st.booleans())
 def test_no_other_controller_has_less_cost_and_kl(shape, eta, free):
