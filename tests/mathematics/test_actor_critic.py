@@ -36,8 +36,6 @@ from minitrpo.returns import n_step_returns, next_values
 from minitrpo.run_folder.folder import RunFolder, sha256
 
 POLICIES = {"gaussian": GaussianPolicy(3, 2, (5, 4), 0.3), "categorical": CategoricalPolicy(3, 4, (5,))}
-
-
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 
 
