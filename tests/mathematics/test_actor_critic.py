@@ -27,7 +27,7 @@ from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import concatenate
 from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.perceptron import count_parameters, mlp
@@ -36,8 +36,6 @@ from minitrpo.returns import n_step_returns, next_values
 from minitrpo.run_folder.folder import RunFolder, sha256
 
 POLICIES = {"gaussian": GaussianPolicy(3, 2, (5, 4), 0.3), "categorical": CategoricalPolicy(3, 4, (5,))}
-
-
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 
 
@@ -165,19 +163,3 @@ def test_one_worker_is_the_sequential_actor_critic_to_the_bit(env, tmp_path):
     assert sha256(checkpoint["theta"]) == sha256(theta)
     assert checkpoint[OPTIMISER + "moment"].tobytes() == state["moment"].tobytes()
     assert checkpoint["run_filter"].tobytes() == seen.to_vector().tobytes()
-
-
-def test_the_value_function_of_a_known_chain_is_found():
-    """Reward 1 a step, never over: V = 1 / (1 - discount), by semi-gradient steps from cut fragments of 3 steps."""
-    model = ActorCritic(CategoricalPolicy(1, 2, (4,)))
-    s = ActorCriticSettings(discount=0.5, max_gradient_norm=1e9)
-    rng = generator(0, 0, 0, Purpose.POLICY)
-    theta = model.initialise(rng)
-    state = initial_state("adam", len(theta))
-    ones = np.ones((3, 1))
-    steps = Steps(ones, np.array([0, 1, 0]), np.ones(3), np.array([0, 0, 1], bool), np.zeros(3, bool), ones[:1])
-    for _ in range(600):
-        gradient, _ = actor_critic_gradient(model, theta, steps, s)
-        state, step = OPTIMISERS["adam"](state, gradient, 0.01)
-        theta = theta - step
-    np.testing.assert_allclose(model.values(theta, ones), 2.0, rtol=1e-3)

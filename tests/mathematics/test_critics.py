@@ -33,9 +33,6 @@ def fitted(critic, targets, fits=3, seed=0, state=None):
     return state
 
 
-# --- both
-
-
 @pytest.mark.parametrize("critic", CRITICS)
 def test_fit_leaves_its_arguments_alone_and_goes_on_from_arrays_that_a_checkpoint_can_hold(critic, tmp_path):
     observations, times, targets = data()
@@ -53,9 +50,6 @@ def test_fit_leaves_its_arguments_alone_and_goes_on_from_arrays_that_a_checkpoin
     assert new.get("updates", steps) - state.get("updates", 0) == steps
     assert all(np.array_equal(new[name], again[name]) for name in new)
     assert not np.array_equal(predicted, critic.predict(state, observations, times))
-
-
-# --- ridge regression
 
 
 def test_linear_features_by_hand_and_0_before_the_first_fit():
@@ -82,9 +76,6 @@ def test_ridge_is_least_squares_with_extra_rows(seed, n, d, ridge):
     np.testing.assert_allclose(predicted, phi[:n] @ expected, rtol=1e-6, atol=1e-8)
 
 
-# --- the perceptron's gradient
-
-
 @pytest.mark.parametrize(("hidden", "n"), [((), 1), ((5,), 7), ((6, 4), 20)])
 def test_gradient_is_autograds(hidden, n):
     rng, sizes = np.random.default_rng(n), layer_sizes(3, hidden, 1)
@@ -99,21 +90,11 @@ def test_gradient_is_autograds(hidden, n):
         np.testing.assert_allclose(gradients[part], grad(loss)(phi), rtol=1e-10, atol=1e-13)
 
 
-# --- the fit
-
-
-def test_an_mlp_starts_near_0_and_does_not_read_the_time():
-    critic = MLPCritic(3, (16,))
-    observations, times, targets = data()
-    assert np.max(np.abs(critic.predict(critic.initialise(np.random.default_rng(0)), observations, times))) < 0.1
-    state = fitted(critic, targets, 1)
-    assert np.array_equal(critic.predict(state, observations, times), critic.predict(state, observations, times + 9))
-
-
 def test_one_fit_of_one_minibatch_is_one_step_of_adam_on_standardised_targets():
     observations, times, targets = data()
     critic, rng = MLPCritic(3, (4,), epochs=1, minibatch=1000, step_size=0.02), np.random.default_rng(3)
     state = critic.initialise(rng)
+    assert np.max(np.abs(critic.predict(state, observations, times))) < 0.1
     new = critic.fit(state, observations, times, targets, rng)
     y = (targets - targets.mean()) / targets.std()
     gradient = squared_error_gradients(state["phi"].astype(float), critic.sizes, observations[None], y[None], 200)[0]
@@ -141,11 +122,7 @@ def test_fit_learns_a_smooth_function_whatever_its_offset_and_scale():
 
 @pytest.mark.parametrize("step", [0.1, 0.0])
 def test_one_odd_batch_does_not_end_learning(step):
-    """A batch whose targets hardly vary (no reward yet, say) must not paralyse the critic for the rest of the run.
-
-    Its small scale makes the standardised errors of the old V huge, and Adam's mean square of gradients remembers
-    them for thousands of steps.
-    """
+    """A batch whose targets hardly vary (no reward yet, say) must not paralyse the critic for the rest."""
     critic, (observations, times, f) = MLPCritic(3, (32, 32), minibatch=64), data(600)
     state = fitted(critic, 1000 * f, fits=3)
     state = fitted(critic, 1000 * step * f[::-1], fits=1, state=state)

@@ -28,9 +28,6 @@ PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
 JOB = ("--algorithm", "guided-policy-search", "--env", PUCK)
 
 
-# --- imitation
-
-
 def targets(R, n, m, seed):
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((R, m, m))
@@ -78,18 +75,12 @@ def test_the_noise_is_the_one_nearest_to_the_controllers(m):
     np.testing.assert_allclose(np.log(imitated_std(P)), found.x, atol=1e-5)
 
 
-# --- how far a local controller may go
-
-
 @pytest.mark.parametrize(("kept", "times"), [(1.0, 5.0), (0.9, 5.0), (0.75, 2.0), (0.5, 1.0), (0.0, 0.5), (-1.0, 0.25)])
 def test_the_factor_is_where_the_model_of_the_cost_is_lowest(kept, times):
     """-s + (1 - kept) s^2 is lowest at s = 1 / (2 (1 - kept)); a promise of nothing shortens the way."""
     assert new_factor(1.0, 1.0, kept) == pytest.approx(np.clip(times, *FACTORS))
     assert new_factor(2.0, 1.0, kept) == pytest.approx(np.clip(2 * times, *FACTORS))
     assert new_factor(5.0, -0.1, 0.5) == pytest.approx(0.5)
-
-
-# --- the cost as a network
 
 
 def bowl(Z):
@@ -129,8 +120,6 @@ def test_an_expansion_has_the_networks_value_gradient_and_the_convex_part_of_its
     assert 0 < convex < len(Z)
     assert at.C[3, 0, 0] > 3 * at.C[4, 0, 0]  # of the bowl itself: 10 and 0.03
 
-
-# --- one condition
 
 LINEAR = GaussianPolicy(4, 2, ())
 
@@ -181,9 +170,6 @@ def test_a_network_is_expanded_where_the_episodes_that_still_went_on_were():
         cost.C, network.expansion(np.array([Z[alive[:, t], t].mean(axis=0) for t in range(4)])).C
     )
     assert sampled == pytest.approx(-samples.rewards[alive].mean())
-
-
-# --- the algorithm
 
 
 def make(policy=LINEAR, first_states=2, **options):
@@ -238,9 +224,6 @@ def test_what_cannot_begin_is_refused(tmp_path):
     done = forked("train", *JOB, "--requests", "segments", "--out", "run", cwd=tmp_path)
     assert (done.code, done.err.count("\n")) == (2, 1), done
     assert "--requests segments" in done.err
-
-
-# --- whole runs
 
 
 @pytest.mark.slow

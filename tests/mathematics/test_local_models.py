@@ -111,9 +111,6 @@ def test_a_linear_policy_is_found_as_it_is():
     np.testing.assert_allclose(p.S, np.tile(np.diag(std**2), (4, 1, 1)), atol=1e-4)
 
 
-# --- costs
-
-
 @settings(max_examples=20)
 @given(st.integers(1, 6), st.integers(0, 10**6))
 def test_a_convex_quadratic_is_found_as_it_is(size, seed):

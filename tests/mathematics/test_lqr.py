@@ -47,9 +47,6 @@ def puck(T):
     return dynamics, Cost(np.tile(C, (T, 1, 1)), np.zeros((T, 6)), np.zeros(T))
 
 
-# --- without a limit
-
-
 def test_gains_are_riccatis_and_far_from_the_end_those_of_the_algebraic_equation():
     p, (K, V) = backward(*puck(200)), riccati(200)
     P = scipy.linalg.solve_discrete_are(A, B, Q, R)
@@ -76,17 +73,6 @@ def test_the_environment_does_what_its_matrices_say():
     assert not np.array_equal(x0, env.reset(seed=4)[0])
 
 
-def test_without_a_weight_the_other_controller_does_not_matter_and_with_all_of_it_nothing_else():
-    dynamics, cost, pbar, mu0, Sigma0 = problem(6, 3, 2, 0)
-    free, near, bound = (backward(dynamics, cost, *more) for more in ((), (pbar, 1e-9), (pbar, 1e9)))
-    for name in ("K", "k"):
-        np.testing.assert_allclose(getattr(near, name), getattr(free, name), atol=1e-6)
-    for name in ("K", "k", "S"):
-        np.testing.assert_allclose(getattr(bound, name), getattr(pbar, name), atol=1e-6)
-    assert np.abs(near.S).max() < 1e-7
-    assert kl(pbar, pbar, forward(dynamics, pbar, mu0, Sigma0)) == pytest.approx(0, abs=1e-9)
-
-
 @settings(max_examples=15)
 @given(SHAPES, st.floats(0.05, 5.0), st.booleans())
 def test_no_other_controller_has_less_cost_and_kl(shape, eta, free):
@@ -108,9 +94,6 @@ def test_no_other_controller_has_less_cost_and_kl(shape, eta, free):
             best.K + 0.1 * rng.standard_normal(best.K.shape), best.k + 0.1 * rng.standard_normal(best.k.shape), S
         )
         assert objective(other) > least
-
-
-# --- distributions
 
 
 def sampled(dynamics, p, pbar, mu0, Sigma0, N, seed):
@@ -144,9 +127,6 @@ def test_means_costs_and_kl_are_those_of_sampled_trajectories(T, n, m, seed):
     costs = 0.5 * np.einsum("nti,tij,ntj->nt", Z, cost.C, Z) + np.einsum("ti,nti->nt", cost.c, Z) + cost.e
     agree(costs, expected_costs(cost, at))
     agree(log_ratio, kl(p, pbar, at))
-
-
-# --- the limit
 
 
 @settings(max_examples=20)

@@ -39,9 +39,6 @@ def measured(policy, theta, batch, step=None):
     return measure_noise(policy, theta, batch, g, step, len(theta), DAMPING, 1.0)
 
 
-# --- the measurement
-
-
 @pytest.mark.parametrize("policy", [GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))])
 @pytest.mark.parametrize("n", [40, 1300, 2600])  # one block of the gradient's sums, two, three
 def test_it_is_its_statement_with_a_dense_matrix(policy, n):
@@ -108,9 +105,6 @@ def test_it_is_measured_soon_and_then_in_every_sixteenth_update():
     assert [update for update in range(1, 50) if due(update)] == [1, 2, 4, 8, 16, 32, 48]
 
 
-# --- the rule
-
-
 FRACTIONS = st.floats(0.0, 2.0)
 
 
@@ -172,9 +166,6 @@ def test_a_small_batch_moves_the_kl_less():
         for n in (200, 2_000, 8_000)
     ]
     assert all(small < large for small, large in pairwise(moved))
-
-
-# --- in a run
 
 
 def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():

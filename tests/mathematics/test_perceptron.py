@@ -37,9 +37,6 @@ def case(shape, seed, dtype=np.float64):
     return sizes, *(array.astype(dtype) for array in made)
 
 
-# --- layout and initial values
-
-
 def test_unflatten_cuts_weights_then_biases_layer_by_layer():
     sizes = layer_sizes(3, (4, 2), 1)
     assert sizes == [(3, 4), (4, 2), (2, 1)]
@@ -75,9 +72,6 @@ def test_initialise_mlp_gains_and_biases():
     for gain, expected in zip(gains, [np.sqrt(2), np.sqrt(2), 0.01], strict=True):
         np.testing.assert_allclose(gain, expected, rtol=1e-12)
     assert all(np.all(biases == 0) for _, biases in layers)
-
-
-# --- values and derivatives
 
 
 @given(SHAPES, st.integers(0, 10**6))

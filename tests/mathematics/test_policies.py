@@ -39,9 +39,6 @@ def old_and_new(kind, shape, seed=0):
     return policy, old, policy.distribution(random_theta(policy, rng_of(seed, 99)), observations)
 
 
-# --- formulas against scipy
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_log_prob_and_entropy_are_scipys(shape):
     policy, _, _, dist_params, actions = case(GaussianPolicy, shape)
@@ -83,9 +80,6 @@ def test_log_softmax_is_scipys_whatever_the_size_of_the_logits(logits):
     np.testing.assert_allclose(found, special.log_softmax(logits, axis=1), rtol=1e-12, atol=1e-12)
     for row, alone in zip(found, logits, strict=True):
         assert np.array_equal(row, log_softmax(alone[None])[0])
-
-
-# --- samples
 
 
 def test_gaussian_samples_and_their_mode_are_those_of_a_normal_distribution():
@@ -131,9 +125,6 @@ def test_noise_is_one_stream_however_it_is_cut(kind):
     assert np.array_equal(whole, np.concatenate([policy.draw_noise(rng, 3), policy.draw_noise(rng, 7)]))
 
 
-# --- theta: layout, initial values
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fresh_policy_is_a_function_of_its_generator_and_treats_all_states_alike(kind):
     policy = kind(6, 3)
@@ -152,9 +143,6 @@ def test_gaussian_initial_log_std_is_the_end_of_theta():
     theta[-2:] = 1.0, 2.0
     dist_params = policy.distribution(theta, np.ones((5, 3)))
     assert np.array_equal(dist_params[:, 2:], np.tile([1.0, 2.0], (5, 1)))
-
-
-# --- bits
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -34,9 +34,6 @@ def learned(q, parts, updates):
     return rows, older
 
 
-# --- targets
-
-
 @settings(max_examples=30)
 @given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5), seed=st.integers(0, 1000))
 def test_targets_by_brute_force(lengths, seed):
@@ -67,9 +64,6 @@ def test_targets_by_brute_force(lengths, seed):
     close(y, expected)
 
 
-# --- the gradient
-
-
 @pytest.mark.parametrize("huber", [0.5, 1e6])
 def test_the_gradient_is_that_of_the_loss_and_of_several_batches_that_of_each(huber):
     rng, sizes = np.random.default_rng(1), layer_sizes(3, (6, 5), 4)
@@ -89,9 +83,6 @@ def test_the_gradient_is_that_of_the_loss_and_of_several_batches_that_of_each(hu
         np.testing.assert_allclose(alone, g[i], rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(np.sum(weights[i] * targets.td_loss(error, huber)), loss(theta, i), rtol=1e-12)
     assert (np.abs(errors) > 0.5).any()
-
-
-# --- Q*
 
 
 @pytest.mark.parametrize("algorithm", [OneStepQ, NStepQ])
@@ -124,9 +115,6 @@ def test_the_older_copy_is_renewed_and_exploration_wanes_with_the_steps_of_all_a
     plan = q.plan()
     assert isinstance(plan, Plan)
     assert plan.arrays["target"] is q.target
-
-
-# --- who acts
 
 
 def test_epsilon_greedy_explores_exactly_as_often_as_it_should():

@@ -93,24 +93,9 @@ def test_one_iteration_follows_the_gradient_and_many_the_natural_gradient(policy
     assert angles[-1] < 1e-3 < 0.1 < angles[0]
 
 
-# --- its parts, each a mean over blocks of rows
-
-
-def cut_into(size, monkeypatch):
-    """Make blocks of at most `size` rows; return the list of how many rows were cut."""
-    cut = []
-
-    def smaller(rows):
-        cut.append(rows)
-        return blocks(rows, size)
-
-    monkeypatch.setattr(block_sums, "blocks", smaller)
-    return cut
-
-
 @pytest.mark.parametrize("size", [1, 7, 100])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_gradient_gain_kl_and_entropy_are_those_of_all_rows_in_blocks_of_any_size(policy, size, monkeypatch):
+def test_what_is_summed_is_that_of_all_rows_in_blocks_of_any_size(policy, size, monkeypatch):
     theta, *arrays = own_samples(policy)  # advantages whose mean is not 0
     batch = Batch(*arrays)
     candidate = theta + 0.1 * np.random.default_rng(4).standard_normal(len(theta))
@@ -118,7 +103,9 @@ def test_gradient_gain_kl_and_entropy_are_those_of_all_rows_in_blocks_of_any_siz
     gain = surrogate(policy, new, policy.log_prob(old, batch.actions), batch.actions, batch.advantages)
     gain -= batch.advantages.mean()
     g = policy_gradient(policy, theta, batch.observations, batch.actions, batch.advantages)
-    cut = cut_into(size, monkeypatch)
+    products = [fisher_vector_product(policy, theta, every_kth(batch.observations, k), 0.1)(g) for k in (1.0, 0.3)]
+    cut = []
+    monkeypatch.setattr(block_sums, "blocks", lambda rows: cut.append(rows) or blocks(rows, size))
     evaluate, entropy = objective(policy, theta, batch)
     assert evaluate(candidate) == pytest.approx((gain, mean_kl(policy, old, new)), rel=1e-9)
     assert evaluate(theta) == pytest.approx((0.0, 0.0), abs=1e-15)
@@ -127,22 +114,12 @@ def test_gradient_gain_kl_and_entropy_are_those_of_all_rows_in_blocks_of_any_siz
     report = trpo_step(policy, theta, batch, 0.01)[1]
     assert (report.gradient_norm, report.entropy) == pytest.approx((np.linalg.norm(g), entropy))
     assert set(cut) == {40}
-
-
-@pytest.mark.parametrize("size", [1, 7, 100])
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("fraction", [1.0, 0.3])
-def test_the_damped_fisher_matrix_is_that_of_the_rows_in_blocks_of_any_size(policy, size, fraction, monkeypatch):
-    """In single precision, which decides only where the line search looks."""
-    theta, batch = case(policy)
-    v = np.random.default_rng(3).standard_normal(len(theta))
-    some = every_kth(batch.observations, fraction)
-    expected = fisher_vector_product(policy, theta, some, 0.1)(v)
-    cut = cut_into(size, monkeypatch)
-    product = damped_fisher(policy, theta, batch, 0.1, fraction)
-    np.testing.assert_allclose(product(v), expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
-    assert product(v).dtype == np.float64
-    assert cut == [len(some)]
+    for fraction, expected in zip((1.0, 0.3), products, strict=True):  # in single precision
+        cut.clear()
+        product = damped_fisher(policy, theta, batch, 0.1, fraction)(g)
+        np.testing.assert_allclose(product, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+        assert product.dtype == np.float64
+        assert cut == [len(every_kth(batch.observations, fraction))]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -153,9 +130,6 @@ def test_without_advantages_or_with_some_that_are_not_finite_theta_stays_and_the
         assert new is theta
         assert (report.accepted, report.reason) == (False, reason)
         assert (report.kl, report.gain) == (0.0, 0.0)
-
-
-# --- a bandit: one state, three arms
 
 
 BANDIT, STATE = CategoricalPolicy(1, 3, ()), np.ones((1, 1))
