@@ -4,13 +4,12 @@ mpiexec -n 3 python on_ranks.py JOBS.json: the keyword arguments of `minitrpo.tr
 """
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import minitrpo
 from minitrpo.commands import train
+from minitrpo.supervision.jobs import mpiexec
 
 OWN = Path(__file__).parents[2] / "mpi_scripts" / "own"  # examples of a user's own algorithm
 TOYS = Path(__file__).parents[1] / "toys"
@@ -26,13 +25,7 @@ def on_ranks(ranks, jobs, folder):
     """Train these runs on so many ranks; all of them work, whatever cores there are, unless a job says otherwise."""
     file = folder / f"{ranks}.json"
     file.write_text(json.dumps(jobs, default=str))
-    places = [str(TOYS), str(OWN), *filter(None, [os.environ.get("PYTHONPATH")])]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(places)}
-    words = ["mpiexec", "-n", str(ranks), sys.executable, __file__, str(file)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300, check=False, cwd=folder)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    return mpiexec(ranks, __file__, file, timeout=300.0)
 
 
 def train_one_by_one(jobs):
@@ -46,4 +39,5 @@ def train_one_by_one(jobs):
 
 
 if __name__ == "__main__":
+    sys.path[:0] = [str(TOYS), str(OWN)]
     train_one_by_one(json.loads(Path(sys.argv[1]).read_text()))
