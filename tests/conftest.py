@@ -47,6 +47,22 @@ def pytest_make_collect_report(collector):
     return unless_listed(report)
 
 
+WORKERS = set()  # that had a test marked mpi
+
+
+def pytest_runtest_logreport(report):
+    """Remember which workers had tests that start mpiexec."""
+    if "mpi" in report.keywords and hasattr(report, "node"):
+        WORKERS.add(report.node.gateway.id)
+
+
+def pytest_sessionfinish(session):
+    """Fail if there were two: their jobs have starved each other."""
+    if len(WORKERS) > 1:
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        raise pytest.UsageError(f"{len(WORKERS)} workers had tests marked mpi; --dist loadgroup gives them to one")
+
+
 def unless_listed(report):
     """Return the report, as a failure if it is of a skip that is not on the list."""
     if report.skipped and not hasattr(report, "wasxfail"):
