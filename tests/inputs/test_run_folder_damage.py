@@ -184,7 +184,8 @@ def test_a_flipped_bit_anywhere_in_a_checkpoint_is_damage_or_changes_nothing(cop
 LOUD = "from pathlib import Path\nPath('has-run').touch()\n"
 WORLD = "from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv\nclass Mine(CartPoleEnv): pass\n"
 COMMANDS = {
-    "train": ("--resume", "run", *GO_ON), "watch": ("run", "--steps", 3), "replay": ("run", 0),
+    "train": ("--resume", "run", *GO_ON), "replay": ("run", 0),
+    "watch": ("run", "--steps", 1, "--frames", 1, "--pictures", 1),
     "train --config": ("--config", "run", "--out", "again", "--progress", "none"),
 }  # fmt: skip
 

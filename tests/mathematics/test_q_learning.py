@@ -100,9 +100,10 @@ def test_sarsa_learns_the_values_of_the_policy_that_acts():
     parts = [fragment(eye[[s, max(s - 1, 0)]], [0, 0], [0, 0], eye[max(s - 2, 0)]) for s in range(5)]
     parts += [fragment(eye[[s, s + 1]], [1, 0], [0, 0], eye[s]) for s in range(4)]
     parts += [fragment(eye[[4]], [1], [1], eye[4], terminated=True)]
-    learned(q, parts, 400)
+    rows, _ = learned(q, parts, 400)
     expected = np.where(np.arange(10).reshape(5, 2) == 9, 1.0, 0.0)
     np.testing.assert_allclose(q.policy.distribution(q.theta, eye), expected, atol=1e-3)
+    assert rows[-1]["mean_q"] == pytest.approx(0.1, abs=1e-3), "of 19 steps taken, 10 have a next action; one earns 1"
 
 
 def test_the_older_copy_is_renewed_and_exploration_wanes_with_the_steps_of_all_actors():
