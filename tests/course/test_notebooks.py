@@ -206,6 +206,7 @@ def test_a_solution_runs_from_top_to_bottom_and_its_checks_say_what_they_said(st
     assert (done.code, done.out) == (0, ""), str(done)
 
 
+@pytest.mark.slow
 def test_an_unsolved_notebook_fails_at_its_checks_alone_as_not_attempted(quick, tmp_path):
     """By nbval, as `make check-exercise NB=...` runs it."""
     path = tmp_path / f"{EXAMPLE.stem}.ipynb"

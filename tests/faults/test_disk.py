@@ -34,9 +34,8 @@ FAULTS = {  # what fails: how
 }
 
 
-@pytest.mark.parametrize(
-    "algorithm", ["trpo", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dqn", "a3c"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["trpo", "dqn", "a3c"])
 def test_a_call_of_the_file_system_that_fails_loses_nothing(algorithm, tmp_path):
     """Of each kind of call one in the middle of the run, once; a disk that is full from there on; a kill just there."""
     words = ("--algorithm", algorithm, *JOB, "--steps-per-update", 60, "--total-steps", 180, "--checkpoint-every", 1)

@@ -214,6 +214,7 @@ def test_a_wrong_environment_is_refused_in_a_line_and_nothing_is_written(tmp_pat
         assert not (tmp_path / env).exists(), env
 
 
+@pytest.mark.slow
 def test_an_environment_that_fails_later_is_told_with_its_episode(tmp_path):
     for env, word, code, _, err in ends(FAILING, tmp_path):
         assert (code, err.count("\n")) == (1, 3), (env, err)
@@ -226,6 +227,7 @@ def test_an_environment_that_fails_later_is_told_with_its_episode(tmp_path):
         assert (tmp_path / env / "failure.txt").read_text() == err
 
 
+@pytest.mark.slow
 def test_an_environment_that_is_only_odd_trains(tmp_path):
     for env, _, code, out, err in ends(ODD, tmp_path):
         assert (code, err) == (0, ""), (env, out, err)

@@ -122,6 +122,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.slow
 def test_a_damaged_run_is_refused_in_one_line_and_left_alone(name, runs, tmp_path):
     names = CHECKPOINTS if name == NPZ else (name,)
     kinds = ["missing", "a folder", EMPTY, HALF, BINARY, *DAMAGES[name]]

@@ -37,6 +37,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize(("flag", "names"), [("--env", ENVS), ("--algorithm", NAMES)])
+@pytest.mark.slow
 def test_a_name_that_is_none_or_a_module_that_cannot_be_imported_is_refused_by_its_name(flag, names, tmp_path):
     for module, text in MODULES.items():
         (tmp_path / f"wrong_{module}.py").write_text(text)

@@ -126,6 +126,7 @@ def has(file, name):
     return all(re.search(part, text(file), re.MULTILINE) for part in parts)
 
 
+ONE_PAGE = ROOT / "mpi_scripts/trpo_in_one_file.py"
 PACKAGE, SCRIPTS = python("minitrpo"), sorted((ROOT / "mpi_scripts").glob("*.py"))
 ROOMS = [file for file in (*PACKAGE, *SCRIPTS) if file.name != "__init__.py"]
 MATHEMATICS = [file for file in PACKAGE if file.parent.name == "minitrpo" and file.stem not in VISITORS]
@@ -153,7 +154,7 @@ def the_mathematics_needs_numpy_scipy_and_autograd_alone():
 
 def the_registry_and_its_own_module_alone_name_an_algorithm():
     about_all = [*MATHEMATICS, ROOT / "minitrpo/__init__.py", ROOT / "minitrpo/algorithms/registry.py"]
-    for file in {*PACKAGE, *SCRIPTS} - {*about_all, *python("minitrpo/course")}:
+    for file in {*PACKAGE, *SCRIPTS} - {*about_all, ONE_PAGE, *python("minitrpo/course")}:
         for name, place in ALGORITHMS.items():
             module, _, kind = place.partition(":")
             if not inside(module, module_of(file)) and re.search(rf"\b({name}|{kind})\b", text(file)):
@@ -336,6 +337,14 @@ def reached():  # by a run of TRPO through imports, those within functions too
             found.add(file)
             waiting += [other for name in imports(file) if inside(name, "minitrpo") and (other := file_of(name))]
     return found - set(SCRIPTS)
+
+
+def one_page_stands_alone():
+    libraries = {"argparse", "autograd", "gymnasium", "hashlib", "mpi4py", "os"}
+    others = {name.split(".")[0] for name in imports(ONE_PAGE)} - libraries
+    yield from (f"{ONE_PAGE.name} imports {name}" for name in sorted(others))
+    if (lines := len(text(ONE_PAGE).splitlines())) > 200:
+        yield f"{ONE_PAGE.name} has {lines} lines, not 200 at most"
 
 
 def budgets_are_kept():

@@ -52,6 +52,7 @@ def test_a_config_names_its_algorithm(tmp_path):
     assert (settings["algorithm"], settings["entropy_weight"]) == ("a2c", 0.5)
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_picture_and_says_where(trained, tmp_path):
     done = run("plot", trained / "small", trained / "large", cwd=tmp_path)
     assert (done.code, done.out, done.err) == (0, "comparison.png\n", "")

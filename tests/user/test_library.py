@@ -82,6 +82,7 @@ def test_an_environment_may_be_a_class_or_what_makes_one(env, monkeypatch):
     assert evaluate(own, 1, env=lambda: env()).returns.tolist() == expected
 
 
+@pytest.mark.slow
 def test_what_is_handed_over_stands_for_a_name_in_that_call_alone(cartpole_run):
     def short():
         return limited(5, CartPoleEnv)
@@ -191,6 +192,7 @@ def python(*words, ranks=0, **extra):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 def test_the_process_is_left_as_it_was():
     done = python("-c", LEFT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
