@@ -18,7 +18,7 @@ import numpy as np
 
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array, Policy
 
@@ -68,8 +68,8 @@ class Context:
     policy: Any  # what `make_policy` returned
     seed: int
     steps_per_update: int
-    comm: Comm = field(default_factory=SerialComm)  # the ranks that share the update: this one alone by default
-    timeline: Timeline = field(default_factory=lambda: Timeline(SerialComm(), keep=False))
+    comm: Comm = field(default_factory=Comm)  # the ranks that share the update: this one alone by default
+    timeline: Timeline = field(default_factory=lambda: Timeline(Comm(), keep=False))
     notes: list[str] = field(default_factory=list)
     first_states: int = 0  # episode n begins as n % first_states does; 0: each in a state of its own
     worker: int = 0  # which of the workers an asynchronous algorithm is, of how many

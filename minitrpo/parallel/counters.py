@@ -1,36 +1,29 @@
 """Numbers that ranks draw from: what hands every request of a pool to exactly one of them."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from minitrpo.policies import Array
 
 
-class Counter(Protocol):
-    """A number that all ranks draw from; each value goes to exactly one of them."""
-
-    def reset(self) -> None: ...
-    def next(self) -> int: ...
-
-
-class LocalCounter:
-    """A counter of one process."""
+class Counter:
+    """A number that all ranks draw from; each value goes to exactly one of them. This one is of a single process."""
 
     def __init__(self) -> None:
-        self.value = 0
+        self._value = 0
 
     def reset(self) -> None:
-        """Begin at 0 again."""
-        self.value = 0
+        """Begin at 0 again; called by rank 0 while no one draws (the broadcast that follows orders the two)."""
+        self._value = 0
 
     def next(self) -> int:
         """Return the value and add 1."""
-        self.value += 1
-        return self.value - 1
+        self._value += 1
+        return self._value - 1
 
 
-class WindowCounter:
+class WindowCounter(Counter):
     """A counter in a one-sided window of rank 0: no rank has to answer for another to draw.
 
     Locked once for good: a lock and unlock per draw was measured to halve the rate of 8 ranks on 2 cores.
@@ -46,11 +39,9 @@ class WindowCounter:
         comm.Barrier()
 
     def reset(self) -> None:
-        """Begin at 0 again; called by rank 0 while no one draws (the broadcast that follows orders the two)."""
         self._atomic(np.zeros(1, np.int64), self._mpi.REPLACE)
 
-    def next(self) -> int:
-        """Return the value and add 1, as one atomic operation."""
+    def next(self) -> int:  # one atomic operation
         self._atomic(np.ones(1, np.int64), self._mpi.SUM)
         return int(self._old[0])
 

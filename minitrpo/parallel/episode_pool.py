@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.comm import Comm
 
 Draw = Callable[[], int | None]
 
@@ -100,7 +100,7 @@ class RankRequests:
     pool: Pool
     ranks: int
     width: int  # episodes that the rank can play side by side
-    comm: Comm = field(default_factory=SerialComm)  # all ranks that draw
+    comm: Comm = field(default_factory=Comm)  # all ranks that draw
 
     def count_for(self, steps: int, mean_length: float) -> int:
         """Return how many episodes to request for about `steps` steps."""

@@ -6,7 +6,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.collectors import Request
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import Fragments
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.status import RankStatus
@@ -61,7 +61,7 @@ def _replay_events(context: RunContext, episode: int, iteration: int | None, sta
             f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, and nobody kept the "
             "parameters with which an episode was played; its reset seed stands in failure.txt"
         )
-    queue, _, _ = make_queue(context, Timeline(SerialComm(), keep=False), status)
+    queue, _, _ = make_queue(context, Timeline(Comm(), keep=False), status)
     shared = queue.server.shared
     first = int(shared[ITERATION][0])
     iteration = first if iteration is None else iteration

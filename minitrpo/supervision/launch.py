@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped, too_long
-from minitrpo.parallel.comm import Comm, SerialComm, connect
+from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.supervision.shutdown import EXIT, NoWayOut, exit_now
 from minitrpo.supervision.signals import (
@@ -108,7 +108,7 @@ def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
         raise BadInput(f"{name} must be a positive number of seconds, not {stuck_after:g}")
     watchdog = Watchdog(stuck_after)
     try:
-        with NoWayOut(SerialComm(), watchdog):
+        with NoWayOut(Comm(), watchdog):
             yield watchdog.status
     finally:
         watchdog.dismiss()

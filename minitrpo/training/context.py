@@ -15,7 +15,7 @@ from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.cores import cores
 from minitrpo.parallel.episode_pool import DynamicPool, RankRequests, StaticPool, slots_of
 from minitrpo.parallel.timing import Timeline
@@ -128,8 +128,8 @@ def make_algorithm(
     worker: which of the workers of an asynchronous algorithm it is. holds_last: see Context.
     """
     s = choice.common
-    timeline = timeline or Timeline(SerialComm(), keep=False)
-    policy, comm = make_policy(choice, spec), comm or SerialComm()
+    timeline = timeline or Timeline(Comm(), keep=False)
+    policy, comm = make_policy(choice, spec), comm or Comm()
     context = Context(policy, s.seed, s.steps_per_update, comm, timeline, worker=worker, workers=workers)
     context = replace(context, _total_steps=s.total_steps, first_states=s.first_states, slots=unfinished_slots(s))
     context = replace(context, holds_last=holds_last, action_low=spec.low, action_high=spec.high)

@@ -9,7 +9,7 @@ from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous import COUNTED
 from minitrpo.contract import OWN
 from minitrpo.errors import infinite_theta
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
 from minitrpo.run_folder.columns import GRADIENTS
 from minitrpo.supervision.signals import asked_to_stop
@@ -36,7 +36,7 @@ class Monitor:
         Without it workers go on while the root evaluates, and its seconds count.
         """
         self.log, self.shared, self._ranks, self._extra = log, shared, ranks, extra or dict
-        self._evaluator = make_evaluator(context.choice, context.spec, SerialComm(), status)
+        self._evaluator = make_evaluator(context.choice, context.spec, Comm(), status)
         self._evaluating = log.timeline.span if extra is None and ranks > 1 else log.timeline.outside
         self._settings, self._columns = context.settings, context.choice.algorithm.columns
         self.iteration = int(shared[ITERATION][0]) - 1

@@ -8,7 +8,7 @@ from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
 from minitrpo.experience.collectors import Collector, Request
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision.status import RankStatus
@@ -38,7 +38,7 @@ class Rank:
     algorithm: Algorithm
     timeline: Timeline
     status: RankStatus = field(default_factory=RankStatus.private)
-    plans: Comm = field(default_factory=SerialComm)  # the same ranks, for plans: these travel while other things do
+    plans: Comm = field(default_factory=Comm)  # the same ranks, for plans: these travel while other things do
     helped: bool = False  # whether others share the root's update, or do what is not urgent of it
     overlap: bool = True  # whether that is done while the others play already
     evaluator: Evaluator | None = None  # if the run is to be evaluated

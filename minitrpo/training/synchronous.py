@@ -11,7 +11,7 @@ from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
 from minitrpo.contract import check_found
 from minitrpo.experience.collectors import Request
 from minitrpo.experience.vector_env import EnvironmentFailed
-from minitrpo.parallel.comm import Comm, SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.parallel.timing import Timeline
 from minitrpo.supervision.signals import asked_to_stop
@@ -60,7 +60,7 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     """Do what a rank does that works; `working`: all that do."""
     settings = context.settings
     sharded = settings.learner == "sharded"
-    algorithm, given = make_algorithm(context.choice, context.spec, working if sharded else SerialComm(), timeline)
+    algorithm, given = make_algorithm(context.choice, context.spec, working if sharded else Comm(), timeline)
     collector = make_collector(settings, context.spec, given.policy, working, status)
     if context.checkpoint:
         collector.restore(context.checkpoint, context.iteration + 1)
@@ -90,7 +90,7 @@ def alone(context: RunContext, algorithm: Algorithm, status: RankStatus | None =
         learner.learn(rank.collect(plan, request, checkpoint=False).gathered)
         learner.complete([])
     """
-    comm, policy = SerialComm(), make_policy(context.choice, context.spec)
+    comm, policy = Comm(), make_policy(context.choice, context.spec)
     collector = make_collector(context.settings, context.spec, policy, comm, status)
     rank = Rank(comm, collector, algorithm, Timeline(comm, keep=False), status or RankStatus.private())
     return Learner(context, algorithm, collector, status), rank

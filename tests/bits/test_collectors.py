@@ -15,7 +15,7 @@ from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import first_state_seed, reset_seed
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import DynamicPool, RankRequests
 from minitrpo.parallel.packing import packed
 
@@ -38,7 +38,7 @@ def rollouts_and_request(env_id, amount, wanted=0, **options):
 
 def episode_collector(env_id, amount, **options):
     rollouts, request = rollouts_and_request(env_id, amount, **options)
-    return EpisodeCollector(rollouts, RankRequests(DynamicPool(SerialComm()), 1, SLOTS)), request
+    return EpisodeCollector(rollouts, RankRequests(DynamicPool(Comm()), 1, SLOTS)), request
 
 
 def segment_collector(amount):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitrpo.parallel.comm import SerialComm, connect
+from minitrpo.parallel.comm import Comm, connect
 from minitrpo.supervision.jobs import mpiexec
 
 EVERY_CALL = Path(__file__).parent / "every_call.py"
@@ -23,9 +23,9 @@ def test_every_call_on_real_ranks(ranks):
 def test_alone_needs_no_mpi():
     done = subprocess.run([sys.executable, EVERY_CALL], capture_output=True, text=True, check=False)
     assert done.stdout == "fine\n", done.stderr
-    assert isinstance(connect(), SerialComm)
+    assert isinstance(connect(), Comm)
     arrays = {"rows": np.arange(6.0).reshape(3, 2)}
-    assert SerialComm().all_to_all(arrays["rows"], [3], [3]) is arrays["rows"]
+    assert Comm().all_to_all(arrays["rows"], [3], [3]) is arrays["rows"]
 
 
 def test_fewer_ranks_than_were_started_are_noticed(monkeypatch):

@@ -20,7 +20,7 @@ from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import evaluation_seed, reset_seed
 from minitrpo.parallel import timing
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.reports.trained import Evaluation, trained
 from minitrpo.run_folder.folder import RunFolder
 
@@ -74,7 +74,7 @@ def test_a_failure_is_named_as_one_of_an_evaluation(mode, tmp_path):
 def test_its_seconds_are_not_those_of_the_row(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
-    timeline = timing.Timeline(SerialComm(), keep=True)
+    timeline = timing.Timeline(Comm(), keep=True)
     for name, span, seconds in (("update", timeline.span, 3), ("evaluate", timeline.outside, 50)):
         with span(name):
             clock[0] += seconds

@@ -14,7 +14,7 @@ from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.collectors import Request
 from minitrpo.experience.fragments import PER_STEP, Fragments, concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.training.gather import PER_FRAGMENT, digested, gather, in_episode_order
 
 FILTER = ObservationFilter.identity(3, clip=1.5).merged(np.random.default_rng(0).standard_normal((30, 3)))
@@ -115,7 +115,7 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
     raw = [f.observations for f in episodes.fragments()]  # what the filter learns from is not filtered
     np.testing.assert_allclose(together.fragments["mean"], [o.mean(0) for o in raw], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(together.fragments["squares"], [len(o) * o.var(0) for o in raw], rtol=1e-9, atol=1e-12)
-    gathered, found = gather(SerialComm(), digest_of(parts), {"x": np.ones(1)})
+    gathered, found = gather(Comm(), digest_of(parts), {"x": np.ones(1)})
     assert found[0]["x"] == 1
     assert bits(gathered.batch) == bits(together.batch)
     assert bits(gathered.fragments) == bits(together.fragments)

@@ -7,7 +7,7 @@ import pytest
 
 from minitrpo.course.trace import busy_fraction, read_chrome_trace, seconds_per_phase
 from minitrpo.parallel import timing
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline, chrome_events, timed, write_chrome_trace
 
 
@@ -50,7 +50,7 @@ def test_timed_measures_by_its_clock_and_records_what_failed():
 def test_a_timeline_sums_spans_up_and_keeps_those_that_were_asked_for(keep, monkeypatch):
     clock = [7.0]
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
-    timeline = Timeline(SerialComm(), keep)
+    timeline = Timeline(Comm(), keep)
     with timeline.outside("checkpoint"):
         clock[0] += 100.0
     for _ in range(3):
@@ -63,7 +63,7 @@ def test_a_timeline_sums_spans_up_and_keeps_those_that_were_asked_for(keep, monk
     assert timeline.row() == dict.fromkeys(row, 0.0)
 
 
-class Late(SerialComm):
+class Late(Comm):
     """A rank that left the barrier later than the root did, whose host and clock are these."""
 
     def __init__(self, host, clock):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from minitrpo.block_sums import FAN, SERIAL, Blocks, Serial, blocks, ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.parallel.allreduce import ordered_allreduce
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.trpo import Batch, trpo_step
 
@@ -41,7 +41,7 @@ def rehearsed(work, size):
     alone = Recorded()
     results = [work(alone)]
     for rank in range(size):
-        comm, sums = SerialComm(), iter(alone.sums)
+        comm, sums = Comm(), iter(alone.sums)
         comm.rank, comm.size = rank, size
 
         def all_gather(own, rows, rank=rank, sums=sums):
@@ -103,7 +103,7 @@ def test_a_mean_over_blocks_is_the_mean_and_what_was_mapped_comes_back_with_its_
 def test_parts_are_dealt_out_once_in_rank_order_and_evenly(size, count):
     own = []
     for rank in range(size):
-        comm = SerialComm()
+        comm = Comm()
         comm.rank, comm.size = rank, size
         own.append(list(range(count))[ordered_allreduce(comm).own(count)])
     assert [part for parts in own for part in parts] == list(range(count))

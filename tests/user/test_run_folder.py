@@ -12,7 +12,7 @@ from runs import needs, run, train
 from minitrpo.algorithms.trpo import TRPO
 from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
 from minitrpo.reports import video
 from minitrpo.run_folder.columns import FIRST, LAST
@@ -106,7 +106,7 @@ def new_log(path, **settings):
     folder = RunFolder.create(str(path), "CartPole-v1", 0, (*FIRST, *LAST))
     silent = SimpleNamespace(update=lambda row: None, note=lambda text: None, close=lambda: None)
     context = RunContext(chosen({"env": "CartPole-v1", **settings}), None, folder, {})
-    clock = Timeline(SerialComm(), keep=False)
+    clock = Timeline(Comm(), keep=False)
     clock.time, clock.now = 0.0, lambda: clock.time
     return RunLog(context, clock, lambda done: silent, 1, []), clock
 

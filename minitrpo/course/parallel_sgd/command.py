@@ -14,7 +14,8 @@ from minitrpo.course.parallel_sgd.descent import Trace, play, run
 from minitrpo.course.parallel_sgd.problem import MODES, SGDSettings, stability_bound
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.errors import AlgorithmFailed, BadInput
-from minitrpo.parallel.comm import Comm, launched_size
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.launcher import launched_size
 from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED

@@ -22,7 +22,7 @@ from minitrpo.course.scaling.formulas import noise_scale
 from minitrpo.course.scaling.inputs import PARTS, fitted
 from minitrpo.experience.environments import describe
 from minitrpo.optimisers import initial_state, rmsprop
-from minitrpo.parallel.comm import SerialComm
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.packing import packed, unpacked
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
@@ -77,7 +77,7 @@ class Updates:
     def __init__(self, environment: str, steps: int) -> None:
         job = {"env": environment, "preset": "episodes", "steps_per_update": steps, "total_steps": 10**9}
         choice, spec = parse(flags(job)).choice(), describe(environment)
-        self.timeline = Timeline(SerialComm(), keep=False)
+        self.timeline = Timeline(Comm(), keep=False)
         self.timeline.now = time.process_time  # type: ignore[method-assign] # its spans are of the same seconds
         self.algorithm, _ = make_algorithm(choice, spec, timeline=self.timeline)
         context = RunContext(choice, spec, RunFolder(Path("nowhere")), {})
