@@ -101,7 +101,7 @@ def checked(monkeypatch, tmp_path):
     place = nullcontext(str(tmp_path))  # a fork that ends would remove a temporary folder
     monkeypatch.setattr(check.tempfile, "TemporaryDirectory", lambda prefix: place)
 
-    def look(name, two_ranks=False):
+    def look(name, *more, two_ranks=False):
         def mpiexec(ranks, command, *words, timeout):
             if ranks == 2 and two_ranks and "--resume" not in words:
                 jobs.mpiexec(ranks, command, *words, timeout=timeout)
@@ -112,7 +112,7 @@ def checked(monkeypatch, tmp_path):
                 raise jobs.JobFailed(f"exit code {done.code}\n{done.err}", done.code)
 
         monkeypatch.setattr(check, "mpiexec", mpiexec)
-        words = (name, "--", "--hidden", 4, "--steps-per-update", 60)
+        words = (name, "--", "--hidden", 4, "--steps-per-update", 60, *more)
         done = forked("check", *words, cwd=tmp_path, timeout=120)
         lines = [line for line in done.out.splitlines() if line[:4] in ("ok  ", "FAIL")]
         return done.code, {line[6:18].strip(): line[:4].strip() for line in lines}, str(done)
@@ -126,7 +126,7 @@ def test_two_ranks_must_end_with_the_same_numbers(checked, tmp_path):
     assert (code, found) == (0, dict.fromkeys(KEPT, "ok")), text
     for folder in tmp_path.iterdir():
         shutil.rmtree(folder)
-    code, found, text = checked("hostile_algorithms:Counting", two_ranks=True)
+    code, found, text = checked("hostile_algorithms:Counting", "--pool", "static", two_ranks=True)
     assert (code, next(each for each, well in found.items() if well == "FAIL")) == (1, "2 ranks"), text
 
 
