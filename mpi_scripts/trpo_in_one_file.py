@@ -3,6 +3,7 @@
 This is Algorithm 1 of Frans & Hafner 2016: every rank plays episodes with the same theta; rank 0 gathers them and takes
 one step of TRPO (Schulman et al. 2015). The bits are the same on any number of ranks, because random numbers belong to
 an episode and not to a rank, and because rank 0 learns from the episodes in the order of their numbers.
+With `python -m mpi4py` before the file's name, an error on one rank ends them all; without, the others wait for it.
 """
 
 import argparse
@@ -77,9 +78,8 @@ def log_prob(dist, actions):
     if discrete:
         return dist[np.arange(len(actions)), actions] - logsumexp(dist, axis=1)
     mean, log_std = np.split(dist, 2, axis=1)
-    return np.sum(-0.5 * ((actions - mean) / np.exp(log_std)) ** 2 - log_std, axis=1) - 0.5 * outputs * np.log(
-        2 * np.pi
-    )
+    z = (actions - mean) / np.exp(log_std)
+    return np.sum(-0.5 * z**2 - log_std - 0.5 * np.log(2 * np.pi), axis=1)
 
 
 def mean_kl(old, new):
@@ -91,7 +91,7 @@ def mean_kl(old, new):
     return np.mean(np.sum(t - s + (np.exp(2 * s) + (m - n) ** 2) / (2 * np.exp(2 * t)) - 0.5, axis=1))
 
 
-# --- line 3 of Algorithm 1: an episode, which is the same whichever rank plays it
+# --- lines 3 and 4 of Algorithm 1: an episode, which is the same whichever rank plays it
 
 
 def play(theta, mean, std, iteration, number):
@@ -113,7 +113,7 @@ def normal(observations, mean, std):
     return np.clip((observations - mean) / std, -10, 10)
 
 
-# --- line 5: advantages, from a critic that is linear in its features
+# --- line 5: advantages; the paper's Monte Carlo estimate of Q, less a critic that is linear in its features
 
 
 def features(s, mean, std):
@@ -177,7 +177,7 @@ count, mean, squares = 0, np.zeros(inputs), np.zeros(inputs)  # of the observati
 steps, iteration, episodes = 0, 0, 20
 while steps < args.total_steps:
     iteration += 1
-    # rank 0 sends theta, and what normalises observations; then every size-th episode is this rank's
+    # line 7 of the last round: rank 0 sends theta, and what normalises observations; then lines 3 and 4
     theta, count, mean, squares, episodes = comm.bcast((theta, count, mean, squares, episodes))
     std = np.sqrt(squares / count) + 1e-6 if count else np.ones(inputs)
     everybody = comm.gather([play(theta, mean, std, iteration, n) for n in range(rank, episodes, size)])
@@ -188,7 +188,7 @@ while steps < args.total_steps:
         A, x, y = np.concatenate(As), np.concatenate([x[:-1] for x in xs]), np.concatenate(targets)
         s, a = np.concatenate([e["s"][:-1] for e in batch]), np.concatenate([e["a"] for e in batch])
         theta, kl = trpo_step(theta, normal(s, mean, std), a, (A - A.mean()) / (A.std() + 1e-8))
-        w = np.linalg.solve(x.T @ x + 1e-3 * len(x) * np.eye(len(w)), x.T @ y)  # line 7: the critic, for the next batch
+        w = np.linalg.solve(x.T @ x + 1e-3 * len(x) * np.eye(len(w)), x.T @ y)  # the critic, for the next batch
         steps += len(s)
         episodes = max(1, round(args.steps_per_update * len(batch) / len(s)))
         change, share = s.mean(axis=0) - mean, len(s) / (count + len(s))

@@ -8,7 +8,7 @@ from runs import run
 
 @pytest.mark.slow
 @pytest.mark.mpi
-@pytest.mark.parametrize(("words", "good"), [((), 195), (("--env", "Reacher-v5", "--total-steps", 4000), -1000)])
+@pytest.mark.parametrize(("words", "good"), [((), 195), (("--env", "Reacher-v5", "--total-steps", 20_000), -18)])
 def test_the_page_has_the_same_bits_on_any_number_of_ranks_and_learns(words, good):
     alone, two, three = (run("trpo_in_one_file.py", "--total-steps", 40_000, *words, ranks=p) for p in (1, 2, 3))
     assert alone.code == 0, str(alone)
