@@ -42,7 +42,7 @@ WHERE = {  # the part that a function is
     "minitrpo.experience.observation_filter.ObservationFilter.__call__": "filter",
     "minitrpo.experience.lockstep.ActionNoise.next": "noise",
     "minitrpo.experience.lockstep.StepBuffer.append": "record",
-    "minitrpo.training.rank.digested": "fragments and digest",
+    "minitrpo.training.synchronous.digested": "fragments and digest",
     "minitrpo.algorithms.trpo.advantages_of": "advantages",
     "minitrpo.trpo.surrogate_gradient": "gradient",
     "minitrpo.trpo.conjugate_gradient": "Fisher products",

@@ -21,7 +21,7 @@ from minitrpo.policies import Array
 from minitrpo.supervision.status import RankStatus
 
 OWN = "run_"  # how the house's arrays are called in a checkpoint, and among those that are shared
-FRAGMENT, FOUND = "fragment_", "found_"  # and among those that travel: of a digest, and of `assist`
+FRAGMENT = "fragment_"  # and among those that travel
 MAX_STEPS = 10**12  # of one update
 NUMBERS = "biufc"  # kinds of dtypes
 REQUIRED = {
@@ -29,7 +29,7 @@ REQUIRED = {
     AsynchronousAlgorithm: ("__init__", "state", "gradient", "apply"),
 }
 OPTIONAL = {
-    Algorithm: ("assist", "needs", "fit", "make_policy"),
+    Algorithm: ("assist", "needs", "make_policy"),
     AsynchronousAlgorithm: ("acting", "worker_state", "restore_worker", "make_policy", "learners", "lesson", "answer"),
 }
 
@@ -225,7 +225,7 @@ def check_digest(digest: Any, steps: int) -> Arrays:
         raise AlgorithmFailed(f"digest() must return a dict of arrays, not {type(digest).__name__}")
     arrays = {name: _as_array(array) for name, array in digest.items()}
     for name, array in arrays.items():
-        if not isinstance(name, str) or name.startswith((FRAGMENT, FOUND)):
+        if not isinstance(name, str) or name.startswith(FRAGMENT):
             raise AlgorithmFailed(f"digest() returned an array called {shown(name)}; choose another name")
         if array.dtype.kind not in NUMBERS or array.ndim == 0 or len(array) not in (1, steps):
             raise AlgorithmFailed(
@@ -252,15 +252,6 @@ def check_columns(columns: Any, wanted: tuple[str, ...]) -> None:
         word = not isinstance(value, str) or value.isprintable()  # a line end in it would be two lines of the log
         if not (word and isinstance(value, int | float | str | np.number | np.bool_)):
             raise AlgorithmFailed(f"learn() returned {name} = {shown(value)}; a column holds one number or word")
-
-
-def check_found(found: Any) -> Arrays:
-    """Return what `assist` returned, {} for nothing; AlgorithmFailed if it cannot travel."""
-    arrays: Any = {} if found is None else found
-    for name, array in (arrays if isinstance(arrays, dict) else {"": arrays}).items():
-        if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.dtype.kind not in NUMBERS:
-            raise AlgorithmFailed(f"assist() returned {shown(found)}; it must return arrays of numbers by name")
-    return arrays
 
 
 def check_gradient(answer: Any, columns: tuple[str, ...]) -> tuple[Arrays, dict[str, float]]:

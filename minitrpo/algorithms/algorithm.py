@@ -165,13 +165,7 @@ class Algorithm(Member):
         """Learn from everybody's rows, in episode order, and return the `columns`; on the root."""
         raise NotImplementedError
 
-    def fit(self, found: list[Arrays]) -> None:
-        """Do what the next rollout does not need, such as a critic, while it is played; on the root. theta must stay.
-
-        found: what `assist` returned, rank by rank.
-        """
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays | None:
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Take part in the root's update, on all other ranks, with --learner sharded; only if it can be shared.
 
         plan: its arrays have those of `spread`, too.

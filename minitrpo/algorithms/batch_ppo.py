@@ -238,7 +238,7 @@ class BatchPPO(Algorithm):
         with self.context.span("policy"):
             climbed = ascent.climb(self.policy, self.theta, self.optimiser_state, batch, policy_rng)
         self.theta, self.optimiser_state, seen = climbed
-        self.update.fit(lambda: self._fit(samples, self.critic_state, critic_rng))
+        self.critic_state = self.update.fit(lambda: self._fit(samples, self.critic_state, critic_rng))
         self.steps += len(batch["rewards"])
         self.average_return.extend(batch["returns"][batch["ended"]])
         return {
@@ -256,14 +256,10 @@ class BatchPPO(Algorithm):
         clip = s.clip * (left if s.anneal in ("both", "clip") else 1.0)
         return Ascent(s.epochs, s.minibatch, clip, step_size, s.entropy, s.max_gradient_norm, s.standardise)
 
-    def fit(self, found: list[Arrays]) -> None:
-        """Take over the value function that was fitted while the next rollout was played."""
-        self.critic_state = self.update.fitted(found) or self.critic_state
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays:
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Fit the value function, if this rank is the one that does."""
         given = self.update.share()
-        return self.update.assist(lambda: None, lambda: self._fit(given, part_of(CRITIC, given), rng.spawn(2)[1]))
+        self.update.assist(lambda: None, lambda: self._fit(given, part_of(CRITIC, given), rng.spawn(2)[1]))
 
     def _fit(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the value function's new state."""

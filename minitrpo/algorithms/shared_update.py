@@ -12,7 +12,7 @@ from minitrpo.policies import Array
 
 
 class SharedUpdate:
-    """The ranks of one algorithm's update; the root calls `fit` and `fitted`, the others `assist`."""
+    """The ranks of one algorithm's update; the root calls `fit`, the others `assist`."""
 
     def __init__(self, context: Context, fitters: int = 0) -> None:
         """Deal the ranks out: the last `fitters` fit while the others step; 0: all do both, one after the other."""
@@ -22,9 +22,6 @@ class SharedUpdate:
         self.fits = fitters == 0 or not self.steps
         self.sums = ordered_allreduce(self.comm.split(int(self.steps)))  # over those who do the same
         self.all = ordered_allreduce(self.comm)
-        self._tells = self.comm.rank == steppers  # the first of those who fit
-        self._waits = fitters == 0 and self.comm.size > 1  # whether the next rollout waits for the fit
-        self._kept: Callable[[], Arrays] | None = None  # the fit that it does not wait for
 
     def share(self, arrays: Arrays | None = None) -> Arrays:
         """Return the root's arrays on every rank; the others give none."""
@@ -51,20 +48,18 @@ class SharedUpdate:
             return self.comm.broadcast({name: array for part in parts for name, array in part.items()})
 
     def fit(self, work: Callable[[], Arrays]) -> Arrays:
-        """Return what `work` fits, on the root; {} if others fit it, or if it is done later: see `fitted`."""
-        if self.fits and self._waits:
+        """Return what `work` fits, on the root: fitted here, or on other ranks while the root stepped the policy."""
+        if self.fits:
             return work()
-        self._kept = work if self.fits else None
-        return {}
+        with self._context.span("exchange"):
+            self.comm.barrier()  # asleep, where a gather would spin
+            return self.comm.gather({})[self._steppers]
 
-    def fitted(self, found: list[Arrays]) -> Arrays:
-        """Return what was fitted while the next rollout was played, by the root or by others; {} for nothing."""
-        kept, self._kept = self._kept, None
-        return kept() if kept is not None else next(filter(None, found), {})
-
-    def assist(self, step: Callable[[], object], fit: Callable[[], Arrays]) -> Arrays:
-        """Do this rank's part, on the others; return what `fitted` is to get."""
+    def assist(self, step: Callable[[], object], fit: Callable[[], Arrays]) -> None:
+        """Do this rank's part, on the others."""
         if self.steps:
             step()
         fitted = fit() if self.fits else {}
-        return fitted if self._tells else {}
+        if self._steppers < self.comm.size:
+            self.comm.barrier()
+            self.comm.gather(fitted if self.comm.rank == self._steppers else {})

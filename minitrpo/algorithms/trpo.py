@@ -171,15 +171,11 @@ class TRPO(Algorithm):
         self._adapt(batch["returns"][batch["ended"]])
         return row(report, max_kl, explained) | of_noise
 
-    def fit(self, found: list[Arrays]) -> None:
-        """Take over the critic that was fitted while the next rollout was played."""
-        self._take_over(self.update.fitted(found))
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> Arrays:
+    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Compute this rank's part of what the root leads."""
         given, _ = self._with_advantages(plan.arrays | self.update.share())
         step, fit = lambda: self._step(plan.theta, given), lambda: self._fit(given, part_of(CRITIC, given), rng)
-        return self.update.assist(step, fit)
+        self.update.assist(step, fit)
 
     def state(self) -> Arrays:
         """Return policy, critic and the adaptive rule's state."""
@@ -234,7 +230,7 @@ class TRPO(Algorithm):
         """Replace the critic, unless its fit went wrong: a critic that is not finite would stay so for ever."""
         if not all(np.all(np.isfinite(array)) for array in fitted.values()):
             self.context.note("the critic's fit is not finite, the one before is kept: --critic-step-size is too large")
-        elif fitted:
+        else:
             self.critic_state = fitted
 
     def _adapt(self, returns: Array) -> None:

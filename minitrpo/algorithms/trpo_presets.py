@@ -37,18 +37,9 @@ STRONG = Preset(
 PRESETS = {
     "default": STRONG,
     "tuned": STRONG,  # the same, by another name
-    "episodes": Preset(
-        "whole episodes from a pool, rank 0 learns while the others wait: what the lectures measure", {"overlap": "no"}
-    ),
+    "episodes": Preset("whole episodes from a pool, rank 0 learns while the others wait: what the lectures measure"),
     "paper": Preset(
         "as Frans & Hafner 2016 ran it: Monte-Carlo returns, a linear critic, 20,000 steps and a small KL",
-        {
-            "gae_lambda": 1.0,
-            "critic": "linear",
-            "steps_per_update": 20_000,
-            "max_kl": 0.001,
-            "cg_damping": 0.001,
-            "overlap": "no",
-        },
+        {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
     ),
 }

@@ -32,10 +32,7 @@ def look_inside(choice: Choice, status: RankStatus) -> tuple[str, str]:
         learner, rank = alone(context, algorithm, status)
         plan, request = learner.plan()
         rank.collector.refill()
-        gathered = rank.collect(plan, request, checkpoint=False).gathered
-        assert gathered is not None
-        learner.learn(gathered)
-        learner.complete([])
+        learner.learn(rank.collect(plan, request, checkpoint=False))
         return next(iter(draws), ""), forgotten(algorithm, before, make_algorithm(choice, context.spec)[0])
     except KeyboardInterrupt:
         raise
@@ -58,7 +55,7 @@ def watched(algorithm: Algorithm) -> list[str]:
 
         return call
 
-    for name in ("plan", "digest", "learn", "fit", "state"):
+    for name in ("plan", "digest", "learn", "state"):
         setattr(algorithm, name, watching(name, getattr(algorithm, name)))
     return notes
 

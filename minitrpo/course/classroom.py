@@ -27,9 +27,8 @@ from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import JobFailed, mpiexec, mpiexec_code
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.learner import Learner
-from minitrpo.training.rank import Rank
 from minitrpo.training.settings import chosen
-from minitrpo.training.synchronous import alone
+from minitrpo.training.synchronous import Rank, alone
 
 __all__ = [
     "BLUE",

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.parallel.background import in_background
 from minitrpo.parallel.counters import Counter, WindowCounter
 from minitrpo.parallel.launcher import launched_size
 from minitrpo.parallel.packing import Arrays, packed, unpacked
@@ -27,13 +26,6 @@ class Comm:
     def broadcast(self, arrays: Arrays) -> Arrays:
         """Return the root's arrays, with names, shapes and dtypes, on every rank; the others' are ignored."""
         return arrays
-
-    def listen(self) -> Callable[[], Arrays]:
-        """Begin to receive the root's next broadcast while this rank computes; return the function that waits for it.
-
-        The root need not wait then until this rank is done. Nothing else may travel on this communicator meanwhile.
-        """
-        return dict
 
     def gather(self, arrays: Arrays) -> list[Arrays]:
         """Return every rank's arrays, in rank order, on the root (others: []); names and shapes may differ by rank."""
@@ -96,11 +88,6 @@ class MPIComm(Comm):
         buffer = buffer if self.rank == 0 else np.empty(int(size[0]), np.uint8)
         self._wait(self.native.Ibcast(buffer, 0))
         return arrays if self.rank == 0 else unpacked(buffer)
-
-    def listen(self) -> Callable[[], Arrays]:
-        if self._mpi.Query_thread() < self._mpi.THREAD_MULTIPLE:
-            return lambda: self.broadcast({})
-        return in_background(lambda: self.broadcast({}))
 
     def gather(self, arrays: Arrays) -> list[Arrays]:
         own, sizes = packed(arrays), np.zeros(self.size, np.int64)

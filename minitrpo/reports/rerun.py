@@ -44,10 +44,7 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None, status
             if learner.finished:
                 raise BadInput(f"--iteration {iteration} lies behind the run's last, which is {learner.iteration}")
             collector.refill()
-            gathered = rank.collect(plan, request, checkpoint=False).gathered
-            assert gathered is not None
-            learner.learn(gathered)
-            learner.complete([])
+            learner.learn(rank.collect(plan, request, checkpoint=False))
             plan, request = learner.plan()
         fragments = collector.rerun(request, episode)
     return _story(fragments, episode, request)

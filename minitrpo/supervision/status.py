@@ -24,7 +24,7 @@ class Call(NamedTuple):
     patient: bool = False
 
 
-OURS = ("plan", "digest", "learn", "fit", "assist", "state", "restore", "gradient", "apply")
+OURS = ("plan", "digest", "learn", "assist", "state", "restore", "gradient", "apply")
 CALLS = {
     "": Call(""),  # none
     "make": Call("constructor", "environment"),

@@ -71,7 +71,7 @@ def meets_too_often(settings: Settings) -> bool:
     return settings.steps_per_update <= FEW and known is not None and str(known.entry_point).startswith(LIGHT)
 
 
-def those_who_work(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm | None:
+def working_ranks(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm | None:
     """Return the ranks that work, the root among them; None on those that leave the work to the others; collective.
 
     Ranks beyond the cores of their machine would only disturb the others, and so would all but one where an update is

@@ -1,18 +1,19 @@
 """A rank's part of an iteration: collect what was requested, digest it, and bring it to the root in one order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import FOUND, FRAGMENT, check_digest
+from minitrpo.contract import FRAGMENT, check_digest
 from minitrpo.errors import AlgorithmFailed
-from minitrpo.experience.collectors import Collector, Request
+from minitrpo.experience.collectors import UNFINISHED, Request
 from minitrpo.experience.fragments import Fragments, in_order, rows_of
 from minitrpo.experience.observation_filter import moments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array
 from minitrpo.supervision.status import RankStatus
+from minitrpo.training.spread import spread
 
 PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
 
@@ -23,6 +24,7 @@ class Gathered:
 
     batch: Arrays  # what the algorithm's digests sent
     fragments: Arrays  # PER_FRAGMENT, (E,) each, and "mean" and "squares" of the raw observations, (E, D)
+    unfinished: Arrays = field(default_factory=dict)  # episodes that go on, slot by slot, if a checkpoint follows
 
     @property
     def steps(self) -> int:
@@ -92,17 +94,20 @@ def _per_step(name: str, parts: list[Arrays]) -> bool:
     return rows == steps
 
 
-def gather(comm: Comm, own: Arrays, found: Arrays) -> tuple[Gathered | None, list[Arrays]]:
-    """Return everybody's experience, and what every rank has found for the update before, on the root."""
-    parts = comm.gather(own | {FOUND + name: array for name, array in found.items()})
+def gather(comm: Comm, own: Arrays, unfinished: Arrays, sharing: Algorithm | None) -> Gathered:
+    """Return everybody's experience, on the root; on the others what of it they need for sharing the update.
+
+    own: of `digested`. unfinished: this rank's episodes that go on, if a checkpoint follows. sharing: the algorithm,
+    if the ranks share its update; what it spreads goes straight to those who need it. Collective.
+    """
+    names = sharing.spread if sharing else ()
+    rows = {name: own[name] for name in names if own}
+    own = {name: array for name, array in own.items() if name not in rows}
+    parts = comm.gather(own | unfinished)
+    rows = spread(comm, own, rows, sharing.needs) if sharing and names else {}
     if comm.rank != 0:
-        return None, []
-    experience = [{name: a for name, a in part.items() if not name.startswith(FOUND)} for part in parts]
-    others = [{name.removeprefix(FOUND): a for name, a in part.items() if name.startswith(FOUND)} for part in parts]
-    return in_episode_order(experience), others
-
-
-def gather_unfinished(comm: Comm, collector: Collector) -> Arrays:
-    """Return the unfinished episodes of all ranks' slots, for a checkpoint, on the root; collective."""
-    parts = [part for part in comm.gather(collector.unfinished()) if part]
-    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else {})}
+        return Gathered(rows, {})
+    cut = [{name: part.pop(name) for name in tuple(part) if name.startswith(UNFINISHED)} for part in parts]
+    some, gathered = [part for part in cut if part], in_episode_order(parts)
+    whole = {name: np.concatenate([part[name] for part in some]) for name in (some[0] if some else {})}
+    return replace(gathered, batch=gathered.batch | rows, unfinished=whole)

@@ -79,7 +79,7 @@ class Learner:
         return Request(-self.iteration, self.settings.eval_episodes, theta, self.filter)
 
     def learn(self, gathered: Gathered) -> None:
-        """Move the policy; `complete` does what the next rollout does not need."""
+        """Have the algorithm learn, and take what was seen into filter, counters and row."""
         self.iteration += 1
         self.env_steps += gathered.steps
         try:
@@ -100,16 +100,6 @@ class Learner:
         if ended.any():
             self.mean_length = float(np.mean(lengths))
         self._row.add(own["returns"][ended], lengths, columns)
-
-    def complete(self, found: list[Arrays]) -> None:
-        """Do what the next rollout does not need; found: what `assist` returned on the ranks that help."""
-        if type(self.algorithm).fit is Algorithm.fit:
-            return
-        theta = np.array(self.algorithm.state()["theta"])
-        with self._status.at("fit"):
-            self.algorithm.fit(found)
-        if not np.array_equal(theta, self.algorithm.state()["theta"]):
-            raise AlgorithmFailed("fit() changed theta, with which the ranks are already playing: learn() may")
 
     def row(self) -> dict[str, Any]:
         """Return the row that ends with the last update; see `row_due`."""

@@ -113,8 +113,7 @@ class Monitor:
         self.shared[ITERATION][0] = self.iteration + 1
         steps = int(totals["report"][Of.STEPS])
         row = self._row(since, steps) | self._evaluation(steps, int(since["report"][Of.STEPS]))
-        self.log.stop_clock(rest_is_waiting=self._ranks > 1)
-        self.log.write(row)
+        self.log.write(row, rest_is_waiting=self._ranks > 1)
 
     def _evaluation(self, steps: int, of_row: int) -> dict[str, Any]:
         """Return what a row says of its evaluation: its return if one was due, played by this rank; else nothing."""

@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from minitrpo.algorithms.options import flag
-from minitrpo.experience.collectors import Collector, Request
+from minitrpo.experience.collectors import Collector
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.supervision.hang_detector import TICK
 from minitrpo.training.context import RunContext, meets_too_often
@@ -20,7 +20,7 @@ def without_effect(given: dict[str, Any], choice: Choice, spec: EnvironmentSpec,
     idle |= dict.fromkeys(("pool", "envs_per_rank"), f"--requests {choice.common.requests}") if segments else {}
     idle |= {"eval_episodes": "--eval-every 0"} if not choice.common.eval_every else {}
     if choice.asynchronous:
-        scheme = ("requests", "pool", "envs_per_rank", "num_envs", "learner", "overlap", "record_every")
+        scheme = ("requests", "pool", "envs_per_rank", "num_envs", "learner", "record_every")
         states = ("first_states", "renew_first_states")
         idle = dict.fromkeys((*scheme, *states), f"--algorithm {name}, which is asynchronous")
         if choice.own.transport != "events":
@@ -92,24 +92,3 @@ def at_the_beginning(context: RunContext, collector: Collector, ranks: int, work
             f"note: {spec.id} has no time limit, so an episode may never end; --requests segments does not wait for one"
         )
     return notes
-
-
-class IdleRanks:
-    """Says when there are fewer requests than ranks, and what can be done; once per change."""
-
-    def __init__(self, collector: Collector, working: int) -> None:
-        self._collector, self._working, self._idle = collector, working, 0
-
-    def look(self, request: Request, mean_length: float) -> list[str]:
-        """Return what is to be said about a request of episodes of this length."""
-        idle = max(0, self._working - request.amount) if self._collector.waits_for_ends else 0
-        if request.iteration == 1:
-            return []  # the length of an episode is still a guess
-        before, self._idle = self._idle, idle
-        if idle in (0, before):
-            return []
-        return [
-            f"note: {request.amount} episode(s) of about {mean_length:.0f} steps for {self._working} ranks: {idle} "
-            "rank(s) have nothing to do. --requests segments cuts them into equal shares; "
-            f"--steps-per-update {int(self._working * mean_length)} would give each rank an episode"
-        ]

@@ -1,6 +1,6 @@
 """What the root writes and shows of a run, whichever loop plays it: rows with their seconds, checkpoints, notes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,15 +35,14 @@ class RunLog:
         self._fingerprint = context.choice.fingerprint()
         self._time = float(context.checkpoint[OWN + "time_s"][0]) if context.checkpoint else 0.0  # of the whole run
         self._saved = 0.0  # seconds of this process at the last checkpoint
-        self._seconds: dict[str, float] = {}  # of the row to come
 
-    def begin(self, state: Callable[[], Arrays]) -> None:
+    def begin(self, state: Callable[[], Arrays], notes: Iterable[str] = ()) -> None:
         """Cut the log where the run goes on, or write a new run's first checkpoint; then say what may surprise."""
         if self._context.checkpoint:
             self._folder.forget_after(self._context.iteration)
         else:
             self.save(state())
-        for note in self._context.notes:
+        for note in (*self._context.notes, *notes):
             self.note(note)
 
     def due(self, iteration: int, last: bool = False) -> bool:
@@ -53,15 +52,11 @@ class RunLog:
         by_count = s.checkpoint_updates > 0 and i // s.checkpoint_updates > (i - s.record_every) // s.checkpoint_updates
         return last or (i % s.record_every == 0 and (by_clock or by_count or asked_to_stop()))
 
-    def stop_clock(self, rest_is_waiting: bool = False) -> None:
-        """End the seconds of a row, see `Timeline.row`, and of the run."""
+    def write(self, row: dict[str, Any], rest_is_waiting: bool = False) -> None:
+        """Write a row to the log and show it, with the seconds since the row before: see `Timeline.row`."""
         seconds = self.timeline.row(rest_is_waiting)
         self._time += seconds["iteration_s"]
-        self._seconds = seconds | {"time_s": self._time}
-
-    def write(self, row: dict[str, Any]) -> None:
-        """Write a row to the log and show it, with the seconds that the clock was stopped at."""
-        row = {**row, **self._seconds, "ranks": self._ranks}
+        row = {**row, **seconds, "time_s": self._time, "ranks": self._ranks}
         with self.timeline.span("checkpoint"):
             cut = self._folder.append(row)
         self._display.update(row)

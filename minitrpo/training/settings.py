@@ -75,9 +75,6 @@ class Settings:
         "Frans & Hafner 2016, section 4",
         ("root", "sharded"),
     )
-    overlap: str = option(
-        "yes", "collect while that is learned which collecting does not need, such as a critic", "", ("yes", "no")
-    )
     physics: str = option(
         "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
     )
@@ -143,7 +140,7 @@ class Settings:
 
 
 MAY_CHANGE = (  # on --resume: nothing that would make the numbers differ
-    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "overlap", "checkpoint_every"),
+    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every"),
 )
 TAKEN = (
     {f.name for f in fields(Settings)}

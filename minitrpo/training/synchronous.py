@@ -3,17 +3,19 @@
 `root_loop` is an iteration in the order of its steps; `worker_loop` is the same on the other ranks.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import check_found
-from minitrpo.experience.collectors import Request
+from minitrpo.experience.collectors import Collector, Request
+from minitrpo.experience.evaluation import Evaluator
+from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array
 from minitrpo.supervision.signals import asked_to_stop
 from minitrpo.supervision.status import RankStatus
 from minitrpo.supervision.stderr import say
@@ -24,12 +26,43 @@ from minitrpo.training.context import (
     make_collector,
     make_evaluator,
     make_policy,
-    those_who_work,
+    working_ranks,
 )
+from minitrpo.training.gather import Gathered, digested, gather
 from minitrpo.training.learner import Learner, update_rng
-from minitrpo.training.notes import IdleRanks, at_the_beginning
-from minitrpo.training.rank import OVER, Rank, received
+from minitrpo.training.notes import at_the_beginning
 from minitrpo.training.run_log import RunLog, Show
+
+OVER = 0  # an iteration that says: the run is over; -n: evaluate the policy of update n
+NOT_SAID = -1  # of a plan's steps or episodes
+
+
+@dataclass(frozen=True)
+class Rank:
+    """What every rank has: the way to the others, environments, the algorithm, and a clock."""
+
+    comm: Comm
+    collector: Collector
+    algorithm: Algorithm
+    timeline: Timeline
+    status: RankStatus
+    shares: bool = False  # whether the ranks share the update
+    evaluator: Evaluator | None = None  # if the run is to be evaluated
+
+    def collect(self, plan: Plan, request: Request, checkpoint: bool) -> Gathered:
+        """Collect, wait for the others, gather: the part of an iteration that all ranks do alike."""
+        with self.timeline.span("collect"):
+            own = digested(self.algorithm, plan, request, self.collector.collect(request), self.status)
+        with self.timeline.span("wait"):
+            self.comm.barrier()
+        with self.timeline.span("gather"):
+            unfinished = self.collector.unfinished() if checkpoint else {}
+            return gather(self.comm, own, unfinished, self.algorithm if self.shares else None)
+
+    def evaluate(self, request: Request) -> Array:
+        """Return what the episodes of an evaluation returned, on the root; all ranks play them."""
+        assert self.evaluator is not None
+        return self.evaluator.returns(request.theta, request.observation_filter, -request.iteration, request.amount)
 
 
 def run_synchronous(
@@ -46,7 +79,7 @@ def run_synchronous(
     oversubscribe: all ranks work, whether that is sooner or not.
     """
     check_ranks(context.settings, comm.size)
-    working, timeline = those_who_work(context, comm, oversubscribe), Timeline(comm, keep_trace)
+    working, timeline = working_ranks(context, comm, oversubscribe), Timeline(comm, keep_trace)
     if working is not None:
         work(context, comm, working, timeline, show, status or RankStatus.private())
         working.close()
@@ -64,14 +97,17 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     collector = make_collector(settings, context.spec, given.policy, working, status)
     if context.checkpoint:
         collector.restore(context.checkpoint, context.iteration + 1)
-    helped, overlap = sharded and working.size > 1, settings.overlap == "yes"
     evaluator = make_evaluator(context.choice, context.spec, working, status)
-    rank = Rank(working, collector, algorithm, timeline, status, working.split(0), helped, overlap, evaluator)
-    if comm.rank == 0:
-        log = RunLog(context, timeline, show, comm.size, given.notes)
-        root_loop(rank, Learner(context, algorithm, collector, status), log, context, comm.size)
-    else:
+    rank = Rank(working, collector, algorithm, timeline, status, sharded and working.size > 1, evaluator)
+    if comm.rank > 0:
         worker_loop(rank, settings.seed)
+    else:
+        log = RunLog(context, timeline, show, comm.size, given.notes)
+        notes = at_the_beginning(context, collector, comm.size, working.size)
+        try:
+            root_loop(rank, Learner(context, algorithm, collector, status), log, notes)
+        finally:
+            log.close()
     try:
         collector.close()
         if evaluator is not None:
@@ -87,8 +123,7 @@ def alone(context: RunContext, algorithm: Algorithm, status: RankStatus | None =
 
         plan, request = learner.plan()
         rank.collector.refill()
-        learner.learn(rank.collect(plan, request, checkpoint=False).gathered)
-        learner.complete([])
+        learner.learn(rank.collect(plan, request, checkpoint=False))
     """
     comm, policy = Comm(), make_policy(context.choice, context.spec)
     collector = make_collector(context.settings, context.spec, policy, comm, status)
@@ -96,110 +131,72 @@ def alone(context: RunContext, algorithm: Algorithm, status: RankStatus | None =
     return Learner(context, algorithm, collector, status), rank
 
 
-def root_loop(rank: Rank, learner: Learner, log: RunLog, context: RunContext, ranks: int) -> None:
-    """Plan, collect and learn until the steps are used up, then send everybody home.
-
-    What the next rollout does not need is done while the others play already, by the root or by those who help it.
-    """
-    timeline, pending, due = rank.timeline, Pending(rank, learner, log), False
-    idle = IdleRanks(rank.collector, rank.comm.size)
-    try:
-        log.begin(learner.state)
-        for note in at_the_beginning(context, rank.collector, ranks, rank.comm.size):
-            log.note(note)
-        while not (learner.finished or (due and asked_to_stop())):
-            plan, request = learner.plan()
-            for note in idle.look(request, learner.mean_length):
-                log.note(note)
-            rank.collector.refill()
-            due = log.due(request.iteration, learner.is_last(request))
-            with timeline.span("broadcast"):
-                plan, request = rank.broadcast(plan, request, due)
-            pending.complete_alone()
-            collected = rank.collect(plan, request, due)
-            pending.complete_with(collected.found)
-            assert collected.gathered is not None
-            with timeline.span("update"):
-                learner.learn(collected.gathered)
-            pending.begin(collected.unfinished, due)
-        rank.broadcast(Plan(np.zeros(0)), Request(OVER, 0, np.zeros(0), learner.filter), False)
-        pending.complete_alone()
-        pending.complete_with(rank.comm.gather({}))
-    finally:
-        log.close()
-
-
-class Pending:
-    """The update whose policy is known and whose fit is not: its row and its checkpoint wait for that."""
-
-    def __init__(self, rank: Rank, learner: Learner, log: RunLog) -> None:
-        self._rank, self._learner, self._log = rank, learner, log
-        self._unfinished: Arrays | None = None  # of the episodes at the update's end; None: nothing pends
-        self._due = False
-
-    def begin(self, unfinished: Arrays, due: bool) -> None:
-        """Take an update whose policy was learned just now."""
-        self._unfinished, self._due = unfinished, due or self._learner.finished
-        if self._rank.helped and self._learner.row_due:  # the fit arrives after the next rollout, which takes its own
-            self._log.stop_clock()
-        found = self._rank.comm.gather({}) if self._rank.helped and not self._rank.overlap else []
-        self._evaluate()
-        if not self._rank.overlap:
-            self._complete(found)
-
-    def complete_alone(self) -> None:
-        """Fit, where nobody helps the root, while the others play already."""
-        if not self._rank.helped:
-            self._complete([])
-
-    def complete_with(self, found: list[Arrays]) -> None:
-        """Take over the fit of those who help, which came with what they played."""
-        if self._rank.helped:
-            self._complete(found)
-
-    def _evaluate(self) -> None:
-        """Have all ranks play what is to be evaluated, if anything is; the clock of the run stands still."""
-        request = self._learner.evaluation()
-        if request is not None:
-            with self._rank.timeline.outside("evaluate"):
-                _, request = self._rank.broadcast(Plan(request.theta), request, False)
-                self._learner.evaluated = float(np.mean(self._rank.evaluate(request)))
-
-    def _complete(self, found: list[Arrays]) -> None:
-        """Fit, write row and checkpoint."""
-        if self._unfinished is None:
-            return
-        with self._rank.timeline.span("update"):
-            self._learner.complete(found)
-        if self._learner.row_due:
-            if not self._rank.helped:
-                self._log.stop_clock()
-            self._log.write(self._learner.row())
-        if self._due:
-            self._log.save({**self._learner.state(), **self._unfinished})
-        self._unfinished = None
+def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
+    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then send everybody home."""
+    timeline, checkpoint = rank.timeline, False
+    log.begin(learner.state, notes)
+    while not (learner.finished or (checkpoint and asked_to_stop())):
+        # 1. what to collect next, and with which policy and filter: theta, frozen until everybody has played
+        plan, request = learner.plan()
+        checkpoint = log.due(request.iteration, learner.is_last(request))
+        rank.collector.refill()
+        with timeline.span("broadcast"):
+            plan, request = broadcast(rank.comm, plan, request, checkpoint)
+        # 2. all ranks play; what travels is gathered and sorted by episode number
+        gathered = rank.collect(plan, request, checkpoint)
+        # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
+        with timeline.span("update"):
+            learner.learn(gathered)
+        # 4. an evaluation if one is due, a row of the log, a checkpoint
+        if (evaluation := learner.evaluation()) is not None:
+            with timeline.outside("evaluate"):
+                _, evaluation = broadcast(rank.comm, Plan(evaluation.theta), evaluation, False)
+                learner.evaluated = float(np.mean(rank.evaluate(evaluation)))
+        if learner.row_due:
+            log.write(learner.row())
+        if checkpoint or learner.finished:
+            log.save(learner.state() | gathered.unfinished)
+    broadcast(rank.comm, Plan(np.zeros(0)), Request(OVER, 0, np.zeros(0), learner.filter), False)
 
 
 def worker_loop(rank: Rank, seed: int) -> None:
-    """Collect what the root asks for, and help it learn if this rank is to, until it says that the run is over."""
-    found: Arrays = {}
-    hear = rank.plans.listen()
+    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
     while True:
         with rank.timeline.span("idle"):
-            plan, request, due = received(hear())
+            plan, request, checkpoint = received(rank.comm.broadcast({}))
         if request.iteration == OVER:
-            rank.comm.gather(found)
             return
         if request.iteration < OVER:
             with rank.timeline.span("evaluate"):
                 rank.evaluate(request)
-            hear = rank.plans.listen()
             continue
-        plan = replace(plan, arrays=plan.arrays | rank.collect(plan, request, due, found).rows)
-        found, hear = {}, rank.plans.listen()
-        if rank.helped:
+        gathered = rank.collect(plan, request, checkpoint)
+        if rank.shares:
+            plan = replace(plan, arrays=plan.arrays | gathered.batch)
             with rank.timeline.span("update"), rank.status.at("assist"):
-                found = check_found(rank.algorithm.assist(plan, update_rng(seed, request.iteration)))
-            if not rank.overlap:
-                rank.comm.gather(found)
-                found = {}
+                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
+
+
+def broadcast(comm: Comm, plan: Plan, request: Request, checkpoint: bool) -> tuple[Plan, Request]:
+    """Tell the others what to collect, and whether a checkpoint follows; return both as they get them; on the root."""
+    numbers = (NOT_SAID if n is None else int(n) for n in (plan.steps, plan.episodes))
+    head = np.array([request.iteration, request.amount, request.wanted, checkpoint, *numbers], np.int64)
+    own = {"head": head, "theta": plan.theta, "filter": request.observation_filter.to_vector()}
+    arrays = {f"plan_{name}": np.array(a, order="C") for name, a in plan.arrays.items()}
+    plan, request, _ = received(comm.broadcast(own | arrays))
+    return plan, request
+
+
+def received(arrays: Arrays) -> tuple[Plan, Request, bool]:
+    """Return plan, request and whether a checkpoint follows, of what `broadcast` sent: alike on every rank.
+
+    Nobody may write into the plan's arrays: on the root alone they could be the algorithm's own.
+    """
+    arrays = dict(arrays)
+    iteration, amount, wanted, checkpoint, *numbers = arrays.pop("head").tolist()
+    frozen, theta = ObservationFilter.from_vector(arrays.pop("filter")), np.array(arrays.pop("theta"), order="C")
+    for array in (theta, *arrays.values()):
+        array.flags.writeable = False
+    steps, episodes = (None if n == NOT_SAID else n for n in numbers)
+    plan = Plan(theta, steps, {name.removeprefix("plan_"): array for name, array in arrays.items()}, episodes)
+    return plan, Request(iteration, amount, theta, frozen, wanted), bool(checkpoint)

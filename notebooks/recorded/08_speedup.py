@@ -39,10 +39,7 @@ LEARNERS = {  # (scheme, ranks) -> arguments of train
     ("paper, both learn", 2): ["--preset", "paper", "--learner", "sharded"],
     ("episodes, root learns", 1): ["--preset", "episodes"],
     ("episodes, root learns", 2): ["--preset", "episodes"],
-    ("episodes, the others play meanwhile", 2): ["--preset", "episodes", "--overlap", "yes"],
-    ("episodes, both learn, and play meanwhile", 2): [
-        *("--preset", "episodes", "--overlap", "yes", "--learner", "sharded")
-    ],
+    ("episodes, both learn", 2): ["--preset", "episodes", "--learner", "sharded"],
 }
 WAITING = """
 import sys, time

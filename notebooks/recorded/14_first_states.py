@@ -50,10 +50,8 @@ def run(first_states: int, seed: int) -> list[dict[str, Any]]:
     for update in range(1, UPDATES + 1):
         plan, request = learner.plan()
         worker.collector.refill()
-        gathered = worker.collect(plan, request, checkpoint=False).gathered
-        assert gathered is not None
+        gathered = worker.collect(plan, request, checkpoint=False)
         learner.learn(gathered)
-        learner.complete([])
         policy, theta = learner.algorithm.policy, learner.algorithm.theta
         own = over_best(policy, theta, gathered.batch["X"][:first_states, 0]).mean()
         new = over_best(policy, theta, NEW)

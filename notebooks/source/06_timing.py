@@ -112,10 +112,9 @@ for _ in range(2):
     plan, request = learner.plan()
     worker.collector.refill()  # with requests for episodes; lecture 07
     begun = time.perf_counter()
-    gathered = worker.collect(plan, request, checkpoint=False).gathered
+    gathered = worker.collect(plan, request, checkpoint=False)
     between = time.perf_counter()
-    learner.learn(gathered)  # moves the policy
-    learner.complete([])  # fits the critic
+    learner.learn(gathered)  # moves the policy, and fits the critic
     collect_s, update_s = between - begun, time.perf_counter() - between
 
 
@@ -617,10 +616,8 @@ for _ in range(budget(5, 1)):  # by turns, so that both see the machine in the s
     profiler = cProfile.Profile()
     with mine.timed(watch.append, "watched"), profiler:
         learner.learn(gathered)
-        learner.complete([])
     with mine.timed(watch.append, "unwatched"):
         learner.learn(gathered)
-        learner.complete([])
 for which in ("watched", "unwatched"):
     seconds = [lasts for name, _, lasts in watch if name == which]
     print(f"{which:9} update: median {np.median(seconds):.3f} s, {min(seconds):.3f} to {max(seconds):.3f} s")

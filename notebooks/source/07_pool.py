@@ -574,7 +574,6 @@ def thetas(slots, sort, critic):
             episodes = [replace(episode, numbers=np.array([i])) for i, episode in enumerate(episodes)]
         digest = digested(worker.algorithm, plan, request, episodes)
         learner.learn(in_episode_order([digest]))
-        learner.complete([])
         history.append(learner.algorithm.theta)
     return np.array(history)
 

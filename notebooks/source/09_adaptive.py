@@ -642,10 +642,9 @@ def many_steps(env, length):
         plan, request = learner.plan()
         rank.collector.refill()
         request = replace(request, amount=MANY // length) if update == 8 else request
-        gathered = rank.collect(plan, request, checkpoint=False).gathered
+        gathered = rank.collect(plan, request, checkpoint=False)
         if update < 8:
             learner.learn(gathered)
-            learner.complete([])
     trpo, seen = learner.algorithm, gathered.batch
     found = advantages_of(trpo.critic, trpo.critic_state, seen, trpo.settings.discount, trpo.settings.gae_lambda)
     return trpo.policy, trpo.theta, Batch(seen["observations"], seen["actions"], standardise(found["advantages"]))

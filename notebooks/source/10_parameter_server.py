@@ -166,7 +166,7 @@ for env in ("Reacher-v5", "Swimmer-v5", "HalfCheetah-v5"):
         learner, worker = one_process(**job, steps_per_update=4000)
         plan, request = learner.plan()
         worker.collector.refill()
-        gathered = worker.collect(plan, request, checkpoint=False).gathered
+        gathered = worker.collect(plan, request, checkpoint=False)
         sent[env, travels] = sum(array.nbytes for array in gathered.batch.values())
 
 

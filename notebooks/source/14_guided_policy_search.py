@@ -186,7 +186,7 @@ def play_all(crew):
     steps, request = learner.plan()
     worker.collector.refill()
     learner.iteration += 1
-    batch, J = worker.collect(steps, request, checkpoint=False).gathered.batch, learner.algorithm.conditions
+    batch, J = worker.collect(steps, request, checkpoint=False).batch, learner.algorithm.conditions
     return [Samples(*(batch[name][j::J] for name in ("X", "U", "rewards", "alive"))) for j in range(J)]
 
 

@@ -47,7 +47,7 @@ JOBS = {  # a job, what is said beside it on 2 ranks, and what on 3 ranks that g
                                                  "--adapt noise --steps-per-update 4000 --total-steps 8000 "
                                                  "--checkpoint-every 1", SHARDED, SHARDED),
     "as typed": (PENDULUM + "--steps-per-update 320 --total-steps 1920 " + HALF, "", ""),
-    "overlap": (CART + EPISODES + "--overlap yes", "--overlap no " + SHARDED, "--overlap yes"),
+    "cartpole": (CART + EPISODES, SHARDED, ""),
     "first states": (PENDULUM + "--preset episodes --critic linear --first-states 2 --renew-first-states 2 --filter "
                      "none --steps-per-update 800 --total-steps 3200 --checkpoint-every 2", "", SHARDED),
     "evaluated": (CART + EPISODES + EVALUATED, "", SHARDED),
@@ -184,7 +184,6 @@ def with_words(name, words, folder):
         *((name, EVALUATED) for name in ("sarsa", "recurrent, segments", "async-sarsa")),
         *((name, "--travels samples") for name in ("linear critic", "mlp critic")),
         ("no critic", "--travels gradients"),
-        ("overlap", "--overlap no"),
         ("segments", "--physics gymnasium"),
     ],
 )

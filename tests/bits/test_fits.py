@@ -1,4 +1,4 @@
-"""A rank that is killed while it fits loses nothing; a fit may not move the policy."""
+"""A rank that is killed while it fits loses nothing."""
 
 import pytest
 from runs import lasting, run, train
@@ -28,21 +28,13 @@ def test_a_run_killed_in_the_middle_of_a_fit_resumes_to_the_same_bits(job, ranks
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOYS_BEHAVE", "1")
         train(tmp_path / "whole", *words)
-    killed = (*words, "--learner", learner, "--checkpoint-every", 1, *QUIET, "--overlap", "yes")
+    killed = (*words, "--learner", learner, "--checkpoint-every", 1, *QUIET)
     assert run("train.py", *killed, "--out", out, ranks=ranks).code != 0
     rows = [int(row["iteration"]) for row in RunFolder(out).rows()]
     assert rows == list(range(1, len(rows) + 1))
-    assert KILLED_IN - 2 <= len(rows) <= KILLED_IN - 1  # a row is complete when its fit is, and none was lost before
+    assert len(rows) == KILLED_IN - 1
     assert RunFolder(out).load_checkpoint()["run_counters"][0] == len(rows)
     monkeypatch.setenv("TOYS_BEHAVE", "1")
     resumed = run("train.py", "--resume", out, "--algorithm", "fits:Killed", *QUIET)
     assert resumed.code == 0, resumed.err
     assert lasting(out) == lasting(tmp_path / "whole")
-
-
-def test_a_fit_that_moves_the_policy_ends_the_run(tmp_path):
-    words = ("--algorithm", "fits:MovesTheta", *JOBS["episodes"], *QUIET, "--out", tmp_path / "run")
-    outcome = run("train.py", *words)
-    assert outcome.code == 1
-    assert "fit()" in outcome.err
-    assert "Traceback" not in outcome.err

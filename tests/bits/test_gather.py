@@ -115,8 +115,8 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
     raw = [f.observations for f in episodes.fragments()]  # what the filter learns from is not filtered
     np.testing.assert_allclose(together.fragments["mean"], [o.mean(0) for o in raw], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(together.fragments["squares"], [len(o) * o.var(0) for o in raw], rtol=1e-9, atol=1e-12)
-    gathered, found = gather(Comm(), digest_of(parts), {"x": np.ones(1)})
-    assert found[0]["x"] == 1
+    gathered = gather(Comm(), digest_of(parts), {"unfinished_x": np.ones(1)}, None)
+    assert gathered.unfinished == {"unfinished_x": 1}
     assert bits(gathered.batch) == bits(together.batch)
     assert bits(gathered.fragments) == bits(together.fragments)
 

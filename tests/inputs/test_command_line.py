@@ -128,7 +128,7 @@ def asked(*words):
 
 def test_presets_make_sense_on_every_environment_that_they_name_and_what_is_typed_beats_them():
     plain = {**vars(Settings()), **vars(find("trpo").Settings())}
-    assert asked("--preset", "episodes") == plain | {"overlap": "no"}
+    assert asked("--preset", "episodes") == plain
     assert {"default", "episodes", "paper", "tuned"} == {"default", *find("trpo").presets}
     for name in ALGORITHMS:
         for preset, of_it in find(name).presets.items():
@@ -289,7 +289,7 @@ def test_of_two_ranks_one_speaks(here):
 ANOTHER = {"--preset": "paper", "--seed": 3, "--env": "Pendulum-v1", "--max-kl": 0.5, "--algorithm": "a3c",
            "--steps": 5, "--total-steps": 20, "--requests": "segments", "--learner": "x"}  # fmt: skip
 AGAIN = {"total_steps": 121, "pool": "static", "envs_per_rank": 3, "physics": "gymnasium", "learner": "sharded",
-         "checkpoint_every": "20", "overlap": "yes"}  # fmt: skip
+         "checkpoint_every": "20"}  # fmt: skip
 
 
 def test_a_resumed_run_keeps_every_setting_that_decides_its_numbers(a_run, tmp_path):
@@ -362,7 +362,7 @@ IDLE = [  # a run; what nothing listens to in it; what does something there
      "--gae-lambda 0.5 --critic-epochs 3 --critic-minibatch 9 --critic-step-size 0.1", "--step-size 0.5"),
     ("--algorithm a3c --transport events --anneal none",
      "--anneal-steps 300 --requests segments --pool static --envs-per-rank 3 --num-envs 3 --first-states 2 "
-     "--renew-first-states 1 --overlap no", "--workers 3 --t-max 3 --delay-jitter 0.9"),
+     "--renew-first-states 1", "--workers 3 --t-max 3 --delay-jitter 0.9"),
     ("--algorithm a3c --transport server", "--servers 2 --workers 3 --delay-jitter 0.5", ""),
     ("--algorithm gorila --transport events --warm-up 50 --batch 8", "--replay-ratio 2 --fetch 3", "--batch 9"),
     ("--algorithm naf --env Pendulum-v1 --steps-per-update 100", "--initial-log-std 1", "--first-sigma 1"),
@@ -434,8 +434,8 @@ def test_so_it_is_from_python_with_names_as_python_has_them(a_run, tmp_path, mon
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr("minitrpo.library.draw", lambda context: "")  # takes a second
     monkeypatch.setattr(sys, "stdout", None)
-    done = minitrpo.train("CartPole-v1", total_steps=60, steps_per_update=60, trace=True, overlap=False, out="a")
-    assert (done.settings["overlap"], (done.path / "trace.json").exists()) == ("no", True)
+    done = minitrpo.train("CartPole-v1", total_steps=60, steps_per_update=60, trace=True, out="a")
+    assert (done.path / "trace.json").exists()
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

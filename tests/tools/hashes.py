@@ -65,9 +65,9 @@ def play(tree, name, way, words, folder):
     return {"sha256": done.stdout.splitlines()[-1].removeprefix("theta sha256: "), "rows": rows}
 
 
-def play_all(tree, title, only):
-    """Return {run: what it leaves} of a tree, so many side by side as there are cores."""
-    began, every = time.monotonic(), [job for job in jobs() if only in job[0]]
+def play_all(tree, title, every):
+    """Return {run: what it leaves} of these jobs in a tree, so many side by side as there are cores."""
+    began = time.monotonic()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(cores) as pool:
         futures = {f"{name}, {way}": pool.submit(play, tree, name, way, words, folder) for name, way, words in every}
@@ -87,7 +87,7 @@ def unpacked(commit, folder):
     return Path(folder)
 
 
-def of_commit(commit, only):
+def of_commit(commit, every):
     """Return the runs of a commit, played now or kept from an earlier time on this kind of processor."""
     sha = subprocess.run(["git", "rev-parse", "--verify", f"{commit}^{{commit}}"], cwd=ROOT, capture_output=True,
                          text=True, check=False).stdout.strip()  # fmt: skip
@@ -96,20 +96,17 @@ def of_commit(commit, only):
     cpu = Path("/proc/cpuinfo")
     model = [line for line in cpu.read_text().splitlines() if "model name" in line][:1] if cpu.exists() else []
     libraries = [version(name) for name in ("numpy", "scipy", "autograd", "gymnasium", "mujoco")]
-    made_of = [jobs(), "", platform.machine(), model, libraries]
-
-    def place(only):
-        made_of[1] = only
-        return KEPT / f"{sha[:12]}-{hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]}.json"
-
-    kept = next((place(wanted) for wanted in ("", only) if place(wanted).exists()), None)
-    if kept is None:
+    machine = hashlib.sha256(json.dumps([platform.machine(), model, libraries]).encode()).hexdigest()
+    file = KEPT / f"{sha[:12]}-{machine[:12]}.json"
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    missing = [job for job in every if json.dumps(job) not in kept]
+    if missing:
         with tempfile.TemporaryDirectory() as folder:
-            found = play_all(unpacked(sha, folder), sha[:7], only)
+            found = play_all(unpacked(sha, folder), sha[:7], missing)
+        kept |= {json.dumps(job): found[f"{job[0]}, {job[1]}"] for job in missing}
         KEPT.mkdir(exist_ok=True)
-        kept = place(only)
-        kept.write_text(json.dumps(found))
-    return {run: left for run, left in json.loads(kept.read_text()).items() if only in run.rpartition(", ")[0]}
+        file.write_text(json.dumps(kept))
+    return {f"{job[0]}, {job[1]}": kept[json.dumps(job)] for job in every}
 
 
 def difference(one, other):
@@ -144,8 +141,8 @@ def main():
     parser.add_argument("--against", default="HEAD", metavar="COMMIT")
     parser.add_argument("--only", default="", metavar="TEXT", help="runs whose name has this in it")
     options = parser.parse_args()
-    before = of_commit(options.against, options.only)
-    now = play_all(ROOT, "here", options.only)
+    every = [job for job in jobs() if options.only in job[0]]
+    before, now = of_commit(options.against, every), play_all(ROOT, "here", every)
     lines = disagreements(now)
     lines += [f"{run}: {what}" for run in now if (what := difference(now[run], before[run]))]
     print("\n".join(lines))

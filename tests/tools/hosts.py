@@ -29,8 +29,8 @@ SCHEMES = {
     "trpo, whole episodes from the one-sided pool": ("--preset", "episodes"),
     "trpo, whole episodes, dealt out": ("--preset", "episodes", "--pool", "static"),
     "trpo, segments, rank 0 learns": ("--requests", "segments", "--learner", "root"),
-    "trpo, sharded learner, overlapped critic": ("--learner", "sharded", "--overlap", "yes"),
-    "trpo, sharded learner, episodes, no overlap": ("--preset", "episodes", "--learner", "sharded", "--overlap", "no"),
+    "trpo, sharded learner": ("--learner", "sharded"),
+    "trpo, sharded learner, episodes": ("--preset", "episodes", "--learner", "sharded"),
 }
 LONG = ("--env", "CartPole-v1", "--steps-per-update", "500", "--total-steps", "60000", "--progress", "none")
 
@@ -83,7 +83,7 @@ def cut(hosts, table):
     """Pull a host's cable half way; the job must end, say why once, and go on to the same bits."""
     for name, words in {
         "whole episodes": ("--preset", "episodes"),
-        "sharded, overlapped": ("--learner", "sharded"),
+        "sharded": ("--learner", "sharded"),
         "a3c, server": ("--algorithm", "a3c"),
     }.items():
         folder = f"cut-{name.split(',')[0].replace(' ', '-')}"

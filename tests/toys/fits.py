@@ -1,4 +1,4 @@
-"""TRPO whose fit is killed, or does what it must not."""
+"""TRPO whose fit is killed, or that notices who reads what it was not given."""
 
 import os
 import signal
@@ -22,14 +22,6 @@ class Killed(TRPO):
         if self.fits == UPDATE and "TOYS_BEHAVE" not in os.environ:
             os.kill(os.getpid(), signal.SIGKILL)
         return super()._fit(samples, state, rng)
-
-
-class MovesTheta(TRPO):
-    """Changes the policy while it is being played."""
-
-    def fit(self, found):
-        super().fit(found)
-        self.theta = self.theta + 1.0
 
 
 class Holes(TRPO):

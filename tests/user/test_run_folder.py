@@ -137,8 +137,7 @@ def test_the_seconds_of_a_row_are_those_of_its_iteration(waiting, tmp_path):
             with clock.span(phase):
                 clock.time += seconds
         clock.time += 7
-        log.stop_clock(rest_is_waiting=waiting)
-        log.write({"iteration": 1, "env_steps": 10, "episodes": 0, "steps_per_update": 10})
+        log.write({"iteration": 1, "env_steps": 10, "episodes": 0, "steps_per_update": 10}, waiting)
         row = RunFolder(tmp_path / "run").rows()[-1]
         spent = {phase: float(row[f"{phase}_s"]) for phase in PHASES}
         assert spent == {"collect": 1, "wait": 7 if waiting else 2, "gather": 3, "update": 4}

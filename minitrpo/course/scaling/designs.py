@@ -39,7 +39,7 @@ class Design:
 NODE = 64  # ranks of a machine
 MINIBATCHES = 50  # of a pass of the critic, where all ranks share each: so there must be few
 BEFORE = Design("sharded", sums="parts", samples="travel", overlap=True)
-TODAY = Design("sharded", overlap=True)
+TODAY = Design("sharded")
 SET = replace(TODAY, segments=True, minibatches=MINIBATCHES)  # with what can be set already
 MENDED = Design("sharded", "dynamic", "tree", "tree", "node", "stay")
 COLUMNS = {"before": BEFORE, "now": TODAY, "now, set for it": SET}  # of the table that says what breaks first

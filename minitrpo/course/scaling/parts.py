@@ -103,10 +103,9 @@ class Updates:
         began = time.process_time()
         self.learner.learn(gathered)
         took, spans = time.process_time() - began, self.timeline.take()
-        self.learner.complete([])
-        watch.add("advantages", steps, spans["advantages"])
-        watch.add("rest", steps, took - spans["advantages"] - spans["policy"])
-        watch.add("critic", steps, self.timeline.take()["critic"])
+        for part in ("advantages", "critic"):
+            watch.add(part, steps, spans[part])
+        watch.add("rest", steps, took - spans["advantages"] - spans["policy"] - spans["critic"])
         self._policy(watch, theta, samples)
         self.trials.append(float(self.learner.row()["line_search_steps"]))
         self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
