@@ -18,7 +18,7 @@ from minitrpo.errors import AlgorithmFailed, BadInput, shown, told
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.parallel.parameter_server import TALLY
 from minitrpo.policies import Array
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 
 OWN = "run_"  # how the house's arrays are called in a checkpoint, and among those that are shared
 FRAGMENT = "fragment_"  # and among those that travel
@@ -139,11 +139,8 @@ def _defect_of_asynchronous(algorithm: Any) -> str:
 # --- what its methods return
 
 
-def check_beginning(algorithm: Member, status: RankStatus) -> Plan | None:
-    """Return the first plan of a fresh algorithm, None of an asynchronous one; AlgorithmFailed if no run can begin.
-
-    status: where a watchdog reads which call has not returned.
-    """
+def check_beginning(algorithm: Member) -> Plan | None:
+    """Return the first plan of a fresh algorithm, None of an asynchronous one; AlgorithmFailed if no run can begin."""
     with status.at("state"):
         state = check_state(algorithm.state())
     taken = [key for key in state if key.startswith((OWN, UNFINISHED))]

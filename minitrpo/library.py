@@ -29,7 +29,6 @@ from minitrpo.run_folder.folder import RunFolder, let_go
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.launch import explain, raise_on_all
 from minitrpo.supervision.stderr import say
-from minitrpo.supervision.unwatched import Unwatched
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
@@ -133,12 +132,12 @@ def evaluate(
 
 def trained_in(words: list[str], comm: Comm, progress: str) -> Path:
     """Do what every rank does, and return the run folder."""
-    arguments, nobody = parse(words), Unwatched()
-    context = prepare(arguments, comm, nobody)
+    arguments = parse(words)
+    context = prepare(arguments, comm)
     settings, folder = context.settings, context.folder
     if comm.rank == 0 and progress != "none":
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {os.path.relpath(folder.path)}")
-    play(context, arguments, comm, nobody.status)
+    play(context, arguments, comm)
     if comm.rank == 0:
         draw(context)
     comm.barrier()

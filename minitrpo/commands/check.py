@@ -69,11 +69,11 @@ def main(name: str, words: list[str]) -> int:
 
 def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
     """Yield a finding for each promise; those after one that is broken are left out where they would say nothing."""
-    with guarded(STUCK_AFTER, "--stuck-after") as status:
-        repeats, seen = looked_at(choice.common.env, watched=status.of(2))
+    with guarded(STUCK_AFTER, "--stuck-after"):
+        repeats, seen = looked_at(choice.common.env)
     yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
-    with guarded(STUCK_AFTER, "--stuck-after") as status:
-        draws, lost = look_inside(choice, status)
+    with guarded(STUCK_AFTER, "--stuck-after"):
+        draws, lost = look_inside(choice)
     yield Finding("random", not draws, draws or "draws no random numbers that nobody keyed", "take those of rng")
     with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as folder:
         place = Path(folder)

@@ -159,8 +159,8 @@ def environment(env_id: str) -> Finding:
     from minitrpo.supervision.hang_detector import STUCK_AFTER
     from minitrpo.supervision.launch import guarded
 
-    with guarded(STUCK_AFTER, "--stuck-after") as status:
-        well, seen = looked_at(env_id, watched=status.of(2))
+    with guarded(STUCK_AFTER, "--stuck-after"):
+        well, seen = looked_at(env_id)
     cure = "take random numbers from self.np_random alone and begin anew in reset"
     cure = cure if "not deterministic" in seen else "docs/use.md says what --env takes"
     return Finding("environment", well, seen, cure)

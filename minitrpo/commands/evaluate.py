@@ -7,6 +7,7 @@ from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.reports.trained import evaluate
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision import status
 from minitrpo.supervision.launch import launch, raise_on_all
 from minitrpo.supervision.watchdog import Watchdog
 
@@ -30,8 +31,8 @@ def main(name: str, words: list[str]) -> int:
     def work(comm: Comm, watchdog: Watchdog) -> None:
         folder = raise_on_all(comm, lambda: trusted(RunFolder.open(args.run), args) if comm.rank == 0 else None)
         env = comm.broadcast_object(raise_on_all(comm, lambda: folder and folder.read_config()["settings"]["env"]))
-        watchdog.describe(environment=env, algorithm="the algorithm")
-        found = evaluate(folder, args.episodes, args.seed, args.sample, comm, watchdog.status)
+        status.describe(environment=env, algorithm="the algorithm")
+        found = evaluate(folder, args.episodes, args.seed, args.sample, comm)
         if comm.rank == 0:
             print(found, flush=True)
 

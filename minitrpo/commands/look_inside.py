@@ -12,24 +12,23 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Algorithm, Context
 from minitrpo.experience.environments import describe
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.settings import Choice
 from minitrpo.training.synchronous import alone
 
 
-def look_inside(choice: Choice, status: RankStatus) -> tuple[str, str]:
+def look_inside(choice: Choice) -> tuple[str, str]:
     """Return which method draws global random numbers, and what restore() does not bring back; "" for nothing.
 
     An asynchronous algorithm, or one that fails, shows nothing here: the runs will.
     """
     try:
-        context = RunContext(choice, describe(choice.common.env, status), RunFolder(Path()), {})
+        context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
         algorithm = make_algorithm(choice, context.spec)[0]
         if not isinstance(algorithm, Algorithm):
             return "", ""
         draws, before = watched(algorithm), attributes(algorithm)
-        learner, rank = alone(context, algorithm, status)
+        learner, rank = alone(context, algorithm)
         plan, request = learner.plan()
         rank.collector.refill()
         learner.learn(rank.collect(plan, request, checkpoint=False))

@@ -17,9 +17,8 @@ from minitrpo.parallel.shared_window import one_machine
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.metrics_log import LOG
 from minitrpo.run_folder.provenance import provenance
+from minitrpo.supervision import status
 from minitrpo.supervision.launch import raise_on_all
-from minitrpo.supervision.status import RankStatus
-from minitrpo.supervision.unwatched import Described
 from minitrpo.training.asynchronous import transport_of
 from minitrpo.training.context import RunContext, check_ranks, check_requests, counted, make_algorithm
 from minitrpo.training.notes import in_vain, of_images, without_effect
@@ -27,7 +26,7 @@ from minitrpo.training.resume import check_arrays, check_settings, recorded_sett
 from minitrpo.training.settings import Choice
 
 
-def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | None = None) -> RunContext:
+def prepare(arguments: Arguments, comm: Comm, here: Path | None = None) -> RunContext:
     """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written.
 
     here: where relative names begin, by default the working directory, which an environment may change.
@@ -40,8 +39,8 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
     choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
     common = choice.common
     notes = [*notes, *raise_on_all(comm, lambda: check_to_come(common.total_steps, checkpoint, arguments))]
-    watchdog.describe(environment=common.env, algorithm=common.algorithm)
-    spec = raise_on_all(comm, lambda: _suited(choice, settings, checkpoint, comm, watchdog.status))
+    status.describe(environment=common.env, algorithm=common.algorithm)
+    spec = raise_on_all(comm, lambda: _suited(choice, settings, checkpoint, comm))
     if choice.asynchronous:
         shares_memory = one_machine(comm)
         transport = raise_on_all(comm, lambda: transport_of(choice, shares_memory, comm.size))
@@ -51,7 +50,7 @@ def prepare(arguments: Arguments, comm: Comm, watchdog: Described, here: Path | 
     notes += without_effect(given, choice, spec, comm.size) + in_vain(given, choice, arguments.stuck_after)
     notes += of_images(spec, common)
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
-        notes += differences(spec, watchdog.status)
+        notes += differences(spec)
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
     path = comm.broadcast_object(str(folder.path) if folder else "")
     return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
@@ -119,21 +118,19 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], Arrays, list[str]
     return choice.flat(), checkpoint, notes
 
 
-def _suited(
-    choice: Choice, recorded: dict[str, Any], checkpoint: Arrays, comm: Comm, status: RankStatus
-) -> EnvironmentSpec:
+def _suited(choice: Choice, recorded: dict[str, Any], checkpoint: Arrays, comm: Comm) -> EnvironmentSpec:
     """Return what the environment offers; BadInput if it, the ranks or the algorithm cannot do what is asked.
 
     recorded: the settings of the run to resume, {} if there is none.
     """
     check_ranks(choice.common, comm.size)
-    spec = describe(choice.common.env, status)
+    spec = describe(choice.common.env)
     name = f"--algorithm {choice.common.algorithm}"
     try:
         with status.at("begin"):
             algorithm, given = make_algorithm(choice, spec)
         check_schedules(given, recorded, choice)
-        plan = check_beginning(algorithm, status)
+        plan = check_beginning(algorithm)
         if plan is not None:
             check_requests(choice.common, plan)
     except (BadInput, KeyboardInterrupt):

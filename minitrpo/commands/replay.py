@@ -29,8 +29,8 @@ def main(name: str, words: list[str]) -> int:
             raise BadInput(f"{option} must be 0 or more, not {getattr(args, option)}")
     trust_names(args)
     try:
-        with guarded(args.stuck_after, "--stuck-after") as status:
-            print(replay(trusted(RunFolder.open(args.run), args), args.episode, args.iteration, status))
+        with guarded(args.stuck_after, "--stuck-after"):
+            print(replay(trusted(RunFolder.open(args.run), args), args.episode, args.iteration))
     except EpisodeFailed as error:
         say("".join(traceback.format_exception(error)).rstrip())
         return 1

@@ -19,10 +19,10 @@ from minitrpo.reports.progress import Progress, short
 from minitrpo.run_folder.files import check_free
 from minitrpo.run_folder.folder import let_go, sha256
 from minitrpo.run_folder.provenance import command as typed_command
+from minitrpo.supervision import status
 from minitrpo.supervision.heartbeat import Heartbeat
 from minitrpo.supervision.launch import launch, raise_on_all
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
-from minitrpo.supervision.status import IDLE, RankStatus
 from minitrpo.supervision.watchdog import Watchdog
 from minitrpo.training.asynchronous import run_asynchronous
 from minitrpo.training.context import RunContext
@@ -32,12 +32,12 @@ from minitrpo.training.synchronous import run_synchronous
 def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> None:
     """Do what every rank does: prepare, train, and let the root finish. start: where relative names begin."""
     out = sys.stdout
-    context = prepare(arguments, comm, watchdog, start)
+    context = prepare(arguments, comm, start)
     settings = context.settings
     path = os.path.relpath(context.folder.path, start) if context.folder.path.is_relative_to(start) else ""
     path = path or str(context.folder.path)
     named = [*again(settings.env, "--env", start), *again(settings.algorithm, "--algorithm", start)]
-    watchdog.describe(
+    status.describe(
         environment=settings.env,
         algorithm=settings.algorithm,
         run=str(context.folder.path),
@@ -49,7 +49,7 @@ def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> No
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
     heartbeat = Heartbeat(comm, watchdog, arguments.stuck_after)
-    play(context, arguments, comm, watchdog.status)
+    play(context, arguments, comm)
     heartbeat.close()
     left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
@@ -59,13 +59,13 @@ def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> No
         finish(context)
 
 
-def play(context: RunContext, arguments: Arguments, comm: Comm, status: RankStatus) -> None:
+def play(context: RunContext, arguments: Arguments, comm: Comm) -> None:
     """Run the loop to its end, and write what every rank did when if that was asked for."""
     shown = (context.choice.algorithm.chart or ())[:1]
     show = partial(Progress, arguments.progress, context.settings.total_steps, shown=shown)
     loop = run_asynchronous if context.choice.asynchronous else run_synchronous
     try:
-        timeline = loop(context, comm, show, status, arguments.trace, arguments.oversubscribe)
+        timeline = loop(context, comm, show, arguments.trace, arguments.oversubscribe)
     except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
         raise AlgorithmFailed(f"{told(error)}, {place_of(error)}") from error
     spans = comm.gather_objects(timeline.spans)
@@ -128,9 +128,8 @@ def main(name: str, words: list[str]) -> int:
         for number, job in enumerate(jobs):
             if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
                 left = ",".join(str(each.given["seed"]) for each in jobs[number:])
-                watchdog.describe(resume=with_seeds(words, left, comm.size, start))
+                status.describe(resume=with_seeds(words, left, comm.size, start))
                 raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
-            watchdog.status.numbers[:] = IDLE  # of the run before
             with let_go():
                 run(job, start, comm, watchdog)
 

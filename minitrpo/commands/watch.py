@@ -47,8 +47,8 @@ def main(name: str, words: list[str]) -> int:
     from minitrpo.reports.video import film
 
     try:
-        with guarded(args.stuck_after, "--stuck-after") as status:
-            result = film(folder, args.seed, args.steps, args.frames, args.pictures, status)
+        with guarded(args.stuck_after, "--stuck-after"):
+            result = film(folder, args.seed, args.steps, args.frames, args.pictures)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
         say(f"{name}: {place}{one_line(error)}")

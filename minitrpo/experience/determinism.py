@@ -6,19 +6,18 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.vector_env import EnvironmentFailed, GymnasiumVectorEnv
 from minitrpo.policies import Array
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 
 STEPS = 4  # enough for global random numbers, the clock and what is kept over a reset; a sample, no proof
 
 
-def differences(spec: EnvironmentSpec, status: RankStatus, steps: int = STEPS) -> list[str]:
+def differences(spec: EnvironmentSpec, steps: int = STEPS) -> list[str]:
     """Return a note, if the same seed and the same actions twice give different observations or rewards.
 
     Plays a few steps of one episode in one environment, again in the same, in another, and with another begun beside
     it; `steps` in each. What fails here is left to the run, which names the episode.
     """
     env = GymnasiumVectorEnv(spec, 2)
-    env.status = status
     actions = np.zeros(1, np.int64) if spec.discrete else np.zeros((1, spec.action_size))
     try:
         first, second, third = (_played(env, slot, actions, steps) for slot in (0, 0, 1))
@@ -38,25 +37,23 @@ def differences(spec: EnvironmentSpec, status: RankStatus, steps: int = STEPS) -
     ]
 
 
-def looked_at(env_id: str, steps: int = 200, watched: RankStatus | None = None) -> tuple[bool, str]:
+def looked_at(env_id: str, steps: int = 200) -> tuple[bool, str]:
     """Return whether an environment can be trained on and repeats itself for some steps, and what was seen of it."""
-    status = watched or RankStatus.private(2)
     try:
-        spec = describe(env_id, status)
-        failure = failing(spec, status, steps)
+        spec = describe(env_id)
+        failure = failing(spec, steps)
         if failure:
             return False, f"{env_id} fails when it is played at random: {failure}"
-        odd = differences(spec, status, steps)
+        odd = differences(spec, steps)
     except BadInput as error:
         return False, str(error)
     kind = f"{spec.observation_size} observations, {spec.action_size} {'choices' if spec.discrete else 'actions'}"
     return not odd, odd[0] if odd else f"{env_id}: {kind}; it repeats itself"
 
 
-def failing(spec: EnvironmentSpec, status: RankStatus, steps: int) -> str:
+def failing(spec: EnvironmentSpec, steps: int) -> str:
     """Return how an environment fails within some steps of random actions, episode after episode; "" if it does not."""
     env, rng, slot = GymnasiumVectorEnv(spec, 1), np.random.default_rng(0), np.zeros(1, int)
-    env.status = status
     try:
         env.reset(0, 0)
         for step in range(steps):

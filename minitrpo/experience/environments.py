@@ -18,7 +18,7 @@ from minitrpo.errors import BadInput, one_line, shown, told
 from minitrpo.experience.given import GIVEN, found, made
 from minitrpo.experience.modules import TYPED, imported, untyped
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 
 MOST_OBSERVATIONS, MOST_ACTIONS = 1_000_000, 100_000  # numbers in one: beyond, networks fill the memory
 FLATTEN = ": wrap it in gymnasium.wrappers.FlattenObservation, where you register it"
@@ -67,14 +67,11 @@ class EnvironmentSpec:
         return self.stretched(actions).reshape(len(actions), *self.action_shape)
 
 
-def describe(env_id: str, status: RankStatus | None = None) -> EnvironmentSpec:
+def describe(env_id: str) -> EnvironmentSpec:
     """Return the spec of a Gymnasium id ("Reacher-v5", "module:Name-v0") or of a class or function ("module:Name").
 
     BadInput if it cannot be trained on.
-
-    status: where to say that an environment is being made and closed.
     """
-    status = status or RankStatus.private()
     with status.at("make"):
         env = make(env_id)
     try:

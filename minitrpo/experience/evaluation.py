@@ -17,7 +17,6 @@ from minitrpo.experience.rollouts import ROWS, Rollouts
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import StaticPool, concurrency
 from minitrpo.policies import ActFunction, Array, Policy
-from minitrpo.supervision.status import IDLE, MAX_SLOTS, RankStatus
 
 
 class BestActions(Acting):
@@ -35,20 +34,13 @@ class Evaluator:
     """One rank's part of evaluating, with environments of its own."""
 
     def __init__(
-        self,
-        spec: EnvironmentSpec,
-        policy: Policy,
-        seed: int,
-        comm: Comm,
-        physics: str = "auto",
-        status: RankStatus | None = None,
-        sample: bool = False,
+        self, spec: EnvironmentSpec, policy: Policy, seed: int, comm: Comm, physics: str = "auto", sample: bool = False
     ) -> None:
-        """Make ready. status: what a watchdog reads. sample: draw actions as in training, instead of the best ones."""
+        """Make ready. sample: draw actions as in training, instead of the best ones."""
         actor: Any = policy if sample else BestActions(policy)
-        envs, status = make_vector_env(spec, ROWS, physics), status or RankStatus.private(MAX_SLOTS)
-        self._rollouts = Rollouts(spec, actor, envs, seed, status, purpose=Purpose.EVALUATION)
-        self._comm, self._pool, self._status = comm, StaticPool(comm), status
+        envs = make_vector_env(spec, ROWS, physics)
+        self._rollouts = Rollouts(spec, actor, envs, seed, purpose=Purpose.EVALUATION)
+        self._comm, self._pool = comm, StaticPool(comm)
 
     def returns(self, theta: Array, frozen: ObservationFilter, iteration: int, episodes: int) -> Array:
         """Return the returns (episodes,) in the order of the episodes' numbers, on the root (others: none); collective.
@@ -56,15 +48,12 @@ class Evaluator:
         iteration: the update after which they are played, with which their random numbers are keyed. EvaluationFailed
         if the environment fails.
         """
-        status, side_by_side = self._status, concurrency(episodes, self._comm.size, ROWS)
-        of_training = status.seeds.copy(), status.numbers.copy(), int(status.iteration[0])
-        status.numbers[:] = IDLE
+        side_by_side = concurrency(episodes, self._comm.size, ROWS)
         try:
             draw = self._pool.draw_from(episodes)
             played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
         except EpisodeFailed as error:
             raise EvaluationFailed(error.env, iteration, error.episode, error.seed, error.cause) from error
-        status.seeds[:], status.numbers[:], status.iteration[0] = of_training
         own = {name: np.array([getattr(f, name)[0] for f in played]) for name in ("numbers", "returns")}
         parts = [part for part in self._comm.gather(own) if len(part["numbers"])]
         if not parts:

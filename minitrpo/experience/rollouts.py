@@ -18,7 +18,8 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import EpisodeKey, Purpose, evaluation_seed, first_state_seed
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
 from minitrpo.policies import ActFunction, Array, Policy
-from minitrpo.supervision.status import IDLE, RankStatus
+from minitrpo.supervision import status
+from minitrpo.supervision.status import IDLE
 
 MOST_STEPS = 10_000  # of an evaluation's episode where there is no time limit: a good policy may balance for ever
 ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows
@@ -33,7 +34,6 @@ class Rollouts:
         policy: Policy,
         envs: VectorEnv,
         run_seed: int,
-        status: RankStatus | None = None,
         first_states: int = 0,
         renewed: int = 0,
         purpose: Purpose = Purpose.ACTIONS,
@@ -44,7 +44,8 @@ class Rollouts:
         self.num_envs, self._first_states, self._purpose = num_envs, (first_states, renewed), purpose
         endless = purpose == Purpose.EVALUATION and spec.max_episode_steps is None
         self._most_steps = MOST_STEPS if endless else None
-        self.status = envs.status = (status or RankStatus.private(num_envs)).of(num_envs)
+        self.seeds, self.numbers = np.zeros(num_envs, np.int64), np.full(num_envs, IDLE)  # of the episodes in the slots
+        self._iteration = 0  # for which they are played; -n: an evaluation after update n
         self.slots = np.zeros(0, np.intp)  # slots in use, ascending
         height = -(-num_envs // ROWS) * ROWS
         self._observations = np.zeros((height, spec.observation_size))
@@ -66,10 +67,9 @@ class Rollouts:
         """
         fragments: list[Fragments] = []
         act = self._act_function(theta)
-        self.status.iteration[0] = -iteration if self._purpose == Purpose.EVALUATION else iteration
+        self._show(-iteration if self._purpose == Purpose.EVALUATION else iteration)
         self._buffer = self._new_buffer()
         drained = False
-        self.status.busy[0] = 1
         while True:
             while not drained and len(self.slots) < min(concurrency, self.num_envs):
                 number = draw()
@@ -77,11 +77,11 @@ class Rollouts:
                 if number is not None:
                     self._begin(self._free_slot(), theta, iteration, number)
             if len(self.slots) == 0:
-                self.status.busy[0] = 0
+                status.pause()
                 return fragments
             for slot, final_observation, terminated in self._tick(act, frozen):
                 fragments.append(self._fragment(slot, final_observation, terminated, not terminated))
-                self._leave(slot)
+                self._occupy(slot, 0, IDLE)
 
     def advance(
         self, theta: Array, frozen: ObservationFilter, iteration: int, slot_numbers: range, total_envs: int, steps: int
@@ -92,17 +92,16 @@ class Rollouts:
         """
         fragments: list[Fragments] = []
         act = self._act_function(theta)
-        self.status.iteration[0] = iteration
+        self._show(iteration)
         self._buffer = self._new_buffer()
-        self.status.busy[0] = 1
         for slot, number in enumerate(slot_numbers):
             if slot not in self.slots:
                 self._begin(slot, theta, 0, number)
         for _ in range(steps):
             for slot, final_observation, terminated in self._tick(act, frozen):
                 fragments.append(self._fragment(slot, final_observation, terminated, not terminated))
-                self._begin(slot, theta, 0, int(self.status.numbers[slot]) + total_envs)
-        self.status.busy[0] = 0
+                self._begin(slot, theta, 0, int(self.numbers[slot]) + total_envs)
+        status.pause()
         for slot in self.slots.tolist():
             if self._first_tick[slot] < self._buffer.ticks:
                 fragments.append(self._fragment(slot, self._observations[slot].copy(), False, False))
@@ -113,7 +112,7 @@ class Rollouts:
         none = self._no_actions(0)
         return [
             UnfinishedEpisode(
-                int(self.status.numbers[slot]),
+                int(self.numbers[slot]),
                 np.concatenate([none, *self._past_actions[slot]]),
                 self._observations[slot].copy(),
                 self._state[slot].copy(),
@@ -123,7 +122,7 @@ class Rollouts:
 
     def restore(self, unfinished: list[UnfinishedEpisode], iteration: int) -> None:
         """Put unfinished episodes back into the slots by playing their actions again from the reset."""
-        self.status.busy[0], self.status.iteration[0] = 1, iteration
+        self._show(iteration)
         for slot, episode in enumerate(unfinished):
             steps = len(episode.actions)
             self._begin(slot, None, 0, episode.number, steps)
@@ -135,7 +134,7 @@ class Rollouts:
                 raise self._failure(slot, "the same actions led to another state: it cannot be resumed exactly")
             self._start[slot], self._state[slot] = steps, episode.state
             self._past_actions[slot] = [episode.actions]
-        self.status.busy[0] = 0
+        status.pause()
 
     def _tick(self, act: ActFunction, frozen: ObservationFilter) -> list[tuple[int, Array, bool]]:
         """Step the slots in use once; return (slot, final observation, terminated) of those that ended."""
@@ -169,19 +168,24 @@ class Rollouts:
             seed = evaluation_seed(self.run_seed, iteration, number)
         if self.policy.state_size and theta is not None:
             self._state[slot] = self._first_state[slot] = self.policy.initial_state(theta, key)
-        self.status.seeds[slot], self.status.numbers[slot] = seed, number
-        self.slots = np.flatnonzero(self.status.numbers != IDLE)
+        self._occupy(slot, seed, number)
         self._noise.begin(slot, key.actions(), steps_taken)
         self._first_tick[slot], self._start[slot], self._returns[slot] = self._buffer.ticks, 0, 0.0
         self._past_actions[slot] = []
         self._observations[slot] = self._played(self.envs.reset, slot, seed)
 
-    def _leave(self, slot: int) -> None:
-        self.status.numbers[slot] = IDLE
-        self.slots = np.flatnonzero(self.status.numbers != IDLE)
+    def _show(self, iteration: int) -> None:
+        self._iteration = iteration
+        status.play(self.seeds, self.numbers, iteration)
+
+    def _occupy(self, slot: int, seed: int, number: int) -> None:
+        """Note which episode is in a slot; IDLE: none."""
+        self.seeds[slot], self.numbers[slot] = seed, number
+        self.slots = np.flatnonzero(self.numbers != IDLE)
+        status.occupy(slot, seed, number)
 
     def _free_slot(self) -> int:
-        return int(np.flatnonzero(self.status.numbers == IDLE)[0])
+        return int(np.flatnonzero(self.numbers == IDLE)[0])
 
     def _new_buffer(self) -> StepBuffer:
         self._first_tick[:], self._first_state[:] = 0, self._state
@@ -198,7 +202,7 @@ class Rollouts:
             actions=actions,
             rewards=rewards,
             final_observations=final_observation[None],
-            numbers=self.status.numbers[slot : slot + 1].copy(),
+            numbers=self.numbers[slot : slot + 1].copy(),
             lengths=np.array([len(rewards)]),
             starts=self._start[slot : slot + 1].copy(),
             terminated=np.array([terminated]),
@@ -218,5 +222,5 @@ class Rollouts:
             raise self._failure(error.slot, str(error)) from error
 
     def _failure(self, slot: int, cause: str) -> EpisodeFailed:
-        seed, number = int(self.status.seeds[slot]), int(self.status.numbers[slot])
-        return EpisodeFailed(self.spec.id, int(self.status.iteration[0]), number, seed, cause)
+        seed, number = int(self.seeds[slot]), int(self.numbers[slot])
+        return EpisodeFailed(self.spec.id, self._iteration, number, seed, cause)

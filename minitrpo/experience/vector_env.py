@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo.errors import BadInput, shown, told
 from minitrpo.experience.environments import EnvironmentSpec, make, spec_of
 from minitrpo.policies import Array
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 WHOLE = (bool, int, np.bool_, np.integer)
@@ -32,7 +32,6 @@ class VectorEnv(Protocol):
     """Copies of one environment, one per slot; a slot's numbers never depend on the other slots."""
 
     num_envs: int
-    status: RankStatus  # where to say which slot's environment is asked for what
 
     def reset(self, slot: int, seed: int) -> Array: ...
     def step(self, slots: Array, actions: Array) -> tuple[Array, Array, Array, Array]: ...
@@ -45,20 +44,19 @@ class GymnasiumVectorEnv:
     def __init__(self, spec: EnvironmentSpec, num_envs: int) -> None:
         self.spec = spec
         self.num_envs = num_envs
-        self.status = RankStatus.private(num_envs)
         self._environments: dict[int, gymnasium.Env[Any, Any]] = {}
 
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
         if slot not in self._environments:
-            with self.status.at("make"):
+            with status.at("make"):
                 env = self._asked(slot, "its constructor", lambda: make(self.spec.id))
                 if not alike(self._asked(slot, "its spaces", lambda: spec_of(self.spec.id, env)), self.spec):
                     raise EnvironmentFailed(slot, "its spaces are not those of another copy of it")
                 self.adopt(slot, env)
-        self.status.begin("reset", slot)
+        status.begin("reset", slot)
         result = self._asked(slot, "reset", lambda: self._environments[slot].reset(seed=seed))
-        self.status.end()
+        status.end()
         if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
             raise EnvironmentFailed(slot, f"reset returned {shown(result)}; it must return (observation, info dict)")
         observation = self._observation(slot, "reset", result[0])
@@ -79,17 +77,16 @@ class GymnasiumVectorEnv:
         if self.spec.discrete:
             theirs = theirs.tolist()  # Python's own integers
         for i, (slot, action) in enumerate(zip(slots.tolist(), theirs, strict=True)):
-            self.status.begin("step", slot)
+            status.begin("step", slot)
             try:
                 result = self._environments[slot].step(action)
             except BaseException as error:  # not `_asked`: a call takes a fiftieth of a quick step
-                self.status.stay()
                 raise failure(slot, "step", error) from error
             if not (isinstance(result, tuple) and len(result) == 5):
                 raise EnvironmentFailed(slot, f"step returned {shown(result)}; it must return {STEP}")
             observation, rewards[i], terminated[i], truncated[i] = self._checked(slot, result)
             observations[i] = observation
-        self.status.end()
+        status.end()
         check_finite(slots, observations, rewards)
         return observations, rewards, terminated, truncated
 
@@ -97,7 +94,7 @@ class GymnasiumVectorEnv:
         """Close all environments, and let go of them; EnvironmentFailed if one could not be closed."""
         failed = None
         for slot in list(self._environments):
-            with self.status.at("close"):  # which watches over `__del__`, too
+            with status.at("close"):  # which watches over `__del__`, too
                 try:
                     self._asked(slot, "close", self._environments.pop(slot).close)
                 except EnvironmentFailed as error:
@@ -149,7 +146,6 @@ class GymnasiumVectorEnv:
         try:
             return ask()
         except BaseException as error:
-            self.status.stay()
             raise failure(slot, call, error) from error
 
 

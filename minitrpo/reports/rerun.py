@@ -9,7 +9,6 @@ from minitrpo.experience.fragments import Fragments
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.events import make_queue
 from minitrpo.training.resume import check_arrays, load
@@ -17,21 +16,21 @@ from minitrpo.training.synchronous import alone
 from minitrpo.training.workers import ITERATION, env_steps
 
 
-def replay(folder: RunFolder, episode: int, iteration: int | None = None, status: RankStatus | None = None) -> str:
+def replay(folder: RunFolder, episode: int, iteration: int | None = None) -> str:
     """Return how an episode ends; raises what it raised in the run.
 
     iteration: in which it is, by default the first after the checkpoint; updates that lie between are taken again,
-    which gives the same policy to the bit. status: what a watchdog reads.
+    which gives the same policy to the bit.
     """
     choice, checkpoint = load(folder)
-    spec = describe(choice.common.env, status)
+    spec = describe(choice.common.env)
     context = RunContext(choice, spec, folder, checkpoint)
     if choice.asynchronous:
         with threadpool_limits(1):
-            return _replay_events(context, episode, iteration, status)
+            return _replay_events(context, episode, iteration)
     algorithm = make_algorithm(choice, spec)[0]
     check_arrays(checkpoint, algorithm, spec, choice)
-    learner, rank = alone(context, algorithm, status)
+    learner, rank = alone(context, algorithm)
     collector = rank.collector
     first = learner.iteration + 1
     iteration = first if iteration is None else iteration
@@ -50,7 +49,7 @@ def replay(folder: RunFolder, episode: int, iteration: int | None = None, status
     return _story(fragments, episode, request)
 
 
-def _replay_events(context: RunContext, episode: int, iteration: int | None, status: RankStatus | None) -> str:
+def _replay_events(context: RunContext, episode: int, iteration: int | None) -> str:
     """Play the event queue again from the checkpoint to the end of an iteration; raises what it raised in the run."""
     choice = context.choice
     if choice.own.transport != "events":
@@ -58,7 +57,7 @@ def _replay_events(context: RunContext, episode: int, iteration: int | None, sta
             f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, and nobody kept the "
             "parameters with which an episode was played; its reset seed stands in failure.txt"
         )
-    queue, _, _ = make_queue(context, Timeline(Comm(), keep=False), status)
+    queue, _, _ = make_queue(context, Timeline(Comm(), keep=False))
     shared = queue.server.shared
     first = int(shared[ITERATION][0])
     iteration = first if iteration is None else iteration

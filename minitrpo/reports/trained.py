@@ -15,7 +15,6 @@ from minitrpo.policies import Array, Policy
 from minitrpo.reports.statistics import half_interval
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.launch import raise_on_all
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.context import make_algorithm, make_policy
 from minitrpo.training.resume import check_arrays, load
 from minitrpo.training.settings import chosen
@@ -77,10 +76,10 @@ def numbers(observation: Any) -> Array:
     return array.astype(np.float64)
 
 
-def trained(folder: RunFolder, status: RankStatus | None = None) -> TrainedPolicy:
+def trained(folder: RunFolder) -> TrainedPolicy:
     """Return the policy of a run's newest checkpoint; BadInput if it does not fit its environment or settings."""
     choice, arrays = load(folder)
-    spec = describe(choice.common.env, status)
+    spec = describe(choice.common.env)
     check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice)
     frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
     return TrainedPolicy(spec, make_policy(choice, spec), arrays["theta"], frozen)
@@ -109,9 +108,7 @@ class Evaluation:
         return f"mean return {self.mean:.4g}{about}, of {n} fresh episode{'s' * (n > 1)}"
 
 
-def evaluate(
-    folder: RunFolder | None, episodes: int, seed: int, sample: bool, comm: Comm, status: RankStatus | None = None
-) -> Evaluation:
+def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, comm: Comm) -> Evaluation:
     """Return how well a run's policy does in fresh episodes; all ranks play them, and each gets the whole answer.
 
     folder: on the root. seed: another one gives other episodes; none of them began as one in training did. sample: draw
@@ -132,10 +129,10 @@ def evaluate(
 
     settings, arrays = comm.broadcast_object(raise_on_all(comm, read))
     choice = raise_on_all(comm, lambda: chosen(settings))
-    spec = raise_on_all(comm, lambda: describe(choice.common.env, status))
+    spec = raise_on_all(comm, lambda: describe(choice.common.env))
     raise_on_all(comm, lambda: check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice))
     frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
-    evaluator = Evaluator(spec, make_policy(choice, spec), seed, comm, choice.common.physics, status, sample)
+    evaluator = Evaluator(spec, make_policy(choice, spec), seed, comm, choice.common.physics, sample)
     returns = evaluator.returns(arrays["theta"], frozen, 0, episodes)
     evaluator.close()
     return Evaluation(comm.broadcast({"returns": returns})["returns"])

@@ -18,7 +18,7 @@ from minitrpo.reports.filmstrip import caption, filmstrip
 from minitrpo.reports.trained import trained
 from minitrpo.run_folder.files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 
 NO_PICTURES = (
     "{env} could not be drawn: {cause}. If its render() is your own, mend it there; MuJoCo needs OpenGL without a "
@@ -40,19 +40,17 @@ class Film:
 class Player:
     """A trained policy in one environment: the checkpoint's theta and filter, the most probable action."""
 
-    def __init__(self, folder: RunFolder, status: RankStatus | None = None, **render: Any) -> None:
-        self.status = status or RankStatus.private(1)
-        self.policy = trained(folder, self.status)
+    def __init__(self, folder: RunFolder, **render: Any) -> None:
+        self.policy = trained(folder)
         self.spec = self.policy.spec
-        with self.status.at("make"):
+        with status.at("make"):
             self.env = make(self.spec.id, **render)
         self.envs = GymnasiumVectorEnv(self.spec, 1)
-        self.envs.status = self.status
         self.envs.adopt(0, self.env)
 
     def close(self) -> None:
         """Close the environment."""
-        with self.status.at("close"):
+        with status.at("close"):
             self.env.close()
 
     def play(self, seed: int, limit: int) -> Iterator[float]:
@@ -67,16 +65,11 @@ class Player:
                 return
 
 
-def film(
-    folder: RunFolder, seed: int, limit: int, frames: int, pictures: int, status: RankStatus | None = None
-) -> Film:
-    """Play one episode and write video.mp4 (at most `frames` frames) and filmstrip.png into the run folder.
-
-    status: what a watchdog reads.
-    """
-    steps = sum(1 for _ in Player(folder, status).play(seed, limit))  # once in the dark, to know how long it is
+def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> Film:
+    """Play one episode and write video.mp4 (at most `frames` frames) and filmstrip.png into the run folder."""
+    steps = sum(1 for _ in Player(folder).play(seed, limit))  # once in the dark, to know how long it is
     every = max(1, -(-steps // frames))
-    player = _player_with_pictures(folder, status)
+    player = _player_with_pictures(folder)
     player.envs.reset(0, seed)
     images, times, total = [_draw(player)], [0], 0.0
     for step, reward in enumerate(_bar(player.play(seed, limit), steps), start=1):
@@ -96,14 +89,14 @@ def film(
     return Film(video, strip, steps, total)
 
 
-def _player_with_pictures(folder: RunFolder, status: RankStatus | None) -> Player:
+def _player_with_pictures(folder: RunFolder) -> Player:
     """Return a player that can draw; BadInput with the cure if this machine cannot."""
     if not os.environ.get("DISPLAY"):
         os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
-        player = Player(folder, status, render_mode="rgb_array", **_following_camera(folder, status))
+        player = Player(folder, render_mode="rgb_array", **_following_camera(folder))
         player.envs.reset(0, 0)
         _draw(player)
     except BadInput:
@@ -116,9 +109,9 @@ def _player_with_pictures(folder: RunFolder, status: RankStatus | None) -> Playe
     return player
 
 
-def _following_camera(folder: RunFolder, status: RankStatus | None) -> dict[str, str]:
+def _following_camera(folder: RunFolder) -> dict[str, str]:
     """Return the option that keeps a walker in the picture; Gymnasium 1.4 no longer takes the "track" camera itself."""
-    player = Player(folder, status)
+    player = Player(folder)
     model = getattr(player.env.unwrapped, "model", None)
     player.close()
     if model is None or "track" not in [model.camera(i).name for i in range(getattr(model, "ncam", 0))]:
@@ -129,7 +122,7 @@ def _following_camera(folder: RunFolder, status: RankStatus | None) -> dict[str,
 def _draw(player: Player) -> Array:
     """Return a picture, (H, W, 3) uint8; BadInput if the environment draws something else."""
     try:
-        with without_stderr(), player.status.at("render"):
+        with without_stderr(), status.at("render"):
             picture = player.env.render()
     except SystemExit as error:
         raise BadInput(f"render() of {player.spec.id} ended the process: SystemExit {error.code}") from error

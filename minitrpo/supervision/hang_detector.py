@@ -4,7 +4,8 @@ import time
 from pathlib import Path
 
 from minitrpo.parallel.launcher import launched_rank, launched_size
-from minitrpo.supervision.status import CALLS, RankStatus
+from minitrpo.supervision import status
+from minitrpo.supervision.status import CALLS
 from minitrpo.supervision.stderr import say
 
 STUCK_AFTER = 30.0  # seconds without a call that returns: the default
@@ -15,15 +16,15 @@ TICK = 1.0  # seconds between two looks
 class HangDetector:
     """How long a rank gets no further, in time that its watchdog saw pass: who is suspended with it counts nothing."""
 
-    def __init__(self, status: RankStatus, process: int, stuck_after: float) -> None:
-        self._status, self._process, self._stuck_after = status, process, stuck_after
+    def __init__(self, process: int, stuck_after: float) -> None:
+        self._process, self._stuck_after = process, stuck_after
         self._still, self._stopped, self._heartbeat, self._last = 0.0, 0.0, -1, time.monotonic()
 
     def look(self) -> str:
         """Return why the rank is to be ended, "" if it is not."""
-        clock, heartbeat = time.monotonic(), int(self._status.heartbeat[0])
+        clock, heartbeat = time.monotonic(), status.heartbeat()
         passed, self._last = min(clock - self._last, 2 * TICK), clock
-        now, state = self._status.now, state_of(self._process)
+        now, state = status.now(), state_of(self._process)
         if state == "T" and launched_size() > 1:  # alone: Ctrl-Z
             return self._look_at_stopped(passed)
         self._stopped = 0.0

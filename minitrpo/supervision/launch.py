@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped, too_long
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import launched_rank
+from minitrpo.supervision import status
 from minitrpo.supervision.shutdown import EXIT, NoWayOut, exit_now
 from minitrpo.supervision.signals import (
     FAILED,
@@ -27,7 +28,6 @@ from minitrpo.supervision.signals import (
     repeat_sigint,
     was_interrupted,
 )
-from minitrpo.supervision.status import RankStatus
 from minitrpo.supervision.stderr import refuse, say
 from minitrpo.supervision.watchdog import LINGER, Watchdog, let_others_speak
 
@@ -52,7 +52,7 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
     """
     watchdog = Watchdog(stuck_after)
     try:
-        with watchdog.status.at("MPI_Init"):
+        with status.at("MPI_Init"):
             comm = connect()
     except (ImportError, RuntimeError) as error:
         watchdog.dismiss()
@@ -84,14 +84,14 @@ def answered(name: str, comm: Comm, watchdog: Watchdog) -> Iterator[Outcome]:
     except Stopped as stop:  # on all ranks alike
         outcome.code = STOPPED
         if comm.rank == 0:
-            print(f"{stop}; to go on: {watchdog.job().get('resume')}", flush=True)
+            print(f"{stop}; to go on: {status.job().get('resume')}", flush=True)
         comm.close()
     except KeyboardInterrupt:
         interrupted(comm, watchdog)
         outcome.code = INTERRUPTED
     except BaseException as error:
         if lost_a_rank(error):  # who was killed has a watchdog that knows more
-            let_others_speak(watchdog.job(), LINGER)
+            let_others_speak(status.job(), LINGER)
         watchdog.report(explain(error), error.episode if type(error) is EpisodeFailed else None)  # of training
         if comm.size > 1:
             comm.abort(FAILED)
@@ -102,14 +102,14 @@ def answered(name: str, comm: Comm, watchdog: Watchdog) -> Iterator[Outcome]:
 
 
 @contextmanager
-def guarded(stuck_after: float, name: str) -> Iterator[RankStatus]:
-    """Give work of one process a watchdog, and yield the status that it reads; BadInput if `stuck_after` is no time."""
+def guarded(stuck_after: float, name: str) -> Iterator[None]:
+    """Give work of one process a watchdog; BadInput if `stuck_after` is no time."""
     if not 0 < stuck_after < float("inf"):
         raise BadInput(f"{name} must be a positive number of seconds, not {stuck_after:g}")
     watchdog = Watchdog(stuck_after)
     try:
         with NoWayOut(Comm(), watchdog):
-            yield watchdog.status
+            yield
     finally:
         watchdog.dismiss()
         os._exit = EXIT
@@ -119,7 +119,7 @@ def interrupted(comm: Comm, watchdog: Watchdog) -> None:
     """Say how to go on after Ctrl-C, and end the other ranks."""
     got_through()
     watchdog.dismiss()
-    resume = watchdog.job().get("resume")
+    resume = status.job().get("resume")
     print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
     if comm.size > 1:
         comm.abort(INTERRUPTED)

@@ -1,19 +1,21 @@
-"""What a rank is doing, in a few integers that its watchdog can read while the rank hangs."""
+"""What this process is doing, in a few integers that its watchdog can read while it hangs. A process has one status."""
 
-import os
+import json
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitrpo.policies import Array
-from minitrpo.supervision.stderr import say
 
 IDLE = -1
 MAX_SLOTS = 1024  # of a rank; its watchdog has room for so many
-HEAD = 6  # numbers before those of the slots
+# Where what stands: which of CALLS has not returned; such calls so far; the slot whose environment is at work, IDLE if
+# that is not known; 1 while episodes are being played; for which update, -n: in an evaluation after update n
+DOING, HEARTBEAT, STEPPING, BUSY, ITERATION, HEAD = range(6)
+WORDS, TEXT = HEAD + 2 * MAX_SLOTS, 32768  # int64; bytes for the description of the job
 
 
 class Call(NamedTuple):
@@ -36,86 +38,94 @@ CALLS = {
 }
 NUMBERS = {name: number for number, name in enumerate(CALLS)}
 
+_memory: Any = bytearray(8 * WORDS + TEXT)  # that of this process alone, until `share`
+_words = memoryview(_memory)[: 8 * WORDS].cast("q")  # HEAD numbers, then the slots' reset seeds and episode numbers
 
-@dataclass(frozen=True)
-class RankStatus:
-    """What a rank is doing, in plain integers; a watchdog may hold the same memory. Episode number -1: slot idle."""
 
-    busy: Array  # (1,): 1 while episodes are being played
-    doing: Array  # (1,): the call of an environment's or an algorithm's that has not returned
-    heartbeat: Array  # (1,): such calls so far
-    stepping: Array  # (1,): the slot whose environment is at work, -1 if that is not known
-    strayed: Array  # (1,): 1 when a process that this one's environment forked has come back, and was ended
-    iteration: Array  # (1,): the update for which episodes are being collected; -n: an evaluation after update n
-    seeds: Array  # (W,): with which each slot's environment was reset
-    numbers: Array  # (W,): the number of each slot's episode
-    process: int = field(default_factory=os.getpid)  # whose calls these are
+def share() -> None:
+    """Begin a status anew, in memory that a process forked from here on reads, too."""
+    global _memory, _words
+    _memory = mmap.mmap(-1, 8 * WORDS + TEXT)
+    _words = memoryview(_memory)[: 8 * WORDS].cast("q")
+    _words[STEPPING] = IDLE
 
-    @staticmethod
-    def size(width: int) -> int:
-        """Return how many int64 the status of a rank with this many slots takes."""
-        return HEAD + 2 * width
 
-    @classmethod
-    def on(cls, memory: Array) -> "RankStatus":
-        """Return a status of idle slots on a vector of int64."""
-        status = cls.reading(memory)
-        memory[:] = 0
-        status.stepping[:], status.numbers[:] = IDLE, IDLE
-        return status
+def begin(call: str, slot: int = IDLE) -> None:
+    """Say that one of CALLS is made now: of the environment in `slot` or of all of them, or of the algorithm."""
+    _words[STEPPING], _words[DOING] = slot, NUMBERS[call]
+    _words[HEARTBEAT] += 1
 
-    @classmethod
-    def reading(cls, memory: Array) -> "RankStatus":
-        """Return the status that stands on a vector of int64."""
-        width = (len(memory) - HEAD) // 2
-        busy, doing, heartbeat, stepping, strayed, iteration = (memory[i : i + 1] for i in range(HEAD))
-        seeds, numbers = memory[HEAD : HEAD + width], memory[HEAD + width :]
-        return cls(busy, doing, heartbeat, stepping, strayed, iteration, seeds, numbers)
 
-    def of(self, width: int) -> "RankStatus":
-        """Return the same status with `width` slots; it may have more."""
-        return replace(self, seeds=self.seeds[:width], numbers=self.numbers[:width])
+def end() -> None:
+    """Say that it has answered."""
+    _words[STEPPING], _words[DOING] = IDLE, 0
 
-    @classmethod
-    def private(cls, width: int = 0) -> "RankStatus":
-        """Return a status that no watchdog reads."""
-        return cls.on(np.zeros(cls.size(width), np.int64))
 
-    def begin(self, call: str, slot: int = IDLE) -> None:
-        """Say that one of CALLS is made now: of the environment in `slot` or of all of them, or of the algorithm."""
-        self.stepping[0], self.doing[0] = slot, NUMBERS[call]
-        self.heartbeat[0] += 1
+@contextmanager
+def at(call: str) -> Iterator[None]:
+    """Say so for the body of a `with`."""
+    begin(call)
+    try:
+        yield
+    finally:
+        end()
 
-    def end(self) -> None:
-        """Say that it has answered."""
-        self.stay()
-        self.stepping[0], self.doing[0] = IDLE, 0
 
-    def stay(self) -> None:
-        """End this process if it was forked within the call and has come back from it: there must not be two of us."""
-        if os.getpid() != self.process:
-            if not self.strayed[0]:
-                self.strayed[0] = 1
-                say("minitrpo: a process that was forked in a call came back from it, and was ended: use os._exit")
-            os._exit(1)
+def play(seeds: Array, numbers: Array, iteration: int) -> None:
+    """Say that episodes are being played: reset seed and number (-1: idle) of each slot, for which update."""
+    _words[BUSY], _words[ITERATION] = 1, iteration
+    slots = np.frombuffer(_words, np.int64)[HEAD:].reshape(2, MAX_SLOTS)
+    slots[1] = IDLE
+    slots[:, : len(seeds)] = seeds[:MAX_SLOTS], numbers[:MAX_SLOTS]
 
-    @contextmanager
-    def at(self, call: str) -> Iterator[None]:
-        """Say so for the body of a `with`."""
-        self.begin(call)
-        try:
-            yield
-        finally:
-            self.end()
 
-    @property
-    def now(self) -> str:
-        """Return which of CALLS has not returned, "" if none has been made."""
-        return list(CALLS)[int(self.doing[0])]
+def occupy(slot: int, seed: int, number: int) -> None:
+    """Say that a slot plays another episode from here on, or none (-1)."""
+    if slot < MAX_SLOTS:
+        _words[HEAD + slot], _words[HEAD + MAX_SLOTS + slot] = seed, number
 
-    def episodes(self) -> list[tuple[int, int]]:
-        """Return (reset seed, number) of the episode whose environment is at work, or of all that are being played."""
-        playing = self.numbers != IDLE
-        if self.stepping[0] != IDLE:
-            playing = np.arange(len(self.numbers)) == self.stepping[0]
-        return list(zip(self.seeds[playing].tolist(), self.numbers[playing].tolist(), strict=True))
+
+def pause() -> None:
+    """Say that no episode is being played."""
+    _words[BUSY] = 0
+
+
+def describe(**job: Any) -> None:
+    """Say what the job is: environment, algorithm, run (the run folder), replay and resume (commands)."""
+    text = json.dumps(job).encode()[: TEXT - 1]
+    _memory[8 * WORDS : 8 * WORDS + len(text) + 1] = text + b"\0"
+
+
+def job() -> dict[str, Any]:
+    """Return what `describe` said, {} before."""
+    text = bytes(_memory[8 * WORDS :]).partition(b"\0")[0]
+    return json.loads(text) if text else {}
+
+
+def now() -> str:
+    """Return which of CALLS has not returned, "" if none has been made."""
+    return list(CALLS)[_words[DOING]]
+
+
+def heartbeat() -> int:
+    """Return how many calls there were."""
+    return _words[HEARTBEAT]
+
+
+def is_playing() -> bool:
+    """Return whether episodes are being played."""
+    return _words[BUSY] == 1
+
+
+def iteration() -> int:
+    """Return the update for which episodes were played last; -n: an evaluation after update n."""
+    return _words[ITERATION]
+
+
+def episodes() -> list[tuple[int, int]]:
+    """Return (reset seed, number) of the episode whose environment is at work, or of all that are being played."""
+    if not is_playing():
+        return []
+    slots = range(MAX_SLOTS) if _words[STEPPING] == IDLE else [_words[STEPPING]]
+    playing = [(_words[HEAD + slot], _words[HEAD + MAX_SLOTS + slot]) for slot in slots]
+    return [each for each in playing if each[1] != IDLE]

@@ -1,12 +1,10 @@
 """The watchdog: a tiny process beside each rank that says, when the rank was killed or got stuck, what it was doing.
 
 A launcher ends the job when a process dies, but nobody would learn which episode did it. The watchdog shares the
-rank's `RankStatus` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
+rank's `status` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
 """
 
 import faulthandler
-import json
-import mmap
 import os
 import select
 import signal
@@ -17,40 +15,30 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from minitrpo.parallel.launcher import launched_rank, launched_size
+from minitrpo.supervision import status
 from minitrpo.supervision.descendants import Descendants
 from minitrpo.supervision.hang_detector import TICK, HangDetector, state_of
 from minitrpo.supervision.shared_memory import shortage
-from minitrpo.supervision.status import CALLS, MAX_SLOTS, NUMBERS, RankStatus
+from minitrpo.supervision.status import CALLS
 from minitrpo.supervision.stderr import is_still, keep_stderr, say
 
 LINGER = 1.5  # seconds
 LAUNCHER = os.getppid() if launched_size() > 1 else os.getpid()  # a shell launches one job after the other
 CLAIMS: list[socket.socket] = []  # held while others may ask
-TEXT = 8192  # bytes for the description of the job
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
 CRASH = b"F"  # how faulthandler begins, "Fatal Python error: Segmentation fault"
 
 
 class Watchdog:
-    """The rank's side: the status to keep, `describe` to say what the job is, `dismiss` when all went well."""
+    """The rank's side: `report` what failed, `dismiss` when all went well."""
 
     def __init__(self, stuck_after: float) -> None:
         keep_stderr()
-        words = RankStatus.size(MAX_SLOTS)
-        self._memory = mmap.mmap(-1, words * 8 + TEXT)
-        self.status = RankStatus.on(np.frombuffer(self._memory, np.int64, words))
-        self._text_start = words * 8
+        status.share()
         self._pipe = -1
         if hasattr(os, "fork"):
             self._fork(stuck_after)
-
-    def describe(self, **job: Any) -> None:
-        """Say what the job is: environment, algorithm, run (the run folder), replay and resume (commands)."""
-        text = json.dumps(job).encode()[: TEXT - 1]
-        self._memory[self._text_start : self._text_start + len(text) + 1] = text + b"\0"
 
     def heed_interrupts(self) -> None:
         """Send the watchdog home at Ctrl-C, too, even out of a call that Python's handler has to wait for."""
@@ -65,7 +53,7 @@ class Watchdog:
                 signal.set_wakeup_fd(-1)
             if self._hears_crashes:
                 faulthandler.disable()
-            self.status.doing[0] = NUMBERS["dismissed"]  # in case an environment closed the pipe
+            status.begin("dismissed")  # in case an environment closed the pipe
             with suppress(OSError):  # it has gone at Ctrl-C
                 if is_still(self._pipe, self._file):  # and is no file of an environment's
                     os.write(self._pipe, HOME)
@@ -74,19 +62,14 @@ class Watchdog:
 
     def report(self, failure: str, episode: int | None = None) -> None:
         """Print why this rank failed and in which episode, unless another rank was first; send the watchdog home."""
-        job = self.job()
-        announce(claim(job), failure, job, episode, int(self.status.iteration[0]))
+        job = status.job()
+        announce(claim(job), failure, job, episode, status.iteration())
         self.dismiss()
 
     def report_end(self, what: str) -> None:
         """Print where this rank is about to end against its will; send the watchdog home."""
         self._say(what)
         self.dismiss()
-
-    def job(self) -> dict[str, Any]:
-        """Return what `describe` said, {} before."""
-        text = bytes(self._memory[self._text_start :]).partition(b"\0")[0]
-        return json.loads(text) if text else {}
 
     def _fork(self, stuck_after: float) -> None:
         sys.stdout.flush()
@@ -113,7 +96,7 @@ class Watchdog:
         os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
         os.close(1)
         keep_stderr()
-        ears, detector, started = [0], HangDetector(self.status, parent, stuck_after), Descendants(parent)
+        ears, detector, started = [0], HangDetector(parent, stuck_after), Descendants(parent)
         while True:
             ready, _, _ = select.select(ears, [], [], TICK)
             gone = os.getppid() != parent  # a child of the environment's may hold the pipe open
@@ -122,7 +105,7 @@ class Watchdog:
                 if message == b"" and not gone and _lives(parent):  # an environment closed all that it found open
                     ears.clear()
                     continue
-                if message in (b"", CRASH) and self.status.now != "dismissed":
+                if message in (b"", CRASH) and status.now() != "dismissed":
                     self._say("crashed" if message else "was killed or crashed")
                     started.end()  # a launcher waits for whoever holds what it gave the rank
                     time.sleep(LINGER if CLAIMS else 0)
@@ -140,13 +123,13 @@ class Watchdog:
                 return
 
     def _say(self, what: str) -> None:
-        job, now = self.job(), self.status.now
-        call, idle = CALLS[now], now == "" and not self.status.busy[0]
+        job, now = status.job(), status.now()
+        call, idle = CALLS[now], now == "" and not status.is_playing()
         if launched_size() > 1 and (idle or call.patient) and "killed" in what:
             let_others_speak(job)  # the launcher kills all ranks when one has died: it was perhaps not this one
         claimed = claim(job)  # before anything slow: the launcher is about to kill the other ranks
-        iteration = int(self.status.iteration[0])
-        episodes = self.status.episodes() if job and self.status.busy[0] else []
+        iteration = status.iteration()
+        episodes = status.episodes() if job else []
         of = f"of iteration {iteration}" if iteration >= 0 else f"of the evaluation after update {-iteration}"
         playing = [f"episode {number} {of} (reset seed {seed})" for seed, number in episodes]
         place = "outside the environments"

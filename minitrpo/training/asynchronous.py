@@ -16,7 +16,6 @@ from minitrpo.parallel.questions import Questions
 from minitrpo.parallel.sharded_server import ShardedStore, Shares, share_of
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
 from minitrpo.parallel.timing import Timeline
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.events import play_events
 from minitrpo.training.monitor import Monitor
@@ -27,12 +26,7 @@ from minitrpo.training.workers import OVER, Worker
 
 
 def run_asynchronous(
-    context: RunContext,
-    comm: Comm,
-    show: Show,
-    status: RankStatus | None = None,
-    keep_trace: bool = False,
-    oversubscribe: bool = False,
+    context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False
 ) -> Timeline:
     """Run until the steps are used up; return what this rank did when.
 
@@ -43,15 +37,15 @@ def run_asynchronous(
     servers = context.choice.own.servers
     if transport == "events":
         if comm.rank == 0:
-            play_events(context, timeline, status, show, comm.size)
+            play_events(context, timeline, show, comm.size)
         comm.barrier(max_sleep=0.05)
     elif transport == "window" or comm.size == 1:
-        share_window(context, comm, timeline, status, show)
+        share_window(context, comm, timeline, show)
     elif comm.rank < servers:
-        keep_server(context, comm, timeline, status, show)
+        keep_server(context, comm, timeline, show)
     else:
         mail = Mail(comm)
-        worker = real_worker(context, comm.rank - servers, comm.size - servers, status, timeline)
+        worker = real_worker(context, comm.rank - servers, comm.size - servers, timeline)
         size = len(worker.algorithm.state()["theta"])
         with questions(comm, context, servers, worker) as answer:
             work_through(ShardedStore(mail, servers, size, answer), worker.work)
@@ -60,15 +54,15 @@ def run_asynchronous(
     return timeline
 
 
-def share_window(context: RunContext, comm: Comm, timeline: Timeline, status: RankStatus | None, show: Show) -> None:
+def share_window(context: RunContext, comm: Comm, timeline: Timeline, show: Show) -> None:
     """Work on parameters in shared memory; the root is a worker, too, and writes the log. One rank is alone there."""
-    worker = real_worker(context, comm.rank, comm.size, status, timeline)
+    worker = real_worker(context, comm.rank, comm.size, timeline)
     window = SharedWindow(comm, starting_arrays(context, worker.algorithm, comm.size, exactly=False))
-    server = make_server(context, window.arrays, worker.algorithm, timeline, status)
+    server = make_server(context, window.arrays, worker.algorithm, timeline)
     monitor = None
     if comm.rank == 0:
         log = RunLog(context, timeline, show, comm.size, worker.notes)
-        monitor = Monitor(context, window.arrays, log, comm.size, status)
+        monitor = Monitor(context, window.arrays, log, comm.size)
     comm.barrier()
     over = window.arrays[OVER]
     names, record = pulled_names(context.choice), monitor.look if monitor else nothing
@@ -90,7 +84,7 @@ def share_window(context: RunContext, comm: Comm, timeline: Timeline, status: Ra
     window.free()
 
 
-def keep_server(context: RunContext, comm: Comm, timeline: Timeline, status: RankStatus | None, show: Show) -> None:
+def keep_server(context: RunContext, comm: Comm, timeline: Timeline, show: Show) -> None:
     """Serve the workers, on the first ranks; rank 0, which may be the only one of these, writes the log."""
     servers, workers = context.choice.own.servers, comm.size - context.choice.own.servers
     holds_last = comm.rank == servers - 1
@@ -98,7 +92,7 @@ def keep_server(context: RunContext, comm: Comm, timeline: Timeline, status: Ran
     whole = starting_arrays(context, algorithm, workers, exactly=False)
     shared_out = tuple(name for name, array in whole.items() if array.shape == whole["theta"].shape)
     shared = share_of(whole, len(whole["theta"]), comm.rank, servers)
-    server = make_server(context, shared, algorithm, timeline, status)
+    server = make_server(context, shared, algorithm, timeline)
     names = tuple(name for name in pulled_names(context.choice) if comm.rank == 0 or name in shared_out)
     mail = Mail(comm)
     with questions(comm, context, servers, None):
@@ -108,7 +102,7 @@ def keep_server(context: RunContext, comm: Comm, timeline: Timeline, status: Ran
             shares = Shares(mail, servers, shared, shared_out)
             log = RunLog(context, timeline, show, comm.size, given.notes)
             try:
-                monitor = Monitor(context, shared, log, comm.size, status, shares.whole if servers > 1 else None)
+                monitor = Monitor(context, shared, log, comm.size, shares.whole if servers > 1 else None)
                 serve(mail, server, workers, names, lambda: monitor.over, monitor.look, servers)
                 monitor.close()
                 shares.end()
@@ -118,11 +112,9 @@ def keep_server(context: RunContext, comm: Comm, timeline: Timeline, status: Ran
     comm.barrier()
 
 
-def real_worker(
-    context: RunContext, number: int, workers: int, status: RankStatus | None, timeline: Timeline
-) -> Worker:
+def real_worker(context: RunContext, number: int, workers: int, timeline: Timeline) -> Worker:
     """Return a worker of a real transport; after an interruption it begins with episodes that nobody has played."""
-    worker = Worker(context, number, workers, status, timeline)
+    worker = Worker(context, number, workers, timeline)
     worker.patience = 1e-3
     if context.checkpoint:
         steps = int(context.checkpoint[OWN + "report"][:, 0].sum())  # no more episodes than steps have begun

@@ -22,7 +22,6 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.settings import Choice, Settings
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
@@ -141,27 +140,23 @@ def first_mean_length(spec: EnvironmentSpec) -> float:
     return float(spec.max_episode_steps or UNKNOWN_LENGTH)
 
 
-def make_collector(
-    settings: Settings, spec: EnvironmentSpec, policy: Policy, comm: Comm, status: RankStatus | None = None
-) -> Collector:
+def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, comm: Comm) -> Collector:
     """Return this rank's collector, of the kind that the settings ask for; BadInput if a rank would have nothing."""
     num_envs = settings.num_envs if settings.segments else settings.envs_per_rank
     check_ranks(settings, comm.size)
     envs = make_vector_env(spec, num_envs, settings.physics)
     first = settings.first_states, settings.renew_first_states
-    rollouts = Rollouts(spec, policy, envs, settings.seed, status, *first)
+    rollouts = Rollouts(spec, policy, envs, settings.seed, *first)
     if settings.segments:
         return SegmentCollector(rollouts, slots_of(comm.rank, comm.size, num_envs), num_envs)
     pool = DynamicPool(comm) if settings.pool == "dynamic" else StaticPool(comm)
     return EpisodeCollector(rollouts, RankRequests(pool, comm.size, num_envs, comm))
 
 
-def make_evaluator(
-    choice: Choice, spec: EnvironmentSpec, comm: Comm, status: RankStatus | None = None
-) -> Evaluator | None:
+def make_evaluator(choice: Choice, spec: EnvironmentSpec, comm: Comm) -> Evaluator | None:
     """Return this rank's part of evaluating while it trains; None if that was not asked for."""
     s = choice.common
-    return Evaluator(spec, make_policy(choice, spec), s.seed, comm, s.physics, status) if s.eval_every else None
+    return Evaluator(spec, make_policy(choice, spec), s.seed, comm, s.physics) if s.eval_every else None
 
 
 def check_ranks(settings: Settings, ranks: int) -> None:

@@ -5,7 +5,6 @@ from minitrpo.contract import OWN
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.timing import Timeline
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.monitor import Monitor
 from minitrpo.training.parameters import make_server, pulled_names, starting_arrays
@@ -15,12 +14,12 @@ from minitrpo.training.workers import Worker
 QUEUE = OWN + "queue_"  # how the event queue's arrays are called in a checkpoint
 
 
-def play_events(context: RunContext, timeline: Timeline, status: RankStatus | None, show: Show, ranks: int) -> None:
+def play_events(context: RunContext, timeline: Timeline, show: Show, ranks: int) -> None:
     """Play all workers in this process, with drawn delays."""
-    queue, workers, notes = make_queue(context, timeline, status)
+    queue, workers, notes = make_queue(context, timeline)
     shared = queue.server.shared
     log = RunLog(context, timeline, show, ranks, notes)
-    monitor = Monitor(context, shared, log, ranks, status, lambda: events_state(queue, workers))
+    monitor = Monitor(context, shared, log, ranks, lambda: events_state(queue, workers))
     try:
         while not monitor.over:
             queue.play()
@@ -30,15 +29,13 @@ def play_events(context: RunContext, timeline: Timeline, status: RankStatus | No
         monitor.log.close()
 
 
-def make_queue(
-    context: RunContext, timeline: Timeline, status: RankStatus | None = None
-) -> tuple[EventQueue, list[Worker], list[str]]:
+def make_queue(context: RunContext, timeline: Timeline) -> tuple[EventQueue, list[Worker], list[str]]:
     """Return the queue of a run, as it begins or goes on, its workers, and where its algorithm notes things."""
     choice, own = context.choice, context.choice.own
-    workers = [Worker(context, number, own.workers, status, timeline) for number in range(own.workers)]
+    workers = [Worker(context, number, own.workers, timeline) for number in range(own.workers)]
     algorithm, given = make_algorithm(choice, context.spec, None, timeline)
     shared = starting_arrays(context, algorithm, own.workers, exactly=True)
-    server = make_server(context, shared, algorithm, timeline, status)
+    server = make_server(context, shared, algorithm, timeline)
 
     def delay(worker: int, clock: int) -> float:
         if own.delay_jitter == 0:

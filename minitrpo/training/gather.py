@@ -12,7 +12,7 @@ from minitrpo.experience.fragments import Fragments, in_order, rows_of
 from minitrpo.experience.observation_filter import moments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 from minitrpo.training.spread import spread
 
 PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
@@ -37,9 +37,7 @@ class Gathered:
         return self.fragments["terminated"] | self.fragments["truncated"]
 
 
-def digested(
-    algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments], status: RankStatus | None = None
-) -> Arrays:
+def digested(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Arrays:
     """Return what this rank sends to the root: the algorithm's digests, and the house's arrays; {} without a step.
 
     Fragment by fragment: BLAS rounds a row of a product by how many stand beside it, and how many a rank has depends
@@ -51,7 +49,7 @@ def digested(
     own = {name: np.concatenate([getattr(fragment, name) for fragment in fragments]) for name in PER_FRAGMENT}
     own |= {"mean": np.array([mean for mean, _ in raw]), "squares": np.array([squares for _, squares in raw])}
     parts = []
-    with (status or RankStatus.private()).at("digest"):
+    with status.at("digest"):
         for fragment in fragments:
             digest = algorithm.digest(plan, fragment.filtered(request.observation_filter))
             parts.append(check_digest(digest, fragment.steps))

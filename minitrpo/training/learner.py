@@ -10,7 +10,7 @@ from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
 from minitrpo.experience.collectors import UNFINISHED, Collector, Request
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 from minitrpo.training.context import RunContext, first_mean_length, fresh_filter
 from minitrpo.training.gather import Gathered
 from minitrpo.training.run_log import Row
@@ -19,16 +19,13 @@ from minitrpo.training.run_log import Row
 class Learner:
     """The algorithm on the root, the observation filter, and the counters of the run."""
 
-    def __init__(
-        self, context: RunContext, algorithm: Algorithm, collector: Collector, status: RankStatus | None = None
-    ) -> None:
-        """Begin, or go on from the run's checkpoint. status: where a watchdog reads what is being done."""
+    def __init__(self, context: RunContext, algorithm: Algorithm, collector: Collector) -> None:
+        """Begin, or go on from the run's checkpoint."""
         self.settings, self.algorithm, self._collector = context.settings, algorithm, collector
         self.filter, self.mean_length = fresh_filter(self.settings, context.spec), first_mean_length(context.spec)
         self.iteration, self.env_steps, self._rows_until = 0, 0, 0
         self._episodes = 0  # that the last plan asked for; 0: it asked for steps
         self.evaluated: float | None = None  # the mean return of an evaluation, for the next row
-        self._status = status or RankStatus.private()
         self._steps_wanted = self.settings.steps_per_update
         self._row = Row()
         theta = np.asarray(algorithm.state()["theta"])
@@ -47,7 +44,7 @@ class Learner:
 
     def plan(self) -> tuple[Plan, Request]:
         """Return what the algorithm wants next, and what is requested for it."""
-        with self._status.at("plan"):
+        with status.at("plan"):
             plan = self.algorithm.plan()
         check_plan(plan, self._theta_shape)
         self._steps_wanted, self._episodes = plan.steps or self.settings.steps_per_update, int(plan.episodes or 0)
@@ -74,7 +71,7 @@ class Learner:
         every = self.settings.eval_every
         if not every or not self.row_due or self.env_steps // every == self._rows_until // every:
             return None
-        with self._status.at("state"):
+        with status.at("state"):
             theta = np.array(self.algorithm.state()["theta"])
         return Request(-self.iteration, self.settings.eval_episodes, theta, self.filter)
 
@@ -83,7 +80,7 @@ class Learner:
         self.iteration += 1
         self.env_steps += gathered.steps
         try:
-            with self._status.at("learn"):
+            with status.at("learn"):
                 columns = self.algorithm.learn(gathered.batch, update_rng(self.settings.seed, self.iteration))
         except np.linalg.LinAlgError as error:
             said = " ".join(str(error).split())
@@ -122,13 +119,13 @@ class Learner:
             "mean_length": np.array([self.mean_length]),
             "episodes": np.array([self._episodes]),
         }
-        with self._status.at("state"):
+        with status.at("state"):
             state = check_state(self.algorithm.state())
         return {**state, **{OWN + name: array for name, array in own.items()}}
 
     def _restore(self, arrays: Arrays) -> None:
         """Take the state from a checkpoint's arrays."""
-        with self._status.at("restore"):
+        with status.at("restore"):
             self.algorithm.restore({name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))})
         self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
         self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])

@@ -13,7 +13,6 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
 from minitrpo.run_folder.columns import GRADIENTS
 from minitrpo.supervision.signals import asked_to_stop
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.context import RunContext, first_mean_length, make_evaluator
 from minitrpo.training.run_log import RunLog
 from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps, merged
@@ -23,20 +22,14 @@ class Monitor:
     """Looks at the shared arrays after every gradient, and writes a row when enough steps were taken."""
 
     def __init__(
-        self,
-        context: RunContext,
-        shared: Arrays,
-        log: RunLog,
-        ranks: int,
-        status: RankStatus | None,
-        extra: Callable[[], Arrays] | None = None,
+        self, context: RunContext, shared: Arrays, log: RunLog, ranks: int, extra: Callable[[], Arrays] | None = None
     ) -> None:
         """Take the shared arrays, as they are at the start. extra: what else a checkpoint is to hold.
 
         Without it workers go on while the root evaluates, and its seconds count.
         """
         self.log, self.shared, self._ranks, self._extra = log, shared, ranks, extra or dict
-        self._evaluator = make_evaluator(context.choice, context.spec, Comm(), status)
+        self._evaluator = make_evaluator(context.choice, context.spec, Comm())
         self._evaluating = log.timeline.span if extra is None and ranks > 1 else log.timeline.outside
         self._settings, self._columns = context.settings, context.choice.algorithm.columns
         self.iteration = int(shared[ITERATION][0]) - 1

@@ -7,7 +7,7 @@ from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm, Moment
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules
 from minitrpo.parallel.timing import Timeline
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 from minitrpo.training.context import RunContext
 from minitrpo.training.monitor import restored
 from minitrpo.training.settings import Choice
@@ -24,16 +24,15 @@ def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, worke
 
 
 def make_server(
-    context: RunContext, shared: Arrays, algorithm: AsynchronousAlgorithm, timeline: Timeline, status: RankStatus | None
+    context: RunContext, shared: Arrays, algorithm: AsynchronousAlgorithm, timeline: Timeline
 ) -> ParameterServer:
     """Return what decides about gradients and has the algorithm apply them."""
-    own, watched, arrays = context.choice.own, status or RankStatus.private(), dict(shared)
-
+    own, arrays = context.choice.own, dict(shared)
     columns = context.choice.algorithm.columns
 
     def apply(shared: Arrays, gradient: Arrays, arrival: Arrival) -> bool:
         moment = Moment(arrival.version, env_steps(shared), arrival.staleness)
-        with timeline.span("update"), watched.at("apply"):
+        with timeline.span("update"), status.at("apply"):
             answer = algorithm.apply(shared, gradient, moment)
         if shared.keys() != arrays.keys() or any(shared[name] is not array for name, array in arrays.items()):
             raise AlgorithmFailed("apply() must change the shared arrays in place: shared[name][:] = ...")

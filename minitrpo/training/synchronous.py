@@ -16,8 +16,8 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
+from minitrpo.supervision import status
 from minitrpo.supervision.signals import asked_to_stop
-from minitrpo.supervision.status import RankStatus
 from minitrpo.supervision.stderr import say
 from minitrpo.training.context import (
     RunContext,
@@ -45,14 +45,13 @@ class Rank:
     collector: Collector
     algorithm: Algorithm
     timeline: Timeline
-    status: RankStatus
     shares: bool = False  # whether the ranks share the update
     evaluator: Evaluator | None = None  # if the run is to be evaluated
 
     def collect(self, plan: Plan, request: Request, checkpoint: bool) -> Gathered:
         """Collect, wait for the others, gather: the part of an iteration that all ranks do alike."""
         with self.timeline.span("collect"):
-            own = digested(self.algorithm, plan, request, self.collector.collect(request), self.status)
+            own = digested(self.algorithm, plan, request, self.collector.collect(request))
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):
@@ -66,22 +65,16 @@ class Rank:
 
 
 def run_synchronous(
-    context: RunContext,
-    comm: Comm,
-    show: Show,
-    status: RankStatus | None = None,
-    keep_trace: bool = False,
-    oversubscribe: bool = False,
+    context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False
 ) -> Timeline:
     """Run the loop on every rank until the steps are used up; return what this rank did when.
 
-    show: makes the root's display. status: where a watchdog reads what is being done.
-    oversubscribe: all ranks work, whether that is sooner or not.
+    show: makes the root's display. oversubscribe: all ranks work, whether that is sooner or not.
     """
     check_ranks(context.settings, comm.size)
     working, timeline = working_ranks(context, comm, oversubscribe), Timeline(comm, keep_trace)
     if working is not None:
-        work(context, comm, working, timeline, show, status or RankStatus.private())
+        work(context, comm, working, timeline, show)
         working.close()
     if working is None or working.size < comm.size:
         with timeline.span("idle"):
@@ -89,23 +82,23 @@ def run_synchronous(
     return timeline
 
 
-def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, show: Show, status: RankStatus) -> None:
+def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, show: Show) -> None:
     """Do what a rank does that works; `working`: all that do."""
     settings = context.settings
     sharded = settings.learner == "sharded"
     algorithm, given = make_algorithm(context.choice, context.spec, working if sharded else Comm(), timeline)
-    collector = make_collector(settings, context.spec, given.policy, working, status)
+    collector = make_collector(settings, context.spec, given.policy, working)
     if context.checkpoint:
         collector.restore(context.checkpoint, context.iteration + 1)
-    evaluator = make_evaluator(context.choice, context.spec, working, status)
-    rank = Rank(working, collector, algorithm, timeline, status, sharded and working.size > 1, evaluator)
+    evaluator = make_evaluator(context.choice, context.spec, working)
+    rank = Rank(working, collector, algorithm, timeline, sharded and working.size > 1, evaluator)
     if comm.rank > 0:
         worker_loop(rank, settings.seed)
     else:
         log = RunLog(context, timeline, show, comm.size, given.notes)
         notes = at_the_beginning(context, collector, comm.size, working.size)
         try:
-            root_loop(rank, Learner(context, algorithm, collector, status), log, notes)
+            root_loop(rank, Learner(context, algorithm, collector), log, notes)
         finally:
             log.close()
     try:
@@ -116,7 +109,7 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
         say(f"minitrpo: the run is whole, but rank {launched_rank()} could not close an environment: {error}")
 
 
-def alone(context: RunContext, algorithm: Algorithm, status: RankStatus | None = None) -> tuple[Learner, Rank]:
+def alone(context: RunContext, algorithm: Algorithm) -> tuple[Learner, Rank]:
     """Return what a run is made of, in this process alone: what only the root has, and what every rank has.
 
     An iteration without clocks, log and checkpoint, as `root_loop` has it:
@@ -126,9 +119,9 @@ def alone(context: RunContext, algorithm: Algorithm, status: RankStatus | None =
         learner.learn(rank.collect(plan, request, checkpoint=False))
     """
     comm, policy = Comm(), make_policy(context.choice, context.spec)
-    collector = make_collector(context.settings, context.spec, policy, comm, status)
-    rank = Rank(comm, collector, algorithm, Timeline(comm, keep=False), status or RankStatus.private())
-    return Learner(context, algorithm, collector, status), rank
+    collector = make_collector(context.settings, context.spec, policy, comm)
+    rank = Rank(comm, collector, algorithm, Timeline(comm, keep=False))
+    return Learner(context, algorithm, collector), rank
 
 
 def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
@@ -173,7 +166,7 @@ def worker_loop(rank: Rank, seed: int) -> None:
         gathered = rank.collect(plan, request, checkpoint)
         if rank.shares:
             plan = replace(plan, arrays=plan.arrays | gathered.batch)
-            with rank.timeline.span("update"), rank.status.at("assist"):
+            with rank.timeline.span("update"), status.at("assist"):
                 rank.algorithm.assist(plan, update_rng(seed, request.iteration))
 
 

@@ -22,7 +22,7 @@ from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
-from minitrpo.supervision.status import IDLE, RankStatus
+from minitrpo.supervision import status
 from minitrpo.training.context import RunContext, fresh_filter, make_algorithm
 from minitrpo.training.settings import Choice, Settings
 
@@ -76,9 +76,7 @@ def env_steps(shared: Arrays) -> int:
 class Worker:
     """One worker: its environments, its algorithm with whatever that keeps, and its random numbers."""
 
-    def __init__(
-        self, context: RunContext, number: int, workers: int, status: RankStatus | None, timeline: Timeline
-    ) -> None:
+    def __init__(self, context: RunContext, number: int, workers: int, timeline: Timeline) -> None:
         choice = context.choice
         self.settings: Settings = choice.common
         self.own: AsynchronousSettings = choice.own
@@ -91,9 +89,8 @@ class Worker:
         self.patience = 0.0  # seconds to sleep after a gradient that there was none
         num_envs = self.own.envs_per_worker
         envs = make_vector_env(context.spec, num_envs, self.settings.physics)
-        self.rollouts = Rollouts(context.spec, given.policy, envs, self.settings.seed, status)
+        self.rollouts = Rollouts(context.spec, given.policy, envs, self.settings.seed)
         self.all_envs = workers * num_envs
-        self._away = self._numbers().copy()  # what the status says of this worker's slots while another works here
         self.begin_at(0, 0)
 
     def begin_at(self, episode: int, gradients: int) -> None:
@@ -115,11 +112,9 @@ class Worker:
         if not np.isfinite(theta).all():
             raise infinite_theta(f"in update {iteration}")
         with self._timeline.span("collect"):
-            self._arrive()
             played = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
             episodes = concatenate(played)
-            self._leave()
-        with self._timeline.span("update"), self.rollouts.status.at("gradient"):
+        with self._timeline.span("update"), status.at("gradient"):
             answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, self._random_numbers())
         gradient, columns = check_gradient(answer, self.columns)
         seen = ObservationFilter.identity(episodes.observations.shape[1])
@@ -129,7 +124,7 @@ class Worker:
 
     def _learn(self, shared: Arrays, now: Moment, observation_size: int) -> Arrays:
         """Return a gradient of what the others have kept, and a report of no steps."""
-        with self._timeline.span("update"), self.rollouts.status.at("gradient"):
+        with self._timeline.span("update"), status.at("gradient"):
             answer = self.algorithm.lesson(shared, self.ask, now, self._random_numbers())
         gradient, columns = check_gradient(answer, self.columns)
         if not gradient:
@@ -146,31 +141,14 @@ class Worker:
         own = {OWN_STATE + name: array for name, array in check_worker_state(self.algorithm).items()}
         if not self.gradients or not self.collects:
             return own
-        self._arrive()
-        episodes = self.rollouts.unfinished()
-        self._leave()
-        return own | as_arrays(episodes)
+        return own | as_arrays(self.rollouts.unfinished())
 
     def restore(self, arrays: Arrays, iteration: int) -> None:
         """Take over what `state` returned, for this iteration."""
         own = {name.removeprefix(OWN_STATE): a for name, a in arrays.items() if name.startswith(OWN_STATE)}
         self.algorithm.restore_worker(own)
         if "numbers" in arrays:
-            self._arrive()
             self.rollouts.restore(from_arrays(arrays), iteration)
-            self._leave()
-
-    def _numbers(self) -> Array:
-        status = self.rollouts.status
-        return np.array([status.seeds, status.numbers])
-
-    def _arrive(self) -> None:
-        """Tell the status, which one process's workers share, which episodes are in this worker's slots."""
-        self.rollouts.status.seeds[:], self.rollouts.status.numbers[:] = self._away
-
-    def _leave(self) -> None:
-        self._away = self._numbers()
-        self.rollouts.status.numbers[:] = IDLE
 
 
 def report(episodes: Fragments, columns: list[float]) -> Array:

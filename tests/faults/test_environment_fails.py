@@ -23,7 +23,6 @@ from runs import MAINS, forked
 from minitrpo.commands import train
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import describe
-from minitrpo.supervision.status import RankStatus
 
 REFUSED, FAILING, ODD, LATE = {}, {}, {}, {}  # name: what its message names
 OBSERVATION, REWARD, TERMINATED, TRUNCATED, INFO = range(5)
@@ -248,9 +247,9 @@ def test_ctrl_c_in_a_step_is_no_failure_of_the_environment(tmp_path):
 
 def test_an_environment_that_does_not_repeat_itself_is_noticed():
     for mode in ("random", "memory", "shared"):
-        assert len(differences(describe(f"restless_envs:Restless-{mode}-v0"), RankStatus.private(2))) == 1
+        assert len(differences(describe(f"restless_envs:Restless-{mode}-v0"))) == 1
     for env_id in ("restless_envs:Restless-steady-v0", "CartPole-v1", "Pendulum-v1"):
-        assert differences(describe(env_id), RankStatus.private(2)) == []
+        assert differences(describe(env_id)) == []
 
 
 ALGORITHMS = {  # of hostile_algorithms: exit code, what is named

@@ -16,9 +16,8 @@ from runs import MAINS, forked
 
 from minitrpo.commands import check
 from minitrpo.experience import modules
-from minitrpo.supervision import hang_detector, watchdog
+from minitrpo.supervision import hang_detector, status, watchdog
 from minitrpo.supervision.hang_detector import PATIENCE, STUCK_AFTER, HangDetector
-from minitrpo.supervision.status import RankStatus
 
 JOB = ("--hidden", "4", "--total-steps", "400", "--steps-per-update", "100", "--out", "run", "--progress", "none")
 
@@ -113,13 +112,14 @@ class World:
     """Time, and what a process does in it."""
 
     def __init__(self, monkeypatch, ranks=2):
-        self.time, self.state, self.status = 0.0, "S", RankStatus.private(1)
+        self.time, self.state = 0.0, "S"
+        status.share()
         monkeypatch.setattr(hang_detector, "time", SimpleNamespace(monotonic=lambda: self.time))
         monkeypatch.setattr(hang_detector, "state_of", lambda process: self.state)
         monkeypatch.setattr(hang_detector, "launched_size", lambda: ranks)
         self.said = []
         monkeypatch.setattr(hang_detector, "say", self.said.append)
-        self.detector = HangDetector(self.status, 1, 5.0)
+        self.detector = HangDetector(1, 5.0)
 
     def complaint(self, seconds, step=1.0):
         """Return the first complaint and its time, looking once a second."""
@@ -135,12 +135,12 @@ class World:
 def test_a_step_may_take_a_while_and_an_update_longer(monkeypatch):
     world = World(monkeypatch)
     assert world.complaint(100) is None, "waiting for others"
-    world.status.begin("step", 0)
+    status.begin("step", 0)
     words, when = world.complaint(100)
     assert words == "is stuck: no environment step for 5 s"
     assert 105 < when <= 107
     world = World(monkeypatch)
-    world.status.begin("learn")
+    status.begin("learn")
     words, when = world.complaint(1000)
     assert words.startswith("is stuck: learn has not returned for 100 s")
     assert 5 * PATIENCE < when <= 5 * PATIENCE + 2
@@ -149,11 +149,11 @@ def test_a_step_may_take_a_while_and_an_update_longer(monkeypatch):
 def test_who_is_suspended_together_with_its_watchdog_is_not_stuck(monkeypatch):
     """A laptop that sleeps, a queue that pauses a job: the watchdog sees no time pass."""
     world = World(monkeypatch)
-    world.status.begin("step", 0)
+    status.begin("step", 0)
     for _ in range(2):
         world.time += 3600
         assert world.detector.look() == ""
-    world.status.begin("step", 0)
+    status.begin("step", 0)
     assert world.complaint(3) is None
 
 
@@ -167,7 +167,7 @@ def test_a_stopped_rank_is_named_and_in_the_end_given_up(monkeypatch):
     assert 100 < when <= 102
     for state, ranks in (("t", 2), ("T", 1)):  # a debugger; Ctrl-Z
         world = World(monkeypatch, ranks)
-        world.status.begin("step", 0)
+        status.begin("step", 0)
         world.state = state
         assert world.complaint(1000) is None
         assert world.said == []

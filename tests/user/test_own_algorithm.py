@@ -20,7 +20,6 @@ from minitrpo.course.reinforce import Reinforce
 from minitrpo.experience.modules import trust
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import jobs
-from minitrpo.supervision.status import RankStatus
 from minitrpo.training.settings import chosen
 
 OWN = SCRIPTS / "own"
@@ -161,7 +160,7 @@ def test_check_names_who_draws_random_numbers_and_what_is_forgotten(name, monkey
     monkeypatch.syspath_prepend(str(TOYS))
     trust(f"hostile_algorithms:{name}")
     choice = chosen({"algorithm": f"hostile_algorithms:{name}", "env": "CartPole-v1", "steps_per_update": 60})
-    for said, named in zip(look_inside.look_inside(choice, RankStatus.private(2)), LOOKED_AT[name], strict=True):
+    for said, named in zip(look_inside.look_inside(choice), LOOKED_AT[name], strict=True):
         assert (said.startswith(named), bool(said)) == (True, bool(named))
 
 

@@ -18,7 +18,7 @@ from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_war
 from minitrpo.experience.mujoco.tasks import TASKS
 from minitrpo.experience.vector_env import EnvironmentFailed, check_finite
 from minitrpo.policies import Array
-from minitrpo.supervision.status import RankStatus
+from minitrpo.supervision import status
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 ALL = slice(None)
@@ -39,7 +39,6 @@ class MujocoVectorEnv:
     def __init__(self, spec: EnvironmentSpec, num_envs: int) -> None:
         self.spec = spec
         self.num_envs = num_envs
-        self.status = RankStatus.private(num_envs)
         task = TASKS[spec.id]
         self.model = load_model(ASSETS / task.file)
         self.task = task(self.model)
@@ -59,7 +58,7 @@ class MujocoVectorEnv:
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
         one = np.array([slot], np.int32)
-        self.status.begin("reset", slot)
+        status.begin("reset", slot)
         self.batch.reset(one, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self.task.start(seeding.np_random(seed)[0], self._fields["qpos"][slot], self._fields["qvel"][slot])
         try:
@@ -67,7 +66,7 @@ class MujocoVectorEnv:
         except SimulationError as error:
             raise named(error) from error
         self._steps[slot] = 0
-        self.status.end()
+        status.end()
         if self._forces:
             self._fields["cfrc_ext"][slot] = 0
         return self.task.observe(self._now(one))[0]
@@ -81,7 +80,7 @@ class MujocoVectorEnv:
         actions = self.spec.stretched(actions)
         self._ctrl[rows] = actions
         before = self.task.position(self._all)[rows].copy()
-        self.status.begin("step")  # all slots at once, in C
+        status.begin("step")  # all slots at once, in C
         try:
             self.batch.step(ids, nstep=self.task.frame_skip)
         except SimulationError as error:
@@ -93,7 +92,7 @@ class MujocoVectorEnv:
         observations = self.task.observe(state)
         rewards, terminated = self.task.reward_and_terminated(state, actions, velocities)
         check_finite(slots, observations, rewards)
-        self.status.end()
+        status.end()
         self._steps[rows] += 1
         return observations, rewards, terminated, self._steps[rows] >= self._limit
 
