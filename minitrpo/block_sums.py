@@ -7,7 +7,7 @@ whose shape their number alone decides.
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +24,8 @@ def blocks(rows: int, size: int = BLOCK) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise([0, *stops])]
 
 
-class Reduction(Protocol):
-    """Who computes which parts of a sum, and how the parts are added."""
-
-    def own(self, count: int) -> slice: ...
-    def sum(self, parts: Array, count: int) -> Array: ...
-    def collect(self, own: Array, sizes: list[int]) -> Array: ...
-
-
-class Serial:
-    """One process computes all parts."""
+class Reduction:
+    """Who computes which parts of a sum, and how the parts are added: here one process does all of it."""
 
     def own(self, count: int) -> slice:
         """Return which of `count` parts this process computes: all."""
@@ -48,7 +40,7 @@ class Serial:
         return own
 
 
-SERIAL = Serial()
+SERIAL = Reduction()
 
 
 def ordered_sum(parts: Array) -> Array:

@@ -12,7 +12,7 @@ def dealt(rank: int, size: int, count: int) -> slice:
     return slice(rank * count // size, (rank + 1) * count // size)
 
 
-class OrderedAllreduce:
+class OrderedAllreduce(Reduction):
     """Parts of a sum dealt out to the ranks of a communicator, consecutive ones to each.
 
     The parts travel, not the ranks' own sums: what is added, and in which order, is the same for any number of ranks.
@@ -22,7 +22,6 @@ class OrderedAllreduce:
         self._comm = comm
 
     def own(self, count: int) -> slice:
-        """Return which of `count` parts this rank computes."""
         return dealt(self._comm.rank, self._comm.size, count)
 
     def sum(self, parts: Array, count: int) -> Array:
@@ -38,7 +37,6 @@ class OrderedAllreduce:
         return self._comm.all_gather(parts, [1] + [0] * (self._comm.size - 1))[0]
 
     def collect(self, own: Array, sizes: list[int]) -> Array:
-        """Return the rows of all parts on every rank; own: those of this rank's; sizes: of each part. Collective."""
         rows = np.cumsum([0, *sizes])[self._ends(len(sizes))]
         return self._comm.all_gather(own, np.diff(rows).tolist())
 

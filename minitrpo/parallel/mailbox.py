@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.packing import packed, unpacked
+from minitrpo.parallel.comm import Comm, packed, unpacked
 from minitrpo.parallel.parameter_server import Arrays, ParameterServer, Pulled
 from minitrpo.policies import Array
 

@@ -23,7 +23,6 @@ from typing import Protocol
 
 import numpy as np
 
-from minitrpo.block_sums import ordered_sum
 from minitrpo.policies import Array
 
 Arrays = dict[str, Array]
@@ -31,7 +30,6 @@ NO_LIMIT = 10**9
 LEFT = 2**62  # the clock of a worker that pushes no more: nobody waits for it
 BINS = 256  # of the histogram of staleness; the last one has all that is older
 TALLY = "tally_"  # how the counts are called among the shared arrays
-WEIGHT = "weight"  # in a gradient: how much it counts in a synchronous mean, 1 by default
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,10 @@ class Rules:
 
     max_staleness: older gradients are refused (Gorila, Nair et al. 2015). max_lead: a worker may pull for its c-th
     gradient (0, 1, ...) when all others have pushed c - max_lead of theirs (bounded staleness, SSP: Ho et al. 2013).
-    synchronous: all workers' gradients of a round are averaged by their weights and applied as one.
     """
 
     max_staleness: int = NO_LIMIT
     max_lead: int = NO_LIMIT
-    synchronous: bool = False
 
 
 class Tally:
@@ -126,7 +122,7 @@ Apply = Callable[[Arrays, Arrays, Arrival], bool | None]  # False: refused; None
 
 
 class ParameterServer:
-    """The shared arrays, and what becomes of a gradient: applied, refused, or held until all workers' are there."""
+    """The shared arrays, and what becomes of a gradient: applied or refused."""
 
     def __init__(
         self,
@@ -141,11 +137,10 @@ class ParameterServer:
         """
         self.shared, self.tally, self.rules = shared, Tally(shared), rules or Rules()
         self._apply, self._account = apply, account
-        self._held: dict[int, tuple[Arrays, int]] = {}  # worker: its gradient of this round, and the version of it
 
     def may_pull(self, worker: int) -> bool:
-        """Return whether a worker may go on: its gradient is not held, and it is not too far ahead."""
-        return worker not in self._held and may_go_on(self.tally.clocks, worker, self.rules.max_lead)
+        """Return whether a worker may go on: it is not too far ahead."""
+        return may_go_on(self.tally.clocks, worker, self.rules.max_lead)
 
     def pull(self, names: tuple[str, ...]) -> Pulled:
         """Return copies of these arrays; the version is read first, so that a staleness is never told too small."""
@@ -156,35 +151,21 @@ class ParameterServer:
         """Take a worker's gradient, computed from this version; {}: it has none this time."""
         if self._account is not None:
             self._account(worker, self.shared, gradient)
-        if self.rules.synchronous:
-            self._held[worker] = (gradient, version)
-            self._end_round()
-        else:
-            self._receive([worker], gradient, version)
+        self._receive(worker, gradient, version)
         self.tally.clocks[worker] += 1
 
     def leave(self, worker: int) -> None:
         """Stop waiting for a worker."""
         self.tally.clocks[worker] = LEFT
-        self._end_round()
 
-    def _end_round(self) -> None:
-        """Apply what is held once everybody who is still there has pushed."""
-        if self._held and len(self._held) >= int((self.tally.clocks < LEFT).sum()):
-            workers, version = sorted(self._held), next(iter(self._held.values()))[1]
-            gradient = weighted_mean([self._held[worker][0] for worker in workers])
-            self._held = {}
-            self._receive(workers, gradient, version)
-
-    def _receive(self, workers: list[int], gradient: Arrays, version: int) -> None:
+    def _receive(self, worker: int, gradient: Arrays, version: int) -> None:
         now = self.tally.version
         staleness, applied = now - version, None
         if gradient:
             applied = staleness <= self.rules.max_staleness
             if applied:
-                applied = self._apply(self.shared, gradient, Arrival(workers[0], now, staleness)) is not False
-        for worker in workers:
-            self.tally.record(worker, staleness, applied)
+                applied = self._apply(self.shared, gradient, Arrival(worker, now, staleness)) is not False
+        self.tally.record(worker, staleness, applied)
 
 
 def may_go_on(clocks: Array, worker: int, max_lead: int) -> bool:
@@ -194,17 +175,6 @@ def may_go_on(clocks: Array, worker: int, max_lead: int) -> bool:
     that has left: its clock is 2^62, larger than all others.
     """
     return int(clocks[worker]) <= int(clocks.min()) + max_lead
-
-
-def weighted_mean(gradients: list[Arrays]) -> Arrays:
-    """Return the mean of several gradients, added in this order, each counted by its WEIGHT."""
-    gradients = [gradient for gradient in gradients if gradient]
-    weights = [gradient.get(WEIGHT, np.ones(1)) for gradient in gradients]
-    mean = {}
-    for name in gradients[0].keys() - {WEIGHT} if gradients else ():
-        weighted = [w * gradient[name] for w, gradient in zip(weights, gradients, strict=True)]
-        mean[name] = ordered_sum(np.array(weighted)) / ordered_sum(np.array(weights))
-    return mean
 
 
 def work_through(store: Store, gradient: Callable[[Pulled], Arrays]) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, packed, unpacked
 from minitrpo.parallel.mailbox import Mail, until
-from minitrpo.parallel.packing import packed, unpacked
 from minitrpo.parallel.parameter_server import Arrays
 from minitrpo.policies import Array
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from minitrpo.parallel.comm import packed, unpacked
 from minitrpo.parallel.mailbox import COLLECT, END, LEAVE, NO_BYTES, PUSH, VERSION, Mail, MailStore, until
-from minitrpo.parallel.packing import packed, unpacked
 from minitrpo.parallel.parameter_server import Arrays, Pulled
 
 

@@ -280,7 +280,7 @@ reveal(guess_waiting, show_static)
 # All the pool has to be is one number that counts up, and gives each value to exactly one rank. It lives in the memory
 # of rank 0. With **one-sided** communication others reach into that memory themselves: `Fetch_and_op` returns the old
 # value and adds 1, as one indivisible act, while rank 0's program plays on. (Not every MPI library keeps this promise
-# when rank 0 is busy; MPICH on one machine does.) `WindowCounter` in `minitrpo/parallel/counters.py` is those few
+# when rank 0 is busy; MPICH on one machine does.) `WindowCounter` in `minitrpo/parallel/comm.py` is those few
 # calls; mpi4py brings a `Counter` of its own. Its classic mistake:
 
 # %%

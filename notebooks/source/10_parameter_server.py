@@ -40,6 +40,7 @@ from scipy import stats
 
 from minitrpo.algorithms.policy_gradient import gradient_sums, moments
 from minitrpo.course.parallel_sgd.problem import SGDSettings, make_regression
+from minitrpo.course.parallel_sgd.rounds import SynchronousServer
 from minitrpo.block_sums import ordered_sum
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, mpiexec_code
@@ -221,10 +222,10 @@ print("(on another kind of processor: other bits, equal on all ranks again)")
 
 
 # %%
-def watch(seconds, pushes, rules=None, log=lambda arrival: None):
+def watch(seconds, pushes, rules=None, log=lambda arrival: None, kind=ParameterServer):
     """Play workers, one per entry of `seconds`, until so many pushes; return (what was counted, [worker, from, to])."""
     shared = {"x": np.zeros(1), **Tally.arrays(len(seconds))}
-    server = ParameterServer(shared, lambda shared, gradient, arrival: log(arrival), rules)
+    server = kind(shared, lambda shared, gradient, arrival: log(arrival), rules)
     spans = []
 
     def delay(worker, clock):  # asked when a worker pulls
@@ -491,17 +492,17 @@ for lead in range(3):
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 MODES = {
-    "synchronous": ({"mode": "synchronous"}, Rules(synchronous=True), BLUE),
-    "lead of 2": ({"mode": "bounded", "max_lead": 2}, Rules(max_lead=2), GREEN),
-    "asynchronous": ({"mode": "asynchronous"}, Rules(), ORANGE),
+    "synchronous": ({"mode": "synchronous"}, {"kind": SynchronousServer}, BLUE),
+    "lead of 2": ({"mode": "bounded", "max_lead": 2}, {"rules": Rules(max_lead=2)}, GREEN),
+    "asynchronous": ({"mode": "asynchronous"}, {}, ORANGE),
 }
 hiccups = np.random.default_rng(3).random((4, 200)) < 0.1
 straggler = [1.1, 1.2, 1.3, 3.6]
 hiccuping = [lambda clock, w=w: 1.1 + 0.1 * w + 6 * hiccups[w, clock] for w in range(4)]
 figure, axes = plt.subplots(3, 2, figsize=(12, 4.6), layout="constrained", sharex=True, sharey=True)
-for row, (name, (_, rules, color)) in zip(axes, MODES.items()):
+for row, (name, (_, server, color)) in zip(axes, MODES.items()):
     for axis, seconds in zip(row, (straggler, hiccuping)):
-        spans = [span for span in watch(seconds, 120, rules)[1] if span[1] < 24]
+        spans = [span for span in watch(seconds, 120, **server)[1] if span[1] < 24]
         workers, begins, ends = np.array(spans).T
         axis.barh(workers, ends - begins, left=begins, height=0.7, color=color, edgecolor="white")
         axis.set(xlim=(0, 24), yticks=range(4), ylabel="worker", title=f"{name}: {np.sum(ends <= 24)} gradients")

@@ -15,9 +15,8 @@ from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import first_state_seed, reset_seed
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, packed
 from minitrpo.parallel.episode_pool import DynamicPool, RankRequests
-from minitrpo.parallel.packing import packed
 
 SEED, SLOTS = 5, 5
 

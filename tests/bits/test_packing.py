@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from minitrpo.parallel.packing import ALIGNED, packed, unpacked
+from minitrpo.parallel.comm import ALIGNED, packed, unpacked
 
 KINDS = st.sampled_from([np.float64, np.float32, np.int64, np.int32, np.int8, np.uint8, np.bool_, np.complex128])
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=7)

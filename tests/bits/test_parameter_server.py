@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minitrpo.course.parallel_sgd.rounds import WEIGHT, SynchronousServer
 from minitrpo.parallel.event_queue import EventQueue
-from minitrpo.parallel.parameter_server import BINS, LEFT, TALLY, WEIGHT, ParameterServer, Rules, Tally, staleness_of
+from minitrpo.parallel.parameter_server import BINS, LEFT, TALLY, ParameterServer, Rules, Tally, staleness_of
 
 ROWS, STEP = 24, 0.1
 RNG = np.random.default_rng(1)
@@ -26,19 +27,19 @@ def drawn(seed, slowest=3.0):
     return lambda worker, clock: np.random.default_rng([seed, worker, clock]).uniform(0.1, slowest)
 
 
-def queue_of(counts, rules, delay, apply=descend, share=False):
-    """Return workers that have so many of the rows each; share: a gradient counts by its rows."""
+def queue_of(counts, rules, delay, apply=descend, kind=ParameterServer):
+    """Return workers that have so many of the rows each; of a server that does not wait, a gradient counts by its."""
     stops = np.cumsum(counts) if sum(counts) == ROWS else np.full(len(counts), ROWS)
     shared = {"theta": np.zeros(3), **Tally.arrays(len(counts))}
 
     def worker(n, stop):
         def gradient(pulled):
             g = mean_gradient(pulled.arrays["theta"], slice(stop - n, stop))
-            return {"g": g * n / ROWS} if share else {"g": g, WEIGHT: np.array([float(n)])}
+            return {"g": g, WEIGHT: np.array([float(n)])} if kind is SynchronousServer else {"g": g * n / ROWS}
 
         return gradient
 
-    return EventQueue(ParameterServer(shared, apply, rules), list(map(worker, counts, stops)), ("theta",), delay)
+    return EventQueue(kind(shared, apply, rules), list(map(worker, counts, stops)), ("theta",), delay)
 
 
 def sequential(updates):
@@ -55,13 +56,13 @@ def play(queue, times):
 uneven = st.sets(st.integers(1, ROWS - 1), max_size=4).map(lambda stops: np.diff([0, *sorted(stops), ROWS]).tolist())
 
 
-@given(uneven, SEEDS, st.sampled_from([Rules(synchronous=True), Rules(max_lead=0)]))
-def test_a_synchronous_server_or_a_lead_of_0_is_gradient_descent_whatever_the_slices(counts, seed, rules):
+@given(uneven, SEEDS, st.sampled_from([SynchronousServer, ParameterServer]))
+def test_a_synchronous_server_or_a_lead_of_0_is_gradient_descent_whatever_the_slices(counts, seed, kind):
     """All of a round are computed from the same parameters; plain steps may then be added in any order."""
-    queue = queue_of(counts, rules, drawn(seed), share=not rules.synchronous)
+    queue = queue_of(counts, Rules(max_lead=0), drawn(seed), kind=kind)
     play(queue, 7 * len(counts))
     np.testing.assert_allclose(queue.server.shared["theta"], sequential(7), rtol=1e-12, atol=1e-14)
-    assert not rules.synchronous or staleness_of(queue.server.tally.histogram.sum(axis=0)) == (0.0, 0)
+    assert kind is ParameterServer or staleness_of(queue.server.tally.histogram.sum(axis=0)) == (0.0, 0)
 
 
 @pytest.mark.parametrize("rules", [Rules(), Rules(max_staleness=0), Rules(max_lead=0)])
@@ -127,7 +128,7 @@ def test_an_empty_gradient_is_neither_applied_nor_refused_and_what_was_pulled_do
 
 def test_nobody_waits_for_a_worker_that_left():
     shared = {"theta": np.zeros(1), **Tally.arrays(3)}
-    server = ParameterServer(shared, descend, Rules(max_lead=0, synchronous=True))
+    server = SynchronousServer(shared, descend, Rules(max_lead=0))
     server.push(0, {"g": np.ones(1)}, 0)
     server.push(1, {"g": np.ones(1)}, 0)
     assert not server.may_pull(0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.block_sums import FAN, SERIAL, Blocks, Serial, blocks, ordered_sum, tree_sum
+from minitrpo.block_sums import FAN, SERIAL, Blocks, Reduction, blocks, ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.parallel.comm import Comm
@@ -20,7 +20,7 @@ from minitrpo.trpo import Batch, trpo_step
 QUICK = settings(max_examples=30)
 
 
-class Recorded(Serial):
+class Recorded(Reduction):
     """One process that computes all parts and keeps what it added up."""
 
     def __init__(self):

@@ -14,6 +14,7 @@ from minitrpo.course.parallel_sgd.problem import (
     make_regression,
     worker_of,
 )
+from minitrpo.course.parallel_sgd.rounds import SynchronousServer
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.mailbox import Mail, MailStore, serve
@@ -83,10 +84,16 @@ def fresh(problem: Regression, s: SGDSettings, workers: int) -> Arrays:
     return {"theta": problem.initial(s.seed), SAMPLES: np.zeros(workers), **Tally.arrays(workers)}
 
 
+def server_of(s: SGDSettings, shared: Arrays) -> ParameterServer:
+    """Return what decides about gradients: one that waits for all workers, or one that applies them as they come."""
+    kind = SynchronousServer if s.mode == "synchronous" else ParameterServer
+    return kind(shared, descend_by(s.step_size), s.rules, account)
+
+
 def play(s: SGDSettings) -> Trace:
     """Play all workers in this process; seconds are drawn ones."""
     problem = make_regression(s)
-    server = ParameterServer(fresh(problem, s, s.workers), descend_by(s.step_size), s.rules, account)
+    server = server_of(s, fresh(problem, s, s.workers))
     recorder = Recorder(problem, s, server.shared)
     works = [worker_of(problem, s, worker, s.workers) for worker in range(s.workers)]
     queue = EventQueue(server, works, ("theta",), lambda worker, clock: delay_of(s, worker, clock))
@@ -111,7 +118,7 @@ def run(s: SGDSettings, comm: Comm) -> Trace | None:
     if comm.rank > 0:
         work_through(MailStore(mail), worker_of(problem, s, comm.rank - 1, s.workers))
     else:
-        server = ParameterServer(fresh(problem, s, s.workers), descend_by(s.step_size), s.rules, account)
+        server = server_of(s, fresh(problem, s, s.workers))
         recorder, start = Recorder(problem, s, server.shared), time.perf_counter()
         look = lambda: recorder.look(time.perf_counter() - start)  # noqa: E731
         serve(mail, server, s.workers, ("theta",), recorder.over, look)
@@ -124,7 +131,7 @@ def run(s: SGDSettings, comm: Comm) -> Trace | None:
 def _share(problem: Regression, s: SGDSettings, comm: Comm) -> Trace | None:
     """Descend in shared memory: all ranks are workers, and the root records between two gradients of its own."""
     window = SharedWindow(comm, fresh(problem, s, comm.size))
-    server = ParameterServer(window.arrays, descend_by(s.step_size), s.rules, account)
+    server = server_of(s, window.arrays)
     recorder = Recorder(problem, s, window.arrays)
     comm.barrier()
     start = time.perf_counter()

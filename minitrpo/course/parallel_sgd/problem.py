@@ -15,10 +15,11 @@ import numpy as np
 from scipy.linalg import solve_discrete_are
 
 from minitrpo.algorithms.options import option
+from minitrpo.course.parallel_sgd.rounds import WEIGHT
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.event_queue import Work
-from minitrpo.parallel.parameter_server import NO_LIMIT, WEIGHT, Apply, Arrays, Arrival, Pulled, Rules
+from minitrpo.parallel.parameter_server import NO_LIMIT, Apply, Arrays, Arrival, Pulled, Rules
 from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, unflatten
 from minitrpo.policies import Array
 
@@ -94,9 +95,7 @@ class SGDSettings:
     @property
     def rules(self) -> Rules:
         """Return what the mode asks of the server."""
-        return Rules(
-            self.max_staleness, self.max_lead if self.mode == "bounded" else NO_LIMIT, self.mode == "synchronous"
-        )
+        return Rules(self.max_staleness, self.max_lead if self.mode == "bounded" else NO_LIMIT)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from minitrpo.course.scaling.formulas import noise_scale
 from minitrpo.course.scaling.inputs import PARTS, fitted
 from minitrpo.experience.environments import describe
 from minitrpo.optimisers import initial_state, rmsprop
-from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.packing import packed, unpacked
+from minitrpo.parallel.comm import Comm, packed, unpacked
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.policy_gradient import policy_gradient
