@@ -14,7 +14,7 @@ from minitrpo.parallel.comm import Comm, packed, unpacked
 from minitrpo.parallel.parameter_server import Arrays, ParameterServer, Pulled
 from minitrpo.policies import Array
 
-PUSH, PULL, ANSWER = 1, 2, 3  # tags
+PUSH, PULL, ANSWER, QUESTION = 1, 2, 3, 7  # tags
 LEAVE, COLLECT, END = 4, 5, 6  # and of several servers: a worker goes; rank 0 wants a share; it needs it no more
 NO_BYTES = np.zeros(0, np.uint8)
 VERSION = ":version"  # beside the arrays of a message
@@ -134,3 +134,39 @@ def _push(server: ParameterServer, worker: int, gradient: Arrays) -> None:
 
 def _answer(pulled: Pulled) -> Array:
     return packed({**pulled.arrays, VERSION: np.array([pulled.version])})
+
+
+class Questions:
+    """What workers ask each other: a learner asks for rows of the replay that lies with those who collect.
+
+    A worker answers between two gradients of its own; whoever asks waits for no more than one.
+    """
+
+    def __init__(self, comm: Comm, first: int, answer: Callable[[Arrays], Arrays]) -> None:
+        """Take the rank of worker 0, and what answers a question that is put to this worker; collective."""
+        self._mail, self._first, self._answer = Mail(comm), first, answer
+        self._comm = comm.native
+
+    def ask(self, questions: dict[int, Arrays]) -> dict[int, Arrays]:
+        """Return every worker's answer to the question that it is asked, in their order."""
+        for worker, question in questions.items():
+            self._mail.send(self._first + worker, QUESTION, packed(question))
+        return {worker: unpacked(self._reply_of(worker)) for worker in questions}
+
+    def answer(self) -> None:
+        """Answer all questions that have come."""
+        while (found := self._mail.receive()) is not None:
+            rank, _, message = found
+            self._mail.send(rank, ANSWER, packed(self._answer(unpacked(message))))
+
+    def close(self) -> None:
+        """Go on answering until nobody has a question any more; collective."""
+        everybody = self._comm.Ibarrier()
+        while not everybody.Test():
+            self.answer()
+            time.sleep(200e-6)
+        self._mail.close()
+
+    def _reply_of(self, worker: int) -> Array:
+        found = until(lambda: self._mail.receive(self._first + worker))
+        return np.asarray(found[2])

@@ -6,23 +6,28 @@ One algorithm, one worker, one server; only what lies between the two is chosen:
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from minitrpo.algorithms.asynchronous import TRANSPORTS
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Arrays
+from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousAlgorithm, Moment
 from minitrpo.contract import OWN
-from minitrpo.errors import BadInput
+from minitrpo.errors import AlgorithmFailed, BadInput
+from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.mailbox import Mail, serve
-from minitrpo.parallel.parameter_server import work_through
-from minitrpo.parallel.questions import Questions
+from minitrpo.parallel.event_queue import EventQueue
+from minitrpo.parallel.mailbox import Mail, Questions, serve
+from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules, work_through
 from minitrpo.parallel.sharded_server import ShardedStore, Shares, share_of
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
 from minitrpo.parallel.timing import Timeline
+from minitrpo.supervision import status
 from minitrpo.training.context import RunContext, make_algorithm
-from minitrpo.training.events import play_events
-from minitrpo.training.monitor import Monitor
-from minitrpo.training.parameters import make_server, pulled_names, starting_arrays
+from minitrpo.training.monitor import Monitor, restored
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
-from minitrpo.training.workers import OVER, Worker
+from minitrpo.training.workers import OVER, PULLED, REPORT, Worker, account, env_steps, house_arrays, report_applied
+
+QUEUE = OWN + "queue_"  # how the event queue's arrays are called in a checkpoint
 
 
 def run_asynchronous(
@@ -110,6 +115,94 @@ def keep_server(context: RunContext, comm: Comm, timeline: Timeline, show: Show)
                 log.close()
     mail.close()
     comm.barrier()
+
+
+def play_events(context: RunContext, timeline: Timeline, show: Show, ranks: int) -> None:
+    """Play all workers in this process, with drawn delays."""
+    queue, workers, notes = make_queue(context, timeline)
+    shared = queue.server.shared
+    log = RunLog(context, timeline, show, ranks, notes)
+    monitor = Monitor(context, shared, log, ranks, lambda: events_state(queue, workers))
+    try:
+        while not monitor.over:
+            queue.play()
+            monitor.look()
+        monitor.close()
+    finally:
+        monitor.log.close()
+
+
+def make_queue(context: RunContext, timeline: Timeline) -> tuple[EventQueue, list[Worker], list[str]]:
+    """Return the queue of a run, as it begins or goes on, its workers, and where its algorithm notes things."""
+    choice, own = context.choice, context.choice.own
+    workers = [Worker(context, number, own.workers, timeline) for number in range(own.workers)]
+    algorithm, given = make_algorithm(choice, context.spec, None, timeline)
+    shared = starting_arrays(context, algorithm, own.workers, exactly=True)
+    server = make_server(context, shared, algorithm, timeline)
+
+    def delay(worker: int, clock: int) -> float:
+        if own.delay_jitter == 0:
+            return 1.0
+        return 1.0 + own.delay_jitter * generator(choice.common.seed, clock, worker, Purpose.DELAY).exponential()
+
+    for worker in workers:
+        worker.ask = lambda asked: {number: workers[number].algorithm.answer(q) for number, q in asked.items()}
+    queue = EventQueue(server, [worker.work for worker in workers], pulled_names(choice), delay)
+    if context.checkpoint:
+        restore_events(queue, workers, context.checkpoint)
+    return queue, workers, given.notes
+
+
+def events_state(queue: EventQueue, workers: list[Worker]) -> Arrays:
+    """Return what a checkpoint needs to go on to the bit: what is under way, and what every worker has of its own."""
+    arrays = {QUEUE + name: array for name, array in queue.state().items()}
+    for worker in workers:
+        arrays |= {f"{OWN}worker{worker.number}_{name}": array for name, array in worker.state().items()}
+    return arrays
+
+
+def restore_events(queue: EventQueue, workers: list[Worker], checkpoint: Arrays) -> None:
+    """Take over what `events_state` returned."""
+    queue.restore({name.removeprefix(QUEUE): a for name, a in checkpoint.items() if name.startswith(QUEUE)})
+    iteration = int(checkpoint[OWN + "counters"][0]) + 1
+    for worker in workers:
+        prefix = f"{OWN}worker{worker.number}_"
+        own = {name.removeprefix(prefix): a for name, a in checkpoint.items() if name.startswith(prefix)}
+        worker.begin_at(0, int(queue.server.tally.clocks[worker.number]))
+        worker.restore(own, iteration)
+
+
+def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, workers: int, exactly: bool) -> Arrays:
+    """Return the shared arrays with which a run begins or goes on; `exactly`: see `restored`."""
+    fresh = {name: np.array(array) for name, array in algorithm.state().items()}
+    shared = fresh | house_arrays(context.choice, context.spec, workers)
+    if context.checkpoint:
+        restored(shared, context.checkpoint, exactly)
+    return shared
+
+
+def make_server(
+    context: RunContext, shared: Arrays, algorithm: AsynchronousAlgorithm, timeline: Timeline
+) -> ParameterServer:
+    """Return what decides about gradients and has the algorithm apply them."""
+    own, arrays = context.choice.own, dict(shared)
+    columns = context.choice.algorithm.columns
+
+    def apply(shared: Arrays, gradient: Arrays, arrival: Arrival) -> bool:
+        moment = Moment(arrival.version, env_steps(shared), arrival.staleness)
+        with timeline.span("update"), status.at("apply"):
+            answer = algorithm.apply(shared, gradient, moment)
+        if shared.keys() != arrays.keys() or any(shared[name] is not array for name, array in arrays.items()):
+            raise AlgorithmFailed("apply() must change the shared arrays in place: shared[name][:] = ...")
+        report_applied(shared[REPORT][arrival.worker], answer if isinstance(answer, dict) else {}, columns)
+        return answer is not False
+
+    return ParameterServer(shared, apply, Rules(own.max_staleness, own.max_lead), account)
+
+
+def pulled_names(choice: Choice) -> tuple[str, ...]:
+    """Return the names of all arrays that a worker pulls: the algorithm's and the house's."""
+    return (*choice.algorithm.pulled, *PULLED)
 
 
 def real_worker(context: RunContext, number: int, workers: int, timeline: Timeline) -> Worker:

@@ -74,8 +74,9 @@ def play_all(tree, title, every):
         found = {}
         for number, (run, future) in enumerate(futures.items(), 1):
             found[run] = future.result()
-            print(f"\r{title}: {number} of {len(futures)} runs, {time.monotonic() - began:.0f} s", end="", flush=True)
-    print()
+            if sys.stdout.isatty() or number == len(futures):
+                said = f"\r{title}: {number} of {len(futures)} runs, {time.monotonic() - began:.0f} s"
+                print(said, end="" if number < len(futures) else "\n", flush=True)
     return found
 
 

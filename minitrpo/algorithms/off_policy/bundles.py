@@ -2,7 +2,7 @@
 
 A bundle acts, keeps what it saw, and learns from it. With `--learners` L the last L workers learn and do nothing else,
 the others act and do not learn: none waits for another. The replay lies spread over those who act; a learner asks each
-of them for the rows that it drew (parallel/questions.py). The transitions never all come to one place.
+of them for the rows that it drew (parallel/mailbox.py: Questions). The transitions never all come to one place.
 """
 
 from dataclasses import dataclass
