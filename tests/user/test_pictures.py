@@ -10,8 +10,8 @@ from scipy import stats
 from minitrpo.reports import plots
 from minitrpo.reports.compare import band, curve, over_episodes
 from minitrpo.reports.filmstrip import brightened, cropped
-from minitrpo.run_folder.columns import FIRST, LAST
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.metrics_log import FIRST, LAST
 
 COLUMNS = (*FIRST, "kl", "max_kl", *LAST)
 NOT_YET = float("nan")
