@@ -185,12 +185,12 @@ def test_watch_writes_a_film_from_the_first_step_to_the_last(cartpole_run, monke
     assert imageio.imread(cartpole_run / "filmstrip.png").shape[1] == 8 * 240, "eight in a row, and three below"
     steps = int(re.search(r"(\d+) steps", outcome.out)[1])
     rate, seconds = (imageio.immeta(cartpole_run / "video.mp4")[key] for key in ("fps", "duration"))
-    every = -(-steps // 20)
+    every = next(2**k for k in range(20) if 1 + steps // 2**k <= 20)
     assert rate == pytest.approx(max(1, 50 / every), rel=0.01)  # CartPole's own is 50 pictures a second
     assert seconds == pytest.approx((1 + -(-steps // every)) / rate, rel=0.2)
     kept = []
-    monkeypatch.setattr(video, "filmstrip", lambda path, images, captions: kept.extend(captions))
-    monkeypatch.setattr(video, "_write", lambda *_: None)
+    monkeypatch.setattr(video, "_write_filmstrip", lambda path, images, captions: kept.extend(captions))
+    monkeypatch.setattr(video, "_write_video", lambda *_: None)
     steps = video.film(RunFolder(cartpole_run), 0, 30, 9, 4).steps
     assert (kept[0], kept[-1], len(kept)) == ("0.00 s", f"{0.02 * steps:.2f} s", 4)
 
@@ -208,4 +208,4 @@ def test_what_is_no_picture_is_refused(cartpole_run, monkeypatch):
     for picture in (None, "a", np.zeros((9, 9)), np.zeros((9, 9, 3)), np.zeros((1, 1, 3), np.uint8)):
         monkeypatch.setattr(player.env, "render", lambda picture=picture: picture, raising=False)
         with pytest.raises(BadInput, match="render\\(\\) of CartPole-v1"):
-            video._draw(player)
+            video._draw(player, 0)
