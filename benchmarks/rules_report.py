@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmarks.rules import ARMS, FIXED, MARGIN, NOISE, ROWS, STARTS, Recorded
 from benchmarks.tables import table
+from minitrpo.course.statistics import Interval, difference_interval, mean_interval
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import Interval, difference_interval, mean_interval
 
 RESAMPLES = 2_000
 Start = tuple[float, float]

@@ -24,7 +24,7 @@ from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
 from minitrpo.course.speedup.statistics import speedup
 from minitrpo.parallel.cores import cores
 from minitrpo.policies import Array
-from minitrpo.run_folder.columns import SECONDS
+from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.supervision.jobs import flags
 
 

@@ -12,7 +12,7 @@ from benchmarks.scaling import collecting, measured
 from benchmarks.summaries import iqm, iqm_interval
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
-from minitrpo.run_folder.columns import SECONDS
+from minitrpo.run_folder.metrics_log import SECONDS
 
 FEW = 5  # measurements whose bootstrap bounds are the lowest and the highest of them: 94 % for five, 50 % for two
 Recorded = dict[tuple[str, str], list[dict[str, Any]]]  # (environment, system) -> its runs, by seed

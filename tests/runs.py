@@ -26,8 +26,8 @@ from minitrpo.course.grading import command as grade
 from minitrpo.course.grading import leaderboard
 from minitrpo.course.speedup import command as speedup
 from minitrpo.experience.randomness import reset_seed
-from minitrpo.run_folder.columns import TIMINGS
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.metrics_log import TIMINGS
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = ROOT / "mpi_scripts"
@@ -123,7 +123,7 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
     """Return what must be equal in equal runs: metrics without timings, as text, and the checkpoint's bytes."""
     opened = RunFolder(folder)
     rows = [{k: v for k, v in row.items() if k not in TIMINGS} for row in opened.rows()]
-    kept = {k: v for k, v in opened.load_checkpoint().items() if k not in ("run_time_s", "run_checksum", "run_log")}
+    kept = {k: v for k, v in opened.load_checkpoint().items() if k != "run_time_s"}
     arrays = {k: np.ascontiguousarray(v).tobytes() for k, v in kept.items()}
     return rows, arrays
 

@@ -13,8 +13,8 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.determinism import looked_at
 from minitrpo.experience.environments import describe
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
-from minitrpo.run_folder.columns import TIMINGS
 from minitrpo.run_folder.folder import RunFolder, sha256
+from minitrpo.run_folder.metrics_log import TIMINGS
 from minitrpo.supervision.hang_detector import STUCK_AFTER
 from minitrpo.supervision.jobs import JobFailed, mpiexec
 from minitrpo.supervision.launch import guarded

@@ -12,7 +12,7 @@ from minitrpo.algorithms.options import flag
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import launched_rank
-from minitrpo.run_folder.recorded import recorded
+from minitrpo.run_folder.folder import recorded
 from minitrpo.supervision.hang_detector import STUCK_AFTER
 from minitrpo.training.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen
 

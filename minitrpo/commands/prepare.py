@@ -15,7 +15,6 @@ from minitrpo.experience.make_vector_env import is_batched
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.run_folder.metrics_log import LOG
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
 from minitrpo.supervision.launch import raise_on_all
@@ -97,15 +96,11 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], Arrays, list[str]
     if folder is None:
         return {}, {}, []
     choice = recorded_settings(folder)
-    folder.check_files()
     checkpoint, note = folder.checkpoint()
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     iteration, taken = counted(checkpoint)
-    beyond = folder.check_log(iteration, choice.columns, choice.common.record_every, checkpoint.get(LOG))
-    steps = {int(row["iteration"]): int(row["env_steps"]) for row in folder.rows() if row["ranks"]}
-    if iteration and steps[iteration] != taken:
-        raise BadInput(f"{folder.path}: metrics.csv and checkpoint.npz count other steps: one of the two was changed")
+    beyond = folder.check_log(iteration, taken, choice.columns, choice.common.record_every)
     if not checkpoint and folder.rows():
         raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
     if not checkpoint:

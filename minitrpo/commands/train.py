@@ -16,8 +16,7 @@ from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, short
-from minitrpo.run_folder.files import check_free
-from minitrpo.run_folder.folder import let_go, sha256
+from minitrpo.run_folder.folder import check_free, let_go, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision import status
 from minitrpo.supervision.heartbeat import Heartbeat

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
+from minitrpo.course.statistics import CANNOT_TELL, difference_interval, rank_test, ratio_interval
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import CANNOT_TELL, difference_interval, rank_test, ratio_interval
 
 CHANCE = 0.05
 SINGLE = f"a single run has no interval: {CANNOT_TELL}"

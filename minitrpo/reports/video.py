@@ -1,8 +1,8 @@
 """See what was learned: a video and a filmstrip of the policy of a run, rendered without a screen."""
 
+import io
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +14,17 @@ from minitrpo.errors import BadInput, shown, told
 from minitrpo.experience.environments import make, without_stderr
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.policies import Array
-from minitrpo.reports.filmstrip import caption, filmstrip
 from minitrpo.reports.trained import trained
 from minitrpo.run_folder.files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import status
 
 NO_PICTURES = (
-    "{env} could not be drawn: {cause}. If its render() is your own, mend it there; MuJoCo needs OpenGL without a "
-    "screen: set MUJOCO_GL=egl (Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), then see "
-    "python -m minitrpo.doctor"
+    "{env} could not be drawn after step {step}: {cause}. If its render() is your own, mend it there; MuJoCo needs "
+    "OpenGL without a screen: set MUJOCO_GL=egl (Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), "
+    "then see python -m minitrpo.doctor"
 )
+PER_ROW = 8  # pictures of a filmstrip
 
 
 @dataclass(frozen=True)
@@ -66,85 +66,70 @@ class Player:
 
 
 def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> Film:
-    """Play one episode and write video.mp4 (at most `frames` frames) and filmstrip.png into the run folder."""
-    steps = sum(1 for _ in Player(folder).play(seed, limit))  # once in the dark, to know how long it is
-    every = max(1, -(-steps // frames))
-    player = _player_with_pictures(folder)
-    player.envs.reset(0, seed)
-    images, times, total = [_draw(player)], [0], 0.0
-    for step, reward in enumerate(_bar(player.play(seed, limit), steps), start=1):
-        total += reward
-        if step % every == 0 or step == steps:
-            images.append(_drawn_after(step, player))
-            times.append(step)
-    if len({image.shape for image in images}) > 1:
-        raise BadInput(f"render() of {player.spec.id} returned images of several sizes")
-    rate = max(1.0, _pictures_a_second(player.env) / every)
-    chosen = np.linspace(0, len(images) - 1, pictures).round().astype(int).tolist()  # evenly spaced
-    captions = [caption(times[i], player.env) for i in chosen]
-    player.close()
-    video, strip = folder.path / "video.mp4", folder.path / "filmstrip.png"
-    _write(video, images, rate)
-    filmstrip(strip, [images[i] for i in chosen], captions)
-    return Film(video, strip, steps, total)
+    """Play one episode and write video.mp4 and filmstrip.png, of so many pictures, into the run folder.
 
+    frames: at most in the video, evenly spaced.
+    """
+    from tqdm import tqdm
 
-def _player_with_pictures(folder: RunFolder) -> Player:
-    """Return a player that can draw; BadInput with the cure if this machine cannot."""
     if not os.environ.get("DISPLAY"):
         os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    try:
-        player = Player(folder, render_mode="rgb_array", **_following_camera(folder))
-        player.envs.reset(0, 0)
-        _draw(player)
-    except BadInput:
-        raise
-    except Exception as error:  # OpenGL fails in as many ways as there are drivers
-        env = folder.read_config()["settings"]["env"]
-        raise BadInput(
-            NO_PICTURES.format(env=env, cause=" ".join(f"{type(error).__name__}: {error}".split()))
-        ) from error
-    return player
-
-
-def _following_camera(folder: RunFolder) -> dict[str, str]:
-    """Return the option that keeps a walker in the picture; Gymnasium 1.4 no longer takes the "track" camera itself."""
-    player = Player(folder)
-    model = getattr(player.env.unwrapped, "model", None)
+    player = Player(folder, render_mode="rgb_array")
+    _follow(player.env)
+    player.envs.reset(0, seed)
+    drawn, every, step, total = {0: _draw(player, 0)}, 1, 0, 0.0
+    bar = tqdm(player.play(seed, limit), unit=" steps", desc="drawing", disable=not sys.stderr.isatty())
+    for step, reward in enumerate(bar, start=1):
+        total += reward
+        if step % every == 0:
+            drawn[step] = _draw(player, step)
+        if len(drawn) > frames:
+            every *= 2
+            drawn = {at: image for at, image in drawn.items() if at % every == 0}
+    if step not in drawn:
+        drawn[step] = _draw(player, step)
+    if len({image.shape for image in drawn.values()}) > 1:
+        raise BadInput(f"render() of {player.spec.id} returned images of several sizes")
+    chosen = [list(drawn)[i] for i in np.linspace(0, len(drawn) - 1, pictures).round().astype(int)]  # evenly spaced
+    captions = [_caption(at, player.env) for at in chosen]
+    rate = max(1.0, _pictures_a_second(player.env) / every)
     player.close()
-    if model is None or "track" not in [model.camera(i).name for i in range(getattr(model, "ncam", 0))]:
-        return {}
-    return {"camera_name": "track"}
+    video, strip = folder.path / "video.mp4", folder.path / "filmstrip.png"
+    _write_video(video, list(drawn.values()), rate)
+    _write_filmstrip(strip, [drawn[at] for at in chosen], captions)
+    return Film(video, strip, step, total)
 
 
-def _draw(player: Player) -> Array:
-    """Return a picture, (H, W, 3) uint8; BadInput if the environment draws something else."""
+def _follow(env: Any) -> None:
+    """Keep a walker in the picture, by the camera that its model has for it, which Gymnasium 1.4 no longer takes."""
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    if renderer is None:
+        return
+    import mujoco
+
+    camera = mujoco.mj_name2id(renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+    if camera >= 0:
+        renderer.camera_id = camera
+
+
+def _draw(player: Player, step: int) -> Array:
+    """Return a picture, (H, W, 3) uint8; BadInput if the environment draws none or something else."""
+    env = player.spec.id
     try:
         with without_stderr(), status.at("render"):
             picture = player.env.render()
-    except SystemExit as error:
-        raise BadInput(f"render() of {player.spec.id} ended the process: SystemExit {error.code}") from error
-    if not (isinstance(picture, np.ndarray) and picture.ndim == 3 and picture.shape[2] == 3):
+    except (Exception, SystemExit) as error:  # OpenGL fails in as many ways as there are drivers
+        raise BadInput(NO_PICTURES.format(env=env, step=step, cause=told(error))) from error
+    if not isinstance(picture, np.ndarray):
+        raise BadInput(f"render() of {env} returned {shown(picture)}; it must be an image (height, width, 3)")
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or min(picture.shape[:2]) < 2:
         raise BadInput(
-            f"render() of {player.spec.id} returned {shown(picture)}; it must be an image (height, width, 3)"
-        )
-    if picture.dtype != np.uint8 or min(picture.shape[:2]) < 2:
-        raise BadInput(
-            f"render() of {player.spec.id} returned {picture.dtype} of shape {picture.shape}, not uint8, 2 x 2 at least"
+            f"render() of {env} returned {picture.dtype} of shape {picture.shape}; it must be an image (height, width, "
+            "3) of uint8, 2 x 2 at least"
         )
     return picture
-
-
-def _drawn_after(step: int, player: Player) -> Array:
-    """Return a picture; BadInput that names the step if the environment, which has drawn before, cannot any more."""
-    try:
-        return _draw(player)
-    except BadInput:
-        raise
-    except Exception as error:
-        raise BadInput(f"render() of {player.spec.id} after step {step} raised {told(error)}") from error
 
 
 def _pictures_a_second(env: Any) -> float:
@@ -153,18 +138,34 @@ def _pictures_a_second(env: Any) -> float:
     return float(said) if isinstance(said, int | float) and 0 < said < 1000 else 30.0
 
 
-def _bar(steps: Iterator[float], total: int) -> Any:
-    from tqdm import tqdm
+def _caption(step: int, env: Any) -> str:
+    """Return when a picture was taken: seconds of the environment's own clock, if it has one, else steps."""
+    seconds = getattr(env.unwrapped, "dt", getattr(env.unwrapped, "tau", None))  # of a step: MuJoCo's tasks, CartPole
+    return f"{step * seconds:.2f} s" if isinstance(seconds, float) else f"step {step}"
 
-    return tqdm(steps, total=total, unit=" steps", desc="drawing", disable=not sys.stderr.isatty())
 
-
-def _write(video: Path, images: list[Array], rate: float) -> None:
-    """Write the images as a video."""
+def _write_video(path: Path, images: list[Array], rate: float) -> None:
     import imageio.v3 as imageio
 
     even = [image[: image.shape[0] // 2 * 2, : image.shape[1] // 2 * 2] for image in images]  # what H.264 asks for
-    with tempfile.TemporaryDirectory() as folder:  # the encoder would write through a link
-        whole = Path(folder) / video.name
-        imageio.imwrite(whole, even, fps=rate, codec="libx264", macro_block_size=2)
-        write_atomically(video, whole.read_bytes())
+    content = imageio.imwrite("<bytes>", even, extension=".mp4", fps=rate, codec="libx264", macro_block_size=2)
+    write_atomically(path, content)
+
+
+def _write_filmstrip(path: Path, images: list[Array], captions: list[str]) -> None:
+    """Write pictures of one size side by side, with a line under each."""
+    from matplotlib.figure import Figure
+
+    height, width = images[0].shape[:2]
+    columns = min(PER_ROW, len(images))
+    rows = -(-len(images) // columns)
+    figure = Figure(figsize=(2.0 * columns, (2.0 * height / width + 0.3) * rows), layout="constrained")
+    axes: Any = figure.subplots(rows, columns, squeeze=False)
+    for axis in axes.flat[len(images) :]:
+        axis.axis("off")
+    for axis, image, caption in zip(axes.flat, images, captions, strict=False):
+        axis.imshow(image, interpolation="antialiased")
+        axis.set(xticks=[], yticks=[], xlabel=caption)
+    content = io.BytesIO()
+    figure.savefig(content, dpi=120, format="png")
+    write_atomically(path, content.getvalue())

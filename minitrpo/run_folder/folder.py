@@ -1,34 +1,25 @@
 """The run folder: config.json, metrics.csv, two checkpoints, learning_curve.png. Nothing in it is ever half written."""
 
 import csv
-import errno
+import fcntl
 import hashlib
 import io
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.checkpoint import CHECKPOINTS, newest, write
-from minitrpo.run_folder.files import (
-    check_links,
-    is_empty_run,
-    make_folder,
-    new_numbered,
-    no_link,
-    read_small,
-    sync,
-    take_away,
-    write_atomically,
-)
-from minitrpo.run_folder.metrics_log import LOG, Checksum, check_log, known_lines, read_cell, read_rows, written_cell
+from minitrpo.run_folder.checkpoint import newest, write
+from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows, written_cell
 
 LOCKS: list[int] = []  # of the folders in which this process works
 FORMAT = 4  # of what lies in the folder; another number is another version's
@@ -37,8 +28,9 @@ FORMAT = 4  # of what lies in the folder; another number is another version's
 class RunFolder:
     """One run on disk; only the root writes."""
 
-    def __init__(self, path: Path, made: bool = False) -> None:
-        self.path, self.made = path.absolute(), made  # an environment may change the working directory
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()  # an environment may change the working directory
+        self._log = self.path / "metrics.csv"
 
     @classmethod
     def create(
@@ -49,24 +41,19 @@ class RunFolder:
         columns: of metrics.csv. here: where relative names begin, by default the working directory.
         """
         here = here or Path.cwd()
-        name, folder = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}", None
+        name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
         try:
-            made = out is None or not (here / out).exists()
-            path = new_numbered(here / "runs", name) if out is None else here / out
-            make_folder(path)
-            folder = cls(path, made)
+            folder = cls(_new_numbered(here / "runs", name) if out is None else here / out)
+            folder.path.mkdir(parents=True, exist_ok=True)
             folder.lock()
-            if any(path.iterdir()) and not is_empty_run(path):
+            if not is_unused(folder.path):
                 go_on = f"or go on with --resume {out}"
                 raise BadInput(f"--out {out} exists and is not empty: choose another folder, {go_on}")
-            write_atomically(path / "metrics.csv", (",".join(columns) + "\n").encode())
+            write_atomically(folder._log, (",".join(columns) + "\n").encode())
         except FileExistsError as error:
             raise BadInput(f"--out {out} exists and is no folder: choose another name") from error
         except OSError as error:
-            take_away(folder.path if folder else None, bool(folder and folder.made))
             raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
-        except UnicodeError as error:
-            raise BadInput(f"--out {shown(out)} has letters that no file can have: choose another name") from error
         return folder
 
     @classmethod
@@ -81,7 +68,6 @@ class RunFolder:
             for name in ("config.json", "metrics.csv"):
                 if not (folder.path / name).is_file():
                     raise BadInput(f"{path} holds no {name}: it is not the folder of a run")
-            check_links(folder.path)
         except OSError as error:
             raise BadInput(f"cannot read {path}: {error.strerror}") from error
         return folder
@@ -89,11 +75,7 @@ class RunFolder:
     def lock(self) -> None:
         """Keep other runs out until this process ends, or `let_go` does; BadInput if one is at work here."""
         try:
-            import fcntl
-        except ImportError:  # not on this system
-            return
-        LOCKS.append(os.open(self.path, os.O_RDONLY))
-        try:
+            LOCKS.append(os.open(self.path, os.O_RDONLY))
             fcntl.flock(LOCKS[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BadInput(f"another run is at work in {self.path}: wait for its end, or stop it first") from error
@@ -108,49 +90,34 @@ class RunFolder:
         try:
             write_atomically(self.path / "config.json", json.dumps(config, indent=2).encode())
         except OSError as error:
-            take_away(self.path, self.made)
             raise BadInput(f"cannot write to {self.path}: {error.strerror}") from error
 
     def read_config(self) -> dict[str, Any]:
         """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged or another version's."""
         place = self.path / "config.json"
-        try:
-            config: dict[str, Any] = json.loads(read_small(place))
-            found, resumed = config.get("format", 1), config.get("resumed")  # older formats have none
-            ok = all(isinstance(key, str) for key in config["settings"]) and isinstance(config["provenance"], dict)
-            ok = ok and isinstance(config["settings"]["env"], str) and (isinstance(resumed, list) or found != FORMAT)
-        except OSError as error:
-            raise BadInput(f"cannot read {place}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise BadInput(f"{place} is damaged: it is not the settings of a run") from error
-        if not ok:
+        config = _read_config(place)
+        version = config.get("format", 1)
+        if version != FORMAT:
+            raise BadInput(f"{place} was written by another version of minitrpo (format {version!r}, not {FORMAT})")
+        parts = ((config["settings"].get("env"), str), (config.get("provenance"), dict), (config.get("resumed"), list))
+        if not all(isinstance(part, kind) for part, kind in parts):
             raise BadInput(f"{place} is damaged: it is not the settings of a run")
-        if found != FORMAT:
-            raise BadInput(f"{place} was written by another version of minitrpo (format {found!r}, not {FORMAT})")
         return config
 
     @cached_property
     def header(self) -> list[str]:
         """Return the names of the columns of metrics.csv."""
-        return (self.path / "metrics.csv").read_text("utf-8").partition("\n")[0].rstrip("\r").split(",")
+        return self._log.read_text("utf-8").partition("\n")[0].split(",")
 
-    def append(self, row: dict[str, Any]) -> str:
-        """Add one update to metrics.csv; return a note if somebody else wrote to it, of which nothing is kept."""
-        written, text, place = self._written, io.StringIO(newline=""), self.path / "metrics.csv"
-        csv.DictWriter(text, self.header, lineterminator="\n").writerow({k: written_cell(v) for k, v in row.items()})
-        with open(place, "r+b", opener=no_link) as file:  # "a" would make a new one
-            beyond = file.seek(0, os.SEEK_END) - self._size
-            if beyond < 0:
-                raise OSError(errno.EIO, "it was cut while the run was at work", str(place))
-            file.seek(self._size)
-            self._size += file.write(text.getvalue().encode())
-            file.truncate()
-        written.add(*text.getvalue().splitlines())
-        return f"note: somebody else wrote {beyond} byte(s) to metrics.csv: they are cut off" if beyond else ""
+    def append(self, row: dict[str, Any]) -> None:
+        """Add one update to metrics.csv."""
+        header = self.header
+        with self._log.open("a", encoding="utf-8", newline="") as file:
+            csv.DictWriter(file, header, lineterminator="\n").writerow({k: written_cell(v) for k, v in row.items()})
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text; BadInput if that is not the log of a run."""
-        return read_rows(self.path / "metrics.csv")
+        return read_rows(self._log)
 
     def columns(self) -> dict[str, Array]:
         """Return the numeric columns of metrics.csv as arrays, one entry per update, NaN where a cell is empty."""
@@ -162,37 +129,37 @@ class RunFolder:
                 continue
         return numeric
 
-    def check_log(self, iteration: int, columns: tuple[str, ...], every: int, written: Array | None) -> int:
-        """Return how many rows metrics.csv has beyond this update: see `log.check_log`."""
-        return check_log(self.path / "metrics.csv", iteration, columns, every, written)
+    def check_log(self, iteration: int, env_steps: int, columns: tuple[str, ...], every: int) -> int:
+        """Return how many rows metrics.csv has beyond this update, after which so many steps had been taken.
+
+        every: how many updates lie between two rows at most. BadInput if an update up to there is missing.
+        """
+        rows = self.rows()
+        known = known_rows(rows, iteration)
+        if tuple(self.header) != columns:
+            raise BadInput(f"{self._log} has other columns than this run: it was changed, or is another version's")
+        apart = np.diff([int(row["iteration"]) for row in known], prepend=0)
+        last = (int(known[-1]["iteration"]), int(known[-1]["env_steps"])) if known else (0, 0)
+        if last != (iteration, env_steps) or not all((apart > 0) & (apart <= every)):
+            raise BadInput(
+                f"{self._log} does not have the updates 1 to {iteration} that the checkpoint has: "
+                "it was changed, or is another run's; put back the file that belongs to this run"
+            )
+        return len(rows) - len(known)
 
     def forget_after(self, iteration: int) -> None:
         """Drop the rows of updates that the checkpoint of `iteration` does not know."""
-        known = known_lines(self._log(), iteration)
-        content = ("\n".join(known) + "\n").encode()
-        write_atomically(self.path / "metrics.csv", content)
-        self._written, self._size = Checksum(*known), len(content)
-
-    @cached_property
-    def _written(self) -> Checksum:
-        """Of metrics.csv as this run has written it."""
-        self._size = (self.path / "metrics.csv").stat().st_size  # bytes
-        return Checksum(*self._log())
-
-    def _log(self) -> list[str]:
-        return (self.path / "metrics.csv").read_text("utf-8").splitlines()
+        text = io.StringIO(newline="")
+        log = csv.DictWriter(text, self.header, lineterminator="\n")
+        log.writeheader()
+        log.writerows(known_rows(self.rows(), iteration))
+        write_atomically(self._log, text.getvalue().encode())
 
     def save_checkpoint(self, arrays: dict[str, Array]) -> None:
         """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""
-        sync(self.path / "metrics.csv")
-        write(self.path, {**arrays, LOG: self._written.value()})
-
-    def check_files(self) -> None:
-        """Raise BadInput if something that is no file has the name of one that a run replaces."""
-        begun = map("{}.tmp".format, ("config.json", *CHECKPOINTS))
-        for name in ("learning_curve.png", "failure.txt", *CHECKPOINTS, *begun):
-            if os.path.lexists(self.path / name) and not (self.path / name).is_file():
-                raise BadInput(f"{self.path / name} is not a file: move it away")
+        with self._log.open("rb") as file:
+            os.fsync(file.fileno())
+        write(self.path, arrays)
 
     def load_checkpoint(self) -> dict[str, Array]:
         """Return the arrays of the newest checkpoint."""
@@ -203,6 +170,28 @@ class RunFolder:
         return newest(self.path)
 
 
+def is_unused(path: Path) -> bool:
+    """Return whether a folder is empty, but for what a run leaves that was ended before it had written config.json."""
+    log, names = path / "metrics.csv", {each.name for each in path.iterdir()}
+    begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
+    return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
+
+
+def check_free(names: list[str | None], here: Path) -> None:
+    """Raise BadInput if the first of several new runs could begin, and a later one could not."""
+    for name in names[1:]:
+        path = here / (name or "")
+        if name is not None and path.exists() and not (path.is_dir() and is_unused(path)):
+            raise BadInput(f"--out {name} exists and is not empty: choose another folder, or move it away")
+
+
+def recorded(config: str) -> dict[str, Any]:
+    """Return the settings in a run's config.json, or in its folder; BadInput if there are none."""
+    path = Path(config)
+    settings: dict[str, Any] = _read_config(path / "config.json" if path.is_dir() else path)["settings"]
+    return settings
+
+
 @contextmanager
 def let_go() -> Iterator[None]:
     """Let go, after the body of a `with`, of the folders that were kept from other runs in it."""
@@ -211,10 +200,34 @@ def let_go() -> Iterator[None]:
         yield
     finally:
         while len(LOCKS) > before:
-            with suppress(OSError):  # an environment closed all that it found open
-                os.close(LOCKS.pop())
+            os.close(LOCKS.pop())
 
 
 def sha256(theta: Array) -> str:
     """Return the hash of the policy's parameters by which runs are compared."""
     return hashlib.sha256(np.ascontiguousarray(theta, dtype=np.float64).tobytes()).hexdigest()
+
+
+def _read_config(place: Path) -> dict[str, Any]:
+    """Return what a config.json holds; BadInput if that is not settings, whatever else there is."""
+    try:
+        config: dict[str, Any] = json.loads(place.read_text("utf-8"))
+        if not isinstance(config["settings"], dict):
+            raise TypeError
+    except OSError as error:
+        raise BadInput(f"cannot read {place}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"{place} is damaged: it is not the settings of a run") from error
+    return config
+
+
+def _new_numbered(parent: Path, name: str) -> Path:
+    """Return a new folder parent/name-NN, made at once, so that two runs started together do not share it."""
+    for number in count(1):
+        path = parent / f"{name}-{number:02d}"
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        break
+    return path

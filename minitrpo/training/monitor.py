@@ -11,7 +11,7 @@ from minitrpo.contract import OWN
 from minitrpo.errors import infinite_theta
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
-from minitrpo.run_folder.columns import GRADIENTS
+from minitrpo.run_folder.metrics_log import GRADIENTS
 from minitrpo.supervision.signals import asked_to_stop
 from minitrpo.training.context import RunContext, first_mean_length, make_evaluator
 from minitrpo.training.run_log import RunLog

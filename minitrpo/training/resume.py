@@ -1,6 +1,6 @@
 """Whether a checkpoint fits its run: settings, environment, algorithm; looked at before anything is written.
 
-That it is as the run wrote it, its checksum says: see `RunFolder.checkpoint`. Here is what that cannot know.
+That its bits are as the run wrote them: see `RunFolder.checkpoint`. Here is what that cannot know.
 """
 
 import numpy as np

@@ -58,9 +58,9 @@ class RunLog:
         self._time += seconds["iteration_s"]
         row = {**row, **seconds, "time_s": self._time, "ranks": self._ranks}
         with self.timeline.span("checkpoint"):
-            cut = self._folder.append(row)
+            self._folder.append(row)
         self._display.update(row)
-        for note in filter(None, [cut, *self._notes]):
+        for note in self._notes:
             self.note(note)
         self._notes.clear()
 

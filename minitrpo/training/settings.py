@@ -14,7 +14,7 @@ from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
 from minitrpo.algorithms.options import Wait, check_options, flag, option
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.columns import EVALUATION, FIRST, GRADIENTS, LAST
+from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
 from minitrpo.supervision.status import MAX_SLOTS
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from minitrpo.course.classroom import train
 from minitrpo.course.machine import Others, busy_share
-from minitrpo.reports.statistics import Interval, mean_interval, ratio_interval
+from minitrpo.course.statistics import Interval, mean_interval, ratio_interval
 from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent

@@ -44,7 +44,7 @@ from minitrpo.experience.environments import make
 from minitrpo.line_search import backtracking, step_scale
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import standardise
-from minitrpo.reports.statistics import half_interval, mean_interval
+from minitrpo.course.statistics import half_interval, mean_interval
 from minitrpo.reports.video import Player
 from minitrpo.trpo import Batch, Report, damped_fisher, objective, report_of, surrogate_gradient
 
@@ -378,7 +378,7 @@ reveal((guess_improvement, guess_coverage), show_luck)
 #
 # And five numbers say little about the tails they come from; the bootstrap believes them, so its interval is too narrow.
 # Student's has what it promises, here where results are normal. For few seeds this course takes Student's interval of a
-# mean, Welch's of a difference (`minitrpo/reports/statistics.py`), and says "cannot tell" where it contains 0. The
+# mean, Welch's of a difference (`minitrpo/course/statistics.py`), and says "cannot tell" where it contains 0. The
 # bootstrap comes back in lecture 08, for medians of more numbers.
 #
 # </details>

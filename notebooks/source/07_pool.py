@@ -56,7 +56,7 @@ from minitrpo.experience.randomness import Purpose, reset_seed
 from minitrpo.parallel.episode_pool import slots_of
 from minitrpo.parallel.cores import cores
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import ratio_interval
+from minitrpo.course.statistics import ratio_interval
 from minitrpo.training.gather import digested, in_episode_order
 from minitrpo.run_folder.folder import sha256
 

@@ -54,7 +54,7 @@ from minitrpo.noise import Measured
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import smooth
-from minitrpo.reports.statistics import CANNOT_TELL, half_interval, mean_interval
+from minitrpo.course.statistics import CANNOT_TELL, half_interval, mean_interval
 from minitrpo.returns import standardise
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
 

@@ -66,7 +66,7 @@ from minitrpo.course.last_step import READINGS, exact_values, values_after
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import State, adam, initial_state
 from minitrpo.policies import Array, Policy
-from minitrpo.reports.statistics import mean_interval, rank_test
+from minitrpo.course.statistics import mean_interval, rank_test
 from minitrpo.returns import discounted_sums, gae, standardise
 from minitrpo.run_folder.folder import sha256
 

@@ -60,7 +60,7 @@ from minitrpo.course.classroom import recorded, reveal, say_if_busy, train
 from minitrpo.course import linear_quadratic as puck
 from minitrpo.experience.randomness import first_state_seed
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import mean_interval
+from minitrpo.course.statistics import mean_interval
 from minitrpo.run_folder.folder import sha256
 
 PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"

@@ -45,7 +45,7 @@ from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, compare, recorded, reveal
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import mean_interval
+from minitrpo.course.statistics import mean_interval
 
 designs = {name: find(name).design for name in ALGORITHMS}
 

@@ -19,10 +19,10 @@ from benchmarks.scaling import Experiment
 from benchmarks.summaries import iqm, iqm_interval
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.command_line import parse
+from minitrpo.course.statistics import mean_interval
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.reports.statistics import mean_interval
 from minitrpo.supervision.jobs import flags
 from minitrpo.training.settings import MAY_CHANGE
 

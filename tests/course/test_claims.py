@@ -16,7 +16,7 @@ from minitrpo.course.claims.parts import higher, level, ratio, same_bits, sooner
 from minitrpo.course.claims.quantities import Quantity, area, mean_between, return_at, steps_to_goal
 from minitrpo.course.claims.registry import CLAIMS
 from minitrpo.course.claims.store import CHECKOUT, jobs, missing, place_in, shown, state_of
-from minitrpo.reports.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS
+from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS
 
 TASK, NEVER = "CartPole-v1", np.inf
 VALUE = Quantity("value", lambda run: run["value"])

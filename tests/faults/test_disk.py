@@ -1,9 +1,9 @@
 """A disk that fills or fails, a file that is damaged or taken: one line, and nothing is lost."""
 
 import errno
-import os
 import resource
 import shutil
+from pathlib import Path
 
 import pytest
 from failing_disk import main_with
@@ -13,7 +13,7 @@ from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
 from minitrpo.run_folder import checkpoint
 from minitrpo.run_folder.folder import RunFolder, let_go
-from minitrpo.run_folder.metrics_log import check_log
+from minitrpo.run_folder.metrics_log import read_rows
 from minitrpo.supervision import shared_memory
 
 MAINS["faulty"] = main_with
@@ -29,7 +29,6 @@ FAULTS = {  # what fails: how
     "fsync": "EIO",
     "replace": "EIO",
     "unlink": "EIO",
-    "truncate": "ENOSPC",
     "reading open": "EMFILE",
 }
 
@@ -83,25 +82,11 @@ def limited(words):
 MAINS["limited"] = limited
 
 
-@pytest.mark.parametrize(("kind", "mine"), [("size", False), ("size", True), ("files", False)])
-def test_a_folder_that_cannot_be_filled_is_taken_away(kind, mine, tmp_path):
-    if mine:
-        (tmp_path / "run").mkdir()
+@pytest.mark.parametrize("kind", ["size", "files"])
+def test_a_folder_that_cannot_be_filled_is_named_and_may_be_later(kind, tmp_path):
     done = forked("limited", kind, *JOB, "--out", "run", cwd=tmp_path)
     assert (done.code, done.err.count("\n"), "cannot write to" in done.err) == (2, 1, True), done
-    assert [each.name for each in tmp_path.iterdir()] == (["run"] if mine else [])
-    assert not mine or not any((tmp_path / "run").iterdir())
-
-
-NO_NAMES = [("--out", "p/q/" + "z" * 300), ("--out", "a/../../../../../../../../../../proc/nothing"),
-            ("--config", "a" * 300), ("--seeds", "0-1", "--out", "a" * 300)]  # fmt: skip
-
-
-@pytest.mark.parametrize("words", NO_NAMES)
-def test_a_folder_that_cannot_be_made_leaves_none_above_it(words, tmp_path):
-    done = forked("train", *JOB, *words, cwd=tmp_path)
-    assert (done.code, done.err.count("\n")) == (2, 1), done
-    assert list(tmp_path.iterdir()) == []
+    assert forked("train", *JOB, "--out", "run", cwd=tmp_path).code == 0
 
 
 def test_a_folder_in_which_a_run_is_at_work_is_refused(tmp_path):
@@ -113,23 +98,6 @@ def test_a_folder_in_which_a_run_is_at_work_is_refused(tmp_path):
             done = forked("train", *words, cwd=tmp_path)
             assert (done.code, done.err.count("\n"), "another run" in done.err) == (2, 1, True), done
     assert forked("train", *more, cwd=tmp_path).code == 0
-
-
-def test_a_log_that_somebody_else_writes_to_cuts_or_removes(tmp_path):
-    folder = RunFolder.create(str(tmp_path / "run"), "E-v0", 0, ("iteration", "env_steps"))
-    log = folder.path / "metrics.csv"
-    assert folder.append({"iteration": 1, "env_steps": 10}) == ""
-    with log.open("a") as file:
-        file.write("my own line\n")
-    assert "12 byte(s)" in folder.append({"iteration": 2, "env_steps": 20})
-    assert log.read_text() == "iteration,env_steps\n1,10\n2,20\n"
-    os.truncate(log, 25)
-    with pytest.raises(OSError, match="it was cut"):
-        folder.append({"iteration": 3, "env_steps": 30})
-    log.unlink()
-    with pytest.raises(FileNotFoundError):
-        folder.append({"iteration": 3, "env_steps": 30})
-    assert not log.exists(), "no new one without its rows: what was learned could not be resumed"
 
 
 def test_a_run_without_its_first_checkpoint_begins_again(tmp_path):
@@ -165,10 +133,10 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before_and_that_is_said(tmp_p
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ENFILE])
 def test_what_passes_is_no_damage(number, cartpole_run, monkeypatch):
-    def load(path):
+    def read(path):
         raise OSError(number, "it passes", str(path))
 
-    monkeypatch.setattr(checkpoint, "read_arrays", load)
+    monkeypatch.setattr(Path, "read_bytes", read)
     with pytest.raises(BadInput, match=r"cannot read .*checkpoint\.npz: it passes"):
         checkpoint.newest(cartpole_run)
 
@@ -183,7 +151,7 @@ def test_nobody_is_told_to_allow_pickle(content, tmp_path):
 
 def test_a_log_that_cannot_be_read_is_not_damaged(tmp_path):
     with pytest.raises(BadInput, match="cannot read"):
-        check_log(tmp_path, 1, ("iteration",), 1, None)
+        read_rows(tmp_path)
 
 
 # --- /dev/shm

@@ -100,10 +100,9 @@ DAMAGES = {
     ],
     NPZ: [
         *(lambda old: pickle.dumps(Bomb()), zipped, array("theta", lambda old: np.array([Bomb()], object))),
-        *(array("theta", lambda old: None), array("theta", lambda old: np.nan * old)),
-        *(array("theta", lambda old: old + 1e-9), array("theta", lambda old: old[None])),
+        *(array("theta", lambda old: None), array("theta", lambda old: old[None])),
         *(array("theta", lambda old: old.astype(np.float32)), array("new", lambda old: np.zeros(1))),
-        *(array("run_checksum", lambda old: None), array("run_counters", lambda old: old + 1)),
+        array("run_filter", lambda old: old[1:]),
     ],
     CSV: [
         *(lambda old: old[:-30], rows(lambda r: r[:1]), rows(lambda r: r[:-1]), rows(lambda r: r[1:])),
@@ -112,11 +111,10 @@ DAMAGES = {
             rows(lambda r: [r[0].replace("kl,", "k,"), *r[1:]]),
             rows(lambda r: [line[: line.rindex(",")] for line in r]),
         ),
-        *(rows(lambda r: [line + ",1" for line in r]), rows(lambda r: ['"' + x.replace(",", '","') + '"' for x in r])),
+        rows(lambda r: [line + ",1" for line in r]),
         *(rows(lambda r: [*r[:2], r[2] + "9" * 200_000, *r[3:]]), rows(lambda r: [*r[:2], "# good so far", *r[2:]])),
         rows(lambda r: [r[0], *(re.sub(",[^,]*", ",x", line, count=1) for line in r[1:])]),
         rows(lambda r: [r[0], *(re.sub(r"^(\d+,\d+)", r"\1.0", line) for line in r[1:])]),
-        rows(lambda r: [r[0], re.sub(r",\d", ",7", r[1]), *r[2:]]),
     ],
 }
 
@@ -140,7 +138,7 @@ def test_a_damaged_run_is_refused_in_one_line_and_left_alone(name, runs, tmp_pat
 
 
 def test_a_folder_in_a_files_place_is_named_and_not_gone_around(runs, tmp_path):
-    for name in (NPZ, "failure.txt", "config.json.tmp", "learning_curve.png"):
+    for name in (NPZ, "failure.txt", "config.json.tmp"):
         folder = shutil.copytree(runs / "one", tmp_path / name)
         damage(folder, "a folder", name)
         with unchanged(tmp_path):
@@ -149,7 +147,8 @@ def test_a_folder_in_a_files_place_is_named_and_not_gone_around(runs, tmp_path):
 
 FINE = {  # what is dropped is said of the first of them
     "the newest damaged": (HALF, NPZ), "the newest gone": ("missing", NPZ),
-    "a row more": (rows(lambda r: [*r, r[-1]]), CSV), "half a row more": (lambda old: old + b"4,16", CSV),
+    "a row more": (rows(lambda r: [*r, r[-1]]), CSV),
+    "half a row more": (lambda old: old + b"4,16", CSV),
     "the one before damaged": (BINARY, CHECKPOINTS[1]),
     "other line ends": (lambda old: old.replace(b"\n", b"\r\n"), CSV),
     "what a killed run leaves": (BINARY, f"{CONFIG}.tmp", f"{NPZ}.tmp", "failure.txt"),
@@ -162,7 +161,7 @@ def test_a_run_goes_on_from_what_is_whole_and_says_what_it_dropped(name, copy, t
     done = forked("train", "--resume", "run", *GO_ON, cwd=tmp_path)
     assert done.code == 0, str(done)
     assert (CHECKPOINTS[1] in done.out) == (name == "the newest damaged")
-    assert ("row(s) after update" in done.out) == (name in [*FINE][:4])
+    assert ("row(s) after update" in done.out) == (name in [*FINE][:3])
     assert [int(row["iteration"]) for row in RunFolder(copy).rows()] == [1, 2, 3, 4]
 
 

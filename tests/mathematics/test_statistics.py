@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from minitrpo.reports.statistics import (
+from minitrpo.course.statistics import (
     CANNOT_TELL,
     DOES_NOT_HOLD,
     HOLDS,

@@ -1,4 +1,4 @@
-"""A run's picture says what it shows: which run, a mean over episodes, and only what happened; filmstrips are seen."""
+"""A run's picture says what it shows: which run, a mean over episodes, and only what happened."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,8 @@ from scipy import stats
 
 from minitrpo.reports import plots
 from minitrpo.reports.compare import band, curve, over_episodes
-from minitrpo.reports.filmstrip import brightened, cropped
-from minitrpo.run_folder.columns import FIRST, LAST
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.metrics_log import FIRST, LAST
 
 COLUMNS = (*FIRST, "kl", "max_kl", *LAST)
 NOT_YET = float("nan")
@@ -123,18 +122,3 @@ def test_evaluations_are_drawn_where_all_runs_have_some():
     columns["eval_return"] = np.array([np.nan, 5.0, np.nan])
     assert [part.tolist() for part in curve(columns, True)] == [[1.0], [1.0], [5.0]]
     assert curve(columns, False)[2].tolist() == [1.0, 1.0, 1.0]
-
-
-def test_a_filmstrip_keeps_what_moves_and_becomes_no_darker():
-    images = np.zeros((3, 100, 200, 3), np.uint8)
-    images[:, 20:] = 40  # under a black band, as Reacher's
-    for i in range(3):
-        images[i, 50 + i, 70 + 20 * i] = 255
-    cut = cropped(images)
-    assert [int((image == 255).all(axis=2).sum()) for image in cut] == [1, 1, 1]
-    assert (cut.shape[1] < 15, 40 < cut.shape[2] < 60) == (True, True)
-    assert np.array_equal(cropped(images[:, :10]), images[:, :10]), "where there is nothing, nothing is cut"
-    dark = np.arange(100, dtype=np.uint8).reshape(1, 10, 10, 1)
-    assert (np.diff(brightened(dark).ravel().astype(int)) >= 0).all(), "what was darker stays darker"
-    assert brightened(dark).mean() > 100 > dark.mean()
-    assert np.array_equal(brightened(255 - dark), 255 - dark)

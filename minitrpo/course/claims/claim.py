@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from minitrpo.reports.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS
+from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS
 
 PAPER = "Frans & Hafner 2016, Parallel Trust Region Policy Optimization with Multiple Actors"
 POST = "Frans 2016, Speeding up TRPO through parallelization and parameter adaptation"

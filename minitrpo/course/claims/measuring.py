@@ -13,8 +13,8 @@ from minitrpo.course.claims.store import Job, Place, missing, write
 from minitrpo.course.machine import BUSY, Others, busy_share
 from minitrpo.parallel.cores import cores
 from minitrpo.policies import Array
-from minitrpo.run_folder.columns import SECONDS
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.run_folder.provenance import on_ranks, provenance
 from minitrpo.supervision.jobs import flags, mpiexec
 

@@ -23,7 +23,7 @@ python mpi_scripts/figures.py list
 ```
 
 Intervals are Student's and Welch's, 95 %; where runs may never get to a goal, medians and rank tests stand for them
-(`minitrpo/reports/statistics.py`). In the pictures a band is the interval of the mean, thin lines are seeds, grey is
+(`minitrpo/course/statistics.py`). In the pictures a band is the interval of the mean, thin lines are seeds, grey is
 what the author measured in 2016.
 """
 

@@ -1,11 +1,10 @@
-"""The kinds of questions that a claim is made of; every number has its interval from reports.statistics."""
+"""The kinds of questions that a claim is made of; every number has its interval from course.statistics."""
 
 import numpy as np
 
 from minitrpo.course.claims.claim import Part, Runs
 from minitrpo.course.claims.quantities import Quantity
-from minitrpo.policies import Array
-from minitrpo.reports.statistics import (
+from minitrpo.course.statistics import (
     CANNOT_TELL,
     DOES_NOT_HOLD,
     HOLDS,
@@ -17,6 +16,7 @@ from minitrpo.reports.statistics import (
     ratio_interval,
     verdict,
 )
+from minitrpo.policies import Array
 
 SURE = 0.05  # p of a rank test below which a difference is one
 

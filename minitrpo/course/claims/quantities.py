@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from minitrpo.course.claims.claim import Run
+from minitrpo.course.statistics import steps_to
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
-from minitrpo.reports.statistics import steps_to
 
 SLACK = 0.98  # of what was asked for: the last update of a run may end a little early
 

@@ -25,7 +25,6 @@ from minitrpo.course.grading.sandbox import Limits
 from minitrpo.course.grading.submissions import content, written
 from minitrpo.errors import BadInput, one_line, shown
 from minitrpo.run_folder.folder import RunFolder, sha256
-from minitrpo.run_folder.metrics_log import LOG
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.stderr import say
 from minitrpo.training.context import counted
@@ -90,7 +89,7 @@ def facts_of(folder: RunFolder, choice: Choice) -> Facts:
     theta, rows = checkpoint.get("theta"), [row for row in folder.rows() if int(row["episodes"] or 0)]
     if checkpoint:
         check_settings(choice, checkpoint, folder)
-        folder.check_log(counted(checkpoint)[0], choice.columns, choice.common.record_every, checkpoint.get(LOG))
+        folder.check_log(*counted(checkpoint), choice.columns, choice.common.record_every)
     if theta is None or not rows:
         raise BadInput(f"{folder.path} has no checkpoint, or no episode has ended in it: train for longer")
     goal = gymnasium.registry[choice.common.env].reward_threshold

@@ -12,7 +12,7 @@ from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.speedup.statistics import interval
 from minitrpo.errors import BadInput, shown
 from minitrpo.policies import Array
-from minitrpo.run_folder.files import read_small, write_atomically
+from minitrpo.run_folder.files import write_atomically
 
 CHECKOUT = Path(__file__).parents[3] / "notebooks" / "recorded"
 RECORDED = (CHECKOUT if CHECKOUT.is_dir() else Path()) / "15_inputs.json"
@@ -119,7 +119,7 @@ def messages_from(content: dict[str, Any]) -> Messages:
 def load(path: Path) -> Inputs:
     """Return recorded inputs; BadInput if there are none."""
     try:
-        content = json.loads(read_small(path))
+        content = json.loads(path.read_text("utf-8"))
         tasks = {name: task_from(task) for name, task in content["tasks"].items()}
         return Inputs(tasks, messages_from(content["messages"]), content["provenance"])
     except OSError as error:

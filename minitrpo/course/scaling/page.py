@@ -11,7 +11,7 @@ from minitrpo.course.scaling.formulas import INFINITE
 from minitrpo.course.scaling.inputs import save
 from minitrpo.course.scaling.predict import STEPS_EACH, Prediction
 from minitrpo.errors import BadInput
-from minitrpo.run_folder.files import read_small, write_atomically
+from minitrpo.run_folder.files import write_atomically
 
 
 def put(page: Path, name: str, lines: list[str]) -> None:
@@ -23,7 +23,7 @@ def put(page: Path, name: str, lines: list[str]) -> None:
 def text_with_place(page: Path, name: str) -> str:
     """Return the text of a page; BadInput if it has no place of this name."""
     try:
-        text = read_small(page)
+        text = page.read_text("utf-8")
     except (OSError, ValueError) as error:
         raise BadInput(f"--page {page}: {getattr(error, 'strerror', None) or error}") from error
     if not marked(name).search(text):
