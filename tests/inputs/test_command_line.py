@@ -27,10 +27,10 @@ from minitrpo.__main__ import COMMANDS, main
 from minitrpo.algorithms.options import check_options, flag
 from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.commands import train
-from minitrpo.commands.command_line import parse
+from minitrpo.commands.command_line import choice_of, parse
 from minitrpo.experience.environments import describe
 from minitrpo.training.context import make_algorithm
-from minitrpo.training.settings import MAY_CHANGE, Settings
+from minitrpo.training.settings import MAY_CHANGE, Settings, chosen
 
 OWNERS = {f.name: name for name in reversed(ALGORITHMS) for f in fields(find(name).Settings)}  # who has a setting
 
@@ -112,8 +112,6 @@ def test_every_setting_has_limits_in_that_table_or_choices_and_its_default_is_al
                 others = ("x", f.default.upper(), f" {f.default}") if choices else ()
                 for value in (*wrong.get(type(f.default), (3, None, ["a"])), *others):
                     assert flag(f.name) in refusal(cls, **{f.name: value}), (f.name, value)
-                if f.name.endswith("step_size") or f.name == "max_kl":  # whether it is too small to be felt is told
-                    assert 0 < f.metadata["felt"] < 1e-3 * f.default
         values = {f.name: (f.metadata["choices"] or (f.default,))[-1] for f in fields(find(name).Settings)}
         words = [word for key, value in values.items() for word in (flag(key), str(value))]
         assert parse(["--algorithm", name, *words]).given == {"algorithm": name, **values}
@@ -123,7 +121,7 @@ def test_every_setting_has_limits_in_that_table_or_choices_and_its_default_is_al
 
 def asked(*words):
     """Return all settings by name that a command line asks for."""
-    return parse(list(words)).choice().flat()
+    return choice_of(list(words)).flat()
 
 
 def test_presets_make_sense_on_every_environment_that_they_name_and_what_is_typed_beats_them():
@@ -296,12 +294,12 @@ def test_a_resumed_run_keeps_every_setting_that_decides_its_numbers(a_run, tmp_p
     with unchanged(a_run):
         for name, value in ANOTHER.items():
             one_line(forked("train", "--resume", a_run, name, value, cwd=tmp_path), name)
-    recorded = json.loads((a_run / "config.json").read_text())["settings"]
-    assert parse(["--resume", "run", "--seed", "0"]).resumed(recorded).flat() == recorded  # the same may be said again
+    recorded = chosen(json.loads((a_run / "config.json").read_text())["settings"])
+    assert parse(["--resume", "run", "--seed", "0"]).resumed(recorded) == recorded  # the same may be said again
     assert set(AGAIN) == set(MAY_CHANGE)
     for name, value in AGAIN.items():
         changed = parse(["--resume", "run", flag(name), str(value)]).resumed(recorded).flat()
-        assert changed == recorded | {name: value}
+        assert changed == recorded.flat() | {name: value}
 
 
 # --- cures
@@ -332,7 +330,7 @@ def test_a_cure_that_is_printed_is_accepted_when_it_is_typed(tmp_path):
 
 def unfit(env, name="trpo"):
     """Return what is said of an environment that an algorithm cannot be trained on, "" if it can."""
-    choice = parse(["--algorithm", name, "--env", env, "--first-states", "2"]).choice()
+    choice = choice_of(["--algorithm", name, "--env", env, "--first-states", "2"])
     return said_by(lambda: make_algorithm(choice, describe(env)))
 
 
@@ -385,27 +383,6 @@ def test_a_setting_that_does_nothing_is_said_and_no_other(words, idle, heeded, t
         assert ends["idle"] == ends["as it is"] != ends["heeded"]
 
 
-VAIN = {
-    "--fisher-fraction 1e-9": "--fisher-fraction", "--adapt both --adapt-window 2": "--adapt-window",
-    "--eval-every 301": "--eval-every", "--record-every 4": "--record-every",
-    "--first-states 2 --renew-first-states 9": "--renew-first-states", "--steps-per-update 1e3": "--steps-per-update",
-    "--stuck-after 0.01": "--stuck-after", "--max-kl 1e-300": "--max-kl",
-    "--adapt both --adapt-window 1 --eval-every 300 --record-every 3 --fisher-fraction 0.01 --stuck-after 1": "",
-}  # fmt: skip
-
-
-def test_what_waits_for_more_than_the_run_has_is_said_and_what_is_just_possible_is_not(tmp_path):
-    line = (*SMALL, "--total-steps", 300, "--steps-per-update", 100, "--out")
-    for number, (words, said) in enumerate(VAIN.items()):
-        done = forked("train", *line, number, *words.split(), cwd=tmp_path)
-        assert done.code == 0, str(done)
-        assert re.findall(r"note: (--[\w-]+)", done.out) == [said] * bool(said), str(done)
-    dqn = f"--algorithm dqn {' '.join(CARTPOLE)} --total-steps 400 --warm-up 200 --replay-ratio 0.5 --target-every"
-    for target, said in ((101, True), (100, False)):  # minibatches, of which there are half as many as steps
-        done = forked("train", *dqn.split(), target, "--out", f"dqn{target}", cwd=tmp_path)
-        assert ("note: --target-every" in done.out) == said, str(done)
-
-
 # --- from Python
 
 
@@ -414,7 +391,7 @@ def test_so_it_is_from_python_with_names_as_python_has_them(a_run, tmp_path, mon
     outs = ({"out": out} for out in ("a\0b", b"e", 5, "", io.StringIO()))
     numbers = ({"max_kl": False}, {"total_steps": False}, {"seed": True}, {"seeds": "0-1"}, {"stuck_after": 3})
     for wrong in (*numbers, *outs):
-        with pytest.raises(BadInput, match=min(wrong)):
+        with pytest.raises(BadInput, match=min(wrong).replace("_", "[-_]")):
             minitrpo.train("CartPole-v1", **{"total_steps": 100, "progress": "none", **wrong})
     counts = ({"episodes": 2.5}, {"episodes": "5"}, {"episodes": True}, {"seed": 1.5}, {"seed": None}, {"sample": 1})
     for wrong in counts:
