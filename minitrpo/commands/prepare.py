@@ -21,7 +21,7 @@ from minitrpo.supervision import status
 from minitrpo.supervision.launch import raise_on_all
 from minitrpo.training.asynchronous import transport_of
 from minitrpo.training.context import RunContext, check_ranks, check_requests, counted, make_algorithm
-from minitrpo.training.notes import in_vain, of_images, without_effect
+from minitrpo.training.notes import without_effect
 from minitrpo.training.resume import check_arrays, check_settings, recorded_settings
 from minitrpo.training.settings import Choice
 
@@ -47,8 +47,7 @@ def prepare(arguments: Arguments, comm: Comm, here: Path | None = None) -> RunCo
         if not shares_memory and transport != choice.own.transport:
             notes.append(f"note: the ranks are on several machines, which share no memory: --transport {transport}")
     given = arguments.given
-    notes += without_effect(given, choice, spec, comm.size) + in_vain(given, choice, arguments.stuck_after)
-    notes += of_images(spec, common)
+    notes += without_effect(given, choice, spec, comm.size)
     if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
         notes += differences(spec)
     folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))

@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo import contract
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
-from minitrpo.algorithms.options import Wait, check_options, flag, option
+from minitrpo.algorithms.options import check_options, flag, option
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.columns import EVALUATION, FIRST, GRADIENTS, LAST
@@ -37,9 +37,8 @@ class Settings:
         most=10**15,
     )
     steps_per_update: int = option(
-        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1, most=10**9,
-        waits=Wait("steps", "it is one update, of more steps than asked for"),
-    )  # fmt: skip
+        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1, most=10**9
+    )
     seed: int = option(0, "every random number of the run follows from it", least=0, most=2**63 - 1)
     requests: str = option(
         "episodes",
@@ -54,9 +53,8 @@ class Settings:
         most=10**6,
     )
     renew_first_states: int = option(
-        0, "with --first-states: updates after which they are others; 0: never", least=0, most=10**9,
-        waits=Wait("updates", "they stay the same"),
-    )  # fmt: skip
+        0, "with --first-states: updates after which they are others; 0: never", least=0, most=10**9
+    )
     pool: str = option(
         "dynamic",
         "ranks draw requests for episodes from a pool, or get a fixed share",
@@ -93,16 +91,14 @@ class Settings:
     )
     checkpoint_every: str = option("1s", "updates between two checkpoints, or seconds with an s: 20, 30s")
     record_every: int = option(
-        1, "updates per row of metrics.csv: their means; checkpoints are written with rows", least=1, most=10**9,
-        waits=Wait("updates", "it is one row"),
-    )  # fmt: skip
+        1, "updates per row of metrics.csv: their means; checkpoints are written with rows", least=1, most=10**9
+    )
     eval_every: int = option(
         0,
         "play fresh episodes by the mean action each time that so many steps were taken, for the column eval_return; "
         "their steps and seconds count nowhere (but the others go on meanwhile where there is no barrier); 0: never",
         least=0,
         most=10**15,
-        waits=Wait("steps", "there is no evaluation"),
     )
     eval_episodes: int = option(10, "with --eval-every: how many episodes", least=1, most=100_000)
 

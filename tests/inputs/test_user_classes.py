@@ -18,9 +18,6 @@ from minitrpo import AlgorithmFailed, BadInput, EpisodeFailed, load
 from minitrpo.algorithms import Plan, Purpose, option
 from minitrpo.algorithms.actor_critic.a3c import A3C
 from minitrpo.contract import check_found
-from minitrpo.experience.environments import describe
-from minitrpo.training.notes import of_images
-from minitrpo.training.settings import Settings
 
 # --- names and modules
 
@@ -228,11 +225,3 @@ class Changing(CartPoleEnv):
 def test_copies_of_an_environment_that_have_other_spaces_end_the_run(tmp_path):
     with pytest.raises(EpisodeFailed, match="space"):
         trained(None, tmp_path / "run", Changing, preset="episodes")
-
-
-def test_pictures_are_said_to_be_taken_as_numbers():
-    for shape, said in (((84, 84, 3), True), ((20, 50), True), ((2, 2), False), ((2_000,), False)):
-        size = int(np.prod(shape))
-        spec = dataclasses.replace(describe("CartPole-v1"), observation_shape=shape, observation_size=size)
-        notes = of_images(spec, Settings(hidden="32,64"))
-        assert [f"{32 * size:,}" in note for note in notes] == [True] * said
