@@ -1,7 +1,6 @@
 """minitrpo from Python: train, load and evaluate in the process that calls them, exceptions instead of exit codes."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +12,9 @@ import gymnasium
 from threadpoolctl import threadpool_limits
 
 from minitrpo.commands.cli import check_folder
-from minitrpo.commands.command_line import parse
+from minitrpo.commands.command_line import Job, beginning, make_job, new_job
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
-from minitrpo.commands.words import flags
 from minitrpo.errors import BadInput
 from minitrpo.errors import shown as brief
 from minitrpo.experience.given import name_of, standing_for
@@ -91,15 +89,24 @@ def train(
     EpisodeFailed, AlgorithmFailed; what else the environment's module or the algorithm raises comes as it is. After
     KeyboardInterrupt the run is whole up to its last checkpoint, and can be resumed.
     """
-    words = {"total_steps": total_steps, "seed": seed, "progress": shown(progress)} | settings
+    given = {"total_steps": total_steps, "seed": seed} | settings
     with in_this_process() as comm:
-        words["out"] = None if out is None else name_of_folder("out", out)
-        for name in COMMANDS_ONLY.keys() & settings.keys():
-            raise BadInput(f"{name} is for the command line: {COMMANDS_ONLY[name]}")
-        folder = None if resume is None else raise_on_all(comm, lambda: folder_of(resume))
-        words |= {"resume": folder.path} if folder else {"env": named(env), "algorithm": named(algorithm)}
-        with standing_for(handed_over(folder, env, algorithm) if folder else {}):
-            return Run(trained_in(flags(words), comm, shown(progress)))
+        for name, why in COMMANDS_ONLY.items():
+            if name in settings:
+                raise BadInput(f"{name} is for the command line: {why}")
+        asked = {name: value for name, value in given.items() if value is not None} | {"progress": shown(progress)}
+        asked |= {} if out is None else {"out": name_of_folder("out", out)}
+        things: dict[str, Any] = {}
+        if resume is None:
+            names = {"env": named(env), "algorithm": named(algorithm)}
+            asked |= {key: name for key, name in names.items() if name is not None}
+            job = new_job(asked, *beginning(asked))
+        else:
+            folder = raise_on_all(comm, lambda: folder_of(resume))
+            things = handed_over(folder, env, algorithm)
+            job = make_job(asked | {"resume": str(folder.path)})
+        with standing_for(things):
+            return Run(trained_in(job, comm))
 
 
 def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedPolicy:
@@ -130,14 +137,13 @@ def evaluate(
             return trained.evaluate(folder, episodes, seed, sample, comm)
 
 
-def trained_in(words: list[str], comm: Comm, progress: str) -> Path:
+def trained_in(job: Job, comm: Comm) -> Path:
     """Do what every rank does, and return the run folder."""
-    arguments = parse(words)
-    context = prepare(arguments, comm)
+    context = prepare(job, comm)
     settings, folder = context.settings, context.folder
-    if comm.rank == 0 and progress != "none":
+    if comm.rank == 0 and job.progress != "none":
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {os.path.relpath(folder.path)}")
-    play(context, arguments, comm)
+    play(context, job, comm)
     if comm.rank == 0:
         draw(context)
     comm.barrier()
@@ -155,9 +161,8 @@ def in_this_process() -> Iterator[Comm]:
         check_folder()
         with let_go(), threadpool_limits(1):
             yield comm
-    except BadInput as error:  # on all ranks alike
-        text = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error))
-        raise type(error)(text.replace("see help", "see minitrpo train --help")) from error.__cause__
+    except BadInput:  # on all ranks alike
+        raise
     except BaseException as error:
         if comm.size > 1:
             say(f"minitrpo: rank {comm.rank} {explain(error)}")
@@ -184,6 +189,8 @@ def named(thing: Any) -> Any:
     """Return the name of a class or function, and a name as it is; BadInput for an environment that is made already."""
     if isinstance(thing, gymnasium.Env):
         raise BadInput("env is an environment that was made already: hand over its id, its class, or what makes it")
+    if isinstance(thing, str):
+        trust(thing)
     return thing if thing is None or isinstance(thing, str) else name_of(thing)
 
 

@@ -1,6 +1,7 @@
 """Settings that explain and check themselves: a dataclass field with its meaning, its source and its limits."""
 
 import math
+import operator
 from dataclasses import field, fields
 from typing import Any, NamedTuple
 
@@ -43,6 +44,35 @@ def option(
 def flag(name: str) -> str:
     """Return the command-line spelling of a setting."""
     return "--" + name.replace("_", "-")
+
+
+def whole(value: Any) -> int:
+    """Return an integer written as 5000, 5_000 or 5e3; ValueError for what is none."""
+    try:
+        return int(value) if isinstance(value, str) else operator.index(value)
+    except (TypeError, ValueError):
+        number = float(value)
+    if not number.is_integer():
+        raise ValueError(value)
+    return int(number)
+
+
+whole.__name__ = "integer"  # argparse names the type in its message
+
+
+def as_setting(default: Any, value: Any) -> Any:
+    """Return a value, typed or from Python, as a setting with this default has it; what cannot be one as it is.
+
+    True is yes where a text is asked for, and a tuple has commas.
+    """
+    if isinstance(default, str):
+        value = ("no", "yes")[value] if isinstance(value, bool) else value
+        value = ",".join(map(str, value)) if isinstance(value, tuple | list) else value
+        return str(value) if isinstance(value, int | float) else value
+    try:
+        return value if isinstance(value, bool) else whole(value) if isinstance(default, int) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 def check_options(settings: Any) -> None:

@@ -5,8 +5,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, parse, whole
+from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.commands.doctor import Finding
 from minitrpo.commands.look_inside import look_inside
 from minitrpo.errors import BadInput
@@ -55,11 +56,11 @@ def main(name: str, words: list[str]) -> int:
         if word.partition("=")[0] in DECIDED:
             raise BadInput(f"{word} after --: check decides that itself, or has its own option for it")
     job = ["--algorithm", args.algorithm, "--env", args.env, *more]
-    choice = parse(job).choice()
+    choice = choice_of(job)
     job += ["--checkpoint-every", "1", "--record-every", "1"]
     job += ["--total-steps", str(args.updates * choice.common.steps_per_update)]
     job += ["--transport", "events"] if choice.asynchronous else []
-    choice, well = parse(job).choice(), True
+    choice, well = choice_of(job), True
     describe(choice.common.env)  # BadInput, before anything is tried
     for finding in findings(choice, job):
         print(finding, flush=True)

@@ -1,9 +1,9 @@
 """Say how well a run's policy does: fresh episodes of the mean action, on as many ranks as mpiexec starts."""
 
+from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, add_stuck_after, whole
-from minitrpo.commands.named_again import add_names, trust_names, trusted
-from minitrpo.errors import BadInput
+from minitrpo.commands.command_line import run_parser, trusted
+from minitrpo.experience.modules import trust
 from minitrpo.parallel.comm import Comm
 from minitrpo.reports.trained import evaluate
 from minitrpo.run_folder.folder import RunFolder
@@ -15,21 +15,15 @@ from minitrpo.supervision.watchdog import Watchdog
 @command("evaluate")
 def main(name: str, words: list[str]) -> int:
     """Print mean, interval and how many episodes."""
-    parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
-    parser.add_argument("run", help="run folder, as training printed it")
+    parser = run_parser(name, __doc__)
     parser.add_argument("--episodes", type=whole, default=100, metavar="N", help="how many (default: 100)")
     parser.add_argument("--seed", type=whole, default=0, help="another one gives other episodes (default: 0)")
     parser.add_argument("--sample", action="store_true", help="draw actions as in training, not the best ones")
-    add_names(parser)
-    add_stuck_after(parser, "end if the environment stands still for so long")
     args = parser.parse_args(words)
-    if not 0 < args.stuck_after < float("inf"):
-        raise BadInput(f"--stuck-after must be a positive number of seconds, not {args.stuck_after:g}")
-
-    trust_names(args)
+    trust(args.env, args.algorithm)  # on every rank
 
     def work(comm: Comm, watchdog: Watchdog) -> None:
-        folder = raise_on_all(comm, lambda: trusted(RunFolder.open(args.run), args) if comm.rank == 0 else None)
+        folder = raise_on_all(comm, lambda: trusted(RunFolder.open(args.run), vars(args)) if comm.rank == 0 else None)
         env = comm.broadcast_object(raise_on_all(comm, lambda: folder and folder.read_config()["settings"]["env"]))
         status.describe(environment=env, algorithm="the algorithm")
         found = evaluate(folder, args.episodes, args.seed, args.sample, comm)

@@ -1,12 +1,16 @@
-"""Before the loop: a command line becomes settings, a checked environment and a run folder on every rank."""
+"""Before the loop: a job becomes settings, a checked environment and a run folder on every rank.
 
+Three messages do it: the root says what the run is, every rank whether it can play it, and the root, which alone
+writes, where it is written.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, cast
 
 from minitrpo.algorithms.algorithm import Arrays, Context
-from minitrpo.commands.command_line import Arguments
-from minitrpo.commands.named_again import trusted
+from minitrpo.commands.command_line import Job, trusted
 from minitrpo.contract import check_beginning
 from minitrpo.errors import AlgorithmFailed, BadInput, place_of, told
 from minitrpo.experience.determinism import differences
@@ -14,90 +18,103 @@ from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.make_vector_env import is_batched
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.shared_window import one_machine
+from minitrpo.run_folder.files import check_free
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.metrics_log import LOG
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
-from minitrpo.supervision.launch import raise_on_all
 from minitrpo.training.asynchronous import transport_of
 from minitrpo.training.context import RunContext, check_ranks, check_requests, counted, make_algorithm
 from minitrpo.training.notes import without_effect
 from minitrpo.training.resume import check_arrays, check_settings, recorded_settings
-from minitrpo.training.settings import Choice
+from minitrpo.training.settings import Choice, chosen
+
+Result = TypeVar("Result")
 
 
-def prepare(arguments: Arguments, comm: Comm, here: Path | None = None) -> RunContext:
+class Beginning(NamedTuple):
+    """What the root says of a run before it begins."""
+
+    job: Job
+    settings: dict[str, Any]  # all, by name
+    folder: RunFolder | None  # of the run to resume
+    checkpoint: Arrays  # {} for a new run
+    total_before: int  # --total-steps of the run to resume
+    notes: tuple[str, ...]
+
+
+def prepare(job: Job, comm: Comm, here: Path | None = None, outs: tuple[str | None, ...] = ()) -> RunContext:
     """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written.
 
-    here: where relative names begin, by default the working directory, which an environment may change.
+    here: where relative names begin, by default the working directory, which an environment may change. outs: the
+    folders of all runs that are to be made, this one's first.
     """
     here = here or Path.cwd()
-    all_words = comm.gather_objects(arguments.words)
-    raise_on_all(comm, lambda: check_alike(all_words))
-    folder = raise_on_all(comm, lambda: _opened(arguments, comm, here))
-    settings, checkpoint, notes = comm.broadcast_object(raise_on_all(comm, lambda: _loaded(folder)))
-    choice = raise_on_all(comm, lambda: arguments.resumed(settings) if arguments.resume else arguments.choice())
-    common = choice.common
-    notes = [*notes, *raise_on_all(comm, lambda: check_to_come(common.total_steps, checkpoint, arguments))]
-    status.describe(environment=common.env, algorithm=common.algorithm)
-    spec = raise_on_all(comm, lambda: _suited(choice, settings, checkpoint, comm))
-    if choice.asynchronous:
-        shares_memory = one_machine(comm)
-        transport = raise_on_all(comm, lambda: transport_of(choice, shares_memory, comm.size))
-        if not shares_memory and transport != choice.own.transport:
+    one = one_machine(comm)
+    begun = from_root(comm, lambda: begin(job, here, outs))
+    names = {"environment": begun.settings["env"], "algorithm": begun.settings["algorithm"]}
+    status.describe(**names, several_machines=not one)
+    found, reason = attempt(lambda: suited(job, begun, comm, one))
+    reasons = [*filter(None, comm.gather_objects(reason))]
+
+    def settle() -> tuple[RunFolder, tuple[str, ...]]:
+        if reasons or found is None:
+            raise BadInput(reasons[0])
+        choice, spec = found
+        notes = [*begun.notes, *without_effect(job.given, choice, spec, comm.size)]
+        if choice.asynchronous and not one and choice.own.transport == "auto":
+            transport = transport_of(choice, one, comm.size)
             notes.append(f"note: the ranks are on several machines, which share no memory: --transport {transport}")
-    given = arguments.given
-    notes += without_effect(given, choice, spec, comm.size)
-    if comm.rank == 0 and not arguments.resume and not is_batched(spec, choice.common.physics):
-        notes += differences(spec)
-    folder = raise_on_all(comm, lambda: _folder(arguments, choice, comm, folder, here))
-    path = comm.broadcast_object(str(folder.path) if folder else "")
-    return RunContext(choice, spec, folder or RunFolder(Path(path)), checkpoint, tuple(notes))
+        if not job.resume and not is_batched(spec, choice.common.physics):
+            notes += differences(spec)
+        return written_folder(job, begun.folder, choice, comm.size, here), tuple(notes)
+
+    folder, notes = from_root(comm, settle)
+    choice, spec = cast(tuple[Choice, EnvironmentSpec], found)
+    return RunContext(choice, spec, folder, begun.checkpoint, notes)
 
 
-def check_to_come(total: int, checkpoint: Arrays, arguments: Arguments) -> list[str]:
-    """Raise BadInput if a resumed run is to end before the steps that it has taken; return a note if none are left."""
-    _, taken = counted(checkpoint)
-    if "total_steps" in arguments.given and total < taken:
-        raise BadInput(f"--total-steps {total} is less than the {taken} that the run to resume has taken")
-    whole = f"note: the run has taken its {taken} steps; --total-steps with a larger number goes on"
-    return [whole] if arguments.resume and checkpoint and taken >= total else []
+def from_root(comm: Comm, work: Callable[[], Result]) -> Result:
+    """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
+    result, reason = comm.broadcast_object(attempt(work) if comm.rank == 0 else None)
+    if reason:
+        raise BadInput(reason)
+    return cast(Result, result)
 
 
-def check_schedules(given: Context, recorded: dict[str, Any], choice: Choice) -> None:
-    """Raise BadInput if a resumed run is to have another length, with which something has fallen already."""
-    total, before = choice.common.total_steps, recorded.get("total_steps", choice.common.total_steps)
-    if given.scheduled and total != before:
-        raise BadInput(
-            f"--total-steps {total}: {choice.common.algorithm} has a schedule that ends with the run, after {before} "
-            "steps, so more would make another run of it: leave it out, or start a new run (with --anneal none, or "
-            "--anneal-steps N, a run can be given more steps later)"
-        )
+def attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
+    """Return what `work` returns, and "", or None and the text of the BadInput that it raises."""
+    try:
+        return work(), ""
+    except BadInput as error:
+        return None, str(error)
 
 
-def check_alike(all_words: list[tuple[str, ...]]) -> None:
-    """Raise BadInput if a launcher gave one rank another command line than the root."""
-    other = next((rank for rank, words in enumerate(all_words) if words != all_words[0]), 0)
-    if other:
-        raise BadInput(f"rank {other} was given other options than rank 0: start all ranks with the same command line")
-
-
-def _opened(arguments: Arguments, comm: Comm, here: Path) -> RunFolder | None:
-    """Return the folder of the run to resume, kept from other runs, on the root."""
-    if comm.rank != 0 or arguments.resume is None:
-        return None
-    folder = RunFolder.open(arguments.resume, here)
+def begin(job: Job, here: Path, outs: tuple[str | None, ...]) -> Beginning:
+    """Return what the root says of a run: of a new one, or of the one to resume, kept from other runs."""
+    asked = replace(job, choice=None)  # whose class is not to travel
+    if job.choice is not None:
+        check_free(list(outs), here)
+        return Beginning(asked, job.choice.flat(), None, {}, 0, ())
+    folder = RunFolder.open(cast(str, job.resume), here)
     folder.lock()
-    return trusted(folder, SimpleNamespace(**arguments.given))
+    trusted(folder, job.given)
+    recorded = recorded_settings(folder)
+    checkpoint, notes = loaded(folder, recorded)
+    choice, (_, taken) = job.resumed(recorded), counted(checkpoint)
+    total, before = choice.common.total_steps, recorded.common.total_steps
+    if total < min(before, taken):
+        raise BadInput(f"--total-steps {total} is less than the {taken} that the run to resume has taken")
+    if checkpoint and taken >= total:
+        notes.append(f"note: the run has taken its {taken} steps; --total-steps with a larger number goes on")
+    return Beginning(asked, choice.flat(), folder, checkpoint, before, tuple(notes))
 
 
-def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], Arrays, list[str]]:
-    """Return settings and checkpoint of the run to resume, and what is to be said of it, on the root."""
-    if folder is None:
-        return {}, {}, []
-    choice = recorded_settings(folder)
+def loaded(folder: RunFolder, choice: Choice) -> tuple[Arrays, list[str]]:
+    """Return the checkpoint of the run to resume, and what is to be said of it; BadInput if they do not fit."""
     folder.check_files()
     checkpoint, note = folder.checkpoint()
+    notes = [note] if note else []
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     iteration, taken = counted(checkpoint)
@@ -105,30 +122,33 @@ def _loaded(folder: RunFolder | None) -> tuple[dict[str, Any], Arrays, list[str]
     steps = {int(row["iteration"]): int(row["env_steps"]) for row in folder.rows() if row["ranks"]}
     if iteration and steps[iteration] != taken:
         raise BadInput(f"{folder.path}: metrics.csv and checkpoint.npz count other steps: one of the two was changed")
-    if not checkpoint and folder.rows():
+    if not checkpoint and steps:
         raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
     if not checkpoint:
-        note = "note: the run to resume had not got as far as its first checkpoint; it begins again"
-    notes = [note] if note else []
-    if beyond and checkpoint:
+        notes = ["note: the run to resume had not got as far as its first checkpoint; it begins again"]
+    elif beyond:
         notes.append(
             f"note: metrics.csv has {beyond} row(s) after update {iteration}, the last in the checkpoint: dropped"
         )
-    return choice.flat(), checkpoint, notes
+    return checkpoint, notes
 
 
-def _suited(choice: Choice, recorded: dict[str, Any], checkpoint: Arrays, comm: Comm) -> EnvironmentSpec:
-    """Return what the environment offers; BadInput if it, the ranks or the algorithm cannot do what is asked.
+def suited(job: Job, begun: Beginning, comm: Comm, one: bool) -> tuple[Choice, EnvironmentSpec]:
+    """Return all settings, and what the environment offers; BadInput if this rank cannot do what is asked.
 
-    recorded: the settings of the run to resume, {} if there is none.
+    one: whether all ranks are on one machine.
     """
+    if replace(job, choice=None) != begun.job:
+        raise BadInput(f"rank {comm.rank} was given other options than rank 0: start all ranks with the same ones")
+    choice = job.choice or chosen(begun.settings)
     check_ranks(choice.common, comm.size)
     spec = describe(choice.common.env)
     name = f"--algorithm {choice.common.algorithm}"
     try:
         with status.at("begin"):
             algorithm, given = make_algorithm(choice, spec)
-        check_schedules(given, recorded, choice)
+        if job.resume:
+            check_schedules(given, begun.total_before, choice)
         plan = check_beginning(algorithm)
         if plan is not None:
             check_requests(choice.common, plan)
@@ -138,25 +158,33 @@ def _suited(choice: Choice, recorded: dict[str, Any], checkpoint: Arrays, comm: 
         raise BadInput(f"{name}: {error}") from error
     except BaseException as error:
         raise BadInput(f"{name} cannot begin: {told(error)} ({place_of(error)})") from error
-    if checkpoint:
-        check_arrays(checkpoint, algorithm, spec, choice)
-    return spec
+    if begun.checkpoint:
+        check_arrays(begun.checkpoint, algorithm, spec, choice)
+    if choice.asynchronous:
+        transport_of(choice, one, comm.size)
+    return choice, spec
 
 
-def _folder(arguments: Arguments, choice: Choice, comm: Comm, folder: RunFolder | None, here: Path) -> RunFolder | None:
-    """Return the run folder, made if this run is new, on the root."""
-    if comm.rank != 0:
-        return None
-    if folder is not None:
-        try:
-            (folder.path / "failure.txt").unlink(missing_ok=True)  # of the run before: its ranks would be mute
-        except OSError as error:
-            raise BadInput(
-                f"cannot write to {folder.path}: {error.strerror}; copy the run to a place of yours"
-            ) from error
-        config = folder.read_config()
-        folder.write_config(choice.flat(), config["provenance"], [*config["resumed"], provenance(comm.size)])
+def check_schedules(given: Context, before: int, choice: Choice) -> None:
+    """Raise BadInput if a resumed run is to have another length, with which something has fallen already."""
+    if given.scheduled and choice.common.total_steps != before:
+        raise BadInput(
+            f"--total-steps {choice.common.total_steps}: {choice.common.algorithm} has a schedule that ends with the "
+            f"run, after {before} steps, so more would make another run of it: leave it out, or start a new run (with "
+            "--anneal none, or --anneal-steps N, a run can be given more steps later)"
+        )
+
+
+def written_folder(job: Job, folder: RunFolder | None, choice: Choice, ranks: int, here: Path) -> RunFolder:
+    """Return the run folder, with its settings in it; made if the run is new."""
+    if folder is None:
+        folder = RunFolder.create(job.out, choice.common.env, choice.common.seed, choice.columns, here)
+        folder.write_config(choice.flat(), provenance(ranks))
         return folder
-    folder = RunFolder.create(arguments.out, choice.common.env, choice.common.seed, choice.columns, here)
-    folder.write_config(choice.flat(), provenance(comm.size))
+    try:
+        (folder.path / "failure.txt").unlink(missing_ok=True)  # of the run before: its ranks would be mute
+    except OSError as error:
+        raise BadInput(f"cannot write to {folder.path}: {error.strerror}; copy the run to a place of yours") from error
+    config = folder.read_config()
+    folder.write_config(choice.flat(), config["provenance"], [*config["resumed"], provenance(ranks)])
     return folder

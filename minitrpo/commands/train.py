@@ -6,22 +6,19 @@ from functools import partial
 from pathlib import Path
 
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import Arguments, parse
+from minitrpo.commands.command_line import Job, one_by_one, parse
 from minitrpo.commands.prepare import prepare
-from minitrpo.commands.seeds import one_by_one
 from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, place_of, told
 from minitrpo.experience.modules import again
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.shared_window import one_machine
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, short
-from minitrpo.run_folder.files import check_free
 from minitrpo.run_folder.folder import let_go, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision import status
 from minitrpo.supervision.heartbeat import Heartbeat
-from minitrpo.supervision.launch import launch, raise_on_all
+from minitrpo.supervision.launch import launch
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.watchdog import Watchdog
 from minitrpo.training.asynchronous import run_asynchronous
@@ -29,27 +26,26 @@ from minitrpo.training.context import RunContext
 from minitrpo.training.synchronous import run_synchronous
 
 
-def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> None:
-    """Do what every rank does: prepare, train, and let the root finish. start: where relative names begin."""
+def run(job: Job, start: Path, comm: Comm, watchdog: Watchdog, outs: tuple[str | None, ...]) -> None:
+    """Do what every rank does: prepare, train, and let the root finish. start, outs: see `prepare`."""
     out = sys.stdout
-    context = prepare(arguments, comm, start)
+    context = prepare(job, comm, start, outs)
     settings = context.settings
+    replayable = not context.choice.asynchronous or context.choice.own.transport == "events"  # its parameters are kept
     path = os.path.relpath(context.folder.path, start) if context.folder.path.is_relative_to(start) else ""
     path = path or str(context.folder.path)
     named = [*again(settings.env, "--env", start), *again(settings.algorithm, "--algorithm", start)]
     status.describe(
-        environment=settings.env,
-        algorithm=settings.algorithm,
+        **status.job(),
         run=str(context.folder.path),
-        replay=typed_command("replay", *named, path, here=start) if can_be_played_again(context) else "",
-        several_machines=not one_machine(comm),
+        replay=typed_command("replay", *named, path, here=start) if replayable else "",
         resume=typed_command("train", "--resume", path, *named, ranks=comm.size, here=start),
     )
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
-    heartbeat = Heartbeat(comm, watchdog, arguments.stuck_after)
-    play(context, arguments, comm)
+    heartbeat = Heartbeat(comm, watchdog, job.stuck_after)
+    play(context, job, comm)
     heartbeat.close()
     left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
@@ -59,23 +55,18 @@ def run(arguments: Arguments, start: Path, comm: Comm, watchdog: Watchdog) -> No
         finish(context)
 
 
-def play(context: RunContext, arguments: Arguments, comm: Comm) -> None:
+def play(context: RunContext, job: Job, comm: Comm) -> None:
     """Run the loop to its end, and write what every rank did when if that was asked for."""
     shown = (context.choice.algorithm.chart or ())[:1]
-    show = partial(Progress, arguments.progress, context.settings.total_steps, shown=shown)
+    show = partial(Progress, job.progress, context.settings.total_steps, shown=shown)
     loop = run_asynchronous if context.choice.asynchronous else run_synchronous
     try:
-        timeline = loop(context, comm, show, arguments.trace, arguments.oversubscribe)
+        timeline = loop(context, comm, show, job.trace, job.oversubscribe)
     except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
         raise AlgorithmFailed(f"{told(error)}, {place_of(error)}") from error
     spans = comm.gather_objects(timeline.spans)
-    if comm.rank == 0 and arguments.trace:
+    if comm.rank == 0 and job.trace:
         write_chrome_trace(context.folder.path / "trace.json", spans)
-
-
-def can_be_played_again(context: RunContext) -> bool:
-    """Return whether somebody keeps the parameters with which an episode was played."""
-    return not context.choice.asynchronous or bool(context.choice.own.transport == "events")
 
 
 def unfinished(context: RunContext) -> int:
@@ -109,28 +100,21 @@ def draw(context: RunContext) -> str:
         return f"no picture could be drawn: {told(error)}"
 
 
-def with_seeds(words: list[str], seeds: str, ranks: int, start: Path) -> str:
-    """Return a command line with other --seeds."""
-    place = next(i for i, word in enumerate(words) if word.startswith("--seeds"))
-    others = [*words[:place], *words[place + 1 + ("=" not in words[place]) :]]
-    return typed_command("train", *others, "--seeds", seeds, ranks=ranks, here=start)
-
-
 @command("train")
 def main(name: str, words: list[str]) -> int:
-    """Read the command line and launch the run."""
+    """Read the command line and launch the run, or that of each of --seeds."""
     start = Path.cwd()  # what the user brings may change it
-    arguments = parse(words, name)
-    jobs = one_by_one(arguments)
+    asked = parse(words, name)
+    jobs = one_by_one(asked)
 
     def work(comm: Comm, watchdog: Watchdog) -> None:
-        raise_on_all(comm, lambda: check_free([job.out for job in jobs], start) if comm.rank == 0 else None)
         for number, job in enumerate(jobs):
             if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
-                left = ",".join(str(each.given["seed"]) for each in jobs[number:])
-                status.describe(resume=with_seeds(words, left, comm.size, start))
+                left = ",".join(str(each.choice.common.seed) for each in jobs[number:] if each.choice)
+                resume = typed_command("train", *words, "--seeds", left, ranks=comm.size, here=start)
+                status.describe(resume=resume)
                 raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
             with let_go():
-                run(job, start, comm, watchdog)
+                run(job, start, comm, watchdog, () if number else tuple(each.out for each in jobs))
 
-    return launch(work, name, arguments.stuck_after)
+    return launch(work, name, asked.stuck_after)

@@ -3,9 +3,9 @@
 import os
 from typing import Any
 
+from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, add_stuck_after, whole
-from minitrpo.commands.named_again import add_names, trust_names, trusted
+from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput, EpisodeFailed, one_line
 from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.run_folder.folder import RunFolder
@@ -18,20 +18,16 @@ LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "p
 
 def read(name: str, words: list[str]) -> tuple[RunFolder, Any]:
     """Return the run folder, and what was asked for; BadInput if it makes no sense."""
-    parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
-    parser.add_argument("run", help="run folder, as training printed it")
+    parser = run_parser(name, __doc__)
     parser.add_argument("--seed", type=whole, default=0, help="which start (default: 0)")
     parser.add_argument("--steps", type=whole, default=1000, help="at most this many steps (default: 1000)")
     parser.add_argument("--frames", type=whole, default=200, help="at most this many frames (default: 200)")
     parser.add_argument("--pictures", type=whole, default=8, help="pictures in the filmstrip (default: 8)")
-    add_names(parser)
-    add_stuck_after(parser, "end if the environment stands still for so long")
     args = parser.parse_args(words)
     for option, (least, most) in LIMITS.items():
         if not least <= getattr(args, option) <= most:
             raise BadInput(f"--{option} must lie in [{least}, {most}], not {getattr(args, option)}")
-    trust_names(args)
-    folder = trusted(RunFolder.open(args.run), args)
+    folder = trusted(RunFolder.open(args.run), vars(args))
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
     for path in (folder.path / name for name in FILES):

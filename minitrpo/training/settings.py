@@ -10,6 +10,7 @@ import numpy as np
 
 from minitrpo import contract
 from minitrpo.algorithms import registry
+from minitrpo.algorithms.algorithm import Preset
 from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
 from minitrpo.algorithms.options import check_options, flag, option
 from minitrpo.errors import BadInput
@@ -175,19 +176,31 @@ class Choice:
         """Return all settings by name."""
         return asdict(self.common) | asdict(self.own)
 
+    def changed(self, **values: Any) -> "Choice":
+        """Return the settings with other values, checked."""
+        return chosen(self.flat() | values, self.algorithm)
+
 
 def algorithm_of(name: str) -> Any:
     """Return the class of an algorithm; BadInput if there is none."""
     return contract.accepted(name, registry.find(name), TAKEN)
 
 
-def chosen(values: dict[str, Any]) -> Choice:
-    """Return the settings with these values, checked; BadInput for one that is unknown or outside its limits."""
-    common_names = {f.name for f in fields(Settings)}
-    common = Settings(**{name: value for name, value in values.items() if name in common_names})
+def presets(algorithm: Any) -> dict[str, Preset]:
+    """Return the presets of an algorithm by name, "default" among them."""
+    return {"default": Preset("the defaults below"), **algorithm.presets}
+
+
+def chosen(values: dict[str, Any], algorithm: Any = None) -> Choice:
+    """Return the settings with these values, checked; BadInput for one that is unknown or outside its limits.
+
+    algorithm: its class, looked for by its name if that has not been done.
+    """
+    names = {f.name for f in fields(Settings)}
+    common = Settings(**{name: value for name, value in values.items() if name in names})
     check_options(common)
-    algorithm = algorithm_of(common.algorithm)
-    own = {name: value for name, value in values.items() if name not in common_names}
+    algorithm = algorithm or algorithm_of(common.algorithm)
+    own = {name: value for name, value in values.items() if name not in names}
     unknown = own.keys() - {f.name for f in fields(algorithm.Settings)}
     if unknown:
         raise BadInput(f"{common.algorithm} has no setting {flag(min(unknown))}")

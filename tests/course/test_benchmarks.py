@@ -18,7 +18,7 @@ from benchmarks.rules_report import improvement, over_environments, over_seconds
 from benchmarks.scaling import Experiment
 from benchmarks.summaries import iqm, iqm_interval
 from minitrpo.algorithms.registry import ALGORITHMS
-from minitrpo.commands.command_line import parse
+from minitrpo.commands.command_line import choice_of
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
@@ -82,8 +82,8 @@ def test_the_interquartile_mean_is_the_mean_of_the_middle_half():
 
 def test_the_first_fixed_arm_is_what_is_typed():
     for env, steps in rules.STEPS.items():
-        typed = parse(flags({"env": env, "total_steps": steps, "seed": 0})).choice().flat()
-        assert parse(flags(Run(env, FIXED, (1, 1), 0).settings)).choice().flat() == typed
+        typed = choice_of(flags({"env": env, "total_steps": steps, "seed": 0})).flat()
+        assert choice_of(flags(Run(env, FIXED, (1, 1), 0).settings)).flat() == typed
 
 
 def test_scores_are_means_over_steps_or_over_seconds():
@@ -130,7 +130,7 @@ def test_recorded_runs_are_complete_and_their_commands_still_mean_what_they_mean
         assert f"--seed {run['seed']}" in made["command"]
         assert made.keys() >= {"date", "machine", "python", "versions"}
         if stem.startswith("minitrpo"):
-            today = parse(made["command"][made["command"].index(" --") :].split()).choice().flat()
+            today = choice_of(made["command"][made["command"].index(" --") :].split()).flat()
             then = {RENAMED.get(name, name): value for name, value in run["settings"].items()}
             assert {name: today[name] for name in then.keys() - set(MAY_CHANGE)}.items() <= then.items(), stem
     for env in STEPS:

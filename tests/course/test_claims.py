@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 from PIL import Image
 
-from minitrpo.commands.command_line import parse
+from minitrpo.commands.command_line import choice_of
 from minitrpo.course.claims import page
 from minitrpo.course.claims.claim import FULL, QUICK, judge
 from minitrpo.course.claims.measuring import read_off
@@ -39,7 +39,7 @@ def test_a_claim_is_whole_and_train_understands_its_arms():
         assert set(claim.full.steps) == {arm.env for arm in claim.arms} >= set(claim.quick.steps)
         assert len({(arm.name, arm.env) for arm in claim.arms}) == len(claim.arms)
         for arm in claim.arms:
-            parse(["--env", arm.env, "--total-steps", "1000000", *arm.words.split()]).choice()
+            choice_of(["--env", arm.env, "--total-steps", "1000000", *arm.words.split()])
 
 
 UP, DOWN, BY, HALF, WHOLE = [5.0, 5.1, 4.9], [1.0, 1.1, 0.9], [5.05, 4.0, 6.0], [0.5, 0.51, 0.49], [1.0, 1.01, 0.99]

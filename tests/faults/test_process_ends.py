@@ -19,10 +19,11 @@ from hostile_envs import CRASHING
 from runs import MAINS, forked, lasting
 
 from minitrpo.commands import train as train_command
+from minitrpo.commands.cli import command
 from minitrpo.commands.train import unfinished
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision import shutdown, watchdog
+from minitrpo.supervision import shutdown, signals, watchdog
 from minitrpo.supervision.descendants import SPARED, Descendants, children, is_spared
 from minitrpo.supervision.watchdog import Watchdog
 
@@ -155,20 +156,15 @@ def test_ctrl_c_while_modules_are_loaded():
     assert (done.returncode, done.stderr.count("\n"), "interrupted" in done.stderr) == (130, 1, True), done
 
 
-def lost(words):
+@command("lost")
+def lost(name, words):
     """Get a Ctrl-C in a callback of which Python drops what it raises; wait for the second one."""
-    from minitrpo.commands.cli import answered
-    from minitrpo.supervision import signals
-
     signal.signal(signal.SIGINT, signals.repeat_sigint)
-    with answered("train.py") as ending:
-        os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
-        if os.fork() == 0:
-            os._exit(0)
-        time.sleep(60)
-        print("slept through it")
-    time.sleep(0.7)  # nothing comes after the answer
-    return ending.code
+    os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+    if os.fork() == 0:
+        os._exit(0)
+    time.sleep(60)
+    return 0
 
 
 def several(words):
@@ -188,7 +184,7 @@ MAINS |= {"lost": lost, "several": several}
 def test_ctrl_c_is_not_lost_in_a_callback_that_drops_what_it_raises(tmp_path):
     done = forked("lost", cwd=tmp_path, timeout=120)
     assert done.code == 130, done
-    assert done.err.endswith("train.py: interrupted\n")
+    assert done.err.endswith("lost.py: interrupted\n")
     assert not done.out
 
 

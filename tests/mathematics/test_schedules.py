@@ -8,9 +8,8 @@ from minitrpo.algorithms import Context
 from minitrpo.algorithms.algorithm import remaining
 from minitrpo.algorithms.annealing import AnnealingSettings
 from minitrpo.algorithms.registry import ALGORITHMS
-from minitrpo.commands.command_line import presets
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.training.settings import algorithm_of
+from minitrpo.training.settings import algorithm_of, presets
 
 SMALL = ("--env", "CartPole-v1", "--hidden", 8, "--steps-per-update", 100, "--record-every", 1)
 ANNEALED = {

@@ -5,7 +5,7 @@ import json
 import pytest
 from runs import lasting, run, train
 
-from minitrpo.commands.seeds import seeds_of
+from minitrpo.commands.command_line import seeds_of
 from minitrpo.errors import BadInput
 from minitrpo.reports.compare import compare, groups, labels
 from minitrpo.run_folder.folder import RunFolder

@@ -122,7 +122,7 @@ def test_an_algorithm_may_be_a_class_and_knows_the_bounds_of_actions():
         ({"env": "CartPol-v1"}, "CartPol-v1"),
         ({"env": gymnasium.make("CartPole-v1")}, "made already"),
         ({"env": dict}, "gymnasium.Env"),
-        ({"pace": 3}, "pace=3"),
+        ({"pace": 3}, "--pace"),
         ({"resume": "RUN", "out": "new"}, "out"),
         ({"resume": "RUN", "env": "Reacher-v5"}, "CartPole-v1"),
         ({"out": "RUN"}, "not empty"),

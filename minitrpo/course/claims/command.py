@@ -4,8 +4,9 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, whole
+from minitrpo.commands.command_line import RootParser
 from minitrpo.course.claims.claim import FULL, QUICK, Claim
 from minitrpo.course.claims.measuring import Busy, measure
 from minitrpo.course.claims.page import draw, listing, report, write_page

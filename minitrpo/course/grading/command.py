@@ -6,8 +6,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, whole
+from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.files import write_atomically
 from minitrpo.supervision.stderr import say

@@ -19,7 +19,7 @@ import gymnasium
 from minitrpo.algorithms.options import flag
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, presets
+from minitrpo.commands.command_line import RootParser
 from minitrpo.course.grading.processes import end, environment, limited, sweeping
 from minitrpo.course.grading.sandbox import Limits
 from minitrpo.course.grading.submissions import content, written
@@ -30,7 +30,7 @@ from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.stderr import say
 from minitrpo.training.context import counted
 from minitrpo.training.resume import check_settings
-from minitrpo.training.settings import Choice, algorithm_of, chosen
+from minitrpo.training.settings import Choice, algorithm_of, chosen, presets
 
 ENDING, LARGEST = ".run.json", 2**16  # bytes of a claim
 PACE = 50_000  # environment steps for which a repetition has as long as a cell of a notebook

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, whole
+from minitrpo.commands.command_line import RootParser
 from minitrpo.course.machine import BUSY, Others
 from minitrpo.course.scaling.formulas import INFINITE, Network
 from minitrpo.course.scaling.inputs import RECORDED, Inputs, load, save

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms import registry
+from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
-from minitrpo.commands.command_line import RootParser, parse, presets, whole
+from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
 from minitrpo.course.speedup.statistics import interval
@@ -28,7 +29,7 @@ from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import JobFailed, flags
 from minitrpo.supervision.stderr import say
 from minitrpo.training.context import check_ranks
-from minitrpo.training.settings import algorithm_of
+from minitrpo.training.settings import algorithm_of, presets
 
 SHOWN = ("iteration_s", "collect_s", "update_s")
 COLUMNS = ("ranks", "round", "update", "steps", *SECONDS)
@@ -77,7 +78,7 @@ def checked(args: Any) -> list[int]:
     if ranks[-1] > 1024:
         raise BadInput(f"--ranks {text}: more than 1024 would bring this machine down")
     trust(args.env, args.algorithm)
-    settings = parse(train_arguments(args, 1)).choice().common
+    settings = choice_of(train_arguments(args, 1)).common
     for number in ranks:
         check_ranks(settings, number)
     describe(settings.env)
