@@ -17,7 +17,6 @@ import minitrpo
 from minitrpo import AlgorithmFailed, BadInput, EpisodeFailed, load
 from minitrpo.algorithms import Plan, Purpose, option
 from minitrpo.algorithms.actor_critic.a3c import A3C
-from minitrpo.contract import check_found
 
 # --- names and modules
 
@@ -197,10 +196,6 @@ def test_what_other_methods_return_is_looked_at_and_named(tmp_path):
         wrong = of_a3c(worker_state=lambda self, own=own: own, restore_worker=lambda self, arrays: None)
         with pytest.raises(BadInput, match="worker_state"):
             trained(wrong, tmp_path / "run")
-    for found in ([1], {"x": 1.0}, {3: np.zeros(2)}, {"x": np.array([{}])}):
-        with pytest.raises(AlgorithmFailed, match="assist"):
-            check_found(found)
-    assert check_found(None) == {}
 
 
 def test_a_bad_input_that_is_raised_at_work_is_the_algorithms_with_file_and_line(tmp_path):
