@@ -1,11 +1,12 @@
 """How every command begins and ends: one line and exit code 2 for bad input, no traceback for what is not a bug."""
 
+import errno
 import functools
 import os
 import sys
 from collections.abc import Callable
 
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, too_long
 from minitrpo.run_folder.provenance import program
 from minitrpo.supervision.signals import FAILED, INTERRUPTED, OK, got_through, heed_interrupts
 from minitrpo.supervision.stderr import prepare_streams, refuse, say
@@ -35,6 +36,8 @@ def command(name: str) -> Callable[[Callable[[str, list[str]], int]], Callable[.
                 say(f"{title}: interrupted")
                 return INTERRUPTED
             except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:
+                    return refuse(title, too_long(error))
                 if error.filename is not None:
                     raise
                 if not isinstance(error, BrokenPipeError):  # a reader who had enough (`| head`) is no failure

@@ -4,6 +4,7 @@ Three messages do it: the root says what the run is, every rank whether it can p
 writes, where it is written.
 """
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from minitrpo.algorithms.algorithm import Arrays, Context
 from minitrpo.commands.command_line import Job, trusted
 from minitrpo.contract import check_beginning
-from minitrpo.errors import AlgorithmFailed, BadInput, place_of, told
+from minitrpo.errors import AlgorithmFailed, BadInput, place_of, told, too_long
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.make_vector_env import is_batched
@@ -88,6 +89,10 @@ def attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
         return work(), ""
     except BadInput as error:
         return None, str(error)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return None, str(too_long(error))
 
 
 def begin(job: Job, here: Path, outs: tuple[str | None, ...]) -> Beginning:
