@@ -79,7 +79,7 @@ lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of
 	$(BIN)/python tests/tools/lint.py
 
 doctor: .venv/ready-core ## say whether this machine can run everything, and train on an environment: make doctor ENV=Hopper-v5
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo.doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))
 
 lock: ## renew requirements.lock with the newest versions that pyproject.toml allows
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock

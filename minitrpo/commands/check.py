@@ -1,15 +1,20 @@
 """Try whether an algorithm keeps its promises: equal bits on any number of ranks, and an exact resume."""
 
+import pickle
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from minitrpo.algorithms.algorithm import Algorithm
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.commands.doctor import Finding
-from minitrpo.commands.look_inside import look_inside
 from minitrpo.errors import BadInput
 from minitrpo.experience.determinism import looked_at
 from minitrpo.experience.environments import describe
@@ -20,24 +25,41 @@ from minitrpo.supervision.hang_detector import STUCK_AFTER
 from minitrpo.supervision.jobs import JobFailed, mpiexec
 from minitrpo.supervision.launch import guarded
 from minitrpo.supervision.signals import REFUSED
+from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.settings import Choice
+from minitrpo.training.synchronous import alone
 
 EPILOG = """Trains for a few updates on one rank, again, on two ranks, with a shared update where the algorithm has one,
 and once more from the checkpoint before the last. All must end with the same numbers, in theta and in the log."""
 RULES = (
     "keyed random numbers alone, nothing of the rank or the clock, sums in the rows' order: see algorithms/algorithm.py"
 )
-DECIDED = (
-    *("--algorithm", "--env", "--total-steps", "--checkpoint-every", "--record-every", "--transport", "--learner"),
-    *("--out", "--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress"),
-)
-SAYS = {
-    "again": "the same numbers a second time",
-    "2 ranks": "the same numbers on two ranks",
-    "sharded": "the same numbers on two ranks that share the update",
-    "resumed": "the same numbers from the checkpoint before the last",
-}
+DECIDED = ("--algorithm", "--env", "--total-steps", "--out", "--resume", "--seeds")
 Lasting = tuple[str, list[dict[str, str]]]
+
+
+class Trial(NamedTuple):
+    """A run that must end as the first did: on how many ranks, what is the same, and the cure if it is not."""
+
+    name: str
+    ranks: int
+    says: str
+    cure: str = RULES
+    words: tuple[str, ...] = ()
+
+
+TRIALS = (
+    Trial("trains", 1, ""),
+    Trial("again", 1, "the same numbers a second time"),
+    Trial("2 ranks", 2, "the same numbers on two ranks"),
+    Trial("sharded", 2, "the same numbers on two ranks that share the update", words=("--learner", "sharded")),
+    Trial(
+        "resumed",
+        2,
+        "the same numbers from the checkpoint before the last",
+        "state() must return all that an update changes, and restore() take it over",
+    ),
+)
 
 
 @command("check")
@@ -55,9 +77,8 @@ def main(name: str, words: list[str]) -> int:
     for word in more:
         if word.partition("=")[0] in DECIDED:
             raise BadInput(f"{word} after --: check decides that itself, or has its own option for it")
-    job = ["--algorithm", args.algorithm, "--env", args.env, *more]
+    job = ["--algorithm", args.algorithm, "--env", args.env, *more, "--checkpoint-every", "1", "--record-every", "1"]
     choice = choice_of(job)
-    job += ["--checkpoint-every", "1", "--record-every", "1"]
     job += ["--total-steps", str(args.updates * choice.common.steps_per_update)]
     job += ["--transport", "events"] if choice.asynchronous else []
     choice, well = choice_of(job), True
@@ -74,65 +95,89 @@ def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
         repeats, seen = looked_at(choice.common.env)
     yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
     with guarded(STUCK_AFTER, "--stuck-after"):
-        draws, lost = look_inside(choice)
-    yield Finding("random", not draws, draws or "draws no random numbers that nobody keyed", "take those of rng")
-    with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as folder:
-        place = Path(folder)
-        first = attempt("trains", lambda: trained(1, place / "first", job))
-        if isinstance(first, Finding):
-            yield first
-            return
-        yield Finding("trains", True, f"{len(first[1])} updates on one rank, theta sha256 {first[0][:16]}")
-        for name, trial in trials(choice, job, place):
-            outcome = attempt(name, trial)
-            if not isinstance(outcome, Finding):
-                same, why = outcome == first, lost if name == "resumed" and lost else RULES
-                outcome = Finding(name, same, SAYS[name] if same else f"not {SAYS[name]}", why)
-            yield outcome
-            if name == "again" and not outcome.well:
+        drawn = inspect_update(choice)
+    yield Finding("random", not drawn, drawn or "draws no random numbers that nobody keyed", "take those of rng")
+    shares = not choice.asynchronous and choice.algorithm.can_share()
+    shares = shares and choice.common.requests in choice.algorithm.assists_with
+    first: Lasting | None = None
+    with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as place:
+        for trial in (trial for trial in TRIALS if shares or trial.name != "sharded"):
+            finding, first = tried(trial, Path(place), job, first)
+            yield finding
+            if trial.name in ("trains", "again") and not finding.well:
                 return
 
 
-def trials(choice: Choice, job: list[str], place: Path) -> Iterator[tuple[str, Callable[[], Lasting]]]:
-    """Yield what is to end as the first run did, by name."""
-    yield "again", lambda: trained(1, place / "again", job)
-    yield "2 ranks", lambda: trained(2, place / "two", job)
-    algorithm = choice.algorithm
-    if not choice.asynchronous and algorithm.can_share() and choice.common.requests in algorithm.assists_with:
-        yield "sharded", lambda: trained(2, place / "shared", [*job, "--learner", "sharded"])
-    yield "resumed", lambda: resumed(place / "first", place / "resumed", job)
-
-
-def attempt(name: str, trial: Callable[[], Lasting]) -> Lasting | Finding:
-    """Return what a trial ended with, or the finding that it failed."""
+def tried(trial: Trial, place: Path, job: list[str], first: Lasting | None) -> tuple[Finding, Lasting | None]:
+    """Return whether a run ends as the first did, and how that ended."""
     try:
-        return trial()
+        end = run(trial, place, job)
     except JobFailed as error:
-        first, *more = str(error).splitlines()
-        if name == "trains" and error.code == REFUSED:  # what check was told
+        said, *more = str(error).splitlines()
+        if first is None and error.code == REFUSED:  # what check was told
             raise BadInput(more[0].partition(": ")[2]) from error
         more = [line for line in more if not line.startswith(("  to play that", "  once the cause"))]  # it is gone
-        return Finding(name, False, first, "\n      ".join(more))
+        return Finding(trial.name, False, said, "\n      ".join(more)), first
+    if first is None:
+        return Finding(trial.name, True, f"{len(end[1])} updates on one rank, theta sha256 {end[0][:16]}"), end
+    same = end == first
+    return Finding(trial.name, same, trial.says if same else f"not {trial.says}", trial.cure), first
 
 
-def trained(ranks: int, folder: Path, job: list[str]) -> Lasting:
-    """Return what lasts of a run on so many ranks."""
-    mpiexec(ranks, "train", "--out", folder, "--progress", "none", "--oversubscribe", *job, timeout=600)
-    return lasting(folder)
+def run(trial: Trial, place: Path, job: list[str]) -> Lasting:
+    """Return the hash of theta at a trial's end, and its log without its seconds."""
+    folder = place / trial.name.replace(" ", "_")
+    words = ["--out", folder, *job, *trial.words]
+    if trial.name == "resumed":
+        shutil.copytree(place / "trains", folder)
+        newest, before = (folder / name for name in CHECKPOINTS)
+        before.replace(newest)
+        words = ["--resume", folder, *job[: job.index("--env") + 2]]  # their modules may lie in this folder
+    mpiexec(trial.ranks, "train", *words, "--progress", "none", "--oversubscribe", timeout=600)
+    made = RunFolder(folder)
+    rows = [{name: text for name, text in row.items() if name not in TIMINGS} for row in made.rows()]
+    return sha256(made.load_checkpoint()["theta"]), rows
 
 
-def resumed(first: Path, folder: Path, job: list[str]) -> Lasting:
-    """Return what lasts of a run that goes on, on two ranks, from where the first was one update before its end."""
-    shutil.copytree(first, folder)
-    newest, before = (folder / name for name in CHECKPOINTS)
-    before.replace(newest)
-    named = job[: job.index("--env") + 2]  # whose modules may lie in this folder
-    mpiexec(2, "train", "--resume", folder, *named, "--progress", "none", "--oversubscribe", timeout=600)
-    return lasting(folder)
+def inspect_update(choice: Choice) -> str:
+    """Return which method draws global random numbers in an update in this process, "" if none does.
+
+    An asynchronous algorithm, or one that fails, shows nothing here: the runs will.
+    """
+    try:
+        context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
+        algorithm = make_algorithm(choice, context.spec)[0]
+        if not isinstance(algorithm, Algorithm):
+            return ""
+        drawn: list[str] = []
+        for name in ("plan", "digest", "learn", "state"):
+            setattr(algorithm, name, watched(name, getattr(algorithm, name), drawn))
+        learner, rank = alone(context, algorithm)
+        plan, request = learner.plan()
+        rank.collector.refill()
+        learner.learn(rank.collect(plan, request, checkpoint=False))
+        return next(iter(drawn), "")
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # exit() in a method of the user's, too
+        return ""
 
 
-def lasting(folder: Path) -> Lasting:
-    """Return the hash of theta and the log without its seconds."""
-    run = RunFolder(folder)
-    rows = [{name: text for name, text in row.items() if name not in TIMINGS} for row in run.rows()]
-    return sha256(run.load_checkpoint()["theta"]), rows
+def watched(name: str, method: Callable[..., Any], drawn: list[str]) -> Callable[..., Any]:
+    """Return a method that adds to `drawn` if it draws random numbers that nobody keyed."""
+
+    def call(*arguments: Any) -> Any:
+        before = global_states()
+        answer = method(*arguments)
+        for whose, one, other in zip(("numpy", "Python"), before, global_states(), strict=True):
+            if one != other:
+                drawn.append(f"{name}() draws {whose}'s global random numbers")
+        return answer
+
+    return call
+
+
+def global_states() -> tuple[bytes, bytes]:
+    """Return the states of numpy's and Python's global random numbers, to be compared."""
+    numpys = np.random.get_state(legacy=False)  # noqa: NPY002 - looked at, not drawn from
+    return pickle.dumps(numpys), pickle.dumps(random.getstate())

@@ -22,7 +22,7 @@ from minitrpo.supervision import status
 NO_PICTURES = (
     "{env} could not be drawn after step {step}: {cause}. If its render() is your own, mend it there; MuJoCo needs "
     "OpenGL without a screen: set MUJOCO_GL=egl (Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), "
-    "then see python -m minitrpo.doctor"
+    "then see python -m minitrpo doctor"
 )
 PER_ROW = 8  # pictures of a filmstrip
 

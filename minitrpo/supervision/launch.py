@@ -56,7 +56,7 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
             comm = connect()
     except (ImportError, RuntimeError) as error:
         watchdog.dismiss()
-        say(f"{name}: MPI does not work here: {error}; python -m minitrpo.doctor knows more")
+        say(f"{name}: MPI does not work here: {error}; python -m minitrpo doctor knows more")
         return FAILED
     with answered(name, comm, watchdog) as outcome:
         watchdog.heed_interrupts()

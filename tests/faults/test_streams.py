@@ -25,7 +25,7 @@ def shell(line, cwd, **environment):
     )
 
 
-@pytest.mark.parametrize("words", [f"{SCRIPTS}/train.py", "-m minitrpo train", "-m minitrpo.doctor"])
+@pytest.mark.parametrize("words", [f"{SCRIPTS}/train.py", "-m minitrpo train", "-m minitrpo doctor"])
 def test_a_folder_that_was_deleted(words, tmp_path):
     done = shell(f"mkdir gone && cd gone && rmdir ../gone && python {words}", tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
@@ -70,8 +70,8 @@ def test_whoever_reads_what_is_printed(where, code, tmp_path, monkeypatch):
 
 
 def test_a_reader_who_had_enough_and_a_full_disk_for_what_is_printed(tmp_path):
-    assert shell("set -o pipefail; python -u -m minitrpo.doctor | true", tmp_path).stderr == ""
-    done = shell("python -m minitrpo.doctor > /dev/full", tmp_path)
+    assert shell("set -o pipefail; python -u -m minitrpo doctor | true", tmp_path).stderr == ""
+    done = shell("python -m minitrpo doctor > /dev/full", tmp_path)
     assert (done.returncode, done.stderr.count("\n"), "cannot print" in done.stderr) == (1, 1, True), done.stderr
 
 

@@ -15,7 +15,7 @@ from minitrpo.experience.determinism import looked_at
 def test_a_machine_that_runs_these_tests_is_well(capfd):
     code = doctor.main([])
     lines = [line for line in capfd.readouterr().out.splitlines() if not line.startswith("      cure")]
-    assert {line.split()[1] for line in lines} >= {"python", "packages", "launcher", "ranks", "blas", "rendering"}
+    assert {line.split()[1] for line in lines} >= {"python", "packages", "launcher", "blas", "rendering"}
     assert all(line.startswith("ok") for line in lines if "rendering" not in line), lines
     assert code == 0
 
@@ -31,7 +31,7 @@ def test_what_is_missing_has_a_cure_and_what_fails_is_one_line(tmp_path, monkeyp
     assert doctor.main(["--env", "restless_envs:Restless-memory-v0"]) == 1
     lines = capfd.readouterr().out.splitlines()
     failing = {line.split()[1]: cure for line, cure in pairwise(lines) if line[:4] == "FAIL"}
-    assert failing.keys() == {"packages", "launcher", "ranks", "environment", "ill"}
+    assert failing.keys() == {"packages", "launcher", "environment", "ill"}
     assert all(cure.startswith("      cure: ") for cure in failing.values())
     assert "nosuchpackage" in failing["packages"]
 
