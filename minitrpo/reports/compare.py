@@ -7,7 +7,7 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, dots, mean_of_last
 from minitrpo.reports.statistics import half_interval
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.settings import MAY_CHANGE
@@ -46,7 +46,8 @@ def compare(runs: list[RunFolder]) -> Any:
             _draw(axis, [(c[against], c[2]) for c in curves], style, many)
     envs = sorted({settings["env"] for settings, _ in grouped})
     figure.suptitle(", ".join(envs))
-    axes[0].set(xlabel="environment steps", ylabel=_what(evaluated))
+    what = "return of the mean action, fresh episodes" if evaluated else f"return, mean of the last {EPISODES} episodes"
+    axes[0].set(xlabel="environment steps", ylabel=what)
     axes[1].set(xlabel="seconds")
     for axis in axes:
         axis.grid(alpha=0.3)
@@ -91,21 +92,11 @@ def labels(grouped: list[Group]) -> list[str]:
 def curve(columns: dict[str, Array], evaluated: bool) -> Curve:
     """Return steps, seconds and returns of a run, where there is a return; `evaluated`: those of eval_return."""
     steps, seconds = columns["env_steps"], columns["time_s"]
-    returns = columns["eval_return"] if evaluated else over_episodes(columns["mean_return"], columns["episodes"])
+    returns = (
+        columns["eval_return"] if evaluated else mean_of_last(columns["mean_return"], columns["episodes"], EPISODES)
+    )
     known = np.isfinite(returns)
     return steps[known], seconds[known], returns[known]
-
-
-def over_episodes(means: Array, episodes: Array, window: int = EPISODES) -> Array:
-    """Return for each row the mean return over the last `window` episodes, or a few more as rows are whole.
-
-    means: of the episodes of each row. NaN where none has ended yet.
-    """
-    count = np.concatenate([[0], np.cumsum(episodes)])
-    total = np.concatenate([[0], np.cumsum(np.where(episodes > 0, np.nan_to_num(means), 0.0) * episodes)])
-    begin = np.maximum(np.searchsorted(count, count[1:] - window, side="right") - 1, 0)
-    number = count[1:] - count[begin]
-    return np.where(number > 0, (total[1:] - total[begin]) / np.maximum(number, 1), np.nan)
 
 
 def band(curves: list[tuple[Array, Array]]) -> tuple[Array, Array, Array]:
@@ -122,14 +113,10 @@ def _draw(axis: Any, curves: list[tuple[Array, Array]], style: dict[str, str], l
         axis.plot([], [], **style, label=f"{label}: no episode has ended yet")
         return
     if len(drawn) == 1:
-        axis.plot(*drawn[0], **style, linewidth=2, label=label, marker="." if len(drawn[0][0]) < 40 else None)
+        axis.plot(*drawn[0], **style, linewidth=2, label=label, **dots(drawn[0][0]))
         return
     for one in drawn:
         axis.plot(*one, **style, linewidth=0.7, alpha=0.35)
     x, mean, half = band(drawn)
     axis.plot(x, mean, **style, linewidth=2, label=label)
     axis.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
-
-
-def _what(evaluated: bool) -> str:
-    return "return of the mean action, fresh episodes" if evaluated else f"return, mean of the last {EPISODES} episodes"

@@ -19,9 +19,6 @@ PURPLE, GREY = "#CC79A7", "#8C8C8C"
 COLORS = dict(zip(PHASES, (BLUE, ORANGE, RED, GREEN), strict=True))
 STEPS = "environment steps (thousands)"
 WINDOWS = (10, 20, 50, 100)  # episodes in a mean: at most a tenth of the run's
-BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8}  # a text in front of curves
-NARROW = 30  # letters of a legend that fit above a third of the picture, side by side
-FAR = 10.0  # times the width of nine tenths of the values
 MANY_ROWS = 40  # beyond, points are no longer marked, and what goes up and down is smoothed
 WIDE = 300.0  # times the least is the most: from there on a positive quantity has a logarithmic axis
 
@@ -102,29 +99,20 @@ def _returns(axis: Any, x: Array, means: Array, episodes: Array, label: str) -> 
         return
     window = window_of(episodes)
     bold = mean_of_last(means, episodes, window)[ended]  # between them nothing changes
-    rows = {"alpha": 0.35, "linewidth": 1, "zorder": 3, "label": "each row", **_dots(ended)}
-    axis.plot(x[ended], means[ended], color=BLUE, **rows)
+    axis.plot(x[ended], means[ended], color=BLUE, alpha=0.35, linewidth=1, label="each row", **dots(x[ended]))
     axis.plot(x[ended], bold, color=BLUE, linewidth=2.5, label=f"mean of the last {window} episodes")
     axis.set_xlim(0, x[-1])
-    axis.annotate(
-        f"{bold[-1]:.4g}",
-        (x[ended][-1], bold[-1]),
-        (6, 0),
-        textcoords="offset points",
-        va="center",
-        color=BLUE,
-        weight="bold",
-    )
-    _legend(axis)
+    look = {"textcoords": "offset points", "va": "center", "color": BLUE, "weight": "bold"}
+    axis.annotate(f"{bold[-1]:.4g}", (x[ended][-1], bold[-1]), (6, 0), **look)
+    _legend(axis, 2)
 
 
 def _evaluations(axis: Any, x: Array, returns: Array) -> None:
     """Mark the mean returns of fresh episodes, where --eval-every had them played."""
-    if np.isfinite(returns).any():
-        known = np.isfinite(returns)
-        axis.plot(
-            x[known], returns[known], "D", color=ORANGE, markersize=5, zorder=4, label="fresh episodes, mean action"
-        )
+    known = np.isfinite(returns)
+    if known.any():
+        look = {"color": ORANGE, "markersize": 5, "zorder": 4, "label": "evaluations"}
+        axis.plot(x[known], returns[known], "D", **look)
         _legend(axis, 2)
 
 
@@ -141,7 +129,7 @@ def _phases(axis: Any, c: dict[str, Array], updates: int) -> None:
     if heights:
         axis.stackplot(x, heights, labels=bands, colors=[{**COLORS, "other": GREY}[name] for name in bands], alpha=0.85)
         axis.set(xlim=(0, x[-1]), ylim=(0, 1.05 * np.sum(heights, axis=0).max()))
-        _legend(axis)
+        _legend(axis, 3)
 
 
 def _steps_per_update(axis: Any, c: dict[str, Array]) -> None:
@@ -164,30 +152,19 @@ def _chart(axis: Any, c: dict[str, Array], chart: list[str], label: str) -> None
             axis.plot(x[known], c[name][known], color=GREEN, linewidth=0.8, alpha=0.35)
             axis.plot(x, smooth(c[name]), color=GREEN, linewidth=2, label=f"{words}, mean of 10 rows")
         else:
-            axis.plot(x[known], c[name][known], label=words, **_dots(known), **look)
+            axis.plot(x[known], c[name][known], label=words, **dots(x[known]), **look)
     axis.set(xlim=(0, x[-1]), xlabel=STEPS, ylabel=label or ", ".join(name.replace("_", " ") for name in chart))
-    _scale(axis, np.concatenate([c[name][np.isfinite(c[name])] for name in chart]))
-    _legend(axis, 3 if sum(len(words) for words in axis.get_legend_handles_labels()[1]) <= NARROW else 1)
-
-
-def _scale(axis: Any, values: Array) -> None:
-    """Choose the scale of the vertical axis; of single values far away from all others it is said that they are."""
-    low, high = np.percentile(values, [5, 95])
-    far = (values > high + FAR * (high - low)) | (values < low - FAR * (high - low))
+    values = np.concatenate([c[name][np.isfinite(c[name])] for name in chart])
     if values.min() > 0 and values.max() > WIDE * values.min():
         axis.set_yscale("log")
-    elif far.any() and high > low:
-        axis.set_ylim(low - 0.3 * (high - low), high + 0.3 * (high - low))
-        extreme = values[np.argmax(np.abs(values))]
-        text = f"{far.sum()} of {len(values)} values lie outside, one at {extreme:.3g}"
-        axis.text(0.02, 0.97, text, transform=axis.transAxes, va="top", bbox=BEHIND)
     elif values.min() >= 0:
         axis.set_ylim(0, 1.1 * values.max() or 1.0)
+    _legend(axis, 1)
 
 
-def _dots(known: Array) -> dict[str, Any]:
+def dots(x: Array) -> dict[str, Any]:
     """Return the look of points where they are few."""
-    return {"marker": "o", "markersize": 4, "clip_on": False} if known.sum() <= MANY_ROWS else {}
+    return {"marker": "o", "markersize": 4, "clip_on": False} if len(x) <= MANY_ROWS else {}
 
 
 def _plain(axis: Any) -> None:
@@ -195,7 +172,7 @@ def _plain(axis: Any) -> None:
     axis.grid(alpha=0.25)
 
 
-def _legend(axis: Any, columns: int = 3) -> None:
-    """Put the legend above the axes, where no curve is, not wider than they are: they would give way."""
+def _legend(axis: Any, columns: int) -> None:
+    """Put the legend above the axes, where no curve is; it must not be wider than they are, or they give way."""
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns}
     axis.legend(**place, frameon=False, borderaxespad=0.2, handlelength=1.4, columnspacing=1.2)

@@ -111,7 +111,7 @@ def test_the_report_of_an_earlier_failure_does_not_silence_the_next(tmp_path):
     ("command", "call", "code"), [("watch", "step", 1), ("watch", "render", 2), ("evaluate", "step", 1)]
 )
 def test_every_command_says_in_a_line_that_an_episode_failed(command, call, code, cartpole_run, tmp_path, monkeypatch):
-    shutil.copytree(cartpole_run, tmp_path / "run")
+    shutil.copytree(cartpole_run, tmp_path / "run", ignore=shutil.ignore_patterns("video.mp4"))
     monkeypatch.setattr(CartPoleEnv, call, lambda *_: 1 / 0)
     done = forked(command, "run", cwd=tmp_path)
     assert (done.code, done.err.count("\n"), "ZeroDivisionError" in done.err) == (code, 1, True), done
