@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import OWN, check_columns, check_plan, check_state
+from minitrpo.contract import OWN, check_plan, columns_of, numbers
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
 from minitrpo.experience.collectors import UNFINISHED, Collector, Request
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -45,8 +45,7 @@ class Learner:
     def plan(self) -> tuple[Plan, Request]:
         """Return what the algorithm wants next, and what is requested for it."""
         with status.at("plan"):
-            plan = self.algorithm.plan()
-        check_plan(plan, self._theta_shape)
+            plan = check_plan(self.algorithm.plan(), self._theta_shape)
         self._steps_wanted, self._episodes = plan.steps or self.settings.steps_per_update, int(plan.episodes or 0)
         amount = plan.episodes or self._collector.amount(self._steps_wanted, self.mean_length)
         known = self.iteration > 0 or plan.episodes is not None  # else nobody knows how long an episode takes
@@ -87,7 +86,7 @@ class Learner:
             raise AlgorithmFailed(
                 f"learn() failed in update {self.iteration} ({said}). {sizes(gathered)}{TOO_LARGE}"
             ) from error
-        check_columns(columns, self.algorithm.columns)
+        columns_of("learn", columns, self.algorithm.columns, words=True)
         self._check_theta(gathered)
         own, ended = gathered.fragments, gathered.ended
         if self.settings.filter == "running":
@@ -120,7 +119,7 @@ class Learner:
             "episodes": np.array([self._episodes]),
         }
         with status.at("state"):
-            state = check_state(self.algorithm.state())
+            state = numbers("state", self.algorithm.state())
         return {**state, **{OWN + name: array for name, array in own.items()}}
 
     def _restore(self, arrays: Arrays) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
-from minitrpo.contract import OWN, check_gradient, check_numbers, check_worker_state
+from minitrpo.contract import OWN, check_gradient, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shown
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.fragments import Fragments, concatenate
@@ -138,7 +138,8 @@ class Worker:
 
     def state(self) -> Arrays:
         """Return its unfinished episodes, slot by slot, and what its algorithm keeps of its own."""
-        own = {OWN_STATE + name: array for name, array in check_worker_state(self.algorithm).items()}
+        arrays = numbers("worker_state", self.algorithm.worker_state())
+        own = {OWN_STATE + name: array for name, array in arrays.items()}
         if not self.gradients or not self.collects:
             return own
         return own | as_arrays(self.rollouts.unfinished())
@@ -167,8 +168,7 @@ def reported(columns: list[float]) -> Array:
 
 def report_applied(row: Array, said: dict[str, float], columns: tuple[str, ...]) -> None:
     """Add what `apply` says of a gradient to its worker's report, in place; AlgorithmFailed for what is no column."""
-    check_numbers("apply", said)
-    for name, value in said.items():
+    for name, value in columns_of("apply", said, tuple(said)).items():
         if name not in columns:
             raise AlgorithmFailed(f"apply() reported {name!r}, which is none of the columns {columns}")
         if np.isfinite(value):
