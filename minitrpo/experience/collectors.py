@@ -1,19 +1,20 @@
 """Collectors: how a rank comes by its share of an update's experience, whole episodes from a pool or fixed segments.
 
-A collector is handed its way to the next request, or its slots; it knows nothing of other ranks.
+The root alone asks for `amount` and `steps` and, before a request goes out, for `refill`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+
+import numpy as np
 
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.lockstep import as_arrays, from_arrays
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.episode_pool import Draw, Pool, concurrency, missing_requests, requests_for
 from minitrpo.policies import Array
 
-Draw = Callable[[], int | None]
 UNFINISHED = "unfinished_"  # how the arrays of unfinished episodes are called in a checkpoint
 
 
@@ -32,71 +33,35 @@ class Request:
     wanted: int = 0
 
 
-class Requests(Protocol):
-    """Where the numbers of whole episodes come from: lecture 07's pool, as one rank sees it."""
-
-    def count_for(self, steps: int, mean_length: float) -> int: ...
-    def missing(self, steps: int, played: int, episodes: int) -> int: ...
-    def refill(self) -> None: ...
-    def draw_from(self, count: int) -> Draw: ...
-    def concurrency(self, count: int) -> int: ...
-
-
-class Collector(Protocol):
-    """A rank's part of collecting; the root alone calls `amount`, `steps` and, before a request goes out, `refill`."""
-
-    waits_for_ends: bool  # whether a request is over only when its episodes are
-
-    def amount(self, steps: int, mean_length: float) -> int: ...
-    def steps(self, amount: int) -> int | None: ...
-    def refill(self) -> None: ...
-    def collect(self, request: Request) -> list[Fragments]: ...
-    def rerun(self, request: Request, number: int) -> list[Fragments]: ...
-    def unfinished(self) -> dict[str, Array]: ...
-    def restore(self, arrays: dict[str, Array], iteration: int) -> None: ...
-    def close(self) -> None: ...
-
-
-def numbered_from(first: int, draw: Draw) -> Draw:
-    """Return a function that draws the same numbers, from `first` on."""
-
-    def numbered() -> int | None:
-        number = draw()
-        return None if number is None else first + number
-
-    return numbered
-
-
 class EpisodeCollector:
-    """Whole episodes, as many as this rank draws of all that are requested."""
+    """Whole episodes, as many as this rank draws from the pool of all that are requested; comm: all ranks that draw."""
 
-    waits_for_ends = True
+    waits_for_ends = True  # a request is over only when its episodes are
 
-    def __init__(self, rollouts: Rollouts, requests: Requests) -> None:
-        self.rollouts, self._requests = rollouts, requests
+    def __init__(self, rollouts: Rollouts, pool: Pool, comm: Comm) -> None:
+        self.rollouts, self._pool, self._comm = rollouts, pool, comm
 
     def amount(self, steps: int, mean_length: float) -> int:
         """Return how many episodes to request for about `steps` steps."""
-        return self._requests.count_for(steps, mean_length)
+        return requests_for(steps, mean_length)
 
     def steps(self, amount: int) -> int | None:
         """Return how many steps a request of this amount takes: None, that is not known before."""
         return None
 
     def refill(self) -> None:
-        """Put all requests back."""
-        self._requests.refill()
+        """Put all requests back; on the root, before a request goes out."""
+        self._pool.refill()
 
     def collect(self, request: Request) -> list[Fragments]:
         """Return the episodes that this rank drew; collective where the request says how many steps are wanted."""
         played: list[Fragments] = []
         first, count = 0, request.amount
         while count:
-            draw = numbered_from(first, self._requests.draw_from(count))
-            played += self._play(request, draw, self._requests.concurrency(count))
+            in_play = concurrency(count, self._comm.size, self.rollouts.num_envs)
+            played += self._play(request, self._numbers(first, count), in_play)
             first += count
-            steps = sum(fragment.steps for fragment in played)
-            count = self._requests.missing(request.wanted, steps, first) if request.wanted else 0
+            count = self._missing(request.wanted, sum(fragment.steps for fragment in played), first)
         return played
 
     def rerun(self, request: Request, number: int) -> list[Fragments]:
@@ -115,9 +80,31 @@ class EpisodeCollector:
         """Close the environments."""
         self.rollouts.envs.close()
 
-    def _play(self, request: Request, draw: Draw, concurrency: int) -> list[Fragments]:
-        theta, frozen = request.theta, request.observation_filter
-        return self.rollouts.play(theta, frozen, request.iteration, draw, concurrency)
+    def _play(self, request: Request, draw: Draw, in_play: int) -> list[Fragments]:
+        return self.rollouts.play(request.theta, request.observation_filter, request.iteration, draw, in_play)
+
+    def _numbers(self, first: int, count: int) -> Draw:
+        """Return what draws this rank's next of `count` requests, which are numbered from `first` on."""
+        draw = self._pool.draw_from(count)
+
+        def number() -> int | None:
+            drawn = draw()
+            return None if drawn is None else first + drawn
+
+        return number
+
+    def _missing(self, wanted: int, played: int, episodes: int) -> int:
+        """Return how many more episodes all ranks are to play for these steps; they are in the pool then; collective.
+
+        played: steps of this rank. episodes: of all ranks. Nobody draws before all have drawn the last.
+        """
+        if not wanted:
+            return 0
+        parts = self._comm.gather({"played": np.array(played)})
+        self.refill()
+        total = sum(int(part["played"]) for part in parts)
+        count = missing_requests(wanted, total, episodes) if self._comm.rank == 0 else 0
+        return int(self._comm.broadcast({"count": np.array(count)})["count"])
 
 
 class SegmentCollector:
@@ -163,3 +150,6 @@ class SegmentCollector:
     def close(self) -> None:
         """Close the environments."""
         self.rollouts.envs.close()
+
+
+Collector = EpisodeCollector | SegmentCollector

@@ -4,9 +4,6 @@ Which rank plays an episode is a question of speed alone: its number decides all
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-
-import numpy as np
 
 from minitrpo.parallel.comm import Comm
 
@@ -91,40 +88,3 @@ def missing_requests(steps: int, played: int, episodes: int) -> int:
     mean length says little, so at most eight times as many again; then it is asked once more.
     """
     return min(max(0, round((steps - played) / (played / episodes))), 8 * episodes)
-
-
-@dataclass(frozen=True)
-class RankRequests:
-    """The pool as the collector of one rank sees it: how many requests there are, and which are this rank's."""
-
-    pool: Pool
-    ranks: int
-    width: int  # episodes that the rank can play side by side
-    comm: Comm = field(default_factory=Comm)  # all ranks that draw
-
-    def count_for(self, steps: int, mean_length: float) -> int:
-        """Return how many episodes to request for about `steps` steps."""
-        return requests_for(steps, mean_length)
-
-    def missing(self, steps: int, played: int, episodes: int) -> int:
-        """Return how many more episodes all ranks are to play, see `missing_requests`, and put them into the pool.
-
-        Collective. played: steps of this rank. episodes: of all ranks. Nobody draws before all have drawn the last.
-        """
-        parts = self.comm.gather({"played": np.array(played)})
-        total = sum(int(part["played"]) for part in parts) if self.comm.rank == 0 else 0
-        self.refill()
-        count = missing_requests(steps, total, episodes) if self.comm.rank == 0 else 0
-        return int(self.comm.broadcast({"count": np.array(count)})["count"])
-
-    def refill(self) -> None:
-        """Put all requests back; on the root."""
-        self.pool.refill()
-
-    def draw_from(self, count: int) -> Draw:
-        """Return this rank's way to the next of `count` requests."""
-        return self.pool.draw_from(count)
-
-    def concurrency(self, count: int) -> int:
-        """Return how many of `count` requests this rank should have in play."""
-        return concurrency(count, self.ranks, self.width)

@@ -17,7 +17,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.cores import cores
-from minitrpo.parallel.episode_pool import DynamicPool, RankRequests, StaticPool, slots_of
+from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
@@ -150,7 +150,7 @@ def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, co
     if settings.segments:
         return SegmentCollector(rollouts, slots_of(comm.rank, comm.size, num_envs), num_envs)
     pool = DynamicPool(comm) if settings.pool == "dynamic" else StaticPool(comm)
-    return EpisodeCollector(rollouts, RankRequests(pool, comm.size, num_envs, comm))
+    return EpisodeCollector(rollouts, pool, comm)
 
 
 def make_evaluator(choice: Choice, spec: EnvironmentSpec, comm: Comm) -> Evaluator | None:

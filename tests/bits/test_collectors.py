@@ -16,7 +16,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import first_state_seed, reset_seed
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.comm import Comm, packed
-from minitrpo.parallel.episode_pool import DynamicPool, RankRequests
+from minitrpo.parallel.episode_pool import DynamicPool
 
 SEED, SLOTS = 5, 5
 
@@ -37,7 +37,7 @@ def rollouts_and_request(env_id, amount, wanted=0, **options):
 
 def episode_collector(env_id, amount, **options):
     rollouts, request = rollouts_and_request(env_id, amount, **options)
-    return EpisodeCollector(rollouts, RankRequests(DynamicPool(Comm()), 1, SLOTS)), request
+    return EpisodeCollector(rollouts, DynamicPool(Comm()), Comm()), request
 
 
 def segment_collector(amount):
