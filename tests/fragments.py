@@ -1,10 +1,14 @@
 """Fragments made by hand, and a chain of states whose Q* is known: what tests of value-based methods share."""
 
+from dataclasses import fields
+from itertools import pairwise
+
 import numpy as np
 
-from minitrpo.experience.fragments import Fragments, concatenate
+from minitrpo.experience.fragments import Fragments, concatenate, in_order, rows_of
 
 STATES, GAMMA = 5, 0.9
+PER_STEP = ("observations", "actions", "rewards")  # the fields with a row per step; all others have one per fragment
 
 
 def fragment(observations, actions, rewards, final, number=0, start=0, terminated=False, truncated=False):
@@ -21,6 +25,23 @@ def fragment(observations, actions, rewards, final, number=0, start=0, terminate
         truncated=np.array([truncated]),
         returns=np.array([float(np.sum(rewards))]),
     )
+
+
+def slices(f):
+    """Return the rows of each fragment."""
+    return [slice(a, b) for a, b in pairwise([0, *np.cumsum(f.lengths).tolist()])]
+
+
+def in_turn(f, order=None):
+    """Return the same fragments in this order, by default by (number, start)."""
+    order = in_order(f.numbers, f.starts) if order is None else order
+    rows = rows_of(order, f.lengths)
+    return Fragments(**{x.name: getattr(f, x.name)[rows if x.name in PER_STEP else order] for x in fields(f)})
+
+
+def apart(f):
+    """Return every fragment by itself."""
+    return [in_turn(f, [i]) for i in range(len(f.lengths))]
 
 
 def random_fragments(rng, lengths, size=3, actions=4):

@@ -92,7 +92,8 @@ class Accumulator:
         columns = [np.array(column) for column in zip(*self._rows, strict=True)]  # (T, N, ...) each
         self._rows = []
         fragments = cuts(columns[4] | columns[5]).tolist()
-        return concatenate([self._fragment(n, slice(first, stop), columns) for n, first, stop in fragments]).sorted()
+        parts = [self._fragment(n, slice(first, stop), columns) for n, first, stop in fragments]
+        return concatenate(sorted(parts, key=lambda part: (part.numbers[0], part.starts[0])))
 
     def _fragment(self, n: int, rows: slice, columns: list[Array]) -> Fragments:
         observations, actions, after, rewards, terminated, truncated = (column[rows, n] for column in columns)

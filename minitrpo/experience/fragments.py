@@ -4,14 +4,11 @@ A fragment is an unbroken run of steps of one episode: the whole episode, or the
 """
 
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
 
 import numpy as np
 
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.policies import Array
-
-PER_STEP = ("observations", "actions", "rewards")  # the fields with a row per step; all others have one per fragment
 
 
 @dataclass(frozen=True)
@@ -60,30 +57,10 @@ class Fragments:
         first_rows = np.cumsum(self.lengths) - self.lengths
         return np.arange(self.steps, dtype=float) + np.repeat(self.starts - first_rows, self.lengths)
 
-    def slices(self) -> list[slice]:
-        """Return the rows of each fragment."""
-        stops = np.cumsum(self.lengths).tolist()
-        return [slice(a, b) for a, b in pairwise([0, *stops])]
-
     def filtered(self, frozen: ObservationFilter) -> "Fragments":
         """Return the same with observations as the policy saw them."""
         seen = {"observations": frozen(self.observations), "final_observations": frozen(self.final_observations)}
         return replace(self, **seen)
-
-    def fragments(self) -> list["Fragments"]:
-        """Return every fragment by itself."""
-        return [
-            Fragments(
-                **{f.name: getattr(self, f.name)[rows if f.name in PER_STEP else slice(i, i + 1)] for f in fields(self)}
-            )
-            for i, rows in enumerate(self.slices())
-        ]
-
-    def sorted(self) -> "Fragments":
-        """Return the same fragments by (number, start): the one order that does not depend on who played what."""
-        order = in_order(self.numbers, self.starts)
-        rows = rows_of(order, self.lengths)
-        return Fragments(**{f.name: getattr(self, f.name)[rows if f.name in PER_STEP else order] for f in fields(self)})
 
 
 def in_order(numbers: Array, starts: Array) -> Array:

@@ -431,10 +431,11 @@ whole = np.repeat(episodes.returns, episodes.lengths)
 
 def per_episode(weights):
     """Return each episode's sum over its steps of score x weight, shape (episodes, P)."""
-    parts = []
-    for i in episodes.slices():
+    parts, stops = [], np.cumsum(episodes.lengths)
+    for length, stop in zip(episodes.lengths, stops):
+        i = slice(stop - length, stop)
         mean = mine.policy_gradient(policy, played.theta, episodes.observations[i], played.actions[i], weights[i])
-        parts.append((i.stop - i.start) * mean)
+        parts.append(length * mean)
     return np.array(parts)
 
 

@@ -5,6 +5,7 @@ That ranks together play what one plays, and go on with what others had begun: t
 
 import numpy as np
 import pytest
+from fragments import apart, in_turn
 
 import minitrpo
 from minitrpo.errors import EpisodeFailed
@@ -54,18 +55,18 @@ def test_episodes_are_requested_by_the_mean_length_and_a_refilled_pool_gives_the
     assert collector.steps(10) is None  # nobody knows before they are over
     assert collector.waits_for_ends
     assert collector.unfinished() == {}
-    first = concatenate(collector.collect(request)).sorted()
+    first = in_turn(concatenate(collector.collect(request)))
     assert first.numbers.tolist() == list(range(7))
     assert collector.collect(request) == []  # it is empty
     collector.refill()
-    assert same_bits(concatenate(collector.collect(request)).sorted(), first)
+    assert same_bits(in_turn(concatenate(collector.collect(request))), first)
 
 
 @pytest.mark.parametrize("wanted", [0, 500])
 def test_an_episode_is_played_again_as_it_was(wanted):
     """Also one of a later round, where more were asked for, as the first gave fewer steps than are wanted."""
     collector, request = episode_collector("CartPole-v1", 7, wanted=wanted)
-    everything = concatenate(collector.collect(request)).sorted().fragments()
+    everything = apart(in_turn(concatenate(collector.collect(request))))
     assert [int(f.numbers[0]) for f in everything] == list(range(len(everything)))
     assert len(everything) > 15 if wanted else len(everything) == 7
     again, _ = episode_collector("CartPole-v1", 7)
@@ -87,7 +88,7 @@ def test_the_seed_of_a_first_state_depends_on_the_turn_alone_until_they_are_rene
 
 def test_episodes_begin_in_first_states_in_turn_and_go_on_differently():
     collector, request = episode_collector("Pendulum-v1", 5, first_states=2)
-    fragments, env = concatenate(collector.collect(request)).sorted().fragments(), make("Pendulum-v1")
+    fragments, env = apart(in_turn(concatenate(collector.collect(request)))), make("Pendulum-v1")
     for number, fragment in enumerate(fragments):
         first, _ = env.reset(seed=reset_seed(SEED, 0, number % 2))
         np.testing.assert_array_equal(fragment.observations[0], first.astype(float))

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from fragments import in_turn
 from hypothesis import given
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -42,7 +43,7 @@ def test_an_agent_sees_the_steps_that_rollouts_play(env):
     rollouts = Rollouts(spec, policy, make_vector_env(spec, N), seed)
     identity, expected, now = ObservationFilter.identity(spec.observation_size, clip=1e6), [], theta
     for iteration in range(4):
-        expected.append(concatenate(rollouts.advance(now, identity, iteration + 1, range(N), N, steps)).sorted())
+        expected.append(in_turn(concatenate(rollouts.advance(now, identity, iteration + 1, range(N), N, steps))))
         now = moved(now, expected[-1])
     seen, noise = [], ActionNoise(policy, N)
 

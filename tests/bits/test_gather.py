@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from minitrpo.algorithms.algorithm import Plan
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.collectors import Request
-from minitrpo.experience.fragments import PER_STEP, Fragments, concatenate
+from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.comm import Comm
 from minitrpo.training.gather import PER_FRAGMENT, digested, gather, in_episode_order
@@ -60,10 +60,10 @@ def test_counts_masks_timesteps_and_slices_by_hand():
     assert episodes.last.tolist() == [False, True, False, False, True, True]
     assert episodes.terminated_steps.tolist() == [False, True, False, False, False, False]
     assert episodes.timesteps.tolist() == [0.0, 1.0, 10.0, 11.0, 12.0, 5.0]
-    assert episodes.slices() == [slice(0, 2), slice(2, 5), slice(5, 6)]
-    for part, length in zip(episodes.fragments(), (2, 3, 1), strict=True):
+    assert fragments.slices(episodes) == [slice(0, 2), slice(2, 5), slice(5, 6)]
+    for part, length in zip(fragments.apart(episodes), (2, 3, 1), strict=True):
         for f in fields(Fragments):
-            assert len(getattr(part, f.name)) == (length if f.name in PER_STEP else 1), f.name
+            assert len(getattr(part, f.name)) == (length if f.name in fragments.PER_STEP else 1), f.name
 
 
 @given(some_fragments(), st.integers(0, 5))
@@ -71,9 +71,9 @@ def test_sorted_puts_any_permutation_back_whoever_had_them_and_fragments_takes_a
     nothing = fragments.empty(3, 2, discrete=True)
     shuffled = concatenate([concatenate([nothing, *parts[:cut]]), concatenate([nothing, *parts[cut:]])])
     before = bits(shuffled)
-    assert bits(shuffled.sorted()) == bits(in_turn(parts))
+    assert bits(fragments.in_turn(shuffled)) == bits(in_turn(parts))
     assert bits(shuffled) == before == bits(concatenate(parts)), "sorting makes a new object"
-    assert [bits(f) for f in shuffled.fragments()] == [bits(f) for f in parts]
+    assert [bits(f) for f in fragments.apart(shuffled)] == [bits(f) for f in parts]
 
 
 # --- what travels
@@ -105,14 +105,16 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
         "observations": FILTER(episodes.observations),
         "scaled": 2.0 * episodes.rewards,
         "ended": episodes.ended,
-        "gradients": np.array([FILTER(f.observations).sum(axis=0) * f.rewards.sum() for f in episodes.fragments()]),
+        "gradients": np.array(
+            [FILTER(f.observations).sum(axis=0) * f.rewards.sum() for f in fragments.apart(episodes)]
+        ),
     }
     assert bits(dict(sorted(together.batch.items()))) == bits(dict(sorted(expected.items())))
     assert np.array_equal(together.ended, episodes.ended)
     assert together.steps == episodes.steps
     for name in PER_FRAGMENT:
         assert np.array_equal(together.fragments[name], getattr(episodes, name)), name
-    raw = [f.observations for f in episodes.fragments()]  # what the filter learns from is not filtered
+    raw = [f.observations for f in fragments.apart(episodes)]  # what the filter learns from is not filtered
     np.testing.assert_allclose(together.fragments["mean"], [o.mean(0) for o in raw], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(together.fragments["squares"], [len(o) * o.var(0) for o in raw], rtol=1e-9, atol=1e-12)
     gathered = gather(Comm(), digest_of(parts), {"unfinished_x": np.ones(1)}, None)

@@ -5,7 +5,7 @@ That sums of gradients lead to the bits of samples, on any ranks: test_conforman
 
 import numpy as np
 import pytest
-from fragments import random_fragments
+from fragments import apart, random_fragments, slices
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +49,7 @@ def test_sums_over_any_shares_are_the_gradient_of_everything_with_its_mean_as_ba
     whole = policy_gradient(policy, theta, episodes.observations, episodes.actions, weights - weights.mean())
     owner = np.repeat(np.random.default_rng(seed).integers(0, ranks, len(lengths)), lengths)
     shares = [owner == rank for rank in range(ranks) if np.any(owner == rank)]
-    for each in (episodes.slices(), shares):
+    for each in (slices(episodes), shares):
         np.testing.assert_allclose(pooled(policy, theta, episodes, weights, each), whole, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(pooled(policy, theta, episodes, weights + constant, shares), whole, atol=1e-10)
     if len({int(s.sum()) for s in shares}) > 1:
@@ -66,7 +66,7 @@ class Quadratic:
 
 @given(SEEDS, LENGTHS, st.sampled_from([0.5, 0.99, 1.0]))
 def test_lambda_1_is_monte_carlo_less_v_and_lambda_0_the_one_step_error(seed, lengths, discount):
-    for fragment in played(GaussianPolicy(3, 2, ()), seed, lengths)[0].fragments():
+    for fragment in apart(played(GaussianPolicy(3, 2, ()), seed, lengths)[0]):
         v = fragment.observations[:, 0] ** 2
         after = 0.0 if fragment.terminated[0] else float(fragment.final_observations[0, 0] ** 2)
         total, to_go = after, []
@@ -96,7 +96,7 @@ def test_an_update_is_the_textbooks_and_the_critic_is_fitted_after_it_has_predic
         samples = advantages_of(algorithm.critic, before, samples_of(episodes), 0.99, gae_lambda)
         weights = samples["advantages"] - samples["advantages"].mean()
         g = policy_gradient(policy, theta, episodes.observations, episodes.actions, weights)
-        parts = [algorithm.digest(algorithm.plan(), fragment) for fragment in episodes.fragments()]
+        parts = [algorithm.digest(algorithm.plan(), fragment) for fragment in apart(episodes)]
         batch = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         row = algorithm.learn(batch, np.random.default_rng(k))
         np.testing.assert_allclose(algorithm.theta, theta + 0.5 * g, atol=1e-10)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fragments import random_fragments
+from fragments import apart, random_fragments
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -90,7 +90,7 @@ def test_a_state_that_does_not_fit_is_refused():
 def test_several_steps_by_brute_force(lengths, n, seed):
     episodes = random_fragments(np.random.default_rng(seed), lengths)
     rows, i = multi_step(episodes, n, 0.9), 0
-    for part in episodes.fragments():
+    for part in apart(episodes):
         seen = [*part.observations[1:], part.final_observations[0]]
         for t in range(part.steps):
             k = min(n, part.steps - t)

@@ -6,13 +6,13 @@ from itertools import pairwise
 import gymnasium
 import numpy as np
 import pytest
-from fragments import fragment
+from fragments import PER_STEP, apart, fragment, in_turn, slices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import PER_STEP, Fragments, concatenate
+from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.lockstep import UnfinishedEpisode
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
@@ -109,13 +109,13 @@ def plain(env_id, numbers, iteration=2):
 def test_episodes_are_those_of_a_plain_loop_in_whatever_order_they_are_requested(env_id, width, numbers):
     """Any number of slots up to ROWS, any number of them in use."""
     for concurrency in {2, width + 3}:
-        assert bits(play(env_id, numbers, width, concurrency).sorted()) == bits(plain(env_id, range(6)))
+        assert bits(in_turn(play(env_id, numbers, width, concurrency))) == bits(plain(env_id, range(6)))
 
 
 def test_more_slots_than_rows_in_a_block():
     alone = bits(play("CartPole-v1", range(40), 3 * ROWS, 1))
     for concurrency in (2, 3 * ROWS):
-        assert bits(play("CartPole-v1", range(40), 3 * ROWS, concurrency).sorted()) == alone
+        assert bits(in_turn(play("CartPole-v1", range(40), 3 * ROWS, concurrency))) == alone
 
 
 def test_masks_returns_and_actions():
@@ -125,7 +125,7 @@ def test_masks_returns_and_actions():
     for episodes, terminates in ((cartpole, True), (pendulum, False), (toy, True)):
         assert np.all(episodes.terminated == terminates)
         assert np.all(episodes.truncated != terminates)
-        np.testing.assert_allclose(episodes.returns, [episodes.rewards[rows].sum() for rows in episodes.slices()])
+        np.testing.assert_allclose(episodes.returns, [episodes.rewards[rows].sum() for rows in slices(episodes)])
     assert pendulum.lengths.tolist() == [200] * 6
     assert np.array_equal(cartpole.returns, cartpole.lengths)  # the environment's own reward: 1 a step
     assert set(toy.actions.tolist()) == {0, 1}, "the policy counts from 0"
@@ -155,7 +155,7 @@ def advance(env_id, lengths, width=4, rollouts=None):
 
 def glued(segments):
     """Return the fragments of each episode joined, for the episodes that ended; check that they fit together."""
-    fragments, whole = concatenate(segments).sorted().fragments(), []
+    fragments, whole = apart(in_turn(concatenate(segments))), []
     for number in sorted({int(f.numbers[0]) for f in fragments}):
         mine = [f for f in fragments if f.numbers[0] == number]
         assert [int(f.starts[0]) for f in mine] == [0, *np.cumsum([f.steps for f in mine])[:-1]]

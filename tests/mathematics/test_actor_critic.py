@@ -4,7 +4,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from fragments import random_fragments
+from fragments import apart, random_fragments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import train
@@ -53,7 +53,7 @@ def steps_of(f):
 def test_returns_by_brute_force(lengths, discount, seed):
     f, expected = played(POLICIES["gaussian"], seed, lengths), []
     before, final_values = f.rewards.copy(), f.final_observations[:, 0]
-    for part, value in zip(f.fragments(), final_values, strict=True):
+    for part, value in zip(apart(f), final_values, strict=True):
         for t in range(part.steps):
             n = part.steps - t
             total = sum(discount**k * part.rewards[t + k] for k in range(n))
@@ -113,7 +113,7 @@ def test_sums_over_fragments_are_the_gradient_of_all_steps(kind, lengths, seed, 
     model = ActorCritic(POLICIES[kind])
     theta, f = model.initialise(np.random.default_rng(seed)) + 0.3, played(model.policy, seed, lengths)
     s = ActorCriticSettings(max_gradient_norm=longest, entropy_weight=0.5, gae_lambda=gae_lambda)
-    sums = np.array([gradient_sums(model, theta, steps_of(part), s) for part in f.fragments()])
+    sums = np.array([gradient_sums(model, theta, steps_of(part), s) for part in apart(f)])
     gradient, told, n = pooled_gradient(model, sums, s)
     expected, expected_told = actor_critic_gradient(model, theta, steps_of(f), s)
     np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)

@@ -4,7 +4,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import grad
-from fragments import GAMMA, chain_q, chain_transitions, fragment, random_fragments
+from fragments import GAMMA, apart, chain_q, chain_transitions, fragment, random_fragments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,7 +48,7 @@ def test_targets_by_brute_force(lengths, seed):
     def close(found, expected):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
-    for part, final in zip(episodes.fragments(), final_q, strict=True):
+    for part, final in zip(apart(episodes), final_q, strict=True):
         n, dead, r, u = part.steps, bool(part.terminated[0]), part.rewards, part.actions
         q = q_of(np.concatenate([part.observations[1:], part.final_observations]))
         for t in range(n):
@@ -108,7 +108,7 @@ def test_sarsa_learns_the_values_of_the_policy_that_acts():
 
 def test_the_older_copy_is_renewed_and_exploration_wanes_with_the_steps_of_all_actors():
     q = made(NStepQ, target_every=100, exploration_steps=250)
-    rows, older = learned(q, random_fragments(np.random.default_rng(3), (5, 7, 8)).fragments(), 20)
+    rows, older = learned(q, apart(random_fragments(np.random.default_rng(3), (5, 7, 8))), 20)
     assert q.steps == 400
     assert [k for k in range(20) if older[k + 1] is not older[k]] == [4, 9, 14, 19]
     assert [row["exploration"] for row in rows] == pytest.approx([max(0, 1 - 20 * k / 250) for k in range(1, 21)])

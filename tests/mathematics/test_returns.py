@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fragments import random_fragments
+from fragments import apart, random_fragments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +32,7 @@ class Played:
     def by_brute_force(self, discount, lam, n):
         """Return the same by the definition, step by step."""
         found, values = [], np.split(self.values, np.cumsum(self.f.lengths)[:-1])
-        for part, inside, final in zip(self.f.fragments(), values, self.final_values, strict=True):
+        for part, inside, final in zip(apart(self.f), values, self.final_values, strict=True):
             r, v = part.rewards, [*inside, 0.0 if part.terminated[0] else final]  # terminated: nothing comes after
             deltas = [r[t] + discount * v[t + 1] - v[t] for t in range(len(r))]
             for t in range(len(r)):
