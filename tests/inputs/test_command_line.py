@@ -112,8 +112,6 @@ def test_every_setting_has_limits_in_that_table_or_choices_and_its_default_is_al
                 others = ("x", f.default.upper(), f" {f.default}") if choices else ()
                 for value in (*wrong.get(type(f.default), (3, None, ["a"])), *others):
                     assert flag(f.name) in refusal(cls, **{f.name: value}), (f.name, value)
-                if f.name.endswith("step_size") or f.name == "max_kl":  # whether it is too small to be felt is told
-                    assert 0 < f.metadata["felt"] < 1e-3 * f.default
         values = {f.name: (f.metadata["choices"] or (f.default,))[-1] for f in fields(find(name).Settings)}
         words = [word for key, value in values.items() for word in (flag(key), str(value))]
         assert parse(["--algorithm", name, *words]).given == {"algorithm": name, **values}
@@ -309,7 +307,6 @@ def test_a_resumed_run_keeps_every_setting_that_decides_its_numbers(a_run, tmp_p
 CURES = [  # what is typed; where the refusal has a cure; behind what it is typed
     ("--algorithm trop --env CartPole-v1", r"did you mean ([\w-]+)", "--algorithm"),
     ("--algorithm PPO --env CartPole-v1", r"did you mean ([\w-]+)", "--algorithm"),
-    ("--algorithm gps --env Pendulum-v1 --samples 2 --horizon 5", r"did you mean ([\w-]+)", "--algorithm"),
     ("--env Cartpole", r"Did you mean ([\w-]+)", "--env"),
     ("--env Pendulum-v9", r"Did you mean ([\w-]+)", "--env"),
     ("--algorithm naf --env CartPole-v1", r"try --algorithm ([\w-]+)", "--algorithm"),
@@ -386,11 +383,9 @@ def test_a_setting_that_does_nothing_is_said_and_no_other(words, idle, heeded, t
 
 
 VAIN = {
-    "--fisher-fraction 1e-9": "--fisher-fraction", "--adapt both --adapt-window 2": "--adapt-window",
     "--eval-every 301": "--eval-every", "--record-every 4": "--record-every",
     "--first-states 2 --renew-first-states 9": "--renew-first-states", "--steps-per-update 1e3": "--steps-per-update",
-    "--stuck-after 0.01": "--stuck-after", "--max-kl 1e-300": "--max-kl",
-    "--adapt both --adapt-window 1 --eval-every 300 --record-every 3 --fisher-fraction 0.01 --stuck-after 1": "",
+    "--stuck-after 0.01": "--stuck-after", "--eval-every 300 --record-every 3 --stuck-after 1": "",
 }  # fmt: skip
 
 
@@ -400,10 +395,6 @@ def test_what_waits_for_more_than_the_run_has_is_said_and_what_is_just_possible_
         done = forked("train", *line, number, *words.split(), cwd=tmp_path)
         assert done.code == 0, str(done)
         assert re.findall(r"note: (--[\w-]+)", done.out) == [said] * bool(said), str(done)
-    dqn = f"--algorithm dqn {' '.join(CARTPOLE)} --total-steps 400 --warm-up 200 --replay-ratio 0.5 --target-every"
-    for target, said in ((101, True), (100, False)):  # minibatches, of which there are half as many as steps
-        done = forked("train", *dqn.split(), target, "--out", f"dqn{target}", cwd=tmp_path)
-        assert ("note: --target-every" in done.out) == said, str(done)
 
 
 # --- from Python
