@@ -16,6 +16,7 @@ from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan
 from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
 from minitrpo.errors import AlgorithmFailed, BadInput, shown, told
 from minitrpo.experience.collectors import UNFINISHED
+from minitrpo.parallel.comm import flat, nested
 from minitrpo.parallel.parameter_server import TALLY
 from minitrpo.policies import Array
 from minitrpo.supervision import status
@@ -143,6 +144,8 @@ def check_beginning(algorithm: Member) -> Plan | None:
     """Return the first plan of a fresh algorithm, None of an asynchronous one; AlgorithmFailed if no run can begin."""
     with status.at("state"):
         state = check_state(algorithm.state())
+    if "theta" not in state:
+        raise AlgorithmFailed("state() must return a dict of arrays with theta among them")
     taken = [key for key in state if key.startswith((OWN, UNFINISHED))]
     if taken:
         raise AlgorithmFailed(f"state() has {taken[0]!r}; names that begin with {OWN} are the run's own")
@@ -154,24 +157,26 @@ def check_beginning(algorithm: Member) -> Plan | None:
         plan = algorithm.plan()
     check_plan(plan, np.shape(state["theta"]))
     with status.at("restore"):
-        algorithm.restore({name: np.array(array) for name, array in state.items()})
+        algorithm.restore(nested({name: np.array(array) for name, array in state.items()}))
     with status.at("state"):
-        lost = changed(state, algorithm.state())
+        lost = changed(state, flat(algorithm.state()))
     if lost:
         raise AlgorithmFailed(f"restore() does not bring back {lost!r} of state()")
     return plan
 
 
-def check_state(state: Any) -> Arrays:
-    """Return what `state` returned; AlgorithmFailed if a checkpoint cannot hold it."""
-    if not isinstance(state, dict) or "theta" not in state:
-        raise AlgorithmFailed("state() must return a dict of arrays with theta among them")
-    for name, array in state.items():
+def check_state(state: Any, method: str = "state") -> Arrays:
+    """Return what `state` returned, dicts within it flat; AlgorithmFailed if a checkpoint cannot hold it."""
+    if not isinstance(state, dict):
+        raise AlgorithmFailed(f"{method}() must return a dict of arrays, not {type(state).__name__}")
+    for name, value in state.items():
         if not isinstance(name, str) or not name.isidentifier() or name == "file":
-            raise AlgorithmFailed(f"state() has an array called {shown(name)}; choose another name, such as weights")
-        if np.asarray(array).dtype.kind not in NUMBERS:
-            raise AlgorithmFailed(f"state() has {name} = {shown(array)}; it must be an array of numbers")
-    return state
+            raise AlgorithmFailed(f"{method}() has an array called {shown(name)}; choose another name, such as weights")
+        if isinstance(value, dict):
+            check_state(value, method)
+        elif np.asarray(value).dtype.kind not in NUMBERS:
+            raise AlgorithmFailed(f"{method}() has {name} = {shown(value)}; it must be an array of numbers")
+    return flat(state)
 
 
 def check_shared(state: Arrays, algorithm: AsynchronousAlgorithm) -> None:
@@ -182,21 +187,10 @@ def check_shared(state: Arrays, algorithm: AsynchronousAlgorithm) -> None:
     odd = [name for name in state if name.startswith(TALLY)]
     if odd:
         raise AlgorithmFailed(f"state() has {odd[0]!r}; names that begin with {TALLY} are the run's own")
-    check_worker_state(algorithm)
+    check_state(algorithm.worker_state(), "worker_state")
     theta = np.asarray(state["theta"])
     if theta.ndim != 1 or not np.all(np.isfinite(theta)):
         raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
-
-
-def check_worker_state(algorithm: AsynchronousAlgorithm) -> Arrays:
-    """Return a worker's own arrays; AlgorithmFailed if a checkpoint cannot hold them."""
-    own: Any = algorithm.worker_state()
-    if not isinstance(own, dict):
-        raise AlgorithmFailed(f"worker_state() must return a dict of arrays, not {type(own).__name__}")
-    for name, array in own.items():
-        if not isinstance(name, str) or np.asarray(array).dtype.kind not in NUMBERS:
-            raise AlgorithmFailed(f"worker_state() has {name} = {shown(array)}; it must be an array of numbers")
-    return own
 
 
 def check_plan(plan: Any, shape: tuple[int, ...]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Context
 from minitrpo.experience.environments import describe
+from minitrpo.parallel.comm import flat, nested
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.settings import Choice
@@ -67,7 +68,7 @@ def global_states() -> tuple[bytes, bytes]:
 
 def forgotten(algorithm: Algorithm, before: dict[str, bytes], fresh: Algorithm) -> str:
     """Return which attribute changed in an update and is not brought back by restore(state()), in words."""
-    fresh.restore({name: np.array(array) for name, array in algorithm.state().items()})
+    fresh.restore(nested({name: np.array(array) for name, array in flat(algorithm.state()).items()}))
     after, there = attributes(algorithm), attributes(fresh)
     lost = [name for name in after if before.get(name) != after[name] != there.get(name)]
     return f"{min(lost)} changes in an update, and restore() does not bring it back" if lost else ""

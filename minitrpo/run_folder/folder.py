@@ -31,7 +31,7 @@ from minitrpo.run_folder.files import (
 from minitrpo.run_folder.metrics_log import LOG, Checksum, check_log, known_lines, read_cell, read_rows, written_cell
 
 LOCKS: list[int] = []  # of the folders in which this process works
-FORMAT = 4  # of what lies in the folder; another number is another version's
+FORMAT = 5  # of what lies in the folder; another number is another version's
 
 
 class RunFolder:
