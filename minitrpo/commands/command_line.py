@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
+from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm
 from minitrpo.algorithms.options import flag
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo import contract
 from minitrpo.algorithms import registry
-from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
+from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm
 from minitrpo.algorithms.options import Wait, check_options, flag, option
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
