@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
-from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
+from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
 from minitrpo.errors import AlgorithmFailed, BadInput, shown, told
 from minitrpo.experience.collectors import UNFINISHED
+from minitrpo.parallel.comm import flat, nested
 from minitrpo.parallel.parameter_server import TALLY
 from minitrpo.supervision import status
 
@@ -116,20 +117,22 @@ def _defects_of_asynchronous(algorithm: Any) -> Iterator[str]:
 
 
 def numbers(method: str, answer: Any) -> Arrays:
-    """Return what a method gave as arrays of numbers by name; AlgorithmFailed if it cannot travel, or be saved."""
+    """Return what a method gave as arrays of numbers by name, dicts within a state flat; AlgorithmFailed for others."""
     if not isinstance(answer, dict):
         raise AlgorithmFailed(f"{method}() must give a dict of arrays, not {shown(answer)}")
-    for name in answer:
+    for name, value in answer.items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith(RESERVED) or name == "file":
             raise AlgorithmFailed(f"{method}() gave an array called {shown(name)}; call it otherwise")
-    try:
-        arrays = {name: np.asarray(array) for name, array in answer.items()}
-    except ValueError as error:  # a list of lists of several lengths
-        raise AlgorithmFailed(f"{method}() gave what is no array: {error}") from error
-    for name, array in arrays.items():
-        if array.dtype.kind not in NUMBERS:
-            raise AlgorithmFailed(f"{method}() gave {name!r} = {shown(array)}; it must be an array of numbers")
-    return arrays
+        if isinstance(value, dict) and method in ("state", "worker_state"):
+            numbers(method, value)
+            continue
+        try:
+            kind = np.asarray(value).dtype.kind
+        except ValueError as error:  # a list of lists of several lengths
+            raise AlgorithmFailed(f"{method}() gave what is no array: {error}") from error
+        if kind not in NUMBERS:
+            raise AlgorithmFailed(f"{method}() gave {name!r} = {shown(value)}; it must be an array of numbers")
+    return {name: np.asarray(array) for name, array in flat(answer).items()}
 
 
 def columns_of(method: str, answer: Any, wanted: tuple[str, ...], words: bool = False) -> dict[str, Any]:
@@ -160,7 +163,7 @@ def check_beginning(algorithm: Member) -> Plan | None:
     with status.at("plan"):
         plan = check_plan(algorithm.plan(), theta.shape)
     with status.at("restore"):
-        algorithm.restore({name: array.copy() for name, array in state.items()})
+        algorithm.restore(nested({name: array.copy() for name, array in state.items()}))
     with status.at("state"):
         after = numbers("state", algorithm.state())
     for name, array in state.items():

@@ -1,6 +1,6 @@
 """What an algorithm is: a class whose methods the loops in `training` call, and know nothing else about.
 
-`Algorithm` collects with a barrier: plan, digest, learn. `asynchronous.AsynchronousAlgorithm` has gradient and apply.
+`Algorithm` collects with a barrier: plan, digest, learn. `AsynchronousAlgorithm` has gradient and apply.
 A class inherits one of the two and says what differs; what it leaves out has a default here.
 
 Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitrpo.algorithms.options import option
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, Nested
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array, Policy
 
@@ -38,18 +39,6 @@ class Plan:
     steps: int | None = None
     arrays: Arrays = field(default_factory=dict)
     episodes: int | None = None
-
-
-@dataclass(frozen=True)
-class Design:
-    """Where a member of the family stands: when it learns, how ranks keep step, what travels, who learns, from what."""
-
-    when: str  # batch | every n steps
-    sync: str  # barrier | asynchronous
-    travels: str  # samples | gradients
-    learns: str  # root | all ranks | server or shared memory
-    data: str  # on-policy | off-policy, fresh | replay
-    source: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +102,28 @@ def remaining(steps: int, horizon: int) -> float:
     return max(0.0, 1 - steps / horizon) if horizon > 0 else 1.0
 
 
+@dataclass(frozen=True)
+class AnnealingSettings:
+    """What everyone can be told whose step size may fall."""
+
+    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1e3)
+    anneal: str = option(
+        "none", "what falls linearly to 0 over the run", "Mnih et al. 2016: step-size", ("step-size", "none")
+    )
+    anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
+
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
+
+    def step_size_in(self, context: Context) -> Callable[[int], float]:
+        """Return the step size after so many environment steps, as a function of them."""
+        if self.anneal == "none":
+            return lambda steps: self.step_size
+        left = context.schedule(self.anneal_steps)
+        return lambda steps: self.step_size * left(steps)
+
+
 class Member:
     """What both kinds of algorithms have."""
 
@@ -123,7 +134,6 @@ class Member:
     second_chart: ClassVar[tuple[str, ...]] = ()  # one or two more, of another unit
     second_label: ClassVar[str] = ""
     presets: ClassVar[dict[str, Preset]] = {}
-    design: ClassVar[Design]
     actions: ClassVar[tuple[str, ...]] = KINDS  # of Gymnasium's spaces that it can choose from
     replays: ClassVar[bool] = False  # whether it learns from observations that it kept from earlier updates
 
@@ -139,8 +149,8 @@ class Member:
         """
         return policy
 
-    def state(self) -> Arrays:
-        """Return the arrays from which a run goes on, to the bit; `theta` is among them."""
+    def state(self) -> Nested:
+        """Return the arrays from which a run goes on, to the bit, or dicts of them; `theta` is among them."""
         raise NotImplementedError
 
 
@@ -179,7 +189,7 @@ class Algorithm(Member):
         """
         raise NotImplementedError
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Go on from what `state` returned."""
         raise NotImplementedError
 

@@ -1,22 +1,15 @@
-"""What algorithms that learn from samples have in common: what a fragment sends, its advantages."""
-
-from typing import Protocol
+"""What algorithms that learn from samples have in common: what a fragment sends, its advantages, the critic's fit."""
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.block_sums import SERIAL, Reduction
+from minitrpo.critics import Critic
 from minitrpo.experience.fragments import Fragments
-from minitrpo.policies import Array
+from minitrpo.parallel.comm import Nested
 from minitrpo.returns import gae, next_values
 
 PER_FRAGMENT = ("final_observations", "final_timesteps")  # of the samples; all others have a row per step
-
-
-class Predictor(Protocol):
-    """A value function: what is asked of a critic here."""
-
-    def predict(self, state: Arrays, observations: Array, times: Array, reduction: Reduction) -> Array: ...
 
 
 def samples_of(fragment: Fragments) -> Arrays:
@@ -43,7 +36,7 @@ def fragments_of(samples: Arrays) -> list[Arrays]:
 
 
 def advantages_of(
-    critic: Predictor, state: Arrays, samples: Arrays, discount: float, gae_lambda: float, reduction: Reduction = SERIAL
+    critic: Critic, state: Arrays, samples: Arrays, discount: float, gae_lambda: float, reduction: Reduction = SERIAL
 ) -> Arrays:
     """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit.
 
@@ -61,11 +54,7 @@ def advantages_of(
     return {"advantages": advantages, "targets": targets, "values": values}
 
 
-def named(prefix: str, state: Arrays) -> Arrays:
-    """Return a part's arrays under names of their own, for a checkpoint that holds several parts."""
-    return {prefix + name: array for name, array in state.items()}
-
-
-def part_of(prefix: str, arrays: Arrays) -> Arrays:
-    """Return what `named` has put among other arrays."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+def refitted(critic: Critic, samples: Nested, rng: np.random.Generator, reduction: Reduction = SERIAL) -> Arrays:
+    """Return the critic's state, `critic` of the samples, after a fit to their value targets."""
+    observations, timesteps, targets = (samples[name] for name in ("observations", "timesteps", "targets"))
+    return critic.fit(samples["critic"], observations, timesteps, targets, rng, reduction)

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.asynchronous import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
+from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
 from minitrpo.contract import OWN, check_gradient, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shown
 from minitrpo.experience.environments import EnvironmentSpec
@@ -19,6 +19,7 @@ from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Rollouts
+from minitrpo.parallel.comm import nested
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
@@ -147,7 +148,7 @@ class Worker:
     def restore(self, arrays: Arrays, iteration: int) -> None:
         """Take over what `state` returned, for this iteration."""
         own = {name.removeprefix(OWN_STATE): a for name, a in arrays.items() if name.startswith(OWN_STATE)}
-        self.algorithm.restore_worker(own)
+        self.algorithm.restore_worker(nested(own))
         if "numbers" in arrays:
             self.rollouts.restore(from_arrays(arrays), iteration)
 

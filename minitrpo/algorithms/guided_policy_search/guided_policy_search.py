@@ -24,20 +24,99 @@ arm that points away from its target may stay so. What the environment clips, th
 Source: "Parallelism in RL" (slides), "parallel GPS"; Montgomery & Levine 2016 (MDGPS).
 """
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std
 from minitrpo.algorithms.guided_policy_search.local_policies import Samples, improved
-from minitrpo.algorithms.guided_policy_search.settings import PRESETS, GuidedPolicySearchSettings
+from minitrpo.algorithms.options import option
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.errors import BadInput
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
+
+
+@dataclass(frozen=True)
+class GuidedPolicySearchSettings:
+    """What guided policy search can be told."""
+
+    samples: int = option(8, "episodes from every first state per update", "Finn's gps: 5", least=2, most=10_000)
+    horizon: int = option(
+        100,
+        "steps that a local controller plans for, at most; what an episode has beyond is not learned from",
+        least=1,
+        most=10_000,
+    )
+    local_kl: float = option(
+        1.0,
+        "how far a local controller may be from the policy, nats per step, before the limit adapts",
+        "Finn's gps: 1",
+        above=0,
+        most=1e3,
+    )
+    prior_strength: float = option(
+        1.0, "as how many samples the pooled prior of a local model counts", "", above=0, most=1e6
+    )
+    state_cost: str = option(
+        "", "cost of a state: weights of its squared numbers, with commas; nothing: estimated from the rewards"
+    )
+    cost_network: int = option(
+        0,
+        "Gauss-Newton steps per update of a network that is fitted to all rewards and is the cost; 0: a convex "
+        "quadratic for each first state",
+        least=0,
+        most=10_000,
+    )
+    control_cost: float = option(0.1, "with --state-cost: weight of the squared actions", above=0, most=1e6)
+    imitation_rounds: int = option(10, "Gauss-Newton steps of the policy per update", least=1)
+    cg_iterations: int = option(30, "conjugate-gradient iterations per Gauss-Newton step", least=1)
+    least_std: float = option(
+        0.05, "standard deviation that the policy's noise keeps: without it nothing can be fitted", above=0, most=100
+    )
+
+    def check(self) -> None:
+        """Raise BadInput for weights that are none, and for two costs."""
+        if self.state_cost:
+            if self.cost_network:
+                raise BadInput(f"--state-cost {self.state_cost} is the cost: leave out --cost-network, which fits one")
+            try:
+                weights = self.state_weights
+            except ValueError:
+                weights = np.array([-1.0])
+            if not (np.all(np.isfinite(weights)) and np.all(weights >= 0) and np.any(weights > 0)):
+                raise BadInput(f"--state-cost must be weights of 0 or more, such as 1,10,0.1, not {self.state_cost!r}")
+
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        idle = {"steps_per_update": "guided policy search: --samples says how many episodes an update has"}
+        return idle | ({} if self.state_cost else {"control_cost": "a cost that is estimated from the rewards"})
+
+    @property
+    def state_weights(self) -> Array:
+        """Return the weights of the squared numbers of a state."""
+        return np.array([float(weight) for weight in self.state_cost.split(",")])
+
+
+PRESETS = {
+    "default": Preset(
+        "four first states, new ones in every update, so that returns are of states it has not yet learned from; "
+        "observations as they are: a filter that moves would move the policy between two updates; by environment: "
+        "32 first states and a network for the cost of Reacher-v5, a cost for InvertedPendulum-v5",
+        {"first_states": 4, "renew_first_states": 1, "filter": "none", "initial_log_std": -1.0, "total_steps": 200_000},
+        {
+            # its reward is 1 as long as the pole stands: nothing to fit a cost to
+            "InvertedPendulum-v5": {"state_cost": "1,10,0.1,0.1", "control_cost": 0.1},
+            "Reacher-v5": {"first_states": 32, "samples": 3, "horizon": 50, "cost_network": 5, "total_steps": 96_000},
+            "minitrpo.course.linear_quadratic:LinearQuadratic-v0": {"horizon": 50, "total_steps": 16_000},
+        },
+    )
+}
 
 
 class GuidedPolicySearch(Algorithm):
@@ -46,8 +125,7 @@ class GuidedPolicySearch(Algorithm):
     Settings, actions = GuidedPolicySearchSettings, ("Box",)
     columns = ("cost", "expected_cost", "local_kl_limit", "eta", "local_horizon", "imitation_kl", "std")
     chart, chart_label = ("cost", "expected_cost"), "cost per step"
-    design = Design("batch", "barrier", "samples", "root or all", "on-policy, local models", "Montgomery & Levine 2016")
-    presets: ClassVar[dict[str, Preset]] = PRESETS
+    presets = PRESETS
 
     def __init__(self, settings: GuidedPolicySearchSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
@@ -59,7 +137,7 @@ class GuidedPolicySearch(Algorithm):
             raise BadInput(f"--state-cost {settings.state_cost}: an observation has {n} numbers, so it takes {n}")
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.update = SharedUpdate(context)
-        self.conditions_state = {  # of each: what its next update begins with, and what the last one promised
+        self.promises = {  # of each: what its next update begins with, and what the last one promised
             "factor": np.ones(self.conditions),
             "eta": np.ones(self.conditions),
             "promised": np.full(self.conditions, np.nan),
@@ -94,9 +172,9 @@ class GuidedPolicySearch(Algorithm):
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Take one update from everybody's samples."""
         self._meet(batch["X"][: self.conditions, 0])
-        given = self.update.share(batch | self.conditions_state | self._network_state())
+        given = self.update.share({**batch, "promises": self.promises, **self._network_state()})
         self.theta, found, imitation = self._update(self.theta, given)
-        self.conditions_state = {name: found[name] for name in self.conditions_state}
+        self.promises = {name: found[name] for name in self.promises}
         return {
             "cost": float(np.mean(found["cost"])),
             "expected_cost": float(np.mean(found["expected_cost"])),
@@ -109,30 +187,29 @@ class GuidedPolicySearch(Algorithm):
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Compute this rank's conditions, and its part of the imitation."""
-        self._update(plan.theta, self.update.share())
+        self._update(plan.theta, self.update.shared())
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return the policy, and what is remembered of every condition."""
-        return {"theta": self.theta, "began": self.began, **self.conditions_state, **self._network_state()}
+        return {"theta": self.theta, "began": self.began, "promises": self.promises, **self._network_state()}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
-        self.theta, self.conditions_state = arrays["theta"], {name: arrays[name] for name in self.conditions_state}
-        self.began = arrays["began"]
+        self.theta, self.began, self.promises = (arrays[name] for name in ("theta", "began", "promises"))
         if self.network is not None:
-            self.network = CostNetwork(arrays["cost_w"], arrays["cost_units"])
+            self.network = CostNetwork(**arrays["cost_network"])
 
-    def _network_state(self) -> Arrays:
-        return {} if self.network is None else {"cost_w": self.network.w, "cost_units": self.network.units}
+    def _network_state(self) -> Nested:
+        return {} if self.network is None else {"cost_network": vars(self.network)}
 
     def _meet(self, began: Array) -> None:
         """Forget what was promised of conditions that are others than in the last update: nobody will keep it."""
         new = np.any(began != self.began, axis=1)
         for name in ("promised", "cost"):
-            self.conditions_state[name] = np.where(new, np.nan, self.conditions_state[name])
+            self.promises[name] = np.where(new, np.nan, self.promises[name])
         self.began = began.copy()
 
-    def _update(self, theta: Array, given: Arrays) -> tuple[Array, Arrays, float]:
+    def _update(self, theta: Array, given: Nested) -> tuple[Array, Arrays, float]:
         """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
 
         The same on every rank that shares the update: conditions are dealt out, and so are the imitation's rows.
@@ -141,26 +218,23 @@ class GuidedPolicySearch(Algorithm):
         if self.network is not None:
             with self.context.span("cost"):
                 every = Samples(*(given[name] for name in ("X", "U", "rewards", "alive")))
-                last = CostNetwork(given["cost_w"], given["cost_units"])
+                last = CostNetwork(**given["cost_network"])
                 self.network = last.fitted(*every.steps(), self.settings.cost_network, self.update.sums)
         with self.context.span("conditions"):
-            own = [self._improved(theta, given, j) for j in range(comm.rank, self.conditions, comm.size)]
-        everybody = self.update.pool({f"{found['j'][0]}_{name}": a for found in own for name, a in found.items()})
-        names = {name.partition("_")[2] for name in everybody}
+            own = {str(j): self._improved(theta, given, j) for j in range(comm.rank, self.conditions, comm.size)}
+        each = self.update.pool(own)
         # one after the other by their number, whoever computed them
-        found = {
-            name: np.concatenate([everybody[f"{j}_{name}"] for j in range(self.conditions)]) for name in sorted(names)
-        }
+        found = {name: np.concatenate([each[str(j)][name] for j in range(self.conditions)]) for name in each["0"]}
         with self.context.span("imitation"):
             theta, imitation = self._imitated(theta, found)
         return theta, found, imitation
 
-    def _improved(self, theta: Array, given: Arrays, j: int) -> Arrays:
+    def _improved(self, theta: Array, given: Nested, j: int) -> Arrays:
         """Return what an update finds for condition j; its episodes are every first_states-th of all."""
         each = slice(j, None, self.conditions)
         samples = Samples(given["X"][each], given["U"][each], given["rewards"][each], given["alive"][each])
-        state = {name: float(given[name][j]) for name in self.conditions_state}
-        return {"j": np.array([j]), **improved(self.policy, theta, samples, self.settings, state, self.network)}
+        state = {name: float(array[j]) for name, array in given["promises"].items()}
+        return improved(self.policy, theta, samples, self.settings, state, self.network)
 
     def _imitated(self, theta: Array, found: Arrays) -> tuple[Array, float]:
         """Return theta moved towards the controllers, and the KL that its mean keeps from them, in nats per step."""

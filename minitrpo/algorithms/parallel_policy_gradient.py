@@ -1,11 +1,11 @@
 """Lecture 10: the policy gradient on many ranks, with samples travelling, or with gradients travelling.
 
-    1. play episodes of pi_theta, on all ranks ................. experience/rollouts.py: Rollouts.play, Rollouts.advance
-    2. psi_t = grad log pi(a_t|s_t), weights w_t = A_t ......... algorithms/policy_gradient.py: gradient_sums
-    3. u = sum w psi, v = sum psi, a row of each fragment ...... algorithms/policy_gradient.py: PolicyGradient.sums_of
-    4. add the rows, in episode order .......................... parallel/allreduce.py: OrderedAllreduce.sum
-    5. g = (u - b v) / n, b the mean weight of all ranks ....... algorithms/policy_gradient.py: pooled_gradient
-    6. a step of the optimiser along g, then fit the critic .... algorithms/policy_gradient.py: PolicyGradient.learn
+    1. play episodes of pi_theta, on all ranks .......... experience/rollouts.py: Rollouts.play, Rollouts.advance
+    2. psi_t = grad log pi(a_t|s_t), weights w_t = A_t .. algorithms/parallel_policy_gradient.py: gradient_sums
+    3. u = sum w psi, v = sum psi, by fragment .......... algorithms/parallel_policy_gradient.py: PolicyGradient.sums_of
+    4. add the rows, in episode order ................... parallel/allreduce.py: OrderedAllreduce.sum
+    5. g = (u - b v) / n, b the mean weight ............. algorithms/parallel_policy_gradient.py: pooled_gradient
+    6. a step along g, then fit the critic .............. algorithms/parallel_policy_gradient.py: PolicyGradient.learn
 
 Where step 3 is done is the choice: on the ranks that played (gradients travel), or after everybody's samples have come.
 Both forms add the same rows, so they agree to the bit, however the episodes are dealt out. A baseline that nobody knows
@@ -17,16 +17,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
-from minitrpo.algorithms.options import FELT, option
-from minitrpo.algorithms.samples import advantages_of, fragments_of, named, part_of, samples_of
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
+from minitrpo.algorithms.options import option
+from minitrpo.algorithms.samples import advantages_of, fragments_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
-from minitrpo.block_sums import SERIAL, Reduction, ordered_sum, tree_sum
-from minitrpo.critics import Critic, LinearCritic, MLPCritic
+from minitrpo.block_sums import ordered_sum, tree_sum
+from minitrpo.critics import LinearCritic, make_critic
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, initial_state
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 
 MOMENTS = 5  # numbers about the weights and the critic's targets that travel with a gradient
@@ -83,16 +84,14 @@ class PolicyGradientSettings:
         0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )
     optimiser: str = option("adam", "what makes a step of the gradient", "", tuple(OPTIMISERS))
-    step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3, felt=FELT)
+    step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3)
     critic_epochs: int = option(
         10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1
     )
     critic_minibatch: int = option(
         256, "steps per minibatch of the mlp critic, a multiple of 4 or the next one", "rl-zoo: 128", least=1
     )
-    critic_step_size: float = option(
-        2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1, felt=FELT
-    )
+    critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1)
 
     def idle(self) -> dict[str, str]:
         """Return the settings that nothing listens to, and why."""
@@ -100,25 +99,11 @@ class PolicyGradientSettings:
         return dict.fromkeys(of_mlp + (("gae_lambda",) if self.critic == "none" else ()), f"--critic {self.critic}")
 
 
-@dataclass(frozen=True)
-class NoCritic:
-    """V(s) = 0: advantages are what was received from a step on."""
-
-    def initialise(self, rng: np.random.Generator) -> Arrays:
-        """Return nothing."""
-        return {}
-
-    def predict(self, state: Arrays, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
-        """Return zeros (N,)."""
-        return np.zeros(len(times))
-
-
 class PolicyGradient(Algorithm):
     """Policy and critic of one run; each fragment's share of the update is computed in one place or another."""
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
-    design = Design("batch", "barrier", "samples or gradients", "root or all", "on-policy", "Frans 2016; Williams 1992")
     presets: ClassVar[dict[str, Preset]] = {"default": Preset("many small updates", {"steps_per_update": 2_000})}
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
@@ -162,7 +147,7 @@ class PolicyGradient(Algorithm):
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Compute this rank's part of the sums."""
         if self._shares:
-            batch = self.update.share()
+            batch = self.update.shared()
             *_, equations = self._total(plan.theta, batch)
             self._fit(plan.arrays, batch, equations, rng)
 
@@ -197,28 +182,16 @@ class PolicyGradient(Algorithm):
 
     def _fit(self, state: Arrays, batch: Arrays, equations: Array, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state; the ranks share the work."""
+        if self.settings.critic == "none":
+            return state
         if isinstance(self.critic, LinearCritic):
             return self.critic.solve(equations.reshape(self.critic.size, -1))
-        if isinstance(self.critic, MLPCritic):
-            observations, timesteps, targets = (batch[name] for name in ("observations", "timesteps", "targets"))
-            return self.critic.fit(state, observations, timesteps, targets, rng, self.update.sums)
-        return state
+        return refitted(self.critic, {**batch, "critic": state}, rng, self.update.sums)
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return policy, the optimiser's state and the critic."""
-        return {"theta": self.theta, **named("optimiser_", self.optimiser_state), **named("critic_", self.critic_state)}
+        return {"theta": self.theta, "optimiser": self.optimiser_state, "critic": self.critic_state}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
-        self.theta = arrays["theta"]
-        self.optimiser_state, self.critic_state = part_of("optimiser_", arrays), part_of("critic_", arrays)
-
-
-def make_critic(settings: PolicyGradientSettings, policy: Policy) -> Critic | NoCritic:
-    """Return the critic that the settings ask for, as wide as the policy."""
-    if settings.critic == "none":
-        return NoCritic()
-    if settings.critic == "linear":
-        return LinearCritic(policy.observation_size)
-    s = settings
-    return MLPCritic(policy.observation_size, policy.hidden, s.critic_epochs, s.critic_minibatch, s.critic_step_size)
+        self.theta, self.optimiser_state, self.critic_state = (arrays[n] for n in ("theta", "optimiser", "critic"))
