@@ -24,11 +24,11 @@ from benchmarks.record import RESULTS, origin, read_json, thinned, write_json
 from benchmarks.returns import curve_of
 from minitrpo import evaluate
 from minitrpo.algorithms.registry import ALGORITHMS
+from minitrpo.course.members import DESIGNS
 from minitrpo.parallel.cores import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
 from minitrpo.supervision.jobs import flags, mpiexec
-from minitrpo.training.settings import algorithm_of
 
 CARTPOLE, PENDULUM, REACHER = "CartPole-v1", "Pendulum-v1", "Reacher-v5"
 PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
@@ -80,7 +80,7 @@ class Run(NamedTuple):
     @property
     def waits(self) -> bool:
         """Return whether the member has a barrier: then it learns the same on any number of ranks."""
-        return algorithm_of(self.algorithm).design.sync == "barrier"
+        return DESIGNS[self.algorithm].sync == "barrier"
 
 
 def every(algorithm: str, env: str) -> int:

@@ -7,8 +7,8 @@ import numpy as np
 from benchmarks.published import COUNTERPARTS, TUNED
 from benchmarks.tables import table
 from minitrpo.algorithms.registry import ALGORITHMS
+from minitrpo.course.members import DESIGNS
 from minitrpo.reports.statistics import half_interval
-from minitrpo.training.settings import algorithm_of
 
 
 def family_table(found: list[dict[str, Any]]) -> str:
@@ -17,7 +17,7 @@ def family_table(found: list[dict[str, Any]]) -> str:
     header += ("goal", "reached it", "median steps", "in the end")
     rows = []
     for name in ALGORITHMS:
-        design = algorithm_of(name).design
+        design = DESIGNS[name]
         place = (f"`{name}`", design.when, design.sync, design.travels, design.learns, design.data, design.source)
         own = [x for x in found if x["algorithm"] == name]
         rows += [(*place, *measured_cells(x)) for x in own] or [(*place, "-", "-", "-", "-", "not measured")]
@@ -38,7 +38,7 @@ def short_table(found: list[dict[str, Any]]) -> str:
     """Return a row for each member: what travels and when, on which tasks, with what return in the end."""
     rows = []
     for name in ALGORITHMS:
-        design = algorithm_of(name).design
+        design = DESIGNS[name]
         step = "waiting for all" if design.sync == "barrier" else "as it comes"
         own = [x for x in found if x["algorithm"] == name]
         tasks = "; ".join(x["env"].rpartition(":")[2].partition("-")[0] for x in own) or "-"

@@ -41,18 +41,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Design:
-    """Where a member of the family stands: when it learns, how ranks keep step, what travels, who learns, from what."""
-
-    when: str  # batch | every n steps
-    sync: str  # barrier | asynchronous
-    travels: str  # samples | gradients
-    learns: str  # root | all ranks | server or shared memory
-    data: str  # on-policy | off-policy, fresh | replay
-    source: str
-
-
-@dataclass(frozen=True)
 class Preset:
     """A named choice of settings: what it is for, its values, and what it adds for single environments."""
 
@@ -123,7 +111,6 @@ class Member:
     second_chart: ClassVar[tuple[str, ...]] = ()  # one or two more, of another unit
     second_label: ClassVar[str] = ""
     presets: ClassVar[dict[str, Preset]] = {}
-    design: ClassVar[Design]
     actions: ClassVar[tuple[str, ...]] = KINDS  # of Gymnasium's spaces that it can choose from
     replays: ClassVar[bool] = False  # whether it learns from observations that it kept from earlier updates
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import FELT, option
 from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
@@ -202,9 +202,6 @@ class BatchPPO(Algorithm):
     Settings = BatchPPOSettings
     columns = ("average_return", "kl", "clip_fraction", "entropy", "step_size", "explained_variance")
     chart, chart_label = ("kl",), "KL (nats)"
-    design = Design(
-        "every n steps", "barrier", "samples", "root or two", "on-policy", "Schulman et al. 2017; ChainerRL"
-    )
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
     def __init__(self, settings: BatchPPOSettings, context: Context) -> None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import FELT, option
 from minitrpo.algorithms.samples import advantages_of, fragments_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
@@ -118,7 +118,6 @@ class PolicyGradient(Algorithm):
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
-    design = Design("batch", "barrier", "samples or gradients", "root or all", "on-policy", "Frans 2016; Williams 1992")
     presets: ClassVar[dict[str, Preset]] = {"default": Preset("many small updates", {"steps_per_update": 2_000})}
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:

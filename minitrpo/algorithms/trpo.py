@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import FELT, Wait, flag, option
 from minitrpo.algorithms.samples import PER_FRAGMENT, advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
@@ -126,9 +126,6 @@ class TRPO(Algorithm):
     )
     chart, chart_label = ("kl", "max_kl"), "KL (nats)"
     second_chart, second_label = ("agreement", "noise"), "part of the promised gain"
-    design = Design(
-        "batch", "barrier", "samples", "root or all", "on-policy", "Frans & Hafner 2016; Schulman et al. 2015"
-    )
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
     def __init__(self, settings: TRPOSettings, context: Context) -> None:

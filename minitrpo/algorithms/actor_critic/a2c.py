@@ -29,7 +29,7 @@ from minitrpo.algorithms.actor_critic.loss import (
     gradient_sums,
     pooled_gradient,
 )
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.samples import named, part_of
 from minitrpo.experience.fragments import Fragments
@@ -56,9 +56,6 @@ class A2C(Algorithm):
     Settings = A2CSettings
     columns = LOGGED
     chart, chart_label = ("entropy",), "entropy (nats)"
-    design = Design(
-        "every n steps", "barrier", "samples or gradients", "root", "on-policy", "Mnih et al. 2016, with a barrier"
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "5 steps of 16 environments an update",
@@ -120,9 +117,6 @@ class OnlineActorCritic(A2C):
     Unlike the book's: 16 environments, Adam, an entropy term, and no factor gamma^t at the t-th step of an episode.
     """
 
-    design = Design(
-        "every step", "barrier", "samples or gradients", "root", "on-policy", "Sutton & Barto 2018, section 13.5"
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "one step of 16 environments an update",

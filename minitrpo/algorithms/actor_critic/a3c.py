@@ -27,7 +27,7 @@ from minitrpo.algorithms.actor_critic.loss import (
     Steps,
     actor_critic_gradient,
 )
-from minitrpo.algorithms.algorithm import Arrays, Context, Design, Preset
+from minitrpo.algorithms.algorithm import Arrays, Context, Preset
 from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
@@ -46,9 +46,6 @@ class A3C(AsynchronousAlgorithm):
     Settings = A3CSettings
     columns = LOGGED
     chart, chart_label = ("entropy",), "entropy (nats)"
-    design = Design(
-        "every n steps", "asynchronous", "gradients", "shared memory or server", "on-policy, late", "Mnih et al. 2016"
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "a gradient from 5 steps of each of a worker's 8 environments: gradients of one environment are noisier",

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std
 from minitrpo.algorithms.guided_policy_search.local_policies import Samples, improved
@@ -46,7 +46,6 @@ class GuidedPolicySearch(Algorithm):
     Settings, actions = GuidedPolicySearchSettings, ("Box",)
     columns = ("cost", "expected_cost", "local_kl_limit", "eta", "local_horizon", "imitation_kl", "std")
     chart, chart_label = ("cost", "expected_cost"), "cost per step"
-    design = Design("batch", "barrier", "samples", "root or all", "on-policy, local models", "Montgomery & Levine 2016")
     presets: ClassVar[dict[str, Preset]] = PRESETS
 
     def __init__(self, settings: GuidedPolicySearchSettings, context: Context) -> None:

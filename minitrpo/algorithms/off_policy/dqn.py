@@ -21,7 +21,7 @@ that count linearly beyond 1. What still differs from the paper:
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from minitrpo.algorithms.algorithm import Arrays, Context, Design, Preset
+from minitrpo.algorithms.algorithm import Arrays, Context, Preset
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings, epsilon_greedy_policy
@@ -40,9 +40,6 @@ class DQN(QLearner):
     """Q, its replay buffer, and how far exploration has gone."""
 
     Settings, actions = DQNSettings, ("Discrete",)
-    design = Design(
-        "every n steps", "barrier", "samples", "root or all", "replay, shared or sharded", "Mnih et al. 2015"
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "16 steps of 4 environments, then 16 updates, towards targets that look 8 steps ahead",

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Arrays, Design, Preset
+from minitrpo.algorithms.algorithm import Arrays, Preset
 from minitrpo.algorithms.asynchronous import Moment
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.options import option
@@ -78,14 +78,6 @@ class GorilaDQN(Bundles):
 
     Settings = GorilaSettings
     actions = ("Discrete",)
-    design = Design(
-        "every n steps",
-        "asynchronous",
-        "gradients",
-        "shared memory or server",
-        "replay of each worker",
-        "Nair et al. 2015",
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "each bundle takes 8 steps and pushes a gradient towards targets that look 8 steps ahead",

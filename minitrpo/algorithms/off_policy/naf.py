@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.acting import Acting
-from minitrpo.algorithms.algorithm import Arrays, Context, Design, Preset
+from minitrpo.algorithms.algorithm import Arrays, Context, Preset
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
@@ -194,7 +194,6 @@ class NAF(QLearner):
     """A parabola in the actions, its buffer, and how far exploration has gone."""
 
     Settings, actions = NAFSettings, ("Box",)
-    design = Design("every n steps", "barrier", "samples", "root or all", "replay, shared or sharded", "Gu et al. 2016")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "4 steps of 4 environments, then an update for each step",
@@ -236,14 +235,6 @@ class AsynchronousNAF(Bundles):
 
     Settings, actions = AsynchronousNAFSettings, ("Box",)
     action_numbers = True
-    design = Design(
-        "every n steps",
-        "asynchronous",
-        "gradients",
-        "own learners",
-        "replay, spread over the collectors",
-        "Gu et al. 2017",
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "one trainer, which makes at most a gradient for each step; all others collect 4 steps of 4 environments",

@@ -12,12 +12,12 @@ Each worker, until the work is over (parallel/parameter_server.py: work_through)
 Source: Mnih et al. 2016, algorithms 1, S1 and S2.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Arrays, Context, Design, Preset
+from minitrpo.algorithms.algorithm import Arrays, Context, Preset
 from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
 from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, epsilon_greedy_policy, exploration_left
 from minitrpo.algorithms.q_learning.n_step_q import (
@@ -49,9 +49,6 @@ class AsynchronousNStepQ(AsynchronousAlgorithm):
     pulled = ("theta", "target")
     chart, chart_label = ("td_loss",), "loss (return^2)"
     actions = ("Discrete",)
-    design = Design(
-        "every n steps", "asynchronous", "gradients", "shared memory or server", "off-policy, fresh", "Mnih et al. 2016"
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 8 environments",
@@ -112,7 +109,6 @@ class AsynchronousSarsa(AsynchronousNStepQ):
     """One-step Sarsa without a barrier."""
 
     targets = staticmethod(sarsa_one_step)
-    design = replace(AsynchronousNStepQ.design, data="on-policy, late")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 8 environments; one step ahead, news travels slowly",

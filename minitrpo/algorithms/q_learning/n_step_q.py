@@ -11,12 +11,12 @@ Every actor turns what it has just seen into a gradient; all gradients are summe
 renewed, and exploration wanes, with the steps of all actors together.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Design, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.annealing import AnnealingSettings
 from minitrpo.algorithms.options import Wait, option
 from minitrpo.algorithms.q_learning.epsilon_greedy import (
@@ -88,9 +88,6 @@ class NStepQ(Algorithm):
     columns = COLUMNS
     chart, chart_label = ("td_loss",), "loss (return^2)"
     actions = ("Discrete",)
-    design = Design(
-        "every n steps", "barrier", "gradients", "root", "off-policy, fresh", "Mnih et al. 2016, with a barrier"
-    )
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 16 environments",
@@ -156,7 +153,6 @@ class OneStepSarsa(NStepQ):
     """One-step Sarsa of one run."""
 
     targets = staticmethod(sarsa_one_step)
-    design = replace(NStepQ.design, data="on-policy")
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "an update every 16 steps of 16 environments; one step ahead, news travels slowly",
