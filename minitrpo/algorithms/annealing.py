@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.options import FELT, option
+from minitrpo.algorithms.options import option
 
 
 @dataclass(frozen=True)
 class AnnealingSettings:
     """What everyone can be told whose step size may fall."""
 
-    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1e3, felt=FELT)
+    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1e3)
     anneal: str = option(
         "none", "what falls linearly to 0 over the run", "Mnih et al. 2016: step-size", ("step-size", "none")
     )

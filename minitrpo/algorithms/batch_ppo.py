@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
-from minitrpo.algorithms.options import FELT, option
+from minitrpo.algorithms.options import option
 from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic
@@ -159,8 +159,8 @@ class BatchPPOSettings:
     clip: float = option(0.2, "how far a ratio of probabilities may gain by leaving 1", SCRIPT, above=0, most=10)
     epochs: int = option(10, "passes over the steps of an update, by policy and value function", SCRIPT, least=1)
     minibatch: int = option(64, "steps per minibatch", SCRIPT, least=1)
-    step_size: float = option(3e-4, "Adam's step size for the policy", SCRIPT, above=0, most=1, felt=FELT)
-    critic_step_size: float = option(1e-3, "Adam's step size for the value function", above=0, most=1, felt=FELT)
+    step_size: float = option(3e-4, "Adam's step size for the policy", SCRIPT, above=0, most=1)
+    critic_step_size: float = option(1e-3, "Adam's step size for the value function", above=0, most=1)
     anneal: str = option("both", "what falls linearly to 0 over the run", SCRIPT, ("both", "step-size", "clip", "none"))
     anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
     entropy: float = option(0.0, "how much an entropy of 1 nat counts in the objective", SCRIPT, least=0, most=1e3)

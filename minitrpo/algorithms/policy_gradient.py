@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
-from minitrpo.algorithms.options import FELT, option
+from minitrpo.algorithms.options import option
 from minitrpo.algorithms.samples import advantages_of, fragments_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.block_sums import SERIAL, Reduction, ordered_sum, tree_sum
@@ -83,16 +83,14 @@ class PolicyGradientSettings:
         0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )
     optimiser: str = option("adam", "what makes a step of the gradient", "", tuple(OPTIMISERS))
-    step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3, felt=FELT)
+    step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3)
     critic_epochs: int = option(
         10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1
     )
     critic_minibatch: int = option(
         256, "steps per minibatch of the mlp critic, a multiple of 4 or the next one", "rl-zoo: 128", least=1
     )
-    critic_step_size: float = option(
-        2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1, felt=FELT
-    )
+    critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1)
 
     def idle(self) -> dict[str, str]:
         """Return the settings that nothing listens to, and why."""

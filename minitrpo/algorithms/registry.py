@@ -38,29 +38,16 @@ def find(name: str) -> Any:
     place = ALGORITHMS.get(name, name)
     module, _, attribute = place.partition(":")
     if not module or not attribute:
-        meant = " or ".join(near(name))
+        meant = " or ".join(difflib.get_close_matches(name.lower(), ALGORITHMS, cutoff=0.5))
         known = f"did you mean {meant}? There is" if meant else "there is"
         raise BadInput(
             f"unknown --algorithm {name!r}: {known} {', '.join(ALGORITHMS)}, or your own class as module:Class"
         )
     namespace = _imported(module, name)
-    try:
-        if not hasattr(namespace, attribute):
-            where = getattr(namespace, "__file__", "built in")
-            raise BadInput(f"--algorithm {name}: the module {module} ({where}) has no {attribute}")
-        return getattr(namespace, attribute)
-    except (BadInput, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # a module may raise whenever it is looked at
-        raise BadInput(f"--algorithm {name}: {attribute} cannot be looked at: {told(error)}") from error
-
-
-def near(name: str) -> list[str]:
-    """Return the algorithms that a name may mean: a part of theirs, their initials, or a slip of the finger."""
-    word = name.lower().replace("_", "-")
-    initials = {known: "".join(part[0] for part in known.split("-")) for known in ALGORITHMS}
-    parts = [k for k in ALGORITHMS if word and (word in k.split("-") or word in (initials[k], k.replace("-", "")))]
-    return parts or difflib.get_close_matches(word, ALGORITHMS, n=3, cutoff=0.7)
+    if not hasattr(namespace, attribute):
+        where = getattr(namespace, "__file__", "built in")
+        raise BadInput(f"--algorithm {name}: the module {module} ({where}) has no {attribute}")
+    return getattr(namespace, attribute)
 
 
 def taking(kind: str, replays: bool = False) -> list[str]:
@@ -73,13 +60,9 @@ def taking(kind: str, replays: bool = False) -> list[str]:
 def actions_of_all() -> str:
     """Return which algorithms take which actions, in a sentence."""
     box, discrete = taking("Box"), taking("Discrete")
-    alone = {
-        "Box alone": [name for name in box if name not in discrete],
-        "Discrete alone": [name for name in discrete if name not in box],
-    }
-    return (
-        "Actions: " + "; ".join(f"{', '.join(names)}: {kind}" for kind, names in alone.items()) + "; the others: both."
-    )
+    box_alone = ", ".join(name for name in box if name not in discrete)
+    discrete_alone = ", ".join(name for name in discrete if name not in box)
+    return f"Actions: {box_alone}: Box alone; {discrete_alone}: Discrete alone; the others: both."
 
 
 def _imported(module: str, name: str) -> Any:

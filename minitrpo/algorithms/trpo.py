@@ -15,7 +15,7 @@ import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
-from minitrpo.algorithms.options import FELT, Wait, flag, option
+from minitrpo.algorithms.options import flag, option
 from minitrpo.algorithms.samples import PER_FRAGMENT, advantages_of, named, part_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.algorithms.step_noise import StepNoise
@@ -34,7 +34,6 @@ SHARED = ("observations", "actions", "rewards", "timesteps", "last", "terminated
 CRITIC = "critic_"  # how the critic's arrays are called among others
 RULE = AdaptiveConfig()
 MODES = ("none", "steps", "kl", "both", "noise")
-TWO_WINDOWS = Wait("updates", "nothing is adapted", 2)  # they are compared
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,7 @@ class TRPOSettings:
     """What TRPO can be told."""
 
     max_kl: float = option(
-        0.01,
-        "how far an update may move the policy, mean KL(old||new) in nats",
-        "TRPO paper",
-        above=0,
-        most=1e3,
-        felt=FELT,
+        0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0, most=1e3
     )
     adapt: str = option("none", "what to adapt while learning; noise: both, by noise.py", "Frans 2016", MODES)
     margin: float = option(
@@ -66,17 +60,15 @@ class TRPOSettings:
     critic_minibatch: int = option(
         256, "steps per critic minibatch, 4 (8 from 1,024 on, ...) equal parts", "rl-zoo: 128", least=1
     )
-    critic_step_size: float = option(
-        2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0, most=1, felt=FELT
-    )
+    critic_step_size: float = option(2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0, most=1)
     cg_iterations: int = option(10, "conjugate-gradient iterations", "TRPO paper", least=1)
     cg_damping: float = option(
         0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines", least=0, most=1e6
     )
     fisher_fraction: float = option(
-        0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1, part_of="states"
+        0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1
     )
-    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1, waits=TWO_WINDOWS)
+    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1)
     adapt_steps_by: int = option(
         RULE.steps_by, "steps/update that a decision adds or removes", "his runs: 300", least=1
     )

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan
-from minitrpo.algorithms.options import FELT, Wait, option
+from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning.epsilon_greedy import exploration_left
 from minitrpo.algorithms.samples import named, part_of
 from minitrpo.experience.fragments import Fragments
@@ -39,15 +39,10 @@ class BufferSettings:
     replay_size: int = option(
         50_000, "transitions that the replay buffer holds, of all environments", least=1, most=10**7
     )
-    warm_up: int = option(
-        1_000, "environment steps before the first update", "rl-zoo: 1000", least=1, most=10**9,
-        waits=Wait("steps", "nothing is learned"),
-    )  # fmt: skip
-    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1, felt=FELT)
+    warm_up: int = option(1_000, "environment steps before the first update", "rl-zoo: 1000", least=1, most=10**9)
+    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1)
     gradient_clip: float = option(10.0, "a longer gradient is shortened to this length", above=0)
-    target_every: int = option(
-        100, "updates after which theta- moves", least=1, most=10**9, waits=Wait("minibatches", "theta- never moves")
-    )
+    target_every: int = option(100, "updates after which theta- moves", least=1, most=10**9)
 
 
 @dataclass(frozen=True)
@@ -57,10 +52,6 @@ class ReplaySettings(BufferSettings):
     replay_ratio: float = option(0.5, "updates per environment step after the warm-up", "rl-zoo: 0.5", above=0, most=64)
     optimiser: str = option("adam", "what makes a step of a gradient", "", tuple(OPTIMISERS))
     target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
-
-    def units(self, total_steps: int) -> dict[str, float]:
-        """Return how much a run of so many steps has of what settings wait for."""
-        return {"minibatches": max(0, total_steps - self.warm_up) * self.replay_ratio}
 
 
 class ReplayLearner(Algorithm):

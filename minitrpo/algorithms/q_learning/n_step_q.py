@@ -18,7 +18,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.annealing import AnnealingSettings
-from minitrpo.algorithms.options import Wait, option
+from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning.epsilon_greedy import (
     EpsilonGreedy,
     ExplorationSettings,
@@ -48,7 +48,6 @@ class QSettings(AnnealingSettings, ExplorationSettings):
         "steps of all actors together after which theta- is renewed",
         "Mnih et al. 2016: 40,000 on Atari",
         least=1,
-        waits=Wait("steps", "theta- never moves"),
     )
 
 
