@@ -1,4 +1,4 @@
-"""Value functions V(s): ridge regression on simple features, and a perceptron fitted with Adam.
+"""Value functions V(s): none, ridge regression on simple features, and a perceptron fitted with Adam.
 
 A critic predicts with its previous fit and is fitted afterwards; the other order would explain each return by
 itself and leave no advantage. Its numbers are a dict of arrays, so that it can be checkpointed as it is.
@@ -6,6 +6,7 @@ Observations are (N, D), times since the episode began (N,), targets (N,).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,28 @@ from minitrpo.perceptron import (
     layer_sizes,
     unflatten,
 )
+from minitrpo.policies import Policy
 
 PARTS = 4  # of a minibatch, computed at once or by several ranks;
 ROWS = 128  # of a part: where all had twice as many there are twice the parts, and so on
 State = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class NoCritic:
+    """V(s) = 0: advantages are what was received from a step on."""
+
+    def initialise(self, rng: np.random.Generator) -> State:
+        """Return nothing."""
+        return {}
+
+    def predict(self, state: State, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
+        """Return zeros (N,)."""
+        return np.zeros(len(times))
+
+    def fit(self, state: State, *_: Any) -> State:
+        """Return nothing."""
+        return state
 
 
 @dataclass(frozen=True)
@@ -162,7 +181,17 @@ class MLPCritic:
         return reduction.sum(squared_error_gradients(phi, self.sizes, few, targets[own], rows.size), len(rows))
 
 
-Critic = LinearCritic | MLPCritic
+Critic = NoCritic | LinearCritic | MLPCritic
+
+
+def make_critic(settings: Any, policy: Policy) -> Critic:
+    """Return the critic that settings ask for, none, linear or mlp, as wide as the policy."""
+    s = settings
+    if s.critic == "none":
+        return NoCritic()
+    if s.critic == "linear":
+        return LinearCritic(policy.observation_size)
+    return MLPCritic(policy.observation_size, policy.hidden, s.critic_epochs, s.critic_minibatch, s.critic_step_size)
 
 
 def squared_error_gradients(phi: Array, sizes: Sizes, inputs: Array, targets: Array, rows: int) -> Array:

@@ -14,7 +14,7 @@ Sources: McCandlish et al. 2018, "An empirical model of large-batch training", f
 Schulman 2022, "Batch size-invariance for policy optimization", for step sizes that follow the batch.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -155,3 +155,49 @@ def turn_kl(state: NoiseState, seen: Seen, config: NoiseConfig) -> NoiseState:
 def within(value: float, limits: tuple[float, float]) -> float:
     """Return the value, moved into the limits."""
     return float(min(max(value, limits[0]), limits[1]))
+
+
+class StepNoise:
+    """The noise of one run's steps: what is remembered of a step until the next batch says how much of it was noise."""
+
+    columns = ("noise", "agreement")
+
+    def __init__(self, steps: int, max_kl: float, size: int) -> None:
+        """Begin with these settings; size: of theta."""
+        self.rule = NoiseState(steps, max_kl)
+        self._updates, self._step, self._promised, self._kl = 0, np.zeros(size), 0.0, 0.0
+
+    @property
+    def due(self) -> bool:
+        """Return whether the noise of the next update is to be measured."""
+        return due(self._updates + 1)
+
+    def add(
+        self, gradient: Array, step: Array, kl: float, steps: int, measured: Measured | None, follows: bool
+    ) -> dict[str, float]:
+        """Take an update: its gradient and step, (P,), the step's KL, and of how many steps; return the columns.
+
+        measured: what halves of the batch say. follows: whether steps/update and max-KL go by it.
+        """
+        seen = Seen(float(gradient @ self._step), self._promised, self._kl, steps)
+        if follows:
+            self.rule = follow(self.rule, seen, measured, NoiseConfig())
+        self._updates, self._step = self._updates + 1, step
+        self._promised, self._kl = float(gradient @ step), kl
+        return {
+            "noise": measured.fraction if measured is not None else float("nan"),
+            "agreement": seen.kept / seen.promised if seen.promised > 0.0 else float("nan"),
+        }
+
+    def state(self) -> dict[str, Array]:
+        """Return the arrays from which it goes on."""
+        numbers = (self._updates, self._promised, self._kl, *astuple(self.rule))
+        return {"numbers": np.array(numbers, dtype=np.float64), "step": self._step}
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Go on from what `state` returned; ValueError if that was of another theta."""
+        if arrays["step"].shape != self._step.shape:
+            raise ValueError(f"the last step has shape {arrays['step'].shape}, theta {self._step.shape}")
+        updates, self._promised, self._kl, steps, *rest = arrays["numbers"].tolist()
+        self._updates, self._step = int(updates), arrays["step"]
+        self.rule = NoiseState(int(steps), *rest)

@@ -18,7 +18,7 @@ import numpy as np
 
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, Nested
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array, Policy
 
@@ -126,8 +126,8 @@ class Member:
         """
         return policy
 
-    def state(self) -> Arrays:
-        """Return the arrays from which a run goes on, to the bit; `theta` is among them."""
+    def state(self) -> Nested:
+        """Return the arrays from which a run goes on, to the bit, or dicts of them; `theta` is among them."""
         raise NotImplementedError
 
 
@@ -166,7 +166,7 @@ class Algorithm(Member):
         """
         raise NotImplementedError
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Go on from what `state` returned."""
         raise NotImplementedError
 

@@ -13,10 +13,12 @@ from minitrpo.algorithms.algorithm import Arrays, Member
 from minitrpo.algorithms.options import option
 from minitrpo.experience.fragments import Fragments
 from minitrpo.optimisers import Optimiser
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
 
 TRANSPORTS = ("window", "server", "events")
-COUNTED = "optimiser_updates"  # the shared array, if there is one, in which an optimiser counts its own steps
+OPTIMISER = "optimiser."  # how an optimiser's arrays are called among the shared ones
+COUNTED = OPTIMISER + "updates"  # the shared array, if there is one, in which an optimiser counts its own steps
 NO_LIMIT = 10**9
 Ask = Callable[[dict[int, Arrays]], dict[int, Arrays]]  # a question to each of some workers; their answers
 
@@ -111,11 +113,11 @@ class AsynchronousAlgorithm(Member):
         """Return what `policy.act_function` is given on a worker."""
         return shared["theta"]
 
-    def worker_state(self) -> Arrays:
+    def worker_state(self) -> Nested:
         """Return a worker's own arrays, such as a replay buffer, for an exact resume."""
         return {}
 
-    def restore_worker(self, arrays: Arrays) -> None:
+    def restore_worker(self, arrays: Nested) -> None:
         """Take over what `worker_state` returned."""
 
 

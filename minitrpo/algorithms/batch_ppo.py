@@ -21,17 +21,17 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.samples import advantages_of, named, part_of, samples_of
+from minitrpo.algorithms.samples import advantages_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, clipped_norm, initial_state
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import explained_variance, standardise
 
-CRITIC = "critic_"  # how the value function's arrays are called among others
 WINDOW = 100  # episodes in the moving average of returns
 
 
@@ -231,7 +231,7 @@ class BatchPPO(Algorithm):
         with self.context.span("advantages"):
             batch = batch | advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
         samples = {name: batch[name] for name in ("observations", "timesteps", "targets")}
-        self.update.share(samples | named(CRITIC, self.critic_state))
+        self.update.share({**samples, "critic": self.critic_state})
         with self.context.span("policy"):
             climbed = ascent.climb(self.policy, self.theta, self.optimiser_state, batch, policy_rng)
         self.theta, self.optimiser_state, seen = climbed
@@ -255,8 +255,8 @@ class BatchPPO(Algorithm):
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Fit the value function, if this rank is the one that does."""
-        given = self.update.share()
-        self.update.assist(lambda: None, lambda: self._fit(given, part_of(CRITIC, given), rng.spawn(2)[1]))
+        given = self.update.shared()
+        self.update.assist(lambda: None, lambda: self._fit(given, given["critic"], rng.spawn(2)[1]))
 
     def _fit(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the value function's new state."""
@@ -264,14 +264,18 @@ class BatchPPO(Algorithm):
         with self.context.span("critic"):
             return self.critic.fit(state, observations, timesteps, targets, rng)
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return policy, Adam's state, value function, and where the schedule and the moving average stand."""
-        own = {"theta": self.theta.astype(np.float64), "steps": np.array([self.steps])}
-        own |= {"last_returns": self.average_return.to_vector()}
-        return {**own, **named("optimiser_", self.optimiser_state), **named(CRITIC, self.critic_state)}
+        return {
+            "theta": self.theta.astype(np.float64),
+            "optimiser": self.optimiser_state,
+            "critic": self.critic_state,
+            "steps": np.array([self.steps]),
+            "last_returns": self.average_return.to_vector(),
+        }
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
         self.theta, self.steps = arrays["theta"].astype(np.float32), int(arrays["steps"][0])
-        self.optimiser_state, self.critic_state = part_of("optimiser_", arrays), part_of(CRITIC, arrays)
+        self.optimiser_state, self.critic_state = arrays["optimiser"], arrays["critic"]
         self.average_return.restore(arrays["last_returns"])

@@ -19,14 +19,15 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.samples import advantages_of, fragments_of, named, part_of, samples_of
+from minitrpo.algorithms.samples import advantages_of, fragments_of, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
-from minitrpo.block_sums import SERIAL, Reduction, ordered_sum, tree_sum
-from minitrpo.critics import Critic, LinearCritic, MLPCritic
+from minitrpo.block_sums import ordered_sum, tree_sum
+from minitrpo.critics import LinearCritic, make_critic
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, initial_state
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 
 MOMENTS = 5  # numbers about the weights and the critic's targets that travel with a gradient
@@ -98,19 +99,6 @@ class PolicyGradientSettings:
         return dict.fromkeys(of_mlp + (("gae_lambda",) if self.critic == "none" else ()), f"--critic {self.critic}")
 
 
-@dataclass(frozen=True)
-class NoCritic:
-    """V(s) = 0: advantages are what was received from a step on."""
-
-    def initialise(self, rng: np.random.Generator) -> Arrays:
-        """Return nothing."""
-        return {}
-
-    def predict(self, state: Arrays, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
-        """Return zeros (N,)."""
-        return np.zeros(len(times))
-
-
 class PolicyGradient(Algorithm):
     """Policy and critic of one run; each fragment's share of the update is computed in one place or another."""
 
@@ -159,7 +147,7 @@ class PolicyGradient(Algorithm):
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Compute this rank's part of the sums."""
         if self._shares:
-            batch = self.update.share()
+            batch = self.update.shared()
             *_, equations = self._total(plan.theta, batch)
             self._fit(plan.arrays, batch, equations, rng)
 
@@ -194,28 +182,17 @@ class PolicyGradient(Algorithm):
 
     def _fit(self, state: Arrays, batch: Arrays, equations: Array, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state; the ranks share the work."""
+        if self.settings.critic == "none":
+            return state
         if isinstance(self.critic, LinearCritic):
             return self.critic.solve(equations.reshape(self.critic.size, -1))
-        if isinstance(self.critic, MLPCritic):
-            observations, timesteps, targets = (batch[name] for name in ("observations", "timesteps", "targets"))
-            return self.critic.fit(state, observations, timesteps, targets, rng, self.update.sums)
-        return state
+        observations, timesteps, targets = (batch[name] for name in ("observations", "timesteps", "targets"))
+        return self.critic.fit(state, observations, timesteps, targets, rng, self.update.sums)
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return policy, the optimiser's state and the critic."""
-        return {"theta": self.theta, **named("optimiser_", self.optimiser_state), **named("critic_", self.critic_state)}
+        return {"theta": self.theta, "optimiser": self.optimiser_state, "critic": self.critic_state}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
-        self.theta = arrays["theta"]
-        self.optimiser_state, self.critic_state = part_of("optimiser_", arrays), part_of("critic_", arrays)
-
-
-def make_critic(settings: PolicyGradientSettings, policy: Policy) -> Critic | NoCritic:
-    """Return the critic that the settings ask for, as wide as the policy."""
-    if settings.critic == "none":
-        return NoCritic()
-    if settings.critic == "linear":
-        return LinearCritic(policy.observation_size)
-    s = settings
-    return MLPCritic(policy.observation_size, policy.hidden, s.critic_epochs, s.critic_minibatch, s.critic_step_size)
+        self.theta, self.optimiser_state, self.critic_state = (arrays[n] for n in ("theta", "optimiser", "critic"))

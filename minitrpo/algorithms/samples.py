@@ -1,22 +1,14 @@
 """What algorithms that learn from samples have in common: what a fragment sends, its advantages."""
 
-from typing import Protocol
-
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.block_sums import SERIAL, Reduction
+from minitrpo.critics import Critic
 from minitrpo.experience.fragments import Fragments
-from minitrpo.policies import Array
 from minitrpo.returns import gae, next_values
 
 PER_FRAGMENT = ("final_observations", "final_timesteps")  # of the samples; all others have a row per step
-
-
-class Predictor(Protocol):
-    """A value function: what is asked of a critic here."""
-
-    def predict(self, state: Arrays, observations: Array, times: Array, reduction: Reduction) -> Array: ...
 
 
 def samples_of(fragment: Fragments) -> Arrays:
@@ -43,7 +35,7 @@ def fragments_of(samples: Arrays) -> list[Arrays]:
 
 
 def advantages_of(
-    critic: Predictor, state: Arrays, samples: Arrays, discount: float, gae_lambda: float, reduction: Reduction = SERIAL
+    critic: Critic, state: Arrays, samples: Arrays, discount: float, gae_lambda: float, reduction: Reduction = SERIAL
 ) -> Arrays:
     """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit.
 
@@ -59,13 +51,3 @@ def advantages_of(
     found = gae(samples["rewards"][rows], values_here, after, last, discount, gae_lambda)
     advantages, targets = (reduction.collect(array, np.diff(stops).tolist()) for array in found)
     return {"advantages": advantages, "targets": targets, "values": values}
-
-
-def named(prefix: str, state: Arrays) -> Arrays:
-    """Return a part's arrays under names of their own, for a checkpoint that holds several parts."""
-    return {prefix + name: array for name, array in state.items()}
-
-
-def part_of(prefix: str, arrays: Arrays) -> Arrays:
-    """Return what `named` has put among other arrays."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from minitrpo.algorithms.algorithm import Arrays, Context
 from minitrpo.block_sums import blocks
 from minitrpo.parallel.allreduce import dealt, ordered_allreduce
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
 
 
@@ -23,10 +24,15 @@ class SharedUpdate:
         self.sums = ordered_allreduce(self.comm.split(int(self.steps)))  # over those who do the same
         self.all = ordered_allreduce(self.comm)
 
-    def share(self, arrays: Arrays | None = None) -> Arrays:
-        """Return the root's arrays on every rank; the others give none."""
-        with self._context.span("idle" if arrays is None else "exchange"):
-            return self.comm.broadcast(arrays or {})
+    def share(self, arrays: Nested) -> Nested:
+        """Tell the others the root's arrays, and return them."""
+        with self._context.span("exchange"):
+            return self.comm.broadcast(arrays)
+
+    def shared(self) -> Nested:
+        """Return what the root shares, on the others."""
+        with self._context.span("idle"):
+            return self.comm.broadcast({})
 
     def needs(self, rows: int, chosen: Array) -> list[slice]:
         """Return which rows of a batch each rank needs: those of its own blocks; of the rows `chosen` alike, (k,).
@@ -41,7 +47,7 @@ class SharedUpdate:
             found[rank] = slice(min((b.start for b in both), default=0), max((b.stop for b in both), default=0))
         return found
 
-    def pool(self, own: Arrays) -> Arrays:
+    def pool(self, own: Nested) -> Nested:
         """Return the arrays of all ranks, of different names, on every rank."""
         with self._context.span("exchange"):
             parts = self.comm.gather(own)

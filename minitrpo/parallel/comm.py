@@ -7,7 +7,7 @@ instead of spinning, so that 8 ranks on 2 cores leave the cores to the ranks tha
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from minitrpo.parallel.launcher import launched_size
 from minitrpo.policies import Array
 
 Arrays = dict[str, Array]
+Nested = dict[str, Any]  # arrays by name, and dicts of them: {"theta": a, "critic": {"phi": b}}
+JOINT = "."  # in the names of `flat`: {"theta": a, "critic.phi": b}; no name of a state has one
 ALIGNED = 16  # bytes: every array begins at a multiple of it
 
 
@@ -41,11 +43,11 @@ class Comm:
     rank, size = 0, 1
     native: Any = None  # mpi4py's own communicator; None without MPI
 
-    def broadcast(self, arrays: Arrays) -> Arrays:
+    def broadcast(self, arrays: Nested) -> Nested:
         """Return the root's arrays, with names, shapes and dtypes, on every rank; the others' are ignored."""
         return arrays
 
-    def gather(self, arrays: Arrays) -> list[Arrays]:
+    def gather(self, arrays: Nested) -> list[Nested]:
         """Return every rank's arrays, in rank order, on the root (others: []); names and shapes may differ by rank."""
         return [arrays]
 
@@ -131,7 +133,7 @@ class MPIComm(Comm):
         self.rank, self.size = self.native.rank, self.native.size
         self._counters: list[WindowCounter] = []
 
-    def broadcast(self, arrays: Arrays) -> Arrays:  # two messages, however many arrays: how many bytes, then the bytes
+    def broadcast(self, arrays: Nested) -> Nested:  # two messages, however many arrays: how many bytes, then the bytes
         buffer = packed(arrays) if self.rank == 0 else np.zeros(0, np.uint8)
         size = np.array([len(buffer)], np.int64)
         self._wait(self.native.Ibcast(size, 0))
@@ -139,7 +141,7 @@ class MPIComm(Comm):
         self._wait(self.native.Ibcast(buffer, 0))
         return arrays if self.rank == 0 else unpacked(buffer)
 
-    def gather(self, arrays: Arrays) -> list[Arrays]:
+    def gather(self, arrays: Nested) -> list[Nested]:
         own, sizes = packed(arrays), np.zeros(self.size, np.int64)
         self.native.Gather(np.array([len(own)], np.int64), sizes, root=0)
         everything = np.empty(int(sizes.sum()), np.uint8)  # nothing on the others
@@ -206,22 +208,52 @@ def connect() -> Comm:
     return comm
 
 
-def packed(arrays: Arrays) -> Array:
+def flat(arrays: Nested) -> Arrays:
+    """Return nested arrays in one dict, under joined names; a dict without arrays leaves its name."""
+    return {JOINT.join(path): array for path, array in _leaves(arrays)}
+
+
+def nested(arrays: Arrays) -> Nested:
+    """Return what `flat` has joined."""
+    return _grown((name.split(JOINT), array) for name, array in arrays.items())
+
+
+def packed(arrays: Nested) -> Array:
     """Return the arrays with their names, dtypes and shapes as one buffer of bytes, (n,) uint8."""
-    names = json.dumps([(name, array.dtype.str, array.shape) for name, array in arrays.items()]).encode()
-    chunks = [len(names).to_bytes(8, "little"), names, *(array.tobytes() for array in arrays.values())]
+    leaves = list(_leaves(arrays))
+    names = json.dumps([(path, array.dtype.str, array.shape) for path, array in leaves]).encode()
+    chunks = [len(names).to_bytes(8, "little"), names, *(array.tobytes() for _, array in leaves)]
     return np.frombuffer(bytearray(b"".join(chunk + bytes(-len(chunk) % ALIGNED) for chunk in chunks)), np.uint8)
 
 
-def unpacked(buffer: Array) -> Arrays:
+def unpacked(buffer: Array) -> Nested:
     """Return the arrays that `packed` wrote down; they are views of the buffer."""
     size = int.from_bytes(bytes(buffer[:8]), "little")
-    arrays, start = {}, ALIGNED + _aligned(size)
-    for name, dtype, shape in json.loads(bytes(buffer[ALIGNED : ALIGNED + size])):
+    leaves, start = [], ALIGNED + _aligned(size)
+    for path, dtype, shape in json.loads(bytes(buffer[ALIGNED : ALIGNED + size])):
         stop = start + int(np.prod(shape)) * np.dtype(dtype).itemsize
-        arrays[name] = buffer[start:stop].view(dtype).reshape(shape)
+        leaves.append((path, buffer[start:stop].view(dtype).reshape(shape)))
         start = _aligned(stop)
-    return arrays
+    return _grown(leaves)
+
+
+def _leaves(arrays: Nested, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Array]]:
+    for name, value in arrays.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, (*path, name))
+        else:
+            yield ((*path, name, ""), np.zeros(0)) if isinstance(value, dict) else ((*path, name), value)
+
+
+def _grown(leaves: Iterable[tuple[Any, Array]]) -> Nested:
+    tree: Nested = {}
+    for (*path, last), array in leaves:
+        branch = tree
+        for name in path:
+            branch = branch.setdefault(name, {})
+        if last or not path:  # else: a dict without arrays
+            branch[last] = array
+    return tree
 
 
 def _aligned(size: int) -> int:

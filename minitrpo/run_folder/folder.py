@@ -22,7 +22,7 @@ from minitrpo.run_folder.files import write_atomically
 from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows, written_cell
 
 LOCKS: list[int] = []  # of the folders in which this process works
-FORMAT = 4  # of what lies in the folder; another number is another version's
+FORMAT = 5  # of what lies in the folder; another number is another version's
 
 
 class RunFolder:

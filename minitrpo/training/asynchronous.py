@@ -13,7 +13,7 @@ from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousAlgorithm, 
 from minitrpo.contract import OWN
 from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, flat
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.mailbox import Mail, Questions, serve
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules, work_through
@@ -174,7 +174,7 @@ def restore_events(queue: EventQueue, workers: list[Worker], checkpoint: Arrays)
 
 def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, workers: int, exactly: bool) -> Arrays:
     """Return the shared arrays with which a run begins or goes on; `exactly`: see `restored`."""
-    fresh = {name: np.array(array) for name, array in algorithm.state().items()}
+    fresh = {name: np.array(array) for name, array in flat(algorithm.state()).items()}
     shared = fresh | house_arrays(context.choice, context.spec, workers)
     if context.checkpoint:
         restored(shared, context.checkpoint, exactly)

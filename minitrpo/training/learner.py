@@ -10,6 +10,7 @@ from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
 from minitrpo.experience.collectors import UNFINISHED, Collector, Request
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.parallel.comm import nested
 from minitrpo.supervision import status
 from minitrpo.training.context import RunContext, first_mean_length, fresh_filter
 from minitrpo.training.gather import Gathered
@@ -119,13 +120,14 @@ class Learner:
             "episodes": np.array([self._episodes]),
         }
         with status.at("state"):
-            state = numbers("state", self.algorithm.state())
+            state = numbers("state", self.algorithm.state(), within=True)
         return {**state, **{OWN + name: array for name, array in own.items()}}
 
     def _restore(self, arrays: Arrays) -> None:
         """Take the state from a checkpoint's arrays."""
+        own = {name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))}
         with status.at("restore"):
-            self.algorithm.restore({name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))})
+            self.algorithm.restore(nested(own))
         self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
         self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
         self.mean_length, self._rows_until = float(arrays[OWN + "mean_length"][0]), self.env_steps

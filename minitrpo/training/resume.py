@@ -11,6 +11,7 @@ from minitrpo.errors import BadInput, told
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.modules import Untyped
+from minitrpo.parallel.comm import flat, nested
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.stderr import say
 from minitrpo.training.context import SETTINGS
@@ -52,7 +53,7 @@ def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> Non
 
 def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, in this environment."""
-    fresh = algorithm.state()
+    fresh = flat(algorithm.state())
     needed = {"theta": np.asarray(fresh["theta"]), OWN + "filter": np.zeros(2 + 2 * spec.observation_size)}
     for name, like in needed.items():
         array = checkpoint[name]
@@ -68,7 +69,7 @@ def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, c
     if odd:
         raise BadInput(f"the checkpoint does not fit {choice.common.algorithm}: see {odd!r}; it belongs to another run")
     try:
-        restore_shared(fresh, own) if not isinstance(algorithm, Algorithm) else algorithm.restore(own)
+        restore_shared(fresh, own) if not isinstance(algorithm, Algorithm) else algorithm.restore(nested(own))
     except Exception as error:
         raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {told(error)}") from error
 

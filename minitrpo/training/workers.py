@@ -19,6 +19,7 @@ from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Rollouts
+from minitrpo.parallel.comm import nested
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
@@ -138,7 +139,7 @@ class Worker:
 
     def state(self) -> Arrays:
         """Return its unfinished episodes, slot by slot, and what its algorithm keeps of its own."""
-        arrays = numbers("worker_state", self.algorithm.worker_state())
+        arrays = numbers("worker_state", self.algorithm.worker_state(), within=True)
         own = {OWN_STATE + name: array for name, array in arrays.items()}
         if not self.gradients or not self.collects:
             return own
@@ -147,7 +148,7 @@ class Worker:
     def restore(self, arrays: Arrays, iteration: int) -> None:
         """Take over what `state` returned, for this iteration."""
         own = {name.removeprefix(OWN_STATE): a for name, a in arrays.items() if name.startswith(OWN_STATE)}
-        self.algorithm.restore_worker(own)
+        self.algorithm.restore_worker(nested(own))
         if "numbers" in arrays:
             self.rollouts.restore(from_arrays(arrays), iteration)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitrpo.algorithms import AsynchronousAlgorithm, AsynchronousSettings, Preset, Purpose, option
-from minitrpo.algorithms.actor_critic.loss import OPTIMISER, ActorCritic
-from minitrpo.algorithms.asynchronous import descend
+from minitrpo.algorithms.actor_critic.loss import ActorCritic
+from minitrpo.algorithms.asynchronous import OPTIMISER, descend
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.perceptron import Linearisation
@@ -51,7 +51,7 @@ class Impala(AsynchronousAlgorithm):
 
     def state(self):
         theta = self.model.initialise(self.context.generator(Purpose.POLICY))
-        return {"theta": theta} | {OPTIMISER + name: array for name, array in initial_state("adam", len(theta)).items()}
+        return {"theta": theta, "optimiser": initial_state("adam", len(theta))}
 
     def gradient(self, shared, fragment, now, rng):  # samples travel, not gradients
         f, actor = fragment, self.model.split(shared["theta"])[0]

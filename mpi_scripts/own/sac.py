@@ -64,19 +64,18 @@ class SAC(ReplayLearner):
 
     def __init__(self, settings, context):
         size = context.policy.action_size
-        super().__init__(settings, context, action_numbers=size)
-        self.noise_size, self.own = 2 * size, {}  # for the next action, and for the present one
+        super().__init__(settings, context)
+        self.noise_size, self.networks = 2 * size, {"adam": {}}  # noise for the next action, and for the present one
         self.q_sizes = layer_sizes(self.policy.observation_size + size, self.policy.hidden, 1)
         self.theta, rng = self.policy.initialise(context.generator(Purpose.POLICY)), context.generator(Purpose.CRITIC)
         critics = [initialise_mlp(rng, self.q_sizes, last_gain=1.0) for _ in range(2)]
         for name, start in zip(PARTS, (self.theta, *critics, [np.log(settings.alpha)]), strict=True):
-            self.own[name] = np.asarray(start, np.float32)
-            state = initial_state("adam", len(start), np.float32)
-            self.own |= {f"{name}_{part}": array for part, array in state.items()}
-        self.own |= {f"target{i}": self.own[f"critic{i}"] for i in (1, 2)}
+            self.networks[name] = np.asarray(start, np.float32)
+            self.networks["adam"][name] = initial_state("adam", len(start), np.float32)
+        self.networks |= {f"target{i}": self.networks[f"critic{i}"] for i in (1, 2)}
 
     def gradients(self, rows, weights, noise):
-        own, alpha, noise = self.own, np.exp(self.own["log_alpha"]), noise.astype(np.float32)
+        own, alpha, noise = self.networks, np.exp(self.networks["log_alpha"]), noise.astype(np.float32)
         later, now = np.split(noise, 2, axis=-1)
         outputs = activations(unflatten(own["actor"], self.policy.sizes), rows["next_observations"])[-1]
         next_actions, next_log_pi, _, _ = act(outputs, later)
@@ -96,10 +95,10 @@ class SAC(ReplayLearner):
 
     def policy_slopes(self, observations, noise, alpha):
         """Return the actor, the slopes of alpha log pi(a|s) - min Q(s, a) in its outputs, log pi and min Q."""
-        actor = Linearisation(self.own["actor"], self.policy.sizes, observations)
+        actor = Linearisation(self.networks["actor"], self.policy.sizes, observations)
         a, log_pi, std, of_u = act(actor.outputs, noise)
         inputs = np.concatenate([observations, a], axis=-1)
-        q = [Linearisation(self.own[f"critic{i}"], self.q_sizes, inputs) for i in (1, 2)]
+        q = [Linearisation(self.networks[f"critic{i}"], self.q_sizes, inputs) for i in (1, 2)]
         of_a = [each.input_product(np.ones_like(each.outputs))[..., observations.shape[-1] :] for each in q]
         smaller = q[0].outputs <= q[1].outputs
         of_u = alpha * of_u - np.where(smaller, *of_a) * (1 - a * a)
@@ -108,22 +107,16 @@ class SAC(ReplayLearner):
         return actor, np.concatenate([of_u, of_log_std], axis=-1), log_pi, best
 
     def step(self, gradient):
-        stops = np.cumsum([len(self.own[name]) for name in PARTS])[:-1]
+        own, stops = self.networks, np.cumsum([len(self.networks[name]) for name in PARTS])[:-1]
         for name, g in zip(PARTS, np.split(gradient.astype(np.float32), stops), strict=True):
-            state = {part: self.own[f"{name}_{part}"] for part in ("moment", "square", "updates")}
-            state, step = adam(state, g, self.settings.step_size)
-            self.own |= {name: self.own[name] - step} | {f"{name}_{part}": array for part, array in state.items()}
+            own["adam"][name], step = adam(own["adam"][name], g, self.settings.step_size)
+            own[name] = own[name] - step
         rate = np.float32(self.settings.target_rate)
         for i in (1, 2):
-            self.own[f"target{i}"] = (1 - rate) * self.own[f"target{i}"] + rate * self.own[f"critic{i}"]
+            own[f"target{i}"] = (1 - rate) * own[f"target{i}"] + rate * own[f"critic{i}"]
 
     def after_updates(self, report, updates):
         loss, q, entropy = np.broadcast_to(report, 3).tolist()
-        self.theta = self.own["actor"].astype(float)
-        return {"critic_loss": loss, "mean_q": q, "entropy": entropy, "alpha": float(np.exp(self.own["log_alpha"][0]))}
-
-    def networks(self):
-        return self.own
-
-    def take_over(self, arrays):
-        self.own = {name: arrays[name] for name in self.own}
+        self.theta = self.networks["actor"].astype(float)
+        alpha = float(np.exp(self.networks["log_alpha"][0]))
+        return {"critic_loss": loss, "mean_q": q, "entropy": entropy, "alpha": alpha}

@@ -328,7 +328,7 @@ reveal((guess_critic, guess_actor), show_worth)
 #
 # A late gradient is late in *two* ways: it was computed at old parameters, and from experience of an **old policy**.
 #
-# `shared` has `theta`, and Adam's arrays under names such as `optimiser_moment` (Adam calls it `moment`), in memory
+# `shared` has `theta`, and Adam's arrays under names such as `optimiser.moment` (Adam calls it `moment`), in memory
 # that every rank looks at. The trap: `x = x - step` makes a new array under the old name; the others go on looking at
 # the old one. `x -= step` and `x[:] = ...` write into it. If the prefix is empty all names match; the optimiser leaves
 # `theta` alone.

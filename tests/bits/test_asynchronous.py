@@ -66,7 +66,7 @@ def check_books(folder, t_max=5):
     assert checkpoint["run_report"][:, 0].sum() == rows["env_steps"][-1]
     assert checkpoint["run_filter"][0] == rows["env_steps"][-1], "the filter has seen every step"
     assert checkpoint["run_tally_applied"].sum() == rows["applied"].sum()
-    counted = min(checkpoint["run_tally_increments"][0], checkpoint["optimiser_updates"][0])
+    counted = min(checkpoint["run_tally_increments"][0], checkpoint["optimiser.updates"][0])
     assert rows["applied"].sum() - counted == rows["lost"].sum(), "what Adam did not count was lost"
     return rows
 

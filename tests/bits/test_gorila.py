@@ -8,8 +8,9 @@ from runs import train
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.asynchronous import Moment
 from minitrpo.algorithms.off_policy.dqn import DQN
-from minitrpo.algorithms.off_policy.gorila import GorilaDQN, judged, usual
+from minitrpo.algorithms.off_policy.gorila import GorilaDQN, judged
 from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.parallel.comm import flat
 from minitrpo.policies import CategoricalPolicy
 from minitrpo.run_folder.folder import RunFolder
 
@@ -24,7 +25,7 @@ def made(algorithm, **settings):
 def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_replay_buffer():
     common = {"batch": 8, "warm_up": 10, "target_every": 7, "exploration_steps": 30, "replay_size": 40}
     plain, bundle = made(DQN, replay_ratio=1.0, **common), made(GorilaDQN, **common)
-    shared, rng, applied = bundle.state(), np.random.default_rng(0), 0
+    shared, rng, applied = flat(bundle.state()), np.random.default_rng(0), 0
     np.testing.assert_array_equal(shared["theta"], plain.theta.astype(np.float32))
     for step in range(100):
         fragment = random_fragments(rng, (1,))
@@ -34,9 +35,15 @@ def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_replay_b
             assert bundle.apply(shared, gradient, Moment(applied, step + 1)) is True
             applied += 1
             np.testing.assert_array_equal(shared["theta"], plain.theta.astype(np.float32))
-        np.testing.assert_array_equal(shared["theta"][:-1], plain.network)
-        np.testing.assert_array_equal(shared["target"][:-1], plain.target)
+        np.testing.assert_array_equal(shared["theta"][:-1], plain.networks["network"])
+        np.testing.assert_array_equal(shared["target"][:-1], plain.networks["target"])
     assert applied == plain.updates == 90
+
+
+def usual(statistics, loss, deviations):
+    """Return whether a loss is usual; the statistics take it in, in place."""
+    verdict, statistics[:] = judged(statistics, loss, deviations)
+    return verdict
 
 
 def test_a_loss_far_above_the_usual_ones_is_refused_until_losses_have_risen_for_good():
@@ -62,7 +69,7 @@ def test_a_loss_that_is_no_number_is_refused_and_spoils_nothing(loss):
 
 def test_an_outlier_leaves_everything_as_it_was():
     bundle = made(GorilaDQN, outlier=3.0)
-    shared, size = bundle.state(), len(bundle.state()["theta"])
+    shared, size = flat(bundle.state()), len(bundle.state()["theta"])
     rng = np.random.default_rng(3)
     for k in range(150):
         g = {"gradient": rng.normal(size=size).astype(np.float32), "loss": rng.uniform(1, 2, 1)}

@@ -65,5 +65,5 @@ def test_the_papers_preset_makes_an_update_every_four_steps(tmp_path):
     columns, checkpoint = folder.columns(), folder.load_checkpoint()
     assert checkpoint["done"].tolist() == [1000, 200]  # steps, updates: (1000 - 200) / 4
     assert columns["exploration"][-1] == pytest.approx(1 - 1000 / 1e6, abs=1e-4)
-    assert {"optimiser_mean", "optimiser_square"} <= checkpoint.keys()
-    assert set(np.unique(checkpoint["buffer_discounts"]).tolist()) == {np.float32(0.99)}  # one step ahead
+    assert {"networks.optimiser.mean", "networks.optimiser.square"} <= checkpoint.keys()
+    assert set(np.unique(checkpoint["buffer.discounts"]).tolist()) == {np.float32(0.99)}  # one step ahead

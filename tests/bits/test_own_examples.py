@@ -87,7 +87,7 @@ def sac(rng):
     settings = module.Settings(alpha=0.3, reward_scale=0.5, discount=0.9)
     agent = module.SAC(settings, Context(module.SAC.make_policy(settings, GaussianPolicy(3, 2, (6, 5))), 0, 1))
     for name in ("actor", "critic1", "critic2", "target1", "target2"):
-        agent.own[name] = agent.own[name] + 0.2 * rng.standard_normal(agent.own[name].shape)
+        agent.networks[name] = agent.networks[name] + 0.2 * rng.standard_normal(agent.networks[name].shape)
     return agent
 
 
@@ -108,7 +108,7 @@ def q_of(theta, sizes, observations, actions):
 def test_the_gradients_of_sac_are_those_of_its_three_losses():
     rng, shape = np.random.default_rng(0), (4, 7)
     agent, drawn = sac(rng), rng.standard_normal((*shape, 11))
-    own, sizes, weights = agent.own, agent.q_sizes, rng.integers(0, 2, shape).astype(float)
+    own, sizes, weights = agent.networks, agent.q_sizes, rng.integers(0, 2, shape).astype(float)
     noise = drawn[..., 7:].astype(np.float32)
     everything = {"observations": drawn[..., :3], "next_observations": drawn[..., 3:6], "rewards": drawn[..., 6],
                   "actions": rng.uniform(-0.9, 0.9, (*shape, 2)), "discounts": np.full(shape, 0.9),
@@ -140,13 +140,13 @@ def test_the_gradients_of_sac_are_those_of_its_three_losses():
 
 def test_targets_of_sac_follow_slowly_and_every_part_has_an_optimiser_of_its_own():
     agent = sac(np.random.default_rng(0))
-    before = dict(agent.own)
+    before = {**agent.networks, "adam": dict(agent.networks["adam"])}
     parts = ("actor", "critic1", "critic2", "log_alpha")
     agent.step(np.concatenate([np.full(len(before[name]), 10.0**-i) for i, name in enumerate(parts)]))
-    after, rate = agent.own, agent.settings.target_rate
+    after, rate = agent.networks, agent.settings.target_rate
     for i in (1, 2):
         mixed = (1 - rate) * before[f"target{i}"] + rate * after[f"critic{i}"]
         np.testing.assert_allclose(after[f"target{i}"], mixed, rtol=1e-6)
     for name in parts:
         assert np.all(after[name] != before[name])
-        assert after[f"{name}_updates"] == before[f"{name}_updates"] + 1
+        assert after["adam"][name]["updates"] == before["adam"][name]["updates"] + 1

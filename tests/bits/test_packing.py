@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from minitrpo.parallel.comm import ALIGNED, packed, unpacked
+from minitrpo.parallel.comm import ALIGNED, flat, nested, packed, unpacked
 
 KINDS = st.sampled_from([np.float64, np.float32, np.int64, np.int32, np.int8, np.uint8, np.bool_, np.complex128])
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=7)
@@ -34,6 +34,18 @@ def test_through_a_buffer_and_back_also_of_several_in_one(one, other):
             assert array.flags.writeable
             assert array.flags.c_contiguous
             assert array.size == 0 or (array.ctypes.data - buffer.ctypes.data) % ALIGNED == 0
+
+
+STATES = st.recursive(ARRAYS, lambda part: st.dictionaries(st.sampled_from(["theta", "phi", "a"]), part), max_leaves=8)
+
+
+@given(st.dictionaries(st.sampled_from(["theta", "critic", "b"]), STATES))
+@settings(max_examples=30)
+def test_dicts_within_dicts_also_empty_ones_come_back_from_a_buffer_and_from_names_in_one_row(state):
+    assert all(isinstance(array, np.ndarray) for array in flat(state).values())
+    for back in (nested(flat(state)), unpacked(packed(state))):
+        assert repr(back) == repr(state)
+        assert same_bits(flat(back), flat(state))
 
 
 def test_arrays_of_unusual_kinds():

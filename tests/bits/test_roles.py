@@ -9,6 +9,7 @@ from minitrpo.algorithms.asynchronous import Moment
 from minitrpo.algorithms.off_policy.gorila import GorilaDQN
 from minitrpo.algorithms.off_policy.naf import AsynchronousNAF
 from minitrpo.optimisers import initial_state
+from minitrpo.parallel.comm import flat
 from minitrpo.parallel.sharded_server import share_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
@@ -29,7 +30,7 @@ def workers_of(kind, learners, workers, **settings):
 def test_a_learner_learns_from_the_rows_of_all_actors_evenly(kind):
     """Actor k's rewards are k, and it has 20 (k + 1) rows: a learner's minibatches have them in these proportions."""
     workers, rng = workers_of(kind, 1, 4), np.random.default_rng(0)
-    shared = workers[0].state()
+    shared = flat(workers[0].state())
     for k, actor in enumerate(workers[:3]):
         fragment = random_fragments(rng, (20 * (k + 1),), actions=KINDS[kind][2])
         fragment.rewards[:] = k
@@ -57,7 +58,7 @@ def test_a_learner_learns_from_the_rows_of_all_actors_evenly(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_learners_gradient_is_the_bundles_of_the_same_rows(kind):
     (alone,), (actor, learner) = workers_of(kind, 0, 1, fetch=1), workers_of(kind, 1, 2, fetch=1)
-    shared, rng = alone.state(), np.random.default_rng(1)
+    shared, rng = flat(alone.state()), np.random.default_rng(1)
     shared["theta"] = shared["theta"] + rng.normal(size=len(shared["theta"])).astype(np.float32) / 3
     fragment = random_fragments(rng, (40,), actions=KINDS[kind][2])
     expected, said = alone.gradient(shared, fragment, Moment(0, 0), np.random.default_rng(5))
@@ -80,14 +81,14 @@ def test_servers_with_a_share_each_take_the_step_of_one_with_all(kind):
     policy = algorithm.make_policy(own, policy)
     one = algorithm(own, Context(policy, 0, 1))
     several = [algorithm(own, Context(policy, 0, 1, holds_last=k == servers - 1)) for k in range(servers)]
-    whole = one.state()
+    whole = flat(one.state())
     size = len(whole["theta"])
-    parts = [share_of(one.state(), size, k, servers) for k in range(servers)]
+    parts = [share_of(flat(one.state()), size, k, servers) for k in range(servers)]
     for step in range(5):
         push = {"gradient": rng.normal(size=size).astype(np.float32), "loss": np.array([1.0])}
         one.apply(whole, push, Moment(step, 10 * step))
         for k, server in enumerate(several):
             server.apply(parts[k], share_of(push, size, k, servers), Moment(step, 10 * step))
-    for name in ("theta", "target", *(f"optimiser_{part}" for part in initial_state("adam", 1) if part != "updates")):
+    for name in ("theta", "target", *(f"optimiser.{part}" for part in initial_state("adam", 1) if part != "updates")):
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name], err_msg=name)
     assert all(part["updates"] == whole["updates"] for part in parts)

@@ -178,7 +178,7 @@ def here(tmp_path):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "thesis.txt").write_text("precious")
     (tmp_path / "file").write_text("")
-    (tmp_path / "list.json").write_text('{"format": 4, "settings": []}')
+    (tmp_path / "list.json").write_text('{"format": 5, "settings": []}')
     return tmp_path
 
 

@@ -95,8 +95,10 @@ def test_a_linear_quadratic_problem_is_learned_from_data():
     x = rng.uniform(-1, 1, (500, 2))  # the system stays in there
     best = -x @ gain.T
     assert np.abs(best).max() < 0.95
-    assert np.abs(policy.distribution(np.append(naf.network, 0.0), x) - best).mean() < 0.06  # of 0.3 on average
-    value = mlp(naf.network.astype(float), policy.sizes, x)[:, 0]
+    assert (
+        np.abs(policy.distribution(np.append(naf.networks["network"], 0.0), x) - best).mean() < 0.06
+    )  # of 0.3 on average
+    value = mlp(naf.networks["network"].astype(float), policy.sizes, x)[:, 0]
     assert np.corrcoef(value, -np.einsum("ni,ij,nj->n", x, s, x))[0, 1] > 0.99
 
 

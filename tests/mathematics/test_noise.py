@@ -9,8 +9,18 @@ from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.step_noise import StepNoise
-from minitrpo.noise import Measured, NoiseConfig, NoiseState, Seen, due, follow, measure_noise, turn_kl, turn_steps
+from minitrpo.noise import (
+    Measured,
+    NoiseConfig,
+    NoiseState,
+    Seen,
+    StepNoise,
+    due,
+    follow,
+    measure_noise,
+    turn_kl,
+    turn_steps,
+)
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient, score
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient, trpo_step

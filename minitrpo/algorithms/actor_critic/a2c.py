@@ -19,10 +19,8 @@ import numpy as np
 
 from minitrpo.algorithms.actor_critic.loss import (
     BY_ENV,
-    LOGGED,
     LONGER,
-    OPTIMISER,
-    ActorCritic,
+    ActorCriticMember,
     ActorCriticSettings,
     Steps,
     actor_critic_gradient,
@@ -31,11 +29,10 @@ from minitrpo.algorithms.actor_critic.loss import (
 )
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.samples import named, part_of
 from minitrpo.experience.fragments import Fragments
-from minitrpo.experience.randomness import Purpose
-from minitrpo.optimisers import OPTIMISERS, initial_state
-from minitrpo.policies import Policy
+from minitrpo.optimisers import OPTIMISERS
+from minitrpo.parallel.comm import Nested
+from minitrpo.policies import Array
 
 SEGMENTS = {"requests": "segments", "num_envs": 16}
 
@@ -50,12 +47,10 @@ class A2CSettings(ActorCriticSettings):
     )  # fmt: skip
 
 
-class A2C(Algorithm):
+class A2C(ActorCriticMember, Algorithm):
     """Every update is one step of the actor-critic loss over num_envs x t_max steps; t_max by --steps-per-update."""
 
     Settings = A2CSettings
-    columns = LOGGED
-    chart, chart_label = ("entropy",), "entropy (nats)"
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "5 steps of 16 environments an update",
@@ -64,17 +59,13 @@ class A2C(Algorithm):
         )
     }
 
-    def __init__(self, settings: A2CSettings, context: Context) -> None:
-        self.settings, self.step_size = settings, settings.step_size_in(context)
-        self.model: Any = context.policy
-        self.theta = self.model.initialise(context.generator(Purpose.POLICY))
-        self.optimiser = initial_state(settings.optimiser, len(self.theta))
-        self.env_steps = 0
+    theta: Array
+    optimiser: Arrays
+    env_steps: int
 
-    @staticmethod
-    def make_policy(settings: A2CSettings, policy: Policy) -> ActorCritic:
-        """Return the policy with a value function beside it in theta."""
-        return ActorCritic(policy)
+    def __init__(self, settings: A2CSettings, context: Context) -> None:
+        super().__init__(settings, context)
+        self.restore({**super().state(), "env_steps": np.zeros(1, np.int64)})
 
     def plan(self) -> Plan:
         """Return the policy that is to play."""
@@ -82,8 +73,7 @@ class A2C(Algorithm):
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
         """Return the samples, or the sums of their gradients."""
-        f = fragment
-        steps = Steps(f.observations, f.actions, f.rewards, f.last, f.terminated_steps, f.final_observations)
+        steps = Steps.of(fragment)
         if self.settings.travels == "samples":
             return vars(steps)
         return {"sums": gradient_sums(self.model, plan.theta, steps, self.settings)[None]}
@@ -101,14 +91,14 @@ class A2C(Algorithm):
         self.env_steps += steps
         return metrics
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return theta, the optimiser's arrays, and the steps by which the step size falls."""
-        return {"theta": self.theta, "env_steps": np.array([self.env_steps]), **named(OPTIMISER, self.optimiser)}
+        return {"theta": self.theta, "optimiser": self.optimiser, "env_steps": np.array([self.env_steps])}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
-        self.theta, self.env_steps = arrays["theta"], int(arrays["env_steps"][0])
-        self.optimiser = part_of(OPTIMISER, arrays)
+        self.theta, self.optimiser = arrays["theta"], arrays["optimiser"]
+        self.env_steps = int(arrays["env_steps"][0])
 
 
 class OnlineActorCritic(A2C):

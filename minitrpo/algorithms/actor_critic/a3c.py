@@ -13,26 +13,22 @@ Source: Mnih et al. 2016, algorithm S3.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from minitrpo.algorithms.actor_critic.loss import (
     BY_ENV,
-    LOGGED,
     LONGER,
-    OPTIMISER,
-    ActorCritic,
+    ActorCriticMember,
     ActorCriticSettings,
     Steps,
     actor_critic_gradient,
 )
-from minitrpo.algorithms.algorithm import Arrays, Context, Preset
-from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
+from minitrpo.algorithms.algorithm import Arrays, Preset
+from minitrpo.algorithms.asynchronous import OPTIMISER, AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
 from minitrpo.experience.fragments import Fragments
-from minitrpo.experience.randomness import Purpose
-from minitrpo.optimisers import in_place, initial_state
-from minitrpo.policies import Policy
+from minitrpo.optimisers import in_place
 
 
 @dataclass(frozen=True)
@@ -40,12 +36,10 @@ class A3CSettings(ActorCriticSettings, AsynchronousSettings):
     """What A3C can be told."""
 
 
-class A3C(AsynchronousAlgorithm):
+class A3C(ActorCriticMember, AsynchronousAlgorithm):
     """Workers play t_max steps with the policy they pulled and push the gradient of the loss of both networks."""
 
     Settings = A3CSettings
-    columns = LOGGED
-    chart, chart_label = ("entropy",), "entropy (nats)"
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "a gradient from 5 steps of each of a worker's 8 environments: gradients of one environment are noisier",
@@ -59,28 +53,11 @@ class A3C(AsynchronousAlgorithm):
         ),
     }
 
-    def __init__(self, settings: A3CSettings, context: Context) -> None:
-        self.settings, self.context, self.step_size = settings, context, settings.step_size_in(context)
-        self.model: Any = context.policy
-
-    @staticmethod
-    def make_policy(settings: A3CSettings, policy: Policy) -> ActorCritic:
-        """Return the policy with a value function beside it in theta."""
-        return ActorCritic(policy)
-
-    def state(self) -> Arrays:
-        """Return what all workers share: theta and the optimiser's arrays."""
-        theta = self.model.initialise(self.context.generator(Purpose.POLICY))
-        optimiser = initial_state(self.settings.optimiser, len(theta))
-        return {"theta": theta} | {OPTIMISER + name: array for name, array in optimiser.items()}
-
     def gradient(
         self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
     ) -> tuple[Arrays, dict[str, float]]:
         """Return the gradient of the loss at the pulled theta."""
-        f = fragment
-        steps = Steps(f.observations, f.actions, f.rewards, f.last, f.terminated_steps, f.final_observations)
-        gradient, metrics = actor_critic_gradient(self.model, shared["theta"], steps, self.settings)
+        gradient, metrics = actor_critic_gradient(self.model, shared["theta"], Steps.of(fragment), self.settings)
         return {"gradient": gradient}, metrics
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:

@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np
 
 from minitrpo.acting import Acting
+from minitrpo.algorithms.algorithm import Context, Member
 from minitrpo.algorithms.annealing import AnnealingSettings
+from minitrpo.algorithms.asynchronous import OPTIMISER as OPTIMISER
 from minitrpo.algorithms.options import option
 from minitrpo.block_sums import ordered_sum
+from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.randomness import Purpose
 from minitrpo.log_probability import LogProbability
-from minitrpo.optimisers import OPTIMISERS, clipped_norm
+from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
+from minitrpo.parallel.comm import Nested
 from minitrpo.perceptron import Linearisation, Sizes, activations, count_parameters, initialise_mlp, unflatten
 from minitrpo.policies import ActFunction, Array, Policy
 from minitrpo.returns import discounted_sums, gae, next_values
@@ -35,7 +40,6 @@ BY_ENV: dict[str, dict[str, Any]] = {  # presets for single environments
 }
 LONGER = ("Hopper-v5", "HalfCheetah-v5")  # where rl-zoo's 8 steps ahead serve better than 5
 LOGGED = ("entropy", "value_loss", "value", "gradient_norm")  # of a gradient; its norm after it was shortened
-OPTIMISER = "optimiser_"  # how an optimiser's arrays are called beside theta
 
 
 def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, terminated: Array, discount: float) -> Array:
@@ -133,6 +137,11 @@ class Steps:
     terminated: Array  # (N,) bool
     final_observations: Array  # (E, D)
 
+    @classmethod
+    def of(cls, f: Fragments) -> "Steps":
+        """Return those of fragments."""
+        return cls(f.observations, f.actions, f.rewards, f.last, f.terminated_steps, f.final_observations)
+
 
 def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, settings: ActorCriticSettings) -> Array:
     """Return the gradient of the loss, (P,): the policy's part, then the value's, each shortened to the largest norm.
@@ -201,3 +210,28 @@ def pooled_gradient(
     actor, critic = (clipped_norm(part, settings.max_gradient_norm) for part in model.split(gradient))
     gradient = np.concatenate([actor, critic])
     return gradient, logged(gradient, told.tolist()), int(total[-1])
+
+
+# --- the member, whichever loop plays it
+
+
+class ActorCriticMember(Member):
+    """What the members have in common, with a barrier and without."""
+
+    columns = LOGGED
+    chart, chart_label = ("entropy",), "entropy (nats)"
+
+    def __init__(self, settings: ActorCriticSettings, context: Context) -> None:
+        self.settings: Any = settings
+        self.context, self.step_size = context, settings.step_size_in(context)
+        self.model: Any = context.policy
+
+    @staticmethod
+    def make_policy(settings: ActorCriticSettings, policy: Policy) -> ActorCritic:
+        """Return the policy with a value function beside it in theta."""
+        return ActorCritic(policy)
+
+    def state(self) -> Nested:
+        """Return theta and the optimiser's arrays before the first step."""
+        theta = self.model.initialise(self.context.generator(Purpose.POLICY))
+        return {"theta": theta, "optimiser": initial_state(self.settings.optimiser, len(theta))}

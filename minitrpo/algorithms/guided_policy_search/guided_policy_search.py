@@ -37,6 +37,7 @@ from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.errors import BadInput
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 
 
@@ -58,7 +59,7 @@ class GuidedPolicySearch(Algorithm):
             raise BadInput(f"--state-cost {settings.state_cost}: an observation has {n} numbers, so it takes {n}")
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.update = SharedUpdate(context)
-        self.conditions_state = {  # of each: what its next update begins with, and what the last one promised
+        self.promises = {  # of each: what its next update begins with, and what the last one promised
             "factor": np.ones(self.conditions),
             "eta": np.ones(self.conditions),
             "promised": np.full(self.conditions, np.nan),
@@ -93,9 +94,9 @@ class GuidedPolicySearch(Algorithm):
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Take one update from everybody's samples."""
         self._meet(batch["X"][: self.conditions, 0])
-        given = self.update.share(batch | self.conditions_state | self._network_state())
+        given = self.update.share({**batch, "promises": self.promises, **self._network_state()})
         self.theta, found, imitation = self._update(self.theta, given)
-        self.conditions_state = {name: found[name] for name in self.conditions_state}
+        self.promises = {name: found[name] for name in self.promises}
         return {
             "cost": float(np.mean(found["cost"])),
             "expected_cost": float(np.mean(found["expected_cost"])),
@@ -108,30 +109,29 @@ class GuidedPolicySearch(Algorithm):
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Compute this rank's conditions, and its part of the imitation."""
-        self._update(plan.theta, self.update.share())
+        self._update(plan.theta, self.update.shared())
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return the policy, and what is remembered of every condition."""
-        return {"theta": self.theta, "began": self.began, **self.conditions_state, **self._network_state()}
+        return {"theta": self.theta, "began": self.began, "promises": self.promises, **self._network_state()}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
-        self.theta, self.conditions_state = arrays["theta"], {name: arrays[name] for name in self.conditions_state}
-        self.began = arrays["began"]
+        self.theta, self.began, self.promises = (arrays[name] for name in ("theta", "began", "promises"))
         if self.network is not None:
-            self.network = CostNetwork(arrays["cost_w"], arrays["cost_units"])
+            self.network = CostNetwork(**arrays["cost_network"])
 
-    def _network_state(self) -> Arrays:
-        return {} if self.network is None else {"cost_w": self.network.w, "cost_units": self.network.units}
+    def _network_state(self) -> Nested:
+        return {} if self.network is None else {"cost_network": vars(self.network)}
 
     def _meet(self, began: Array) -> None:
         """Forget what was promised of conditions that are others than in the last update: nobody will keep it."""
         new = np.any(began != self.began, axis=1)
         for name in ("promised", "cost"):
-            self.conditions_state[name] = np.where(new, np.nan, self.conditions_state[name])
+            self.promises[name] = np.where(new, np.nan, self.promises[name])
         self.began = began.copy()
 
-    def _update(self, theta: Array, given: Arrays) -> tuple[Array, Arrays, float]:
+    def _update(self, theta: Array, given: Nested) -> tuple[Array, Arrays, float]:
         """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
 
         The same on every rank that shares the update: conditions are dealt out, and so are the imitation's rows.
@@ -140,26 +140,23 @@ class GuidedPolicySearch(Algorithm):
         if self.network is not None:
             with self.context.span("cost"):
                 every = Samples(*(given[name] for name in ("X", "U", "rewards", "alive")))
-                last = CostNetwork(given["cost_w"], given["cost_units"])
+                last = CostNetwork(**given["cost_network"])
                 self.network = last.fitted(*every.steps(), self.settings.cost_network, self.update.sums)
         with self.context.span("conditions"):
-            own = [self._improved(theta, given, j) for j in range(comm.rank, self.conditions, comm.size)]
-        everybody = self.update.pool({f"{found['j'][0]}_{name}": a for found in own for name, a in found.items()})
-        names = {name.partition("_")[2] for name in everybody}
+            own = {str(j): self._improved(theta, given, j) for j in range(comm.rank, self.conditions, comm.size)}
+        each = self.update.pool(own)
         # one after the other by their number, whoever computed them
-        found = {
-            name: np.concatenate([everybody[f"{j}_{name}"] for j in range(self.conditions)]) for name in sorted(names)
-        }
+        found = {name: np.concatenate([each[str(j)][name] for j in range(self.conditions)]) for name in each["0"]}
         with self.context.span("imitation"):
             theta, imitation = self._imitated(theta, found)
         return theta, found, imitation
 
-    def _improved(self, theta: Array, given: Arrays, j: int) -> Arrays:
+    def _improved(self, theta: Array, given: Nested, j: int) -> Arrays:
         """Return what an update finds for condition j; its episodes are every first_states-th of all."""
         each = slice(j, None, self.conditions)
         samples = Samples(given["X"][each], given["U"][each], given["rewards"][each], given["alive"][each])
-        state = {name: float(given[name][j]) for name in self.conditions_state}
-        return {"j": np.array([j]), **improved(self.policy, theta, samples, self.settings, state, self.network)}
+        state = {name: float(array[j]) for name, array in given["promises"].items()}
+        return improved(self.policy, theta, samples, self.settings, state, self.network)
 
     def _imitated(self, theta: Array, found: Arrays) -> tuple[Array, float]:
         """Return theta moved towards the controllers, and the KL that its mean keeps from them, in nats per step."""

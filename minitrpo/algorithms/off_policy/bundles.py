@@ -6,25 +6,28 @@ of them for the rows that it drew (parallel/mailbox.py: Questions). The transiti
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Context
-from minitrpo.algorithms.asynchronous import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
-from minitrpo.algorithms.off_policy.replay_learner import BufferSettings
+from minitrpo.algorithms.asynchronous import (
+    OPTIMISER,
+    Ask,
+    AsynchronousAlgorithm,
+    AsynchronousSettings,
+    Moment,
+    descend,
+)
+from minitrpo.algorithms.off_policy.replay_learner import BufferSettings, buffer_of
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning.epsilon_greedy import exploration_left
-from minitrpo.algorithms.samples import named, part_of
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
-from minitrpo.experience.replay_buffer import Draw, ReplayBuffer, draw, multi_step
+from minitrpo.experience.replay_buffer import Draw, draw, multi_step
 from minitrpo.optimisers import clipped_norm, in_place, initial_state
+from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
-
-OPTIMISER = "optimiser_"  # how its arrays are called among the shared ones
-FETCHED = "fetched_"  # and what a learner holds of others' rows, among its own
-NOTHING = {"td_loss": np.nan, "mean_q": np.nan}
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,10 @@ class Bundles(AsynchronousAlgorithm):
     columns = ("td_loss", "mean_q", "exploration")
     chart, chart_label = ("td_loss",), "loss (return^2)"
     pulled, replays = ("theta", "target"), True
-    action_numbers: ClassVar[bool] = False  # whether an action is an array of numbers, not an integer
 
     def __init__(self, settings: Any, context: Context) -> None:
         self.settings, self.context, self.policy = settings, context, context.policy
-        numbers = self.policy.action_size if self.action_numbers else 0
-        self.replay = ReplayBuffer(1, settings.replay_size, self.policy.observation_size, numbers)
+        self.replay = buffer_of(self.policy, 1, settings.replay_size)
         self.actors = context.workers - self.learners(settings, context.workers)
         # of a learner: how many rows each actor held when it was asked last, and what it told of them
         self.known = np.zeros(self.actors, np.int64)
@@ -83,21 +84,20 @@ class Bundles(AsynchronousAlgorithm):
         """Return the sum (1, P) of the gradients of transitions (1, M), and the sums (1, 2) of loss and Q."""
         raise NotImplementedError
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return what the server keeps: Q, its older copy, how many steps were taken, the optimiser."""
         theta = self.policy.initialise(self.context.generator(Purpose.POLICY)).astype(np.float32)
-        own: Arrays = {"theta": theta, "target": theta.copy(), "updates": np.zeros(1, np.int64)}
         optimiser = initial_state(self.settings.optimiser, len(theta), np.float32)
-        return own | {OPTIMISER + name: array for name, array in optimiser.items()}
+        return {"theta": theta, "target": theta.copy(), "updates": np.zeros(1, np.int64), "optimiser": optimiser}
 
     def gradient(
         self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
     ) -> tuple[Arrays, dict[str, float]]:
         """Keep what was seen; return a gradient of it in a bundle, nothing while warming up and from who only acts."""
-        s, left = self.settings, {"exploration": float(shared["theta"][-1])}
+        s = self.settings
         self.replay.add(0, multi_step(fragment, s.n_step, s.discount))
         if self.actors < self.context.workers or self.replay.added[0] <= s.warm_up:
-            return {}, NOTHING | left
+            return {}, self.columns_of(shared)
         drawn = draw(rng, s.batch, self.replay.sizes)
         return self.descent_of(shared, self.replay.take(drawn), drawn.weights)
 
@@ -106,12 +106,11 @@ class Bundles(AsynchronousAlgorithm):
     ) -> tuple[Arrays, dict[str, float]]:
         """Return the gradient of a minibatch of what all actors hold; nothing in the warm-up and when too far ahead."""
         s = self.settings
-        if now.version >= s.replay_ratio * (now.env_steps - s.warm_up):
-            return {}, NOTHING | {"exploration": float(shared["theta"][-1])}
-        if not len(self.fetched["rewards"]):
+        ahead = now.version >= s.replay_ratio * (now.env_steps - s.warm_up)
+        if not ahead and not len(self.fetched["rewards"]):
             self.fetch(ask, rng)
-        if not len(self.fetched["rewards"]):
-            return {}, NOTHING | {"exploration": float(shared["theta"][-1])}
+        if ahead or not len(self.fetched["rewards"]):
+            return {}, self.columns_of(shared)
         rows = {name: array[None, : s.batch] for name, array in self.fetched.items()}
         self.fetched = {name: array[s.batch :] for name, array in self.fetched.items()}
         return self.descent_of(shared, rows, np.ones((1, s.batch), np.float32))
@@ -139,13 +138,17 @@ class Bundles(AsynchronousAlgorithm):
 
     def descent_of(self, shared: Arrays, rows: Arrays, weights: Array) -> tuple[Arrays, dict[str, float]]:
         """Return the mean gradient of a minibatch, shortened where it is too long, and its loss."""
-        s, left = self.settings, {"exploration": float(shared["theta"][-1])}
+        s = self.settings
         network, older = self.policy.split(shared["theta"])[0], self.policy.split(shared["target"])[0]
         g, sums = self.gradient_sums(network, older, rows, weights)
         loss, mean_q = (sums[0] / s.batch).tolist()
         clipped = clipped_norm(g[0] / s.batch, s.gradient_clip)
         arrays = {"gradient": np.append(clipped, np.float32(0.0)), "loss": np.array([loss])}
-        return arrays, {"td_loss": loss, "mean_q": mean_q, **left}
+        return arrays, self.columns_of(shared, loss, mean_q)
+
+    def columns_of(self, shared: Arrays, loss: float = np.nan, mean_q: float = np.nan) -> dict[str, float]:
+        """Return the columns of the log."""
+        return {"td_loss": loss, "mean_q": mean_q, "exploration": float(shared["theta"][-1])}
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
         """Take one step; let theta- follow every so many steps of the server."""
@@ -159,11 +162,11 @@ class Bundles(AsynchronousAlgorithm):
             target[:] = theta if s.target_rate == 1 else target + np.float32(s.target_rate) * (theta - target)
         return True
 
-    def worker_state(self) -> Arrays:
+    def worker_state(self) -> Nested:
         """Return this worker's replay buffer, not copied, and what a learner knows of the others'."""
-        return {**self.replay.state(), "known": self.known, **named(FETCHED, self.fetched)}
+        return {"replay": self.replay.state(), "known": self.known, "fetched": self.fetched}
 
-    def restore_worker(self, arrays: Arrays) -> None:
+    def restore_worker(self, arrays: Nested) -> None:
         """Take over what `worker_state` returned."""
-        self.replay.restore(arrays)
-        self.known, self.fetched = arrays["known"], part_of(FETCHED, arrays)
+        self.replay.restore(arrays["replay"])
+        self.known, self.fetched = arrays["known"], arrays["fetched"]

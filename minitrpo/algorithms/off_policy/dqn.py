@@ -19,14 +19,12 @@ that count linearly beyond 1. What still differs from the paper:
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from minitrpo.algorithms.algorithm import Arrays, Context, Preset
-from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
+from minitrpo.algorithms.algorithm import Preset
+from minitrpo.algorithms.off_policy.replay_learner import DeepQ, QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings, epsilon_greedy_policy
-from minitrpo.algorithms.q_learning.targets import q_gradient_sums
-from minitrpo.policies import Array, Policy
+from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings
 
 
 @dataclass(frozen=True)
@@ -36,10 +34,10 @@ class DQNSettings(ReplaySettings, ExplorationSettings):
     huber: float = option(1e6, "errors count linearly beyond this", "Mnih et al. 2015: 1", above=0)
 
 
-class DQN(QLearner):
+class DQN(DeepQ, QLearner):
     """Q, its replay buffer, and how far exploration has gone."""
 
-    Settings, actions = DQNSettings, ("Discrete",)
+    Settings = DQNSettings
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "16 steps of 4 environments, then 16 updates, towards targets that look 8 steps ahead",
@@ -56,15 +54,3 @@ class DQN(QLearner):
             | {"record_every": 500, "checkpoint_every": "30s"},
         ),
     }
-
-    def __init__(self, settings: DQNSettings, context: Context) -> None:
-        super().__init__(settings, context, action_numbers=0)
-
-    @staticmethod
-    def make_policy(settings: DQNSettings, policy: Policy) -> Any:
-        """Return the epsilon-greedy policy; BadInput for continuous actions."""
-        return epsilon_greedy_policy(settings.final_epsilons, policy)
-
-    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
-        """Return the sums of the shards' gradients, and of loss and Q."""
-        return q_gradient_sums(self.network, self.target, self.policy.sizes, rows, weights, self.settings.huber)

@@ -14,17 +14,18 @@ losses, here the server judges those of all.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Preset
 from minitrpo.algorithms.asynchronous import Moment
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
+from minitrpo.algorithms.off_policy.replay_learner import DeepQ
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings, epsilon_greedy_policy
-from minitrpo.algorithms.q_learning.targets import q_gradient_sums
-from minitrpo.policies import Array, Policy
+from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings
+from minitrpo.parallel.comm import Nested
+from minitrpo.policies import Array
 
 # --- the formula: what is far from usual
 
@@ -54,12 +55,6 @@ def judged(
     return bool(loss <= largest), np.array(new)
 
 
-def usual(statistics: Array, loss: float, deviations: float) -> bool:
-    """Return whether a loss is usual; the statistics (3,) take it in, in place: see `judged`."""
-    verdict, statistics[:] = judged(statistics, loss, deviations)
-    return verdict
-
-
 # --- the algorithm
 
 
@@ -73,11 +68,10 @@ class GorilaSettings(BundleSettings, ExplorationSettings):
     )
 
 
-class GorilaDQN(Bundles):
+class GorilaDQN(DeepQ, Bundles):
     """Bundles that learn Q, and what the server makes of their gradients."""
 
     Settings = GorilaSettings
-    actions = ("Discrete",)
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "each bundle takes 8 steps and pushes a gradient towards targets that look 8 steps ahead",
@@ -95,21 +89,12 @@ class GorilaDQN(Bundles):
         ),
     }
 
-    @staticmethod
-    def make_policy(settings: GorilaSettings, policy: Policy) -> Any:
-        """Return the epsilon-greedy policy; BadInput for continuous actions."""
-        return epsilon_greedy_policy(settings.final_epsilons, policy)
-
-    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
-        """Return the sum of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
-        return q_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.huber)
-
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return what the server keeps, the statistics of losses with it."""
         return super().state() | {"losses": np.zeros(3)}
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
         """Take one step, unless the loss is an outlier."""
-        if not usual(shared["losses"], float(gradient["loss"][0]), self.settings.outlier):
-            return False
-        return super().apply(shared, gradient, now)
+        loss, losses = float(gradient["loss"][0]), shared["losses"]
+        usual, losses[:] = judged(losses, loss, self.settings.outlier)
+        return usual and super().apply(shared, gradient, now)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.acting import Acting
-from minitrpo.algorithms.algorithm import Arrays, Context, Preset
+from minitrpo.algorithms.algorithm import Arrays, Member, Preset
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
@@ -182,18 +182,30 @@ class NAFSettings(NAFTargets, ReplaySettings):
     """What NAF with a barrier can be told."""
 
 
-def naf_policy(settings: NAFTargets, policy: Policy) -> NAFPolicy:
-    """Return the policy that acts, with the house's shapes; BadInput for actions that can be counted."""
-    if policy.discrete:
-        raise BadInput("Q is a parabola over continuous actions, and these can be counted")
-    sigmas = (settings.first_sigma, settings.final_sigma)
-    return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
+class Parabola(Member):
+    """What NAF has with a barrier and without: who acts, and the gradient."""
+
+    actions = ("Box",)
+    settings: Any
+    policy: Any
+
+    @staticmethod
+    def make_policy(settings: NAFTargets, policy: Policy) -> NAFPolicy:
+        """Return the policy that acts, with the house's shapes; BadInput for actions that can be counted."""
+        if policy.discrete:
+            raise BadInput("Q is a parabola over continuous actions, and these can be counted")
+        sigmas = (settings.first_sigma, settings.final_sigma)
+        return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        """Return the sums of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
+        return naf_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.reward_scale)
 
 
-class NAF(QLearner):
+class NAF(Parabola, QLearner):
     """A parabola in the actions, its buffer, and how far exploration has gone."""
 
-    Settings, actions = NAFSettings, ("Box",)
+    Settings = NAFSettings
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "4 steps of 4 environments, then an update for each step",
@@ -204,19 +216,6 @@ class NAF(QLearner):
         )
     }
 
-    def __init__(self, settings: NAFSettings, context: Context) -> None:
-        super().__init__(settings, context, action_numbers=context.policy.action_size)
-
-    @staticmethod
-    def make_policy(settings: NAFSettings, policy: Policy) -> Any:
-        """Return the policy that acts; BadInput for actions that can be counted."""
-        return naf_policy(settings, policy)
-
-    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
-        """Return the sums of the shards' gradients, and of loss and Q."""
-        scale = self.settings.reward_scale
-        return naf_gradient_sums(self.network, self.target, self.policy.sizes, rows, weights, scale)
-
 
 # --- without a barrier
 
@@ -226,15 +225,14 @@ class AsynchronousNAFSettings(NAFTargets, BundleSettings):
     """What NAF without a barrier can be told."""
 
 
-class AsynchronousNAF(Bundles):
+class AsynchronousNAF(Parabola, Bundles):
     """A trainer and collectors that do not wait for each other, as robots cannot (Gu et al. 2017, algorithm 1).
 
     The trainer, the last worker, asks the collectors for transitions and takes steps as quickly as it can; they act
     with whatever theta they find. How many gradients a step of an environment gets is then a matter of their speeds.
     """
 
-    Settings, actions = AsynchronousNAFSettings, ("Box",)
-    action_numbers = True
+    Settings = AsynchronousNAFSettings
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
             "one trainer, which makes at most a gradient for each step; all others collect 4 steps of 4 environments",
@@ -244,13 +242,3 @@ class AsynchronousNAF(Bundles):
             {"Pendulum-v1": {"discount": 0.98, "reward_scale": 0.1}},
         )
     }
-
-    @staticmethod
-    def make_policy(settings: AsynchronousNAFSettings, policy: Policy) -> NAFPolicy:
-        """Return the policy that acts; BadInput for actions that can be counted."""
-        return naf_policy(settings, policy)
-
-    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
-        """Return the sum of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
-        scale: Any = self.settings.reward_scale
-        return naf_gradient_sums(network, target, self.policy.sizes, rows, weights, scale)

@@ -15,18 +15,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member, Plan
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import exploration_left
-from minitrpo.algorithms.samples import named, part_of
+from minitrpo.algorithms.q_learning.epsilon_greedy import epsilon_greedy_policy, exploration_left
+from minitrpo.algorithms.q_learning.targets import q_gradient_sums
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay_buffer import ReplayBuffer, draw, multi_step, updates_due
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.allreduce import ordered_allreduce
-from minitrpo.policies import Array
-
-BUFFER, OPTIMISER = "buffer_", "optimiser_"  # how their arrays are called among others
+from minitrpo.parallel.comm import Nested
+from minitrpo.policies import Array, Policy
 
 
 @dataclass(frozen=True)
@@ -57,29 +56,20 @@ class ReplaySettings(BufferSettings):
 class ReplayLearner(Algorithm):
     """The rounds of a method with a replay buffer, by one rank or by all; a member says what an update does.
 
-    A member has `theta`, what acts, and the five methods from `networks` on.
+    A member has `theta`, what acts, and `networks`, and the three methods from `gradients` on.
     """
 
     assists_with, replays = ("segments",), True
     noise_size: ClassVar[int] = 0  # standard normal numbers that `gradients` wants for every transition
     theta: Array
+    networks: Nested  # all that an update changes, in new arrays: networks, their older copies, optimisers
 
-    def __init__(self, settings: Any, context: Context, action_numbers: int) -> None:
-        """Begin; action_numbers: how many numbers an action has, 0 if it is an integer."""
+    def __init__(self, settings: Any, context: Context) -> None:
         self.settings, self.context, self.policy = settings, context, context.policy
         shards = max(1, context.slots)
-        capacity = -(-settings.replay_size // shards)
-        self.buffer = ReplayBuffer(shards, capacity, context.policy.observation_size, action_numbers)
+        self.buffer = buffer_of(context.policy, shards, -(-settings.replay_size // shards))
         self.steps, self.updates = 0, 0
         self._reduction, self._synchronised = ordered_allreduce(context.comm), context.comm.size == 1
-
-    def networks(self) -> Arrays:
-        """Return all that an update changes: networks, their older copies, optimisers."""
-        raise NotImplementedError
-
-    def take_over(self, arrays: Arrays) -> None:
-        """Go on from what `networks` returned; there may be other arrays, too."""
-        raise NotImplementedError
 
     def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
         """Return k sums of gradients (k, P), and k sums to report (k, K), of k shards' transitions.
@@ -124,16 +114,17 @@ class ReplayLearner(Algorithm):
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Make the same updates as the root, from this rank's shards."""
-        news = self.context.comm.broadcast({})
-        if buffer := part_of(BUFFER, news):
-            self.buffer.restore(buffer)
-        self._restore_networks(news)
+        news: Nested = self.context.comm.broadcast({})
+        if "buffer" in news:
+            self.buffer.restore(news["buffer"])
+        self.networks, (self.steps, self.updates) = news["networks"], news["done"].tolist()
         self._make(int(news["due"][0]), news["sizes"], rng)
 
-    def _news(self, due: int) -> Arrays:
+    def _news(self, due: int) -> Nested:
         """Return what the other ranks need to know: the networks, sizes of shards; all of them after a resume."""
-        news = self._networks() | {"due": np.array([due]), "sizes": self.buffer.sizes}
-        return news if self._synchronised else news | named(BUFFER, self.buffer.state())
+        done = np.array([self.steps, self.updates])
+        news = {"networks": self.networks, "done": done, "due": np.array([due]), "sizes": self.buffer.sizes}
+        return news if self._synchronised else news | {"buffer": self.buffer.state()}
 
     def _make(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
         """Make updates; return the sums that their gradients report, per transition, (K,); NaN without one."""
@@ -155,23 +146,22 @@ class ReplayLearner(Algorithm):
         self.updates += 1
         return np.asarray(sums[parts.shape[1] :])
 
-    def _networks(self) -> Arrays:
-        return self.networks() | {"done": np.array([self.steps, self.updates])}
-
-    def _restore_networks(self, arrays: Arrays) -> None:
-        self.take_over(arrays)
-        self.steps, self.updates = arrays["done"].tolist()
-
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return who acts, the networks, the buffer."""
-        return {"theta": self.theta, **self._networks(), **named(BUFFER, self.buffer.state())}
+        done = np.array([self.steps, self.updates])
+        return {"theta": self.theta, "networks": self.networks, "done": done, "buffer": self.buffer.state()}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
-        self.theta = arrays["theta"]
-        self._restore_networks(arrays)
-        self.buffer.restore(part_of(BUFFER, arrays))
+        self.theta, self.networks = arrays["theta"], arrays["networks"]
+        self.steps, self.updates = arrays["done"].tolist()
+        self.buffer.restore(arrays["buffer"])
         self._synchronised = self.context.comm.size == 1
+
+
+def buffer_of(policy: Any, shards: int, capacity: int) -> ReplayBuffer:
+    """Return a buffer for what a policy sees and does: an action is an integer, or several numbers."""
+    return ReplayBuffer(shards, capacity, policy.observation_size, 0 if policy.discrete else policy.action_size)
 
 
 class QLearner(ReplayLearner):
@@ -180,34 +170,51 @@ class QLearner(ReplayLearner):
     columns = ("td_loss", "mean_q", "exploration", "updates")
     chart, chart_label = ("td_loss",), "loss (return^2)"
 
-    def __init__(self, settings: Any, context: Context, action_numbers: int) -> None:
-        super().__init__(settings, context, action_numbers)
+    def __init__(self, settings: Any, context: Context) -> None:
+        super().__init__(settings, context)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
-        network, _ = self.policy.split(self.theta)
-        self.network = self.target = network.astype(np.float32)
-        self.optimiser_state = initial_state(settings.optimiser, len(network), np.float32)
+        network = self.policy.split(self.theta)[0].astype(np.float32)
+        optimiser = initial_state(settings.optimiser, len(network), np.float32)
+        self.networks = {"network": network, "target": network, "optimiser": optimiser}
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        """Return the sums (k, P) of the gradients of transitions (k, M), and those (k, 2) of loss and Q."""
+        raise NotImplementedError
+
+    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
+        """Return the sums of the shards' gradients, and of loss and Q."""
+        return self.gradient_sums(self.networks["network"], self.networks["target"], rows, weights)
 
     def step(self, gradient: Array) -> None:
         """Take one step of the optimiser, and let theta- follow."""
         s, gradient = self.settings, clipped_norm(gradient, self.settings.gradient_clip)
-        self.optimiser_state, step = OPTIMISERS[s.optimiser](self.optimiser_state, gradient, s.step_size)
-        self.network = self.network - step
+        target, rate = self.networks["target"], np.float32(s.target_rate)
+        optimiser, step = OPTIMISERS[s.optimiser](self.networks["optimiser"], gradient, s.step_size)
+        network = self.networks["network"] - step
         if (self.updates + 1) % s.target_every == 0:
-            rate = np.float32(s.target_rate)
-            self.target = (1 - rate) * self.target + rate * self.network
+            target = (1 - rate) * target + rate * network
+        self.networks = {"network": network, "target": target, "optimiser": optimiser}
 
     def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
         """Act with the new network, and explore a little less."""
         loss, q = np.broadcast_to(report, 2).tolist()
         left = exploration_left(self.steps, self.settings.exploration_steps)
-        self.theta = np.append(self.network, left)
+        self.theta = np.append(self.networks["network"], left)
         return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": updates}
 
-    def networks(self) -> Arrays:
-        """Return the network, its older copy, the optimiser's state."""
-        return {"network": self.network, "target": self.target, **named(OPTIMISER, self.optimiser_state)}
 
-    def take_over(self, arrays: Arrays) -> None:
-        """Go on from what `networks` returned."""
-        self.network, self.target = (arrays[name].astype(np.float32) for name in ("network", "target"))
-        self.optimiser_state = part_of(OPTIMISER, arrays)
+class DeepQ(Member):
+    """Who acts and the gradient where actions can be counted, with a barrier or without."""
+
+    actions = ("Discrete",)
+    settings: Any
+    policy: Any
+
+    @staticmethod
+    def make_policy(settings: Any, policy: Policy) -> Any:
+        """Return the epsilon-greedy policy; BadInput for continuous actions."""
+        return epsilon_greedy_policy(settings.final_epsilons, policy)
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        """Return the sums of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
+        return q_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.huber)
