@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitrpo.algorithms.options import option
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm, Nested
@@ -99,6 +100,28 @@ class Context:
 def remaining(steps: int, horizon: int) -> float:
     """Return what is left of a schedule that falls linearly from 1 to 0 over `horizon` steps; 1 without a horizon."""
     return max(0.0, 1 - steps / horizon) if horizon > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class AnnealingSettings:
+    """What everyone can be told whose step size may fall."""
+
+    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1e3)
+    anneal: str = option(
+        "none", "what falls linearly to 0 over the run", "Mnih et al. 2016: step-size", ("step-size", "none")
+    )
+    anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
+
+    def idle(self) -> dict[str, str]:
+        """Return the settings that nothing listens to, and why."""
+        return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
+
+    def step_size_in(self, context: Context) -> Callable[[int], float]:
+        """Return the step size after so many environment steps, as a function of them."""
+        if self.anneal == "none":
+            return lambda steps: self.step_size
+        left = context.schedule(self.anneal_steps)
+        return lambda steps: self.step_size * left(steps)
 
 
 class Member:

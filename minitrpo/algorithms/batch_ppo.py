@@ -13,15 +13,14 @@ Source: Schulman et al. 2017, equation 7 and algorithm 1; ChainerRL. Policy and 
 samples: with --learner sharded one rank steps the one while another fits the other.
 """
 
-from collections import deque
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.samples import advantages_of, samples_of
+from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.fragments import Fragments
@@ -119,32 +118,6 @@ def diagnostics(log_ratio: Array, entropy: Array, clip: float) -> dict[str, floa
     return {"kl": float(kl), "clip_fraction": float(np.mean(beyond)), "entropy": float(np.mean(entropy, dtype=float))}
 
 
-class MovingAverage:
-    """The mean of the last `length` numbers: first in, first out."""
-
-    def __init__(self, length: int = 100) -> None:
-        self.values: deque[float] = deque(maxlen=length)
-
-    def extend(self, values: Array) -> None:
-        """Take in numbers (k,), in order; the oldest make room."""
-        self.values.extend(values.tolist())
-
-    @property
-    def mean(self) -> float:
-        """Return the mean; NaN before the first number."""
-        return float(np.mean(self.values)) if self.values else float("nan")
-
-    def to_vector(self) -> Array:
-        """Return the numbers, (length,), with NaN in the places that are still free, for a checkpoint."""
-        free = [float("nan")] * ((self.values.maxlen or 0) - len(self.values))
-        return np.array([*free, *self.values])
-
-    def restore(self, vector: Array) -> None:
-        """Take over what `to_vector` returned."""
-        self.values.clear()
-        self.extend(vector[~np.isnan(vector)])
-
-
 # --- the algorithm
 
 SCRIPT = "ChainerRL's Batch PPO script, 2018"
@@ -202,7 +175,7 @@ class BatchPPO(Algorithm):
     Settings = BatchPPOSettings
     columns = ("average_return", "kl", "clip_fraction", "entropy", "step_size", "explained_variance")
     chart, chart_label = ("kl",), "KL (nats)"
-    presets: ClassVar[dict[str, Preset]] = PRESETS
+    presets = PRESETS
 
     def __init__(self, settings: BatchPPOSettings, context: Context) -> None:
         s = settings
@@ -213,7 +186,7 @@ class BatchPPO(Algorithm):
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY)).astype(np.float32)
         self.optimiser_state = initial_state("adam", len(self.theta), np.float32)
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
-        self.steps, self.average_return = 0, MovingAverage(WINDOW)
+        self.steps, self.last_returns = 0, np.zeros(0)
         self.left = context.schedule(s.anneal_steps) if s.anneal != "none" else lambda steps: 1.0
         self.update = SharedUpdate(context, fitters=min(1, context.comm.size - 1))  # the root steps the policy alone
 
@@ -230,16 +203,16 @@ class BatchPPO(Algorithm):
         s, ascent, (policy_rng, critic_rng) = self.settings, self.ascent(), rng.spawn(2)
         with self.context.span("advantages"):
             batch = batch | advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
-        samples = {name: batch[name] for name in ("observations", "timesteps", "targets")}
-        self.update.share({**samples, "critic": self.critic_state})
+        samples: Nested = {name: batch[name] for name in ("observations", "timesteps", "targets")}
+        samples = self.update.share(samples | {"critic": self.critic_state})
         with self.context.span("policy"):
             climbed = ascent.climb(self.policy, self.theta, self.optimiser_state, batch, policy_rng)
         self.theta, self.optimiser_state, seen = climbed
-        self.critic_state = self.update.fit(lambda: self._fit(samples, self.critic_state, critic_rng))
+        self.critic_state = self.update.fit(lambda: self._fit(samples, critic_rng))
         self.steps += len(batch["rewards"])
-        self.average_return.extend(batch["returns"][batch["ended"]])
+        self.last_returns = np.concatenate([self.last_returns, batch["returns"][batch["ended"]]])[-WINDOW:]
         return {
-            "average_return": self.average_return.mean,
+            "average_return": float(np.mean(self.last_returns)) if len(self.last_returns) else float("nan"),
             **seen,
             "step_size": ascent.step_size,
             "explained_variance": explained_variance(batch["values"], batch["targets"]),
@@ -256,13 +229,12 @@ class BatchPPO(Algorithm):
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Fit the value function, if this rank is the one that does."""
         given = self.update.shared()
-        self.update.assist(lambda: None, lambda: self._fit(given, given["critic"], rng.spawn(2)[1]))
+        self.update.assist(lambda: None, lambda: self._fit(given, rng.spawn(2)[1]))
 
-    def _fit(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
+    def _fit(self, samples: Nested, rng: np.random.Generator) -> Arrays:
         """Return the value function's new state."""
-        observations, timesteps, targets = (samples[name] for name in ("observations", "timesteps", "targets"))
         with self.context.span("critic"):
-            return self.critic.fit(state, observations, timesteps, targets, rng)
+            return refitted(self.critic, samples, rng)
 
     def state(self) -> Nested:
         """Return policy, Adam's state, value function, and where the schedule and the moving average stand."""
@@ -271,11 +243,11 @@ class BatchPPO(Algorithm):
             "optimiser": self.optimiser_state,
             "critic": self.critic_state,
             "steps": np.array([self.steps]),
-            "last_returns": self.average_return.to_vector(),
+            "last_returns": self.last_returns,
         }
 
     def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned."""
         self.theta, self.steps = arrays["theta"].astype(np.float32), int(arrays["steps"][0])
         self.optimiser_state, self.critic_state = arrays["optimiser"], arrays["critic"]
-        self.average_return.restore(arrays["last_returns"])
+        self.last_returns = arrays["last_returns"]

@@ -19,7 +19,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.samples import advantages_of, fragments_of, samples_of
+from minitrpo.algorithms.samples import advantages_of, fragments_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.block_sums import ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, make_critic
@@ -186,8 +186,7 @@ class PolicyGradient(Algorithm):
             return state
         if isinstance(self.critic, LinearCritic):
             return self.critic.solve(equations.reshape(self.critic.size, -1))
-        observations, timesteps, targets = (batch[name] for name in ("observations", "timesteps", "targets"))
-        return self.critic.fit(state, observations, timesteps, targets, rng, self.update.sums)
+        return refitted(self.critic, {**batch, "critic": state}, rng, self.update.sums)
 
     def state(self) -> Nested:
         """Return policy, the optimiser's state and the critic."""

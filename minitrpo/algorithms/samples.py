@@ -1,4 +1,4 @@
-"""What algorithms that learn from samples have in common: what a fragment sends, its advantages."""
+"""What algorithms that learn from samples have in common: what a fragment sends, its advantages, the critic's fit."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.block_sums import SERIAL, Reduction
 from minitrpo.critics import Critic
 from minitrpo.experience.fragments import Fragments
+from minitrpo.parallel.comm import Nested
 from minitrpo.returns import gae, next_values
 
 PER_FRAGMENT = ("final_observations", "final_timesteps")  # of the samples; all others have a row per step
@@ -51,3 +52,9 @@ def advantages_of(
     found = gae(samples["rewards"][rows], values_here, after, last, discount, gae_lambda)
     advantages, targets = (reduction.collect(array, np.diff(stops).tolist()) for array in found)
     return {"advantages": advantages, "targets": targets, "values": values}
+
+
+def refitted(critic: Critic, samples: Nested, rng: np.random.Generator, reduction: Reduction = SERIAL) -> Arrays:
+    """Return the critic's state, `critic` of the samples, after a fit to their value targets."""
+    observations, timesteps, targets = (samples[name] for name in ("observations", "timesteps", "targets"))
+    return critic.fit(samples["critic"], observations, timesteps, targets, rng, reduction)

@@ -16,7 +16,7 @@ import numpy as np
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import flag, option
-from minitrpo.algorithms.samples import advantages_of, samples_of
+from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic, make_critic
 from minitrpo.errors import BadInput
@@ -201,7 +201,11 @@ class TRPO(Algorithm):
         about = (report.gradient, theta - self.theta, report.kl, len(samples["actions"]))
         of_noise = self.noise.add(*about, measured, self.settings.adapt == "noise")
         self.theta = theta
-        self._take_over(self.update.fit(lambda: self._fit(samples, self.critic_state, rng)))
+        fitted = self.update.fit(lambda: self._fit(samples, rng))
+        if all(np.all(np.isfinite(array)) for array in fitted.values()):
+            self.critic_state = fitted
+        else:  # it would stay so for ever
+            self.context.note("the critic's fit is not finite, the one before is kept: --critic-step-size is too large")
         self._adapt(batch["returns"][batch["ended"]])
         return {
             "max_kl": max_kl,
@@ -219,8 +223,7 @@ class TRPO(Algorithm):
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Compute this rank's part of what the root leads."""
         given, _ = self._with_advantages(plan.arrays | self.update.shared())
-        step, fit = lambda: self._step(plan.theta, given), lambda: self._fit(given, given["critic"], rng)
-        self.update.assist(step, fit)
+        self.update.assist(lambda: self._step(plan.theta, given), lambda: self._fit(given, rng))
 
     def state(self) -> Nested:
         """Return policy, critic and the adaptive rule's state."""
@@ -265,18 +268,10 @@ class TRPO(Algorithm):
             self.context.note("the step is not finite, and was not taken: see how large observations and rewards are")
         return theta, report, measured
 
-    def _fit(self, samples: Arrays, state: Arrays, rng: np.random.Generator) -> Arrays:
+    def _fit(self, samples: Nested, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state."""
-        observations, timesteps, targets = (samples[n] for n in ("observations", "timesteps", "targets"))
         with self.context.span("critic"):
-            return self.critic.fit(state, observations, timesteps, targets, rng, self.update.sums)
-
-    def _take_over(self, fitted: Arrays) -> None:
-        """Replace the critic, unless its fit went wrong: a critic that is not finite would stay so for ever."""
-        if not all(np.all(np.isfinite(array)) for array in fitted.values()):
-            self.context.note("the critic's fit is not finite, the one before is kept: --critic-step-size is too large")
-        else:
-            self.critic_state = fitted
+            return refitted(self.critic, samples, rng, self.update.sums)
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "noise":

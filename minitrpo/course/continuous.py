@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitrpo.algorithms.batch_ppo import MovingAverage
 from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import Array, Policy
@@ -126,7 +125,6 @@ class Agent:
     ) -> None:
         self.policy, self.theta, self.steps, self.noise, self.update = policy, theta, steps, noise, update
         self.accumulator = Accumulator(simulators)
-        self.average_return = MovingAverage()
 
     def batch_act(self, observations: Array) -> Array:
         """Return an action for each of the observations (N, D)."""
@@ -139,7 +137,6 @@ class Agent:
         self.accumulator.after(observations, rewards, terminated, truncated)
         if len(self.accumulator) == self.steps:
             fragments = self.accumulator.flush()
-            self.average_return.extend(fragments.returns[fragments.ended])
             self.theta = self.update(self.theta, fragments)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.batch_ppo import WINDOW, Ascent, BatchPPO, MovingAverage, diagnostics, minibatches
+from minitrpo.algorithms.batch_ppo import Ascent, BatchPPO, diagnostics, minibatches
 from minitrpo.course import climb as lecture
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
@@ -117,14 +117,3 @@ def test_what_falls_and_over_how_many_steps(anneal, step_size, clip, own):
     algorithm.steps = 300
     now = algorithm.ascent()
     assert (now.step_size, now.clip) == pytest.approx((3e-4 * step_size, 0.2 * clip))
-
-
-def test_the_average_return_is_that_of_the_last_episodes_and_goes_on_from_what_was_saved():
-    average, returns = MovingAverage(WINDOW), np.random.default_rng(0).standard_normal(250)
-    assert np.isnan(average.mean)
-    for k in range(0, 250, 7):
-        again = MovingAverage(WINDOW)
-        again.restore(average.to_vector())
-        for each in (average, again):
-            each.extend(returns[k : k + 7])
-            assert each.mean == pytest.approx(np.mean(returns[: k + 7][-WINDOW:]))

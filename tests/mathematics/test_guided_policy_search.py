@@ -12,10 +12,9 @@ from runs import forked, train
 
 from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.guided_policy_search.cost_network import HIDDEN, CostNetwork
-from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch
+from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch, GuidedPolicySearchSettings
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std, loss
 from minitrpo.algorithms.guided_policy_search.local_policies import FACTORS, Samples, cost_of, improved, new_factor
-from minitrpo.algorithms.guided_policy_search.settings import GuidedPolicySearchSettings
 from minitrpo.block_sums import BLOCK
 from minitrpo.course.linear_quadratic import STEPS, LinearQuadratic, best_return
 from minitrpo.errors import BadInput

@@ -5,8 +5,7 @@ import pytest
 from runs import run, train
 
 from minitrpo.algorithms import Context
-from minitrpo.algorithms.algorithm import remaining
-from minitrpo.algorithms.annealing import AnnealingSettings
+from minitrpo.algorithms.algorithm import AnnealingSettings, remaining
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.settings import algorithm_of, presets

@@ -17,11 +17,11 @@ class Killed(TRPO):
         super().__init__(settings, context)
         self.fits = 0
 
-    def _fit(self, samples, state, rng):
+    def _fit(self, samples, rng):
         self.fits += 1
         if self.fits == UPDATE and "TOYS_BEHAVE" not in os.environ:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super()._fit(samples, state, rng)
+        return super()._fit(samples, rng)
 
 
 class Holes(TRPO):

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.acting import Acting
-from minitrpo.algorithms.algorithm import Context, Member
-from minitrpo.algorithms.annealing import AnnealingSettings
+from minitrpo.algorithms.algorithm import AnnealingSettings, Context, Member
 from minitrpo.algorithms.asynchronous import OPTIMISER as OPTIMISER
 from minitrpo.algorithms.options import option
 from minitrpo.block_sums import ordered_sum

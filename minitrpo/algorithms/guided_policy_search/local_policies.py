@@ -1,6 +1,7 @@
 """Lecture 14: what guided policy search does for one first state: samples in, a better linear controller out."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,6 @@ from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
 from minitrpo.algorithms.guided_policy_search.local_models import fit_cost, fit_dynamics, linearise, weighted_cost
 from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost, expected_costs, forward, kl_limited
-from minitrpo.algorithms.guided_policy_search.settings import GuidedPolicySearchSettings
 from minitrpo.policies import Array, Policy
 
 FACTORS = (0.5, 5.0)  # between which the factor on a condition's KL limit stays
@@ -53,7 +53,7 @@ def improved(
     policy: Policy,
     theta: Array,
     samples: Samples,
-    settings: GuidedPolicySearchSettings,
+    settings: Any,
     previous: dict[str, float],
     network: CostNetwork | None = None,
 ) -> Arrays:
@@ -87,9 +87,7 @@ def improved(
     return {name: np.array([number]) for name, number in numbers.items()} | along(best.p, X, alive)
 
 
-def cost_of(
-    samples: Samples, settings: GuidedPolicySearchSettings, network: CostNetwork | None = None
-) -> tuple[Cost, float]:
+def cost_of(samples: Samples, settings: Any, network: CostNetwork | None = None) -> tuple[Cost, float]:
     """Return the cost that the settings name, or the one estimated from the rewards, and the samples' mean per step."""
     (_, T, m), alive = samples.U.shape, samples.alive
     Z, costs = samples.steps()

@@ -29,8 +29,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member, Plan, Preset
-from minitrpo.algorithms.annealing import AnnealingSettings
+from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Member, Plan, Preset
 from minitrpo.algorithms.asynchronous import OPTIMISER, AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning.epsilon_greedy import (
