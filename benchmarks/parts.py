@@ -43,7 +43,7 @@ WHERE = {  # the part that a function is
     "minitrpo.experience.lockstep.ActionNoise.next": "noise",
     "minitrpo.experience.lockstep.StepBuffer.append": "record",
     "minitrpo.training.synchronous.digested": "fragments and digest",
-    "minitrpo.algorithms.trpo.advantages_of": "advantages",
+    "minitrpo.algorithms.parallel_trpo.advantages_of": "advantages",
     "minitrpo.trpo.surrogate_gradient": "gradient",
     "minitrpo.trpo.conjugate_gradient": "Fisher products",
     "minitrpo.trpo.objective": "line search",

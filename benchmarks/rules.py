@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, read_json, thinned, write_json
 from minitrpo import train
-from minitrpo.algorithms.trpo import PRESETS, TRPOSettings
+from minitrpo.algorithms.parallel_trpo import PRESETS, TRPOSettings
 from minitrpo.policies import Array
 from minitrpo.run_folder.provenance import command
 from minitrpo.supervision.jobs import flags

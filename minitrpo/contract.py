@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
-from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
+from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
 from minitrpo.errors import AlgorithmFailed, BadInput, shown, told
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.parallel.comm import flat, nested

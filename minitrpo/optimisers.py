@@ -3,7 +3,7 @@
 Descent subtracts the step, ascent adds it: `theta - step`, `theta + step`. A state is a dict of arrays, {} where there
 is nothing to remember, so that it can be checkpointed and sent as it is; `initial_state` makes the first one.
 A step has the dtype of the gradient, and an optimiser leaves its arguments alone. With in_place=True it changes the
-state's own arrays where they lie, which is what many workers that share them want (`asynchronous.descend`).
+state's own arrays where they lie, which is what many workers that share them want (`asynchronous_algorithm.descend`).
 """
 
 import math

@@ -5,8 +5,8 @@ from minitrpo.algorithms.algorithm import Algorithm as Algorithm
 from minitrpo.algorithms.algorithm import Context as Context
 from minitrpo.algorithms.algorithm import Plan as Plan
 from minitrpo.algorithms.algorithm import Preset as Preset
-from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm as AsynchronousAlgorithm
-from minitrpo.algorithms.asynchronous import AsynchronousSettings as AsynchronousSettings
+from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm as AsynchronousAlgorithm
+from minitrpo.algorithms.asynchronous_algorithm import AsynchronousSettings as AsynchronousSettings
 from minitrpo.algorithms.options import option as option
 from minitrpo.experience.fragments import Fragments as Fragments
 from minitrpo.experience.randomness import EpisodeKey as EpisodeKey

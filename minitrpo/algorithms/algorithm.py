@@ -1,6 +1,6 @@
 """What an algorithm is: a class whose methods the loops in `training` call, and know nothing else about.
 
-`Algorithm` collects with a barrier: plan, digest, learn. `asynchronous.AsynchronousAlgorithm` has gradient and apply.
+`Algorithm` collects with a barrier: plan, digest, learn. `AsynchronousAlgorithm` has gradient and apply.
 A class inherits one of the two and says what differs; what it leaves out has a default here.
 
 Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing

@@ -11,9 +11,9 @@ from minitrpo.experience.modules import imported
 
 DEFAULT = "trpo"
 ALGORITHMS = {
-    "trpo": "minitrpo.algorithms.trpo:TRPO",
+    "trpo": "minitrpo.algorithms.parallel_trpo:TRPO",
     "guided-policy-search": "minitrpo.algorithms.guided_policy_search.guided_policy_search:GuidedPolicySearch",
-    "policy-gradient": "minitrpo.algorithms.policy_gradient:PolicyGradient",
+    "policy-gradient": "minitrpo.algorithms.parallel_policy_gradient:PolicyGradient",
     "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
     "actor-critic": "minitrpo.algorithms.actor_critic.a2c:OnlineActorCritic",
     "a2c": "minitrpo.algorithms.actor_critic.a2c:A2C",

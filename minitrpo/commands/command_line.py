@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from minitrpo.algorithms import registry
-from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
+from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm
 from minitrpo.algorithms.options import as_setting, flag
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust

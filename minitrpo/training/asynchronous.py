@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.asynchronous import TRANSPORTS, AsynchronousAlgorithm, Moment
+from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, Moment
 from minitrpo.contract import OWN
 from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.experience.randomness import Purpose, generator

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.asynchronous import COUNTED
+from minitrpo.algorithms.asynchronous_algorithm import COUNTED
 from minitrpo.contract import OWN
 from minitrpo.errors import infinite_theta
 from minitrpo.parallel.comm import Comm

@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo import contract
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.asynchronous import AsynchronousAlgorithm
+from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm
 from minitrpo.algorithms.options import check_options, flag, option
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.asynchronous import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
+from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
 from minitrpo.contract import OWN, check_gradient, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shown
 from minitrpo.experience.environments import EnvironmentSpec

@@ -11,7 +11,7 @@ from minitrpo.algorithms.actor_critic.loss import (
     Steps,
     actor_critic_gradient,
 )
-from minitrpo.algorithms.asynchronous import descend
+from minitrpo.algorithms.asynchronous_algorithm import descend
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.make_vector_env import make_vector_env

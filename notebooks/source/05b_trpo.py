@@ -23,7 +23,7 @@
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
 # | `trpo_step` | `minitrpo/trpo.py` | Frans & Hafner 2016, Algorithm 1, line 6; TRPO paper, appendix C |
-# | the loop around it | `minitrpo/algorithms/trpo.py` | Frans & Hafner 2016, Algorithm 1 |
+# | the loop around it | `minitrpo/algorithms/parallel_trpo.py` | Frans & Hafner 2016, Algorithm 1 |
 #
 # *About 90 minutes in class with the exercise; it runs in a minute. You need: lectures 01 to 05a.*
 

@@ -22,7 +22,7 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `pooled_gradient` | `minitrpo/algorithms/policy_gradient.py` | Berkeley lecture slides, "sample parallelism with PG" |
+# | `pooled_gradient` | `minitrpo/algorithms/parallel_policy_gradient.py` | Berkeley lecture slides, "sample parallelism with PG" |
 # | `delayed_descent`, `stability_bound` | `minitrpo/course/parallel_sgd/problem.py` | Levin & May 1976 (in ecology); Yang et al. 2021 for SGD, lemma 1 |
 # | `may_go_on` | `minitrpo/parallel/parameter_server.py` | Ho et al. 2013, Dai et al. 2015: bounded staleness |
 # | the trace of lost updates | `minitrpo/parallel/shared_window.py` | Niu et al. 2011: Hogwild |
@@ -38,7 +38,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy import stats
 
-from minitrpo.algorithms.policy_gradient import gradient_sums, moments
+from minitrpo.algorithms.parallel_policy_gradient import gradient_sums, moments
 from minitrpo.course.parallel_sgd.problem import SGDSettings, make_regression
 from minitrpo.course.parallel_sgd.rounds import SynchronousServer
 from minitrpo.block_sums import ordered_sum

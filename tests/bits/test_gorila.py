@@ -6,7 +6,7 @@ from fragments import random_fragments
 from runs import train
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.asynchronous import Moment
+from minitrpo.algorithms.asynchronous_algorithm import Moment
 from minitrpo.algorithms.off_policy.dqn import DQN
 from minitrpo.algorithms.off_policy.gorila import GorilaDQN, judged
 from minitrpo.experience.randomness import Purpose, generator

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.policy_gradient import (
+from minitrpo.algorithms.parallel_policy_gradient import (
     PolicyGradient,
     PolicyGradientSettings,
     gradient_sums,

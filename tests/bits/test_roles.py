@@ -5,7 +5,7 @@ import pytest
 from fragments import random_fragments
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.asynchronous import Moment
+from minitrpo.algorithms.asynchronous_algorithm import Moment
 from minitrpo.algorithms.off_policy.gorila import GorilaDQN
 from minitrpo.algorithms.off_policy.naf import AsynchronousNAF
 from minitrpo.optimisers import initial_state

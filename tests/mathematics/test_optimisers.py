@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.algorithms.asynchronous import descend
+from minitrpo.algorithms.asynchronous_algorithm import descend
 from minitrpo.optimisers import OPTIMISERS, adam, clipped_norm, in_place, initial_state
 
 QUICK = settings(max_examples=30)

@@ -330,7 +330,7 @@ def records_stay_as_they_were_made():
 
 
 def reached():  # by a run of TRPO through imports, those within functions too
-    found, waiting = set(), [ROOT / "mpi_scripts/train.py", ROOT / "minitrpo/algorithms/trpo.py"]
+    found, waiting = set(), [ROOT / "mpi_scripts/train.py", ROOT / "minitrpo/algorithms/parallel_trpo.py"]
     while waiting:
         file = waiting.pop()
         if file not in found and not inside(module_of(file), "minitrpo.course"):

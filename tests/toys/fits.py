@@ -5,7 +5,7 @@ import signal
 
 import numpy as np
 
-from minitrpo.algorithms.trpo import TRPO
+from minitrpo.algorithms.parallel_trpo import TRPO
 
 UPDATE = 4  # in which it happens
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitrpo.algorithms import Purpose, option
-from minitrpo.algorithms.asynchronous import AsynchronousSettings
+from minitrpo.algorithms.asynchronous_algorithm import AsynchronousSettings
 
 
 @dataclass(frozen=True)

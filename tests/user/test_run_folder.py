@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from runs import needs, run, train
 
-from minitrpo.algorithms.trpo import TRPO
+from minitrpo.algorithms.parallel_trpo import TRPO
 from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm

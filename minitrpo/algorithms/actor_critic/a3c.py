@@ -7,7 +7,7 @@ Each worker, until the work is over (parallel/parameter_server.py: work_through)
     3. R_t = r_t + gamma R_{t+1}, from V or 0 at a cut .. algorithms/actor_critic/loss.py: bootstrapped_returns
     4. grad log pi (R - V) + c grad H, and grad (R - V)^2 algorithms/actor_critic/loss.py: loss_gradient
     5. pushes the gradient, however old by now .......... parallel/parameter_server.py: ParameterServer.push
-    6. a step of the shared optimiser, where theta is ... algorithms/asynchronous.py: descend
+    6. a step of the shared optimiser, where theta is ... algorithms/asynchronous_algorithm.py: descend
 
 Source: Mnih et al. 2016, algorithm S3.
 """
@@ -26,7 +26,13 @@ from minitrpo.algorithms.actor_critic.loss import (
     actor_critic_gradient,
 )
 from minitrpo.algorithms.algorithm import Arrays, Preset
-from minitrpo.algorithms.asynchronous import OPTIMISER, AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
+from minitrpo.algorithms.asynchronous_algorithm import (
+    OPTIMISER,
+    AsynchronousAlgorithm,
+    AsynchronousSettings,
+    Moment,
+    descend,
+)
 from minitrpo.experience.fragments import Fragments
 from minitrpo.optimisers import in_place
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitrpo.acting import Acting
 from minitrpo.algorithms.algorithm import AnnealingSettings, Context, Member
-from minitrpo.algorithms.asynchronous import OPTIMISER as OPTIMISER
+from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER as OPTIMISER
 from minitrpo.algorithms.options import option
 from minitrpo.block_sums import ordered_sum
 from minitrpo.experience.fragments import Fragments

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Context
-from minitrpo.algorithms.asynchronous import (
+from minitrpo.algorithms.asynchronous_algorithm import (
     OPTIMISER,
     Ask,
     AsynchronousAlgorithm,

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Preset
-from minitrpo.algorithms.asynchronous import Moment
+from minitrpo.algorithms.asynchronous_algorithm import Moment
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import DeepQ
 from minitrpo.algorithms.options import option

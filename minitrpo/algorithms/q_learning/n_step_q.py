@@ -18,7 +18,7 @@ Without one each worker, until the work is over (parallel/parameter_server.py: w
     2. steps epsilon-greedily, t_max times ............. algorithms/q_learning/epsilon_greedy.py: epsilon_greedy
     3. y by theta-, gradient of 1/2 (Q(s, a) - y)^2 algorithms/q_learning/n_step_q.py: QMember.fragment_gradient
     4. pushes the gradient ............................. parallel/parameter_server.py: ParameterServer.push
-    5. a step of the shared optimiser .................. algorithms/asynchronous.py: descend
+    5. a step of the shared optimiser .................. algorithms/asynchronous_algorithm.py: descend
     6. theta- = theta every I steps of all workers ..... algorithms/q_learning/n_step_q.py: AsynchronousNStepQ.apply
 
 Source: Mnih et al. 2016, algorithms 1, S1 and S2.
@@ -30,7 +30,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Member, Plan, Preset
-from minitrpo.algorithms.asynchronous import OPTIMISER, AsynchronousAlgorithm, AsynchronousSettings, Moment, descend
+from minitrpo.algorithms.asynchronous_algorithm import (
+    OPTIMISER,
+    AsynchronousAlgorithm,
+    AsynchronousSettings,
+    Moment,
+    descend,
+)
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning.epsilon_greedy import (
     EpsilonGreedy,

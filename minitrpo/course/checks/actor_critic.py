@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo.algorithms.actor_critic.loss import ActorCritic, ActorCriticSettings
 from minitrpo.algorithms.actor_critic.loss import bootstrapped_returns as right_returns
 from minitrpo.algorithms.actor_critic.loss import loss_gradient as right_gradient
-from minitrpo.algorithms.asynchronous import descend as right_descent
+from minitrpo.algorithms.asynchronous_algorithm import descend as right_descent
 from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import value_words
@@ -411,7 +411,7 @@ def from_an_old_theta(shared: Any, gradient: Array, optimiser: Any, step_size: f
 
 @exercise(
     "descend",
-    "minitrpo.algorithms.asynchronous:descend",
+    "minitrpo.algorithms.asynchronous_algorithm:descend",
     hints=(
         "own = {name without the prefix: array} for those names of shared that start with it; see str.removeprefix.",
         "after, step = optimiser(own, gradient, step_size): after has the names that own has.",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.policy_gradient import gradient_sums, moments
-from minitrpo.algorithms.policy_gradient import pooled_gradient as right_gradient
+from minitrpo.algorithms.parallel_policy_gradient import gradient_sums, moments
+from minitrpo.algorithms.parallel_policy_gradient import pooled_gradient as right_gradient
 from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import value_words
@@ -42,7 +42,7 @@ def worker_by_worker(combine: Any) -> Candidate:
 
 @exercise(
     "pooled_gradient",
-    "minitrpo.algorithms.policy_gradient:pooled_gradient",
+    "minitrpo.algorithms.parallel_policy_gradient:pooled_gradient",
     hints=(
         "Everything here is a sum over steps, so the sum over the workers' rows is the sum over all steps.",
         "After sums.sum(axis=0) the first half is u, the second v; the first two columns of about are n and sum w.",

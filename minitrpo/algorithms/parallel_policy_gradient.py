@@ -1,11 +1,11 @@
 """Lecture 10: the policy gradient on many ranks, with samples travelling, or with gradients travelling.
 
-    1. play episodes of pi_theta, on all ranks ................. experience/rollouts.py: Rollouts.play, Rollouts.advance
-    2. psi_t = grad log pi(a_t|s_t), weights w_t = A_t ......... algorithms/policy_gradient.py: gradient_sums
-    3. u = sum w psi, v = sum psi, a row of each fragment ...... algorithms/policy_gradient.py: PolicyGradient.sums_of
-    4. add the rows, in episode order .......................... parallel/allreduce.py: OrderedAllreduce.sum
-    5. g = (u - b v) / n, b the mean weight of all ranks ....... algorithms/policy_gradient.py: pooled_gradient
-    6. a step of the optimiser along g, then fit the critic .... algorithms/policy_gradient.py: PolicyGradient.learn
+    1. play episodes of pi_theta, on all ranks .......... experience/rollouts.py: Rollouts.play, Rollouts.advance
+    2. psi_t = grad log pi(a_t|s_t), weights w_t = A_t .. algorithms/parallel_policy_gradient.py: gradient_sums
+    3. u = sum w psi, v = sum psi, by fragment .......... algorithms/parallel_policy_gradient.py: PolicyGradient.sums_of
+    4. add the rows, in episode order ................... parallel/allreduce.py: OrderedAllreduce.sum
+    5. g = (u - b v) / n, b the mean weight ............. algorithms/parallel_policy_gradient.py: pooled_gradient
+    6. a step along g, then fit the critic .............. algorithms/parallel_policy_gradient.py: PolicyGradient.learn
 
 Where step 3 is done is the choice: on the ranks that played (gradients travel), or after everybody's samples have come.
 Both forms add the same rows, so they agree to the bit, however the episodes are dealt out. A baseline that nobody knows
