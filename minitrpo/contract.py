@@ -116,23 +116,27 @@ def _defects_of_asynchronous(algorithm: Any) -> Iterator[str]:
 # --- what its methods return
 
 
-def numbers(method: str, answer: Any) -> Arrays:
-    """Return what a method gave as arrays of numbers by name, dicts within a state flat; AlgorithmFailed for others."""
+def numbers(method: str, answer: Any, within: bool = False) -> Arrays:
+    """Return what a method gave as arrays of numbers by name; AlgorithmFailed if it cannot travel, or be saved.
+
+    within: dicts of arrays may stand within it; they come back flat.
+    """
     if not isinstance(answer, dict):
         raise AlgorithmFailed(f"{method}() must give a dict of arrays, not {shown(answer)}")
+    arrays: Arrays = {}
     for name, value in answer.items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith(RESERVED) or name == "file":
             raise AlgorithmFailed(f"{method}() gave an array called {shown(name)}; call it otherwise")
-        if isinstance(value, dict) and method in ("state", "worker_state"):
-            numbers(method, value)
+        if within and isinstance(value, dict):
+            arrays |= flat({name: numbers(method, value, within)})
             continue
         try:
-            kind = np.asarray(value).dtype.kind
+            arrays[name] = np.asarray(value)
         except ValueError as error:  # a list of lists of several lengths
             raise AlgorithmFailed(f"{method}() gave what is no array: {error}") from error
-        if kind not in NUMBERS:
+        if arrays[name].dtype.kind not in NUMBERS:
             raise AlgorithmFailed(f"{method}() gave {name!r} = {shown(value)}; it must be an array of numbers")
-    return {name: np.asarray(array) for name, array in flat(answer).items()}
+    return arrays
 
 
 def columns_of(method: str, answer: Any, wanted: tuple[str, ...], words: bool = False) -> dict[str, Any]:
@@ -149,13 +153,13 @@ def columns_of(method: str, answer: Any, wanted: tuple[str, ...], words: bool = 
 def check_beginning(algorithm: Member) -> Plan | None:
     """Return the first plan of a fresh algorithm, None of an asynchronous one; AlgorithmFailed if no run can begin."""
     with status.at("state"):
-        state = numbers("state", algorithm.state())
+        state = numbers("state", algorithm.state(), within=True)
     missing = {"theta", *getattr(algorithm, "pulled", ())} - state.keys()
     if missing:
         raise AlgorithmFailed(f"state() must return a dict of arrays with {min(missing)!r} among them")
     theta = state["theta"]
     if isinstance(algorithm, AsynchronousAlgorithm):
-        numbers("worker_state", algorithm.worker_state())
+        numbers("worker_state", algorithm.worker_state(), within=True)
         if theta.ndim != 1 or not np.all(np.isfinite(theta)):
             raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
     if not isinstance(algorithm, Algorithm):
@@ -165,7 +169,7 @@ def check_beginning(algorithm: Member) -> Plan | None:
     with status.at("restore"):
         algorithm.restore(nested({name: array.copy() for name, array in state.items()}))
     with status.at("state"):
-        after = numbers("state", algorithm.state())
+        after = numbers("state", algorithm.state(), within=True)
     for name, array in state.items():
         if not np.array_equal(array, after.get(name, ()), equal_nan=array.dtype.kind in "fc"):
             raise AlgorithmFailed(f"restore() does not bring back {name!r} of state()")

@@ -120,7 +120,7 @@ class Learner:
             "episodes": np.array([self._episodes]),
         }
         with status.at("state"):
-            state = numbers("state", self.algorithm.state())
+            state = numbers("state", self.algorithm.state(), within=True)
         return {**state, **{OWN + name: array for name, array in own.items()}}
 
     def _restore(self, arrays: Arrays) -> None:

@@ -139,7 +139,7 @@ class Worker:
 
     def state(self) -> Arrays:
         """Return its unfinished episodes, slot by slot, and what its algorithm keeps of its own."""
-        arrays = numbers("worker_state", self.algorithm.worker_state())
+        arrays = numbers("worker_state", self.algorithm.worker_state(), within=True)
         own = {OWN_STATE + name: array for name, array in arrays.items()}
         if not self.gradients or not self.collects:
             return own
