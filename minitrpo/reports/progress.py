@@ -5,7 +5,6 @@ import os
 import sys
 import time
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
@@ -23,7 +22,7 @@ class Progress:
     def __init__(self, mode: str, total_steps: int, done_steps: int, shown: tuple[str, ...] = ()) -> None:
         if mode == "auto":
             mode = "bar" if on_terminal() else "lines"
-        self._mode, self._total, self._done = mode, total_steps, done_steps
+        self._mode, self._total = mode, total_steps
         self._last = -EVERY
         self._seen = deque([(time.perf_counter(), done_steps)], RECENT)  # when how many steps were done
         self._row: dict[str, Any] = {}
@@ -37,15 +36,12 @@ class Progress:
         """Show an iteration."""
         self._row, self._shown = row, False
         self._seen.append((time.perf_counter(), row["env_steps"]))
-        numbers = {name: row[name] for name in ("mean_return", *self._columns)}
-        self._known |= {name: number for name, number in numbers.items() if not math.isnan(number)}
+        self._known |= {name: row[name] for name in ("mean_return", *self._columns) if not math.isnan(row[name])}
         if row.get("eval_return", "") != "":
             self._evaluated = f"| eval {short(row['eval_return'])} "
         if self._bar is not None:
             self._bar.update(min(row["env_steps"], self._total) - self._bar.n)
-            self._bar.set_postfix_str(
-                f"return {self._text('mean_return', '.4g')} {self._evaluated}| {percentages(row)}"
-            )
+            self._bar.set_postfix_str(f"return {self._text('mean_return')} {self._evaluated}| {percentages(row)}")
         elif self._mode == "lines" and time.perf_counter() - self._last > EVERY:
             self._line()
 
@@ -73,18 +69,17 @@ class Progress:
         (since, before), (now, steps) = self._seen[0], self._seen[-1]
         rate = (steps - before) / max(now - since, 1e-9)
         left = clock(max(0, self._total - steps) / rate) if rate > 0 else "?"
-        own = "".join(f"| {name.replace('_', ' ')} {self._text(name, '.4g')} " for name in self._columns)
-        known = self._known.get("mean_return")
-        mean_return = NOTHING if known is None else short(known)
+        own = "".join(f"| {name.replace('_', ' ')} {self._text(name)} " for name in self._columns)
+        mean_return = short(self._known["mean_return"]) if "mean_return" in self._known else NOTHING
         print(
             f"update {row['iteration']:>4} | {steps:>9,} steps | return {mean_return:>9} "
             f"{self._evaluated}{own}| {rate:>7,.0f} steps/s | {left} left | {percentages(row)}",
             flush=True,
         )
 
-    def _text(self, name: str, form: str) -> str:
+    def _text(self, name: str) -> str:
         """Return the last number that a column had: an update in which no episode ended has no return of its own."""
-        return format(self._known[name], form) if name in self._known else NOTHING
+        return format(self._known[name], ".4g") if name in self._known else NOTHING
 
 
 def percentages(row: dict[str, Any]) -> str:
@@ -113,48 +108,14 @@ def _bar(total_steps: int, done_steps: int) -> Any:
     return tqdm(file=sys.stdout, bar_format=shape, **steps, **size)
 
 
-def terminal() -> str | None:
-    """Return the terminal at which a person watches: ours, or that of the mpiexec which passes our output on.
-
-    Under a launcher stdout is a pipe; on Linux the ancestors' own stdout can be seen in /proc.
-    """
-    if sys.stdout is None:  # a program without a window
-        return None
-    try:
-        if sys.stdout.isatty():
-            return os.ttyname(sys.stdout.fileno())
-    except (AttributeError, OSError, ValueError):  # something else in its place, which knows less
-        return None
-    try:
-        process = os.getppid()
-        while process > 1:
-            command = Path(f"/proc/{process}/comm").read_text().strip()
-            if command in ("mpiexec", "mpirun", "mpiexec.hydra", "prterun"):
-                path = os.readlink(f"/proc/{process}/fd/1")
-                return path if path.startswith(("/dev/pts/", "/dev/tty")) else None
-            process = int(Path(f"/proc/{process}/status").read_text().partition("PPid:")[2].split()[0])
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
-
-
 def on_terminal() -> bool:
-    """Return whether a person is watching."""
-    return terminal() is not None
+    """Return whether a person may be watching: stdout is a terminal. Under mpiexec it is a pipe."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def terminal_width(unknown: int = 110) -> int:
     """Return the columns of the terminal at which a person watches."""
-    path = terminal()
-    if path is None:
-        return unknown
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or unknown
+    except (OSError, ValueError):  # no terminal, or no file at all
         return unknown
-    try:
-        return os.get_terminal_size(descriptor).columns or unknown
-    except OSError:
-        return unknown
-    finally:
-        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""A bar where a person watches, a line now and then elsewhere. Under mpiexec: test_interfaces.py."""
+"""A bar where a person watches, a line now and then elsewhere."""
 
 import os
 import sys
