@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import minitrpo.supervision.watchdog
 from minitrpo.commands import replay, watch
 from minitrpo.commands import train as train_command
 from minitrpo.course.claims import command as figures
@@ -152,8 +151,7 @@ class Forked:
         try:
             gc.disable()
             faulthandler.disable()
-            for number in (signal.SIGINT, signal.SIGALRM):
-                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             os.setsid()
             null = os.open(os.devnull, os.O_RDONLY)
             for ours, theirs in ((null, 0), (self.stdout.fileno(), 1), (writing, 2)):
@@ -168,7 +166,6 @@ class Forked:
             warnings.resetwarnings()  # those that pytest makes errors of
             sys.modules["__main__"].__spec__ = None  # a script, not python -m pytest
             train_command.learning_curve = lambda folder, *charts: "no picture"  # takes a second
-            minitrpo.supervision.watchdog.LAUNCHER = os.getpid()  # claims of other tests are not ours
             code = MAINS[self.command](self.words)
             sys.stdout.flush()
         except SystemExit as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from minitrpo.errors import BadInput, shown
 from minitrpo.run_folder.provenance import program
-from minitrpo.supervision.signals import FAILED, INTERRUPTED, OK, got_through, heed_interrupts
+from minitrpo.supervision.signals import FAILED, INTERRUPTED, OK, heed_interrupts
 from minitrpo.supervision.stderr import prepare_streams, refuse, say
 
 
@@ -31,7 +31,6 @@ def command(name: str) -> Callable[[Callable[[str, list[str]], int]], Callable[.
             except BadInput as error:
                 return refuse(title, error)
             except KeyboardInterrupt:
-                got_through()
                 say(f"{title}: interrupted")
                 return INTERRUPTED
             except OSError as error:

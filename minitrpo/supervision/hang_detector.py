@@ -28,7 +28,7 @@ class HangDetector:
         if state == "T" and launched_size() > 1:  # alone: Ctrl-Z
             return self._look_at_stopped(passed)
         self._stopped = 0.0
-        if heartbeat != self._heartbeat or now in ("", "dismissed") or state in ("T", "t"):
+        if heartbeat != self._heartbeat or now == "" or state in ("T", "t"):
             self._still, self._heartbeat = 0.0, heartbeat
             return ""
         self._still += passed

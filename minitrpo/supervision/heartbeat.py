@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Heartbeat:
             return
         ranks = ", ".join(str(rank) for rank, _, _ in self._mates)
         self._names = self._leaders.allgather(f"{socket.gethostname()}, rank {ranks}")
+        self._above = launchers()  # before anything is silent: libraries may lie beyond the network
         self._peers = range(1, self._leaders.size) if self._leaders.rank == 0 else range(1)
         self._beats: dict[int, Any] = {}
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -99,7 +101,7 @@ class Heartbeat:
             f"has heard nothing of {self._names[peer]}, for {self._patience:g} s: that machine, or the network to it, "
             "is down"
         )
-        end_machine([process for _, process, place in self._mates if place == _processes()])
+        end_machine([process for _, process, place in self._mates if place == _processes()], self._above)
 
 
 def _processes() -> int:
@@ -110,9 +112,15 @@ def _processes() -> int:
         return -os.getpid()
 
 
-def end_machine(ranks: list[int]) -> None:
+def launchers() -> list[Any]:
+    """Return the processes above this one that are part of an MPI launcher, the nearest first, as psutil has them."""
+    import psutil
+
+    return list(takewhile(lambda process: process.name() in LAUNCHERS, psutil.Process().parents()))
+
+
+def end_machine(ranks: list[int], above: list[Any]) -> None:
     """End the ranks of this machine, this one last, and the launchers above it that still wait for another machine."""
-    above = launchers(os.getpid())
     if os.fork() == 0:  # who ends all others must outlive them
         os.setsid()
         for rank in ranks:
@@ -120,31 +128,6 @@ def end_machine(ranks: list[int]) -> None:
                 os.kill(rank, signal.SIGKILL)
         time.sleep(GRACE)
         for process in above:
-            with suppress(ProcessLookupError):
-                if _name(process) in LAUNCHERS:
-                    os.kill(process, signal.SIGKILL)
+            with suppress(Exception):  # it has ended
+                process.kill()
         os._exit(0)
-
-
-def launchers(process: int) -> list[int]:
-    """Return the processes above this one that are part of an MPI launcher, the nearest first."""
-    found: list[int] = []
-    while True:
-        process = _parent(process)
-        if _name(process) not in LAUNCHERS:
-            return found
-        found.append(process)
-
-
-def _parent(process: int) -> int:
-    try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def _name(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/comm").read_text().strip()
-    except OSError:
-        return ""

@@ -1,13 +1,10 @@
 """From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
 
 import errno
-import os
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
@@ -16,33 +13,24 @@ from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped, t
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.supervision import status
-from minitrpo.supervision.shutdown import EXIT, NoWayOut, exit_now
+from minitrpo.supervision.shutdown import exit_now
 from minitrpo.supervision.signals import (
     FAILED,
     INTERRUPTED,
     OK,
     STOPPED,
-    got_through,
     ignore_sigint,
+    interrupt,
     is_command,
-    repeat_sigint,
     was_interrupted,
 )
 from minitrpo.supervision.stderr import refuse, say
 from minitrpo.supervision.watchdog import LINGER, Watchdog, let_others_speak
 
 Result = TypeVar("Result")
-# What a disk, not a bug of ours, answers
+# What a disk or a stdout, not a bug of ours, answers
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.EFBIG}
-DISK |= {errno.EMFILE, errno.ENFILE, errno.EISDIR, errno.ENOTDIR}
-OUTPUT = {errno.EPIPE, errno.EBADF}  # what a pipe answers that nobody reads, or a stdout that was closed
-
-
-@dataclass
-class Outcome:
-    """How work ended on this rank."""
-
-    code: int = OK
+DISK |= {errno.EMFILE, errno.ENFILE, errno.EISDIR, errno.ENOTDIR, errno.EPIPE}
 
 
 def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float) -> int:
@@ -58,47 +46,49 @@ def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float
         watchdog.dismiss()
         say(f"{name}: MPI does not work here: {error}; python -m minitrpo doctor knows more")
         return FAILED
-    with answered(name, comm, watchdog) as outcome:
-        watchdog.heed_interrupts()
-        signal.signal(signal.SIGINT, repeat_sigint if launched_rank() == 0 else ignore_sigint)
-        with threadpool_limits(1), NoWayOut(comm, watchdog):
-            if comm.rank == 0 and was_interrupted():
-                raise KeyboardInterrupt
-            work(comm, watchdog)
-        comm.close()
-    watchdog.dismiss()
+    watchdog.heed_interrupts()
+    code = answered(lambda: work(comm, watchdog), name, comm, watchdog)
     if is_command():
-        exit_now(outcome.code)
-    os._exit = EXIT
-    return outcome.code
+        exit_now(code)
+    return code
 
 
-@contextmanager
-def answered(name: str, comm: Comm, watchdog: Watchdog) -> Iterator[Outcome]:
-    """Answer what work raises with a message and an exit code; a failure of one rank among several does not return."""
-    outcome = Outcome()
+def answered(work: Callable[[], None], name: str, comm: Comm, watchdog: Watchdog) -> int:
+    """Return the exit code of work, and say why it is not 0; a failure of one rank among several does not return."""
     try:
-        yield outcome
+        signal.signal(signal.SIGINT, interrupt if launched_rank() == 0 else ignore_sigint)
+        if comm.rank == 0 and was_interrupted():
+            raise KeyboardInterrupt
+        with threadpool_limits(1):
+            work()
+        comm.close()
+        code = OK
     except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
-        outcome.code = refuse(name, error)
+        code = refuse(name, error)
     except Stopped as stop:  # on all ranks alike
-        outcome.code = STOPPED
         if comm.rank == 0:
             print(f"{stop}; to go on: {status.job().get('resume')}", flush=True)
         comm.close()
-    except KeyboardInterrupt:
-        interrupted(comm, watchdog)
-        outcome.code = INTERRUPTED
+        code = STOPPED
     except BaseException as error:
-        if lost_a_rank(error):  # who was killed has a watchdog that knows more
-            let_others_speak(status.job(), LINGER)
-        watchdog.report(explain(error), error.episode if type(error) is EpisodeFailed else None)  # of training
+        code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
+        say_why(error, watchdog)
         if comm.size > 1:
-            comm.abort(FAILED)
-        outcome.code = FAILED
-    finally:
-        if is_command():  # what ends is not interrupted
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            comm.abort(code)
+    watchdog.dismiss()
+    return code
+
+
+def say_why(error: BaseException, watchdog: Watchdog) -> None:
+    """Say that this rank was interrupted, and how to go on; or how it failed, unless another one was first."""
+    if isinstance(error, KeyboardInterrupt):
+        watchdog.dismiss()
+        resume = status.job().get("resume")
+        print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
+        return
+    if lost_a_rank(error):  # who was killed has a watchdog that knows more
+        let_others_speak(LINGER)
+    watchdog.report(explain(error), error.episode if type(error) is EpisodeFailed else None)  # of training
 
 
 @contextmanager
@@ -108,33 +98,16 @@ def guarded(stuck_after: float, name: str) -> Iterator[None]:
         raise BadInput(f"{name} must be a positive number of seconds, not {stuck_after:g}")
     watchdog = Watchdog(stuck_after)
     try:
-        with NoWayOut(Comm(), watchdog):
-            yield
+        yield
     finally:
         watchdog.dismiss()
-        os._exit = EXIT
-
-
-def interrupted(comm: Comm, watchdog: Watchdog) -> None:
-    """Say how to go on after Ctrl-C, and end the other ranks."""
-    got_through()
-    watchdog.dismiss()
-    resume = status.job().get("resume")
-    print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
-    if comm.size > 1:
-        comm.abort(INTERRUPTED)
 
 
 def explain(error: BaseException) -> str:
     """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
-    if isinstance(error, OSError) and error.errno in DISK and error.filename is None and stdout_is_full():
-        return "stopped: cannot print: no space left where stdout goes"
     if isinstance(error, OSError) and error.errno in DISK:
-        return (
-            f"stopped: cannot write {error.filename or 'the run folder'}: {error.strerror}; what was written is whole"
-        )
-    if getattr(sys.stdout, "closed", False) or (isinstance(error, OSError) and error.errno in OUTPUT):
-        return "stopped: cannot print: stdout was closed, by the environment or by the program that read it"
+        what = f"write {error.filename}" if error.filename else "write into the run folder, or cannot print"
+        return f"stopped: cannot {what}: {error.strerror}; what was written is whole"
     if isinstance(error, EpisodeFailed | AlgorithmFailed):
         return f"stopped: {error}"
     if lost_a_rank(error):
@@ -142,16 +115,6 @@ def explain(error: BaseException) -> str:
             f"lost its connection to another rank, which was killed or crashed; MPI says: {str(error).splitlines()[-1]}"
         )
     return "stopped:\n" + "".join(traceback.format_exception(error)).rstrip()
-
-
-def stdout_is_full() -> bool:
-    """Return whether what was printed last is still waiting, because it cannot be written."""
-    try:
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        return True
-    return False
 
 
 def lost_a_rank(error: BaseException) -> bool:

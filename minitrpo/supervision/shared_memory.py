@@ -20,11 +20,3 @@ def room() -> int:
 def enough_for(free: int) -> int:
     """Return how many ranks meet in so many bytes for sure; 16 MB and less are no sure room for two."""
     return free // PER_RANK if free > 2 * PER_RANK else 1
-
-
-def shortage(ranks: int) -> str:
-    """Return what to say of a crash while so many ranks joined: that there may have been too little room, or ""."""
-    free, wanted = room() // MB, max(3, ranks) * PER_RANK // MB
-    if enough_for(free * MB) >= ranks:
-        return ""
-    return f"; {PLACE} has {free} MB free, and MPI may need {wanted} for {ranks} ranks: {CURE}"

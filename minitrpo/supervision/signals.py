@@ -13,8 +13,8 @@ OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 STOPPED = 143  # what a shell says of a process that SIGTERM ended
 IMPATIENT = 2.0  # seconds: launchers send a signal twice, a user who sends it again later will not wait
 SCRIPTS = ("train.py", "speedup.py", "watch.py", "replay.py", "minitrpo")  # the last: that of an installed wheel
-REMEMBERED: list[int] = []  # of Ctrl-C
-HEARD: list[float] = []  # of SIGTERM
+REMEMBERED: list[float] = []  # when Ctrl-C came
+HEARD: list[float] = []  # when SIGTERM came
 
 
 def is_command() -> bool:
@@ -35,7 +35,7 @@ def leave_at_interrupts() -> None:
 def heed_interrupts() -> None:
     """End that where a process is alone: what is loaded can answer by itself."""
     if signal.getsignal(signal.SIGINT) is _leave and launched_size() == 1:
-        signal.signal(signal.SIGINT, repeat_sigint)
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def was_interrupted() -> bool:
@@ -45,28 +45,17 @@ def was_interrupted() -> bool:
 
 def _leave(number: int, frame: Any) -> None:
     if launched_size() > 1:
-        REMEMBERED.append(number)
+        REMEMBERED.append(time.monotonic())
         return
     os.write(2, b"interrupted before anything began\n")
     os._exit(INTERRUPTED)
 
 
-def repeat_sigint(number: int, frame: object) -> None:
-    """Raise KeyboardInterrupt, and again until it gets through: Python drops what is raised inside some callbacks.
-
-    Launchers send SIGINT twice, and the second must not interrupt the answer to the first.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, repeat_sigint)
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
-    raise KeyboardInterrupt
-
-
-def got_through() -> None:
-    """End that: the KeyboardInterrupt has reached whoever answers it."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
+def interrupt(number: int, frame: object) -> None:
+    """Raise KeyboardInterrupt, but not at a launcher's second signal: it would interrupt the answer to the first."""
+    REMEMBERED.append(time.monotonic())
+    if len(REMEMBERED) < 2 or REMEMBERED[-1] - REMEMBERED[-2] > IMPATIENT:
+        raise KeyboardInterrupt
 
 
 def ignore_sigint(number: int, frame: object) -> None:
@@ -96,8 +85,6 @@ def _remember(number: int, frame: Any) -> None:
 
 FORKING = threading.local()  # .mask: the signals that were blocked before
 NOT_A_CHILDS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-if hasattr(signal, "SIGALRM"):
-    NOT_A_CHILDS[signal.SIGALRM] = signal.SIG_DFL
 
 
 def _hold_signals() -> None:
@@ -110,11 +97,10 @@ def _release_signals() -> None:
 
 
 def _become_a_child() -> None:
-    """Give a process that an environment forks Python's own handlers, and no wake-up descriptor."""
+    """Give a process that an environment forks Python's own handlers."""
     for number, default in NOT_A_CHILDS.items():
         if getattr(signal.getsignal(number), "__module__", "") == __name__:
             signal.signal(number, default)
-            signal.set_wakeup_fd(-1)
     _release_signals()
 
 

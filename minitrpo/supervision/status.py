@@ -34,7 +34,6 @@ CALLS = {
     "MPI_Init": Call("MPI_Init", patient=True),
     "begin": Call("constructor", "algorithm", patient=True),
     **{name: Call(name, "algorithm", patient=True) for name in OURS},
-    "dismissed": Call(""),  # the rank ends by itself
 }
 NUMBERS = {name: number for number, name in enumerate(CALLS)}
 

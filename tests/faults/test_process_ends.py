@@ -14,17 +14,17 @@ import threading
 import time
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from hostile_envs import CRASHING
 from runs import MAINS, forked, lasting
 
 from minitrpo.commands import train as train_command
-from minitrpo.commands.cli import command
 from minitrpo.commands.train import unfinished
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision import shutdown, signals, watchdog
-from minitrpo.supervision.descendants import SPARED, Descendants, children, is_spared
+from minitrpo.supervision import shutdown, watchdog
+from minitrpo.supervision.descendants import end, started_by
 from minitrpo.supervision.watchdog import Watchdog
 
 SHORT = ("--hidden", 4, "--critic", "linear", "--progress", "none")
@@ -156,17 +156,6 @@ def test_ctrl_c_while_modules_are_loaded():
     assert (done.returncode, done.stderr.count("\n"), "interrupted" in done.stderr) == (130, 1, True), done
 
 
-@command("lost")
-def lost(name, words):
-    """Get a Ctrl-C in a callback of which Python drops what it raises; wait for the second one."""
-    signal.signal(signal.SIGINT, signals.repeat_sigint)
-    os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
-    if os.fork() == 0:
-        os._exit(0)
-    time.sleep(60)
-    return 0
-
-
 def several(words):
     """Get signals one after the other, as on a machine where the answer to the first takes long."""
     watching = Watchdog(60.0)
@@ -178,14 +167,7 @@ def several(words):
     watching.dismiss()
 
 
-MAINS |= {"lost": lost, "several": several}
-
-
-def test_ctrl_c_is_not_lost_in_a_callback_that_drops_what_it_raises(tmp_path):
-    done = forked("lost", cwd=tmp_path, timeout=120)
-    assert done.code == 130, done
-    assert done.err.endswith("lost.py: interrupted\n")
-    assert not done.out
+MAINS["several"] = several
 
 
 def test_signals_that_follow_the_first_find_a_watchdog_that_listens(tmp_path):
@@ -205,7 +187,7 @@ LEFT = {
 @pytest.mark.parametrize("what", LEFT)
 def test_what_would_hang_at_the_end_changes_no_exit_code(what, tmp_path, monkeypatch):
     """Of a run that is done, of one that failed; and whoever waits for its stderr is not kept waiting."""
-    monkeypatch.setattr(shutdown, "LINGER", 0.1)
+    monkeypatch.setattr(shutdown, "LONGEST", 0.1)
     for code, do in ((0, LEFT[what]), (1, lambda: (LEFT[what](), int("no")))):
         with monkeypatch.context() as patch:
             at_update(3, do, patch)
@@ -213,13 +195,13 @@ def test_what_would_hang_at_the_end_changes_no_exit_code(what, tmp_path, monkeyp
         assert done.code == code, done
 
 
-@pytest.mark.parametrize("end", ["fine", "kill-away"])
-def test_a_worker_ends_with_its_rank(end, tmp_path, monkeypatch):
+@pytest.mark.parametrize("how", ["fine", "kill-away"])
+def test_a_worker_ends_with_its_rank(how, tmp_path, monkeypatch):
     """One that was forked, or is in a session of its own: who ends in `forked` has let go of stderr, workers, too."""
     monkeypatch.setenv("POOLED", str(tmp_path / "workers"))
     monkeypatch.setattr(watchdog, "TICK", 0.01)
-    done = forked("train", "--env", f"pooled_envs:Pooled-{end}-v0", *SHORT, "--total-steps", 400, cwd=tmp_path)
-    assert (done.code == 0) == (end == "fine"), done
+    done = forked("train", "--env", f"pooled_envs:Pooled-{how}-v0", *SHORT, "--total-steps", 400, cwd=tmp_path)
+    assert (done.code == 0) == (how == "fine"), done
     workers = [int(number) for number in (tmp_path / "workers").read_text().split()]
     assert workers
     assert all(map(gone, workers))
@@ -228,43 +210,33 @@ def test_a_worker_ends_with_its_rank(end, tmp_path, monkeypatch):
 def gone(process):
     """Return whether a process ends."""
     deadline = time.monotonic() + 60
-    while not is_spared(process) and time.monotonic() < deadline:
+    while works(process) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return is_spared(process)
+    return not works(process)
 
 
-def waiting(*words):
-    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(999)", *words])
-
-
-def test_who_is_spared_has_ended_or_ends_by_itself():
-    ended, tracker, other = waiting(), waiting(SPARED.decode()), waiting()
+def works(process):
+    """Return whether a process is there, and no zombie for which nobody has waited yet."""
     try:
-        ended.kill()
-        assert gone(ended.pid)  # nobody has waited for it: it is a zombie
-        assert [is_spared(each.pid) for each in (tracker, other)] == [True, False]
-    finally:
-        for each in (ended, tracker, other):
-            each.kill()
-            each.wait()
-    assert is_spared(ended.pid)  # nothing is left of it
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_who_has_lost_its_parent_is_still_known():
     """A process starts another in a session of its own, and is killed: the other is ended, and nobody else."""
     code = "import subprocess as s; s.Popen(['sleep', '999'], start_new_session=True).wait()"
-    parent, bystander = subprocess.Popen([sys.executable, "-c", code]), waiting()
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    bystander = subprocess.Popen(["sleep", "999"])
     try:
-        started = Descendants(parent.pid)
-        while not (found := children(parent.pid)):
+        while not (started := started_by(parent.pid)):
             time.sleep(0.02)
             assert parent.poll() is None
-        started.look()
-        assert len(found) == 1
+        assert len(started) == 1
         parent.kill()
         parent.wait()
-        started.end()
-        assert gone(found[0])
+        end(started)
+        assert all(gone(each.pid) for each in started)
         assert bystander.poll() is None
     finally:
         bystander.kill()

@@ -16,9 +16,9 @@ from typing import Any
 from minitrpo.course.checks import mine, names, target
 from minitrpo.course.checks.register import check, examine
 from minitrpo.course.grading.evidence import Watch, audit, borrowed, codes_in, marks, replaced, through, word_for_word
+from minitrpo.course.grading.processes import children, is_spared
 from minitrpo.course.grading.seal import bar, signer
 from minitrpo.errors import told as told_of
-from minitrpo.supervision.descendants import children, is_spared
 
 MIB = 2**20
 
