@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.contract import OWN
 from minitrpo.errors import BadInput, shown
 from minitrpo.experience.environments import EnvironmentSpec, describe
@@ -17,7 +18,7 @@ from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.launch import raise_on_all
 from minitrpo.training.context import make_algorithm, make_policy
 from minitrpo.training.resume import check_arrays, load
-from minitrpo.training.settings import chosen
+from minitrpo.training.settings import Choice, chosen
 
 MOST_EPISODES = 1_000_000
 
@@ -78,7 +79,11 @@ def numbers(observation: Any) -> Array:
 
 def trained(folder: RunFolder) -> TrainedPolicy:
     """Return the policy of a run's newest checkpoint; BadInput if it does not fit its environment or settings."""
-    choice, arrays = load(folder)
+    return policy_of(*load(folder))
+
+
+def policy_of(choice: Choice, arrays: Arrays) -> TrainedPolicy:
+    """Return the policy of a checkpoint; BadInput if it does not fit its environment or settings."""
     spec = describe(choice.common.env)
     check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice)
     frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
@@ -127,12 +132,13 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         choice, arrays = load(folder)
         return choice.flat(), arrays
 
+    def made() -> tuple[Choice, TrainedPolicy]:
+        choice = chosen(settings)
+        return choice, policy_of(choice, arrays)
+
     settings, arrays = comm.broadcast_object(raise_on_all(comm, read))
-    choice = raise_on_all(comm, lambda: chosen(settings))
-    spec = raise_on_all(comm, lambda: describe(choice.common.env))
-    raise_on_all(comm, lambda: check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice))
-    frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
-    evaluator = Evaluator(spec, make_policy(choice, spec), seed, comm, choice.common.physics, sample)
-    returns = evaluator.returns(arrays["theta"], frozen, 0, episodes)
+    choice, run = raise_on_all(comm, made)
+    evaluator = Evaluator(run.spec, run.policy, seed, comm, choice.common.physics, sample)
+    returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
     evaluator.close()
     return Evaluation(comm.broadcast({"returns": returns})["returns"])
