@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Arrays, Context
+from minitrpo.algorithms.algorithm import Arrays, Context, remaining
 from minitrpo.algorithms.asynchronous_algorithm import (
     OPTIMISER,
     Ask,
@@ -21,7 +21,6 @@ from minitrpo.algorithms.asynchronous_algorithm import (
 )
 from minitrpo.algorithms.off_policy.replay_learner import BufferSettings, buffer_of
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import exploration_left
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay_buffer import Draw, draw, multi_step
@@ -155,7 +154,7 @@ class Bundles(AsynchronousAlgorithm):
         s, theta, target = self.settings, shared["theta"], shared["target"]
         descend(shared, gradient["gradient"], in_place(s.optimiser), s.step_size, OPTIMISER)
         if self.context.holds_last:
-            theta[-1] = exploration_left(now.env_steps, s.exploration_steps)
+            theta[-1] = remaining(now.env_steps, s.exploration_steps)
         before = int(shared["updates"][0])
         shared["updates"] += 1
         if int(shared["updates"][0]) // s.target_every > before // s.target_every:  # not %: others count, too

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member, Plan
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member, Plan, remaining
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import epsilon_greedy_policy, exploration_left
+from minitrpo.algorithms.q_learning.epsilon_greedy import epsilon_greedy_policy
 from minitrpo.algorithms.q_learning.targets import q_gradient_sums
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
@@ -198,7 +198,7 @@ class QLearner(ReplayLearner):
     def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
         """Act with the new network, and explore a little less."""
         loss, q = np.broadcast_to(report, 2).tolist()
-        left = exploration_left(self.steps, self.settings.exploration_steps)
+        left = remaining(self.steps, self.settings.exploration_steps)
         self.theta = np.append(self.networks["network"], left)
         return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": updates}
 

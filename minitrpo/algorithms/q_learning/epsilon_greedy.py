@@ -44,11 +44,6 @@ def parsed(final_epsilons: str) -> tuple[Array, Array]:
     return epsilons, weights / weights.sum()
 
 
-def exploration_left(steps: int, exploration_steps: int) -> float:
-    """Return how much of the exploration is left after so many steps of all actors, from 1 down to 0."""
-    return max(0.0, 1.0 - steps / exploration_steps)
-
-
 @dataclass(frozen=True)
 class ExplorationSettings:
     """What every epsilon-greedy method can be told."""

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Member, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Member, Plan, Preset, remaining
 from minitrpo.algorithms.asynchronous_algorithm import (
     OPTIMISER,
     AsynchronousAlgorithm,
@@ -38,12 +38,7 @@ from minitrpo.algorithms.asynchronous_algorithm import (
     descend,
 )
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import (
-    EpsilonGreedy,
-    ExplorationSettings,
-    epsilon_greedy_policy,
-    exploration_left,
-)
+from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, ExplorationSettings, epsilon_greedy_policy
 from minitrpo.algorithms.q_learning.targets import n_step_q, one_step_q, sarsa_one_step, td_gradient, td_loss
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
@@ -152,7 +147,7 @@ class NStepQ(QMember, Algorithm):
         self.optimiser, step = OPTIMISERS[s.optimiser](self.optimiser, g, self.step_size(self.steps))
         before, self.steps = self.steps, self.steps + int(sums[-1])
         self.theta = self.theta - step
-        self.theta[-1] = exploration_left(self.steps, s.exploration_steps)
+        self.theta[-1] = remaining(self.steps, s.exploration_steps)
         if self.steps // s.target_every > before // s.target_every:
             self.target = self.theta.copy()
         return metrics(g, sums, self.theta)
@@ -227,7 +222,7 @@ class AsynchronousNStepQ(QMember, AsynchronousAlgorithm):
         s, theta = self.settings, shared["theta"]
         descend(shared, gradient["gradient"], in_place(s.optimiser), self.step_size(now.env_steps), OPTIMISER)
         if self.context.holds_last:
-            theta[-1] = exploration_left(now.env_steps, s.exploration_steps)
+            theta[-1] = remaining(now.env_steps, s.exploration_steps)
         if now.env_steps // s.target_every > shared["renewed"][0] // s.target_every:
             shared["target"][:], shared["renewed"][:] = theta, now.env_steps
 
