@@ -3,19 +3,9 @@
 import math
 import operator
 from dataclasses import field, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from minitrpo.errors import BadInput
-
-FELT = 1e-12  # a step of less drowns in the rounding of what it moves
-
-
-class Wait(NamedTuple):
-    """What a setting waits for: `times` its value in `unit`; `then` is what becomes of a run that has fewer of them."""
-
-    unit: str  # steps | updates, or what `units` of the settings counts
-    then: str
-    times: int = 1
 
 
 def option(
@@ -27,17 +17,12 @@ def option(
     above: float | None = None,
     least: float | None = None,
     most: float | None = None,
-    waits: Wait | None = None,
-    part_of: str = "",
-    felt: float = 0.0,
 ) -> Any:
     """Return a dataclass field for one setting: an int, float or str, by the type of its default.
 
     text, source: what --help says of it. choices: the only texts allowed. Limits: value > above, >= least, <= most.
-    waits, part_of: what of the run it is measured by, so that a value that can do nothing there is told. A part of less
-    than one is one. felt: a smaller value does nothing that could be seen.
     """
-    limits = {"above": above, "least": least, "most": most, "waits": waits, "part_of": part_of, "felt": felt}
+    limits = {"above": above, "least": least, "most": most}
     return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
 
 
