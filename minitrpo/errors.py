@@ -32,29 +32,23 @@ class Stopped(Exception):
 
 @dataclass
 class EpisodeFailed(RuntimeError):
-    """An environment raised or returned something that is not finite, in a known episode of a known iteration."""
+    """An environment raised or returned something that is not finite, in a known episode of a known iteration.
+
+    Of an evaluation, `iteration` is the update before it.
+    """
 
     env: str
     iteration: int
     episode: int
     seed: int
     cause: str
+    evaluation: bool = False
 
     def __str__(self) -> str:
-        return (
-            f"{self.env} failed in episode {self.episode} of iteration {self.iteration} "
-            f"(reset seed {self.seed}): {self.cause}"
-        )
-
-
-class EvaluationFailed(EpisodeFailed):
-    """The same in an episode that nothing was to be learned from; `iteration` is the update before it."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.env} failed in episode {self.episode} of the evaluation"
-            f"{f' after update {self.iteration}' * (self.iteration > 0)} (reset seed {self.seed}): {self.cause}"
-        )
+        when = f"iteration {self.iteration}"
+        if self.evaluation:
+            when = f"the evaluation after update {self.iteration}" if self.iteration else "the evaluation"
+        return f"{self.env} failed in episode {self.episode} of {when} (reset seed {self.seed}): {self.cause}"
 
 
 def told(error: BaseException) -> str:

@@ -113,7 +113,7 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
 
     folder: on the root. seed: another one gives other episodes; none of them began as one in training did. sample: draw
     actions as in training, instead of the best ones. Without a time limit an episode ends after 10,000 steps. BadInput
-    for a folder that is no run's; EvaluationFailed if the environment fails.
+    for a folder that is no run's; EpisodeFailed if the environment fails.
     """
     for name, value, least, most in (("episodes", episodes, 1, MOST_EPISODES), ("seed", seed, 0, 2**63 - 1)):
         if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= most):

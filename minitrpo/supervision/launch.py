@@ -92,7 +92,8 @@ def answered(name: str, comm: Comm, watchdog: Watchdog) -> Iterator[Outcome]:
     except BaseException as error:
         if lost_a_rank(error):  # who was killed has a watchdog that knows more
             let_others_speak(status.job(), LINGER)
-        watchdog.report(explain(error), error.episode if type(error) is EpisodeFailed else None)  # of training
+        of_training = isinstance(error, EpisodeFailed) and not error.evaluation
+        watchdog.report(explain(error), getattr(error, "episode", None) if of_training else None)
         if comm.size > 1:
             comm.abort(FAILED)
         outcome.code = FAILED
