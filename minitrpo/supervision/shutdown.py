@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from minitrpo.errors import told
+from minitrpo.errors import describe_error
 from minitrpo.parallel.comm import Comm
 from minitrpo.supervision.descendants import Descendants
 from minitrpo.supervision.signals import FAILED
@@ -112,7 +112,7 @@ def _exit(code: int) -> NoReturn:
 
 
 def _tell(unraisable: Any) -> None:
-    say(f"minitrpo: something that was left for the end raised {told(unraisable.exc_value)}")
+    say(f"minitrpo: something that was left for the end raised {describe_error(unraisable.exc_value)}")
 
 
 def _flush() -> None:

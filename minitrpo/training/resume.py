@@ -9,7 +9,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Member
 from minitrpo.contract import OWN
-from minitrpo.errors import BadInput, told
+from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.modules import Untyped
@@ -71,7 +71,9 @@ def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, c
         try:
             algorithm.restore(nested(own))
         except Exception as error:
-            raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {told(error)}") from error
+            raise BadInput(
+                f"{choice.common.algorithm} cannot take over the checkpoint: {describe_error(error)}"
+            ) from error
 
 
 def kind(array: Any) -> tuple[Any, ...]:
