@@ -15,7 +15,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
 from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
-from minitrpo.errors import AlgorithmFailed, BadInput, shown, told
+from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, shorten
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.parallel.comm import flat, nested
 from minitrpo.parallel.parameter_server import TALLY
@@ -46,7 +46,7 @@ def accepted(name: str, candidate: Any, taken: set[str]) -> type[Member]:
         algorithm = adopted(candidate)
         problem = next(_defects(algorithm, taken), "")
     except Exception as error:  # an attribute may be of any kind
-        problem = f"cannot be looked at: {told(error)}"
+        problem = f"cannot be looked at: {describe_error(error)}"
     if problem:
         raise BadInput(f"--algorithm {name}: {what} {problem}; see minitrpo/algorithms/algorithm.py")
     return algorithm
@@ -122,11 +122,11 @@ def numbers(method: str, answer: Any, within: bool = False) -> Arrays:
     within: dicts of arrays may stand within it; they come back flat.
     """
     if not isinstance(answer, dict):
-        raise AlgorithmFailed(f"{method}() must give a dict of arrays, not {shown(answer)}")
+        raise AlgorithmFailed(f"{method}() must give a dict of arrays, not {shorten(answer)}")
     arrays: Arrays = {}
     for name, value in answer.items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith(RESERVED) or name == "file":
-            raise AlgorithmFailed(f"{method}() gave an array called {shown(name)}; call it otherwise")
+            raise AlgorithmFailed(f"{method}() gave an array called {shorten(name)}; call it otherwise")
         if within and isinstance(value, dict):
             arrays |= flat({name: numbers(method, value, within)})
             continue
@@ -135,18 +135,18 @@ def numbers(method: str, answer: Any, within: bool = False) -> Arrays:
         except ValueError as error:  # a list of lists of several lengths
             raise AlgorithmFailed(f"{method}() gave what is no array: {error}") from error
         if arrays[name].dtype.kind not in NUMBERS:
-            raise AlgorithmFailed(f"{method}() gave {name!r} = {shown(value)}; it must be an array of numbers")
+            raise AlgorithmFailed(f"{method}() gave {name!r} = {shorten(value)}; it must be an array of numbers")
     return arrays
 
 
 def columns_of(method: str, answer: Any, wanted: tuple[str, ...], words: bool = False) -> dict[str, Any]:
     """Return the columns that a method gave, each a number or, if `words` may be, a word; AlgorithmFailed if not."""
     if not isinstance(answer, dict) or set(answer) != set(wanted):
-        raise AlgorithmFailed(f"{method}() must return a dict of its columns {wanted}, not {shown(answer)}")
+        raise AlgorithmFailed(f"{method}() must return a dict of its columns {wanted}, not {shorten(answer)}")
     for name, value in answer.items():
         word = words and isinstance(value, str) and value.isprintable()  # a line end in it would make two lines
         if not (word or isinstance(value, int | float | np.number | np.bool_)):
-            raise AlgorithmFailed(f"{method}() returned {name} = {shown(value)}; it must be a number")
+            raise AlgorithmFailed(f"{method}() returned {name} = {shorten(value)}; it must be a number")
     return answer
 
 
@@ -183,10 +183,12 @@ def check_plan(plan: Any, shape: tuple[int, ...]) -> Plan:
     numbers("plan", plan.arrays)
     numbers("plan", {"theta": plan.theta})
     if not isinstance(plan.theta, np.ndarray) or plan.theta.shape != shape or not np.all(np.isfinite(plan.theta)):
-        raise AlgorithmFailed(f"plan() gave theta = {shown(plan.theta)}; it must be finite, an array of shape {shape}")
+        raise AlgorithmFailed(
+            f"plan() gave theta = {shorten(plan.theta)}; it must be finite, an array of shape {shape}"
+        )
     for name, amount in (("steps", plan.steps), ("episodes", plan.episodes)):
         if amount is not None and not (isinstance(amount, int | np.integer) and 1 <= amount <= MOST):
-            raise AlgorithmFailed(f"plan() gave {name} = {shown(amount)}; it must be an integer from 1 to {MOST:,}")
+            raise AlgorithmFailed(f"plan() gave {name} = {shorten(amount)}; it must be an integer from 1 to {MOST:,}")
     return plan
 
 
@@ -205,5 +207,5 @@ def check_digest(digest: Any, steps: int) -> Arrays:
 def check_gradient(answer: Any, columns: tuple[str, ...]) -> tuple[Arrays, dict[str, float]]:
     """Return what `gradient` or `lesson` returned; AlgorithmFailed if it cannot travel."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise AlgorithmFailed(f"gradient() must return (a dict of arrays, a dict of columns), not {shown(answer)}")
+        raise AlgorithmFailed(f"gradient() must return (a dict of arrays, a dict of columns), not {shorten(answer)}")
     return numbers("gradient", answer[0]), columns_of("gradient", answer[1], columns)

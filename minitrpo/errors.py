@@ -32,32 +32,26 @@ class Stopped(Exception):
 
 @dataclass
 class EpisodeFailed(RuntimeError):
-    """An environment raised or returned something that is not finite, in a known episode of a known iteration."""
+    """An environment raised or returned something that is not finite, in a known episode of a known iteration.
+
+    Of an evaluation, `iteration` is the update before it.
+    """
 
     env: str
     iteration: int
     episode: int
     seed: int
     cause: str
+    evaluation: bool = False
 
     def __str__(self) -> str:
-        return (
-            f"{self.env} failed in episode {self.episode} of iteration {self.iteration} "
-            f"(reset seed {self.seed}): {self.cause}"
-        )
+        when = f"iteration {self.iteration}"
+        if self.evaluation:
+            when = f"the evaluation after update {self.iteration}" if self.iteration else "the evaluation"
+        return f"{self.env} failed in episode {self.episode} of {when} (reset seed {self.seed}): {self.cause}"
 
 
-class EvaluationFailed(EpisodeFailed):
-    """The same in an episode that nothing was to be learned from; `iteration` is the update before it."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.env} failed in episode {self.episode} of the evaluation"
-            f"{f' after update {self.iteration}' * (self.iteration > 0)} (reset seed {self.seed}): {self.cause}"
-        )
-
-
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return what an error is and says, on one line."""
     return f"{type(error).__name__}: {one_line(error)}"
 
@@ -71,15 +65,15 @@ def place_of(error: BaseException) -> str:
 
 def one_line(error: BaseException) -> str:
     """Return an error's message on one line, however long it is, and if it has none."""
-    return shown(error, str, 300)
+    return shorten(error, str, 300)
 
 
 def too_long(error: OSError) -> BadInput:
     """Return what is wrong with a name that no file can have."""
-    return BadInput(f"{shown(str(error.filename))} is longer than any file's name: choose a shorter one")
+    return BadInput(f"{shorten(str(error.filename))} is longer than any file's name: choose a shorter one")
 
 
-def shown(value: Any, text_of: Callable[[Any], str] = repr, most: int = 60) -> str:
+def shorten(value: Any, text_of: Callable[[Any], str] = repr, most: int = 60) -> str:
     """Return a value of a user's for a message, in a few words."""
     try:
         words = text_of(value)[: 10 * most].split()

@@ -15,8 +15,7 @@ from minitrpo.commands.cli import check_folder
 from minitrpo.commands.command_line import Job, beginning, make_job, new_job
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
-from minitrpo.errors import BadInput
-from minitrpo.errors import shown as brief
+from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.given import name_of, standing_for
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.comm import Comm, connect
@@ -41,7 +40,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | os.PathLike):
-            raise BadInput(f"a run is the folder of one, not {brief(self.path)}")
+            raise BadInput(f"a run is the folder of one, not {shorten(self.path)}")
         object.__setattr__(self, "path", Path(self.path))  # its name alone will do
 
     @property
@@ -181,7 +180,7 @@ def name_of_folder(what: str, path: Any) -> str:
     """Return a path as text; BadInput for what is none."""
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str) or not name or "\0" in name:
-        raise BadInput(f"{what} must be the name of a folder, as text or a Path, not {brief(path)}")
+        raise BadInput(f"{what} must be the name of a folder, as text or a Path, not {shorten(path)}")
     return name
 
 

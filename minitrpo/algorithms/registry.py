@@ -5,7 +5,7 @@ import importlib
 import os
 from typing import Any
 
-from minitrpo.errors import BadInput, told
+from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.given import GIVEN
 from minitrpo.experience.modules import imported
 
@@ -72,5 +72,5 @@ def _imported(module: str, name: str) -> Any:
         raise
     except BaseException as error:  # a module of a user's fails in any way
         raise BadInput(
-            f"--algorithm {name}: cannot import {module}: {told(error)}; python looks in {os.getcwd()}"
+            f"--algorithm {name}: cannot import {module}: {describe_error(error)}; python looks in {os.getcwd()}"
         ) from error

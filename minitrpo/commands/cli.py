@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput, shorten
 from minitrpo.run_folder.provenance import program
 from minitrpo.supervision.signals import FAILED, INTERRUPTED, OK, heed_interrupts
 from minitrpo.supervision.stderr import prepare_streams, refuse, say
@@ -35,7 +35,7 @@ def command(name: str) -> Callable[[Callable[[str, list[str]], int]], Callable[.
                 return INTERRUPTED
             except OSError as error:
                 if error.filename is not None:
-                    return refuse(title, BadInput(f"{shown(str(error.filename))}: {error.strerror}"))
+                    return refuse(title, BadInput(f"{shorten(str(error.filename))}: {error.strerror}"))
                 if not isinstance(error, BrokenPipeError):  # a reader who had enough (`| head`) is no failure
                     say(f"{title}: cannot print: {error.strerror}")
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try again at its end, and complain

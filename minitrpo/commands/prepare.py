@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from minitrpo.algorithms.algorithm import Arrays, Context
 from minitrpo.commands.command_line import Job, trusted
 from minitrpo.contract import check_beginning
-from minitrpo.errors import AlgorithmFailed, BadInput, place_of, told
+from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.make_vector_env import is_batched
@@ -151,7 +151,7 @@ def suited(job: Job, begun: Beginning, comm: Comm, one: bool) -> tuple[Choice, E
     except AlgorithmFailed as error:
         raise BadInput(f"{name}: {error}") from error
     except BaseException as error:
-        raise BadInput(f"{name} cannot begin: {told(error)} ({place_of(error)})") from error
+        raise BadInput(f"{name} cannot begin: {describe_error(error)} ({place_of(error)})") from error
     if begun.checkpoint:
         check_arrays(begun.checkpoint, algorithm, spec, choice)
     if choice.asynchronous:

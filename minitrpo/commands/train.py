@@ -8,7 +8,7 @@ from pathlib import Path
 from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import Job, one_by_one, parse
 from minitrpo.commands.prepare import prepare
-from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, place_of, told
+from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
 from minitrpo.experience.modules import again
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
@@ -63,7 +63,7 @@ def play(context: RunContext, job: Job, comm: Comm) -> None:
     try:
         timeline = loop(context, comm, show, job.trace, job.oversubscribe)
     except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
-        raise AlgorithmFailed(f"{told(error)}, {place_of(error)}") from error
+        raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
     spans = comm.gather_objects(timeline.spans)
     if comm.rank == 0 and job.trace:
         write_chrome_trace(context.folder.path / "trace.json", spans)
@@ -97,7 +97,7 @@ def draw(context: RunContext) -> str:
         second = (algorithm.second_chart, algorithm.second_label)
         return str(learning_curve(context.folder, (chart, algorithm.chart_label), second))
     except Exception as error:  # a picture less is no failed run
-        return f"no picture could be drawn: {told(error)}"
+        return f"no picture could be drawn: {describe_error(error)}"
 
 
 @command("train")

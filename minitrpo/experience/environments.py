@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import parse_env_id
 
-from minitrpo.errors import BadInput, one_line, shown, told
+from minitrpo.errors import BadInput, describe_error, one_line, shorten
 from minitrpo.experience.given import GIVEN, found, made
 from minitrpo.experience.modules import TYPED, imported, untyped
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
@@ -124,7 +124,7 @@ def _space(env_id: str, env: gymnasium.Env[Any, Any], which: str) -> Any:
     with _as_bad_input(f"{env_id} does not say what its {which}s are"):
         space = getattr(env, f"{which}_space")
     if not isinstance(space, gymnasium.spaces.Space):
-        raise BadInput(f"{env_id} has {which}_space = {shown(space)}; minitrpo needs one of gymnasium.spaces")
+        raise BadInput(f"{env_id} has {which}_space = {shorten(space)}; minitrpo needs one of gymnasium.spaces")
     return space
 
 
@@ -145,13 +145,13 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
         raise BadInput(f"{env_id} needs a package that is not installed: {one_line(error)}") from error
     except (gymnasium.error.Error, ImportError) as error:
         if env_id.rpartition(":")[2] in gymnasium.registry:
-            raise BadInput(f"{env_id} is registered, but cannot be made: {told(error)}") from error
+            raise BadInput(f"{env_id} is registered, but cannot be made: {describe_error(error)}") from error
         why = one_line(error).partition(" Did you mean")[0]  # its own guess has no version
         raise BadInput(f"unknown environment {env_id!r}: {why}{_suggestion(env_id)}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a constructor of a user's raises anything
-        raise BadInput(f"{env_id} cannot be made: {told(error)}") from error
+        raise BadInput(f"{env_id} cannot be made: {describe_error(error)}") from error
 
 
 @contextlib.contextmanager
@@ -162,7 +162,7 @@ def _as_bad_input(what: str) -> Iterator[None]:
     except (BadInput, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise BadInput(f"{what}: {told(error)}") from error
+        raise BadInput(f"{what}: {describe_error(error)}") from error
 
 
 @contextlib.contextmanager
@@ -210,7 +210,7 @@ def _import(env_id: str) -> None:
     except (BadInput, KeyboardInterrupt):
         raise
     except BaseException as error:  # a module of a user's fails in any way
-        why = one_line(error) if isinstance(error, ImportError) else told(error)
+        why = one_line(error) if isinstance(error, ImportError) else describe_error(error)
         raise BadInput(f"cannot import the module of {env_id!r}: {why}") from error
 
 

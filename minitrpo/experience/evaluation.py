@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.acting import Acting
-from minitrpo.errors import EpisodeFailed, EvaluationFailed
+from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -45,7 +45,7 @@ class Evaluator:
     def returns(self, theta: Array, frozen: ObservationFilter, iteration: int, episodes: int) -> Array:
         """Return the returns (episodes,) in the order of the episodes' numbers, on the root (others: none); collective.
 
-        iteration: the update after which they are played, with which their random numbers are keyed. EvaluationFailed
+        iteration: the update after which they are played, with which their random numbers are keyed. EpisodeFailed
         if the environment fails.
         """
         side_by_side = concurrency(episodes, self._comm.size, ROWS)
@@ -53,7 +53,7 @@ class Evaluator:
             draw = self._pool.draw_from(episodes)
             played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
         except EpisodeFailed as error:
-            raise EvaluationFailed(error.env, iteration, error.episode, error.seed, error.cause) from error
+            raise EpisodeFailed(error.env, iteration, error.episode, error.seed, error.cause, True) from error
         own = {name: np.array([getattr(f, name)[0] for f in played]) for name in ("numbers", "returns")}
         parts = [part for part in self._comm.gather(own) if len(part["numbers"])]
         if not parts:

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput, shorten
 
 GIVEN: dict[str, Any] = {}  # of this process
 
@@ -48,10 +48,10 @@ def found(name: str) -> Any:
 def made(factory: Any, env_id: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     """Return an environment of a class or function of the user's."""
     if not callable(factory):
-        raise BadInput(f"{env_id} is {shown(factory)}; not an id, nor what makes an environment")
+        raise BadInput(f"{env_id} is {shorten(factory)}; not an id, nor what makes an environment")
     env = factory(**options)
     if not isinstance(env, gymnasium.Env):
         if inspect.iscoroutine(env):
             env.close()  # Python complains of one that nobody waits for
-        raise BadInput(f"{env_id} makes {shown(env)}, which is no gymnasium.Env")
+        raise BadInput(f"{env_id} makes {shorten(env)}, which is no gymnasium.Env")
     return env

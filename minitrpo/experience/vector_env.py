@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import gymnasium
 import numpy as np
 
-from minitrpo.errors import BadInput, shown, told
+from minitrpo.errors import BadInput, describe_error, shorten
 from minitrpo.experience.environments import EnvironmentSpec, make, spec_of
 from minitrpo.policies import Array
 from minitrpo.supervision import status
@@ -58,7 +58,7 @@ class GymnasiumVectorEnv:
         result = self._asked(slot, "reset", lambda: self._environments[slot].reset(seed=seed))
         status.end()
         if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
-            raise EnvironmentFailed(slot, f"reset returned {shown(result)}; it must return (observation, info dict)")
+            raise EnvironmentFailed(slot, f"reset returned {shorten(result)}; it must return (observation, info dict)")
         observation = self._observation(slot, "reset", result[0])
         if not np.all(np.abs(observation) <= HUGE):
             raise EnvironmentFailed(slot, f"reset returned {what_is_wrong(observation, 'an observation')}")
@@ -83,7 +83,7 @@ class GymnasiumVectorEnv:
             except BaseException as error:  # not `_asked`: a call takes a fiftieth of a quick step
                 raise failure(slot, "step", error) from error
             if not (isinstance(result, tuple) and len(result) == 5):
-                raise EnvironmentFailed(slot, f"step returned {shown(result)}; it must return {STEP}")
+                raise EnvironmentFailed(slot, f"step returned {shorten(result)}; it must return {STEP}")
             observation, rewards[i], terminated[i], truncated[i] = self._checked(slot, result)
             observations[i] = observation
         status.end()
@@ -107,15 +107,17 @@ class GymnasiumVectorEnv:
         observation, reward, terminated, truncated, info = result
         for name, value in (("terminated", terminated), ("truncated", truncated)):
             if not isinstance(value, WHOLE) or isinstance(value, np.timedelta64) or value not in (0, 1):
-                raise EnvironmentFailed(slot, f"step returned {name} = {shown(value)}; it must be True or False")
+                raise EnvironmentFailed(slot, f"step returned {name} = {shorten(value)}; it must be True or False")
         if isinstance(reward, bool | np.timedelta64) or not isinstance(reward, REAL):  # numpy's durations are integers
             reward = self._scalar(slot, reward)
         if not isinstance(info, dict):
-            raise EnvironmentFailed(slot, f"step returned info = {shown(info)}; it must be a dict")
+            raise EnvironmentFailed(slot, f"step returned info = {shorten(info)}; it must be a dict")
         try:
             number = as_float(reward)
         except Exception as error:  # of a class of the user's
-            raise EnvironmentFailed(slot, f"step returned a reward of which float() raised {told(error)}") from error
+            raise EnvironmentFailed(
+                slot, f"step returned a reward of which float() raised {describe_error(error)}"
+            ) from error
         return self._observation(slot, "step", observation), number, bool(terminated), bool(truncated)
 
     def _scalar(self, slot: int, reward: Any) -> float:
@@ -123,13 +125,13 @@ class GymnasiumVectorEnv:
         if isinstance(reward, np.ndarray) and not np.ma.is_masked(reward) and (reward.ndim, reward.dtype.kind) in PLAIN:
             return float(reward)
         hint = "; True is none, but float(True) is" if isinstance(reward, bool | np.bool_) else ""
-        raise EnvironmentFailed(slot, f"step returned reward = {shown(reward)}; it must be one number{hint}")
+        raise EnvironmentFailed(slot, f"step returned reward = {shorten(reward)}; it must be one number{hint}")
 
     def _observation(self, slot: int, call: str, observation: Any) -> Array:
         """Return an observation as a vector (D,); EnvironmentFailed if it is not what the space announces."""
         array = observation if type(observation) is np.ndarray else as_array(observation)
         if array.dtype.kind not in "fiub":
-            raise EnvironmentFailed(slot, f"{call} returned observation {shown(observation)}, not numbers")
+            raise EnvironmentFailed(slot, f"{call} returned observation {shorten(observation)}, not numbers")
         if array.shape != self.spec.observation_shape:
             raise EnvironmentFailed(
                 slot,
@@ -160,7 +162,7 @@ def failure(slot: int, call: str, error: BaseException) -> BaseException:
         return error
     if isinstance(error, BadInput):  # from `make`
         return EnvironmentFailed(slot, str(error))
-    return EnvironmentFailed(slot, f"{call} raised {told(error)}")
+    return EnvironmentFailed(slot, f"{call} raised {describe_error(error)}")
 
 
 def as_array(value: Any) -> Array:

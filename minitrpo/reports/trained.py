@@ -7,7 +7,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.contract import OWN
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -47,7 +47,7 @@ class TrainedPolicy:
         if not alone and array.shape[1:] != shape:
             raise BadInput(f"an observation of {self.spec.id} has shape {shape}, or (N, *{shape}), not {array.shape}")
         if not (rng is None or isinstance(rng, np.random.Generator)):
-            raise BadInput(f"rng must be a numpy.random.Generator, such as default_rng(0), not {shown(rng)}")
+            raise BadInput(f"rng must be a numpy.random.Generator, such as default_rng(0), not {shorten(rng)}")
         rows = array.reshape(1 if alone else len(array), self.spec.observation_size)
         actions = self.spec.to_environment(self.best(rows) if rng is None else self._drawn(rows, rng))
         if not alone:
@@ -73,7 +73,7 @@ def numbers(observation: Any) -> Array:
     except (ValueError, TypeError):
         well = False
     if not well:
-        raise BadInput(f"an observation must be an array of finite numbers, not {shown(observation)}")
+        raise BadInput(f"an observation must be an array of finite numbers, not {shorten(observation)}")
     return array.astype(np.float64)
 
 
@@ -118,13 +118,13 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
 
     folder: on the root. seed: another one gives other episodes; none of them began as one in training did. sample: draw
     actions as in training, instead of the best ones. Without a time limit an episode ends after 10,000 steps. BadInput
-    for a folder that is no run's; EvaluationFailed if the environment fails.
+    for a folder that is no run's; EpisodeFailed if the environment fails.
     """
     for name, value, least, most in (("episodes", episodes, 1, MOST_EPISODES), ("seed", seed, 0, 2**63 - 1)):
         if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= most):
-            raise BadInput(f"--{name} must lie in [{least}, {most}], an integer, not {shown(value)}")
+            raise BadInput(f"--{name} must lie in [{least}, {most}], an integer, not {shorten(value)}")
     if not isinstance(sample, bool):
-        raise BadInput(f"--sample must be True or False, not {shown(sample)}")
+        raise BadInput(f"--sample must be True or False, not {shorten(sample)}")
 
     def read() -> Any:
         if folder is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import BadInput, shown, told
+from minitrpo.errors import BadInput, describe_error, shorten
 from minitrpo.experience.environments import make, without_stderr
 from minitrpo.experience.vector_env import GymnasiumVectorEnv
 from minitrpo.policies import Array
@@ -121,9 +121,9 @@ def _draw(player: Player, step: int) -> Array:
         with without_stderr(), status.at("render"):
             picture = player.env.render()
     except (Exception, SystemExit) as error:  # OpenGL fails in as many ways as there are drivers
-        raise BadInput(NO_PICTURES.format(env=env, step=step, cause=told(error))) from error
+        raise BadInput(NO_PICTURES.format(env=env, step=step, cause=describe_error(error))) from error
     if not isinstance(picture, np.ndarray):
-        raise BadInput(f"render() of {env} returned {shown(picture)}; it must be an image (height, width, 3)")
+        raise BadInput(f"render() of {env} returned {shorten(picture)}; it must be an image (height, width, 3)")
     if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or min(picture.shape[:2]) < 2:
         raise BadInput(
             f"render() of {env} returned {picture.dtype} of shape {picture.shape}; it must be an image (height, width, "

@@ -88,7 +88,8 @@ def say_why(error: BaseException, watchdog: Watchdog) -> None:
         return
     if lost_a_rank(error):  # who was killed has a watchdog that knows more
         let_others_speak(LINGER)
-    watchdog.report(explain(error), error.episode if type(error) is EpisodeFailed else None)  # of training
+    of_training = isinstance(error, EpisodeFailed) and not error.evaluation
+    watchdog.report(explain(error), getattr(error, "episode", None) if of_training else None)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import os
 import sys
 from contextlib import suppress
 
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput, shorten
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.supervision.signals import REFUSED
 
@@ -31,5 +31,5 @@ def say(text: str) -> None:
 def refuse(title: str, error: BadInput) -> int:
     """Say one line, on one rank, and return the exit code of bad input."""
     if launched_rank() == 0:
-        say(f"{title}: {shown(error, str, 1000)}")
+        say(f"{title}: {shorten(error, str, 1000)}")
     return REFUSED

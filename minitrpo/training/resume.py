@@ -3,11 +3,13 @@
 That its bits are as the run wrote them: see `RunFolder.checkpoint`. Here is what that cannot know.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Member
-from minitrpo.contract import NUMBERS, OWN
-from minitrpo.errors import BadInput, told
+from minitrpo.contract import OWN
+from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.modules import Untyped
@@ -17,16 +19,17 @@ from minitrpo.supervision.stderr import say
 from minitrpo.training.context import SETTINGS
 from minitrpo.training.settings import Choice, chosen
 
+FILTER = OWN + "filter"
+
 
 def recorded_settings(folder: RunFolder) -> Choice:
     """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
+    settings = folder.read_config()["settings"]
     try:
-        return chosen(folder.read_config()["settings"])
+        return chosen(settings)
     except Untyped:
         raise
     except (TypeError, ValueError) as error:  # BadInput is a ValueError
-        if str(error).startswith(str(folder.path)) or "version of minitrpo" in str(error):
-            raise
         raise BadInput(f"{folder.path / 'config.json'} does not hold the settings of a run: {error}") from error
 
 
@@ -53,29 +56,26 @@ def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> Non
 
 def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, in this environment."""
-    fresh = flat(algorithm.state())
-    needed = {"theta": np.asarray(fresh["theta"]), OWN + "filter": np.zeros(2 + 2 * spec.observation_size)}
-    for name, like in needed.items():
-        array = checkpoint[name]
-        if (array.shape, array.dtype) != (like.shape, like.dtype):
-            raise BadInput(
-                f"the checkpoint has {name}, {array.dtype} of shape {array.shape}, where {choice.common.env} with "
-                f"{choice.common.algorithm} needs {like.dtype} of shape {like.shape}: it belongs to another run or "
-                "environment"
-            )
+    fresh, synchronous = flat(algorithm.state()), isinstance(algorithm, Algorithm)
     own = {name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))}
+    fixed = {"theta": fresh["theta"]} if synchronous else fresh  # what else an algorithm keeps may grow
+    fixed = {**fixed, FILTER: np.zeros(2 + 2 * spec.observation_size)}
     odd = min(own.keys() ^ fresh.keys(), default="")
-    odd = odd or next((name for name in own if own[name].dtype.kind not in NUMBERS), "")
+    odd = odd or next((name for name, like in fixed.items() if kind(checkpoint[name]) != kind(like)), "")
     if odd:
-        raise BadInput(f"the checkpoint does not fit {choice.common.algorithm}: see {odd!r}; it belongs to another run")
-    try:
-        restore_shared(fresh, own) if not isinstance(algorithm, Algorithm) else algorithm.restore(nested(own))
-    except Exception as error:
-        raise BadInput(f"{choice.common.algorithm} cannot take over the checkpoint: {told(error)}") from error
+        raise BadInput(
+            f"the checkpoint does not fit {choice.common.algorithm} in {choice.common.env}: see {odd!r}; it belongs to "
+            "another run or environment"
+        )
+    if isinstance(algorithm, Algorithm):
+        try:
+            algorithm.restore(nested(own))
+        except Exception as error:
+            raise BadInput(
+                f"{choice.common.algorithm} cannot take over the checkpoint: {describe_error(error)}"
+            ) from error
 
 
-def restore_shared(fresh: Arrays, own: Arrays) -> None:
-    """Raise ValueError unless a checkpoint's shared arrays are of the shapes and kinds of fresh ones."""
-    for name, array in own.items():
-        if array.shape != fresh[name].shape or array.dtype != fresh[name].dtype:
-            raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, where {fresh[name].shape} is needed")
+def kind(array: Any) -> tuple[Any, ...]:
+    """Return the shape and the dtype of what is an array, or becomes one."""
+    return np.shape(array), np.asarray(array).dtype

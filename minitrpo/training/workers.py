@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
 from minitrpo.contract import OWN, check_gradient, columns_of, numbers
-from minitrpo.errors import AlgorithmFailed, infinite_theta, shown
+from minitrpo.errors import AlgorithmFailed, infinite_theta, shorten
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.lockstep import as_arrays, from_arrays
@@ -109,7 +109,7 @@ class Worker:
             return self._learn(shared, now, len(frozen.mean))
         theta = self.algorithm.acting(shared, now)
         if not isinstance(theta, np.ndarray) or theta.ndim != 1 or theta.dtype.kind != "f":
-            raise AlgorithmFailed(f"acting() returned {shown(theta)}; it must return the parameters that act, (P,)")
+            raise AlgorithmFailed(f"acting() returned {shorten(theta)}; it must return the parameters that act, (P,)")
         if not np.isfinite(theta).all():
             raise infinite_theta(f"in update {iteration}")
         with self._timeline.span("collect"):

@@ -8,7 +8,7 @@ import pytest
 from runs import MAINS, ROOT, SCRIPTS, forked
 
 from minitrpo.commands import train
-from minitrpo.errors import shown
+from minitrpo.errors import shorten
 from minitrpo.run_folder.folder import RunFolder
 
 JOB = ("--env", "CartPole-v1", "--hidden", 4, "--critic", "linear", "--total-steps", 300, "--steps-per-update", 100,
@@ -77,5 +77,5 @@ def test_a_reader_who_had_enough_and_a_full_disk_for_what_is_printed(tmp_path):
 @pytest.mark.parametrize(("length", "whole"), [(57, True), (58, True), (59, False), (1000, False)])
 def test_a_value_is_shown_whole_where_it_fits(length, whole):
     """With its quotation marks in 60 letters."""
-    text = shown("x" * length)
+    text = shorten("x" * length)
     assert text == (f"'{'x' * length}'" if whole else f"'{'x' * 56}...")

@@ -36,7 +36,7 @@ VISITORS = ("checks", "contract", "library", "__main__", "__init__")  # at the r
 # Words of this project's own that are gone, and the field's words for them
 GONE = {"lane": "environment", "lanes": "environments", "knob": "setting", "knobs": "settings", "thrice": "three times"}
 
-CHANGING = {"EpisodeFailed", "Outcome", "Ending"}  # records that do not stay as they were made
+CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were made
 
 # How a command of a page begins that needs another machine or a network, or that is ours
 KNOWN = ("module load", "python3.11 -m venv", "pip ", "sbatch", "srun", "conda ", "ssh ", ". .venv", "git ")

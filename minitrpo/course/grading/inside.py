@@ -18,7 +18,7 @@ from minitrpo.course.checks.register import check, examine
 from minitrpo.course.grading.evidence import Watch, audit, borrowed, codes_in, marks, replaced, through, word_for_word
 from minitrpo.course.grading.processes import children, is_spared
 from minitrpo.course.grading.seal import bar, signer
-from minitrpo.errors import told as told_of
+from minitrpo.errors import describe_error
 
 MIB = 2**20
 
@@ -65,7 +65,7 @@ class Notebook:
             exec(code, vars(self.module))  # noqa: S102
         except BaseException as error:
             by_check = isinstance(error, AssertionError | NotImplementedError) and _raised_in(error, check.__code__)
-            return "" if by_check else told_of(error)
+            return "" if by_check else describe_error(error)
         return ""
 
     def verdict(self, name: str) -> tuple[int, str]:
@@ -111,7 +111,7 @@ def _refused(name: str, answer: Any, watch: Watch) -> str:
     except AssertionError as error:
         return " ".join(str(error).removeprefix(f"{name}: ").split())
     except BaseException as error:
-        return f"it ended its check with {told_of(error)}"
+        return f"it ended its check with {describe_error(error)}"
     finally:
         sys.setprofile(None)
         Watch.present = None

@@ -23,7 +23,7 @@ from minitrpo.commands.command_line import RootParser
 from minitrpo.course.grading.processes import end, environment, limited, sweeping
 from minitrpo.course.grading.sandbox import Limits
 from minitrpo.course.grading.submissions import content, written
-from minitrpo.errors import BadInput, one_line, shown
+from minitrpo.errors import BadInput, one_line, shorten
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.stderr import say
@@ -102,9 +102,9 @@ def allowed(settings: Any) -> Choice:
     env, algorithm = settings["env"], settings["algorithm"]
     known = gymnasium.registry.get(env)
     if not known or not isinstance(known.entry_point, str) or not known.entry_point.startswith("gymnasium.envs."):
-        raise BadInput(f"{shown(env)} is no environment of Gymnasium's own")
+        raise BadInput(f"{shorten(env)} is no environment of Gymnasium's own")
     if algorithm not in ALGORITHMS:
-        raise BadInput(f"{shown(algorithm)} is no algorithm of the package")
+        raise BadInput(f"{shorten(algorithm)} is no algorithm of the package")
     choice = chosen(settings)
     if choice.asynchronous and choice.own.transport != "events":
         raise BadInput(f"no two runs of {algorithm} are equal, but those with --transport events are")
@@ -202,5 +202,5 @@ def repeated(choice: Choice, limits: Limits) -> Facts:
             end(child)
             sweep()
         if child.returncode:
-            raise BadInput(shown(" ".join(said.splitlines()[-1:]) or f"exit code {child.returncode}", str, 200))
+            raise BadInput(shorten(" ".join(said.splitlines()[-1:]) or f"exit code {child.returncode}", str, 200))
         return facts_of(RunFolder.open(f"{folder}/run"), choice)

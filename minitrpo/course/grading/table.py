@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import minitrpo
 from minitrpo.course.grading.sandbox import Limits, Outcome, run
 from minitrpo.course.grading.submissions import Submission, check_cell, remarks
-from minitrpo.errors import shown
+from minitrpo.errors import shorten
 
 NOTEBOOK = "(notebook)"
 
@@ -85,7 +85,7 @@ def as_csv(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._fields
 
 def as_text(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._fields) -> str:
     """Return a table as it is printed."""
-    lines = [[shown("" if cell is None else cell, str, 300) for cell in row] for row in (names, *rows)]
+    lines = [[shorten("" if cell is None else cell, str, 300) for cell in row] for row in (names, *rows)]
     *widths, _ = (max(map(len, column)) for column in zip(*lines, strict=True))
     return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.speedup.statistics import interval
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput, shorten
 from minitrpo.policies import Array
 from minitrpo.run_folder.files import write_atomically
 
@@ -81,8 +81,8 @@ class Inputs:
         """Return one environment's; BadInput if it was not measured."""
         if environment not in self.tasks:
             raise BadInput(
-                f"--env {shown(environment)} was not measured; there are {', '.join(self.tasks)}: "
-                f"run scaling.py measure --env {shown(environment)} first"
+                f"--env {shorten(environment)} was not measured; there are {', '.join(self.tasks)}: "
+                f"run scaling.py measure --env {shorten(environment)} first"
             )
         return self.tasks[environment]
 

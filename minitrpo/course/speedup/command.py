@@ -16,7 +16,7 @@ from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
 from minitrpo.course.speedup.statistics import interval
-from minitrpo.errors import BadInput, shown
+from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.cores import cores
@@ -71,7 +71,7 @@ def checked(args: Any) -> list[int]:
     powers = ",".join(str(2**k) for k in range(cores().bit_length()))
     text = f"{powers},{cores()}" if args.ranks is None else args.ranks
     if not all(re.fullmatch(r"\s*0*[1-9][0-9]{0,8}\s*", part) for part in text.split(",")):
-        raise BadInput(f"--ranks must be positive integers with commas, such as 1,2,4, not {shown(text)}")
+        raise BadInput(f"--ranks must be positive integers with commas, such as 1,2,4, not {shorten(text)}")
     ranks = sorted({int(part) for part in text.split(",")})
     if ranks[0] != 1:
         raise BadInput(f"--ranks {text} lacks 1, with which the others are compared")
