@@ -17,8 +17,7 @@ from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
 from minitrpo.errors import BadInput
 from minitrpo.errors import shown as brief
-from minitrpo.experience.given import name_of, standing_for
-from minitrpo.experience.modules import trust
+from minitrpo.experience.modules import name_of, standing_for, trust
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.policies import Array
 from minitrpo.reports import trained
