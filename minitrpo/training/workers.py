@@ -14,7 +14,7 @@ from minitrpo.contract import OWN, check_gradient, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shown
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.fragments import Fragments, concatenate
-from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.observation_filter import ObservationFilter, merged
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.parallel.comm import nested
@@ -55,16 +55,6 @@ def account(worker: int, shared: Arrays, message: Arrays) -> None:
     """Take a worker's report out of what it pushed and add it to its row."""
     shared[REPORT][worker] += message.pop(REPORT)
     shared[SEEN][worker] = merged(np.array([shared[SEEN][worker], message.pop(SEEN)])).to_vector()
-
-
-def merged(seen: Array) -> ObservationFilter:
-    """Return the filter of all workers' observations, from their moments (W, 2 + 2D), in their order."""
-    whole = ObservationFilter.from_vector(seen[0])
-    for row in seen[1:]:
-        other = ObservationFilter.from_vector(row)
-        if other.count > 0:
-            whole = whole.merged_moments(int(other.count), other.mean, other.squares)
-    return whole
 
 
 def env_steps(shared: Arrays) -> int:
