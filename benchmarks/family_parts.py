@@ -36,7 +36,7 @@ class Part(NamedTuple):
 COLLECTING = ("environment", "policy", "rest of a tick", "episodes and messages")
 PARTS = (
     Part("environment", (("gymnasium/", "mujoco/batch.py"),)),
-    Part("policy", (("rollouts.py:_tick",), ("perceptron.py", "policies.py", "epsilon_greedy.py", "lockstep.py"))),
+    Part("policy", (("rollouts.py:_tick",), ("perceptron.py", "policies.py", "epsilon_greedy.py"))),
     Part("rest of a tick", (("rollouts.py:_tick",),)),
     Part("replay", (("replay_buffer.py",),)),
     Part("optimiser", (("optimisers.py",),)),

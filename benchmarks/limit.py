@@ -29,8 +29,8 @@ from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median
 from minitrpo.course.speedup.experiment import by_turns
 from minitrpo.experience.environments import EnvironmentSpec, describe
+from minitrpo.experience.mujoco.batched import MujocoVectorEnv
 from minitrpo.experience.mujoco.tasks import TASKS
-from minitrpo.experience.mujoco.vector_env import MujocoVectorEnv
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.cores import cores

@@ -16,8 +16,7 @@ from minitrpo.commands.command_line import Job, beginning, make_job, new_job
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
 from minitrpo.errors import BadInput, shorten
-from minitrpo.experience.given import name_of, standing_for
-from minitrpo.experience.modules import trust
+from minitrpo.experience.modules import name_of, standing_for, trust
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.policies import Array
 from minitrpo.reports import trained
@@ -93,7 +92,7 @@ def train(
         for name, why in COMMANDS_ONLY.items():
             if name in settings:
                 raise BadInput(f"{name} is for the command line: {why}")
-        asked = {name: value for name, value in given.items() if value is not None} | {"progress": shown(progress)}
+        asked = {name: value for name, value in given.items() if value is not None} | {"progress": how_shown(progress)}
         asked |= {} if out is None else {"out": name_of_folder("out", out)}
         things: dict[str, Any] = {}
         if resume is None:
@@ -206,7 +205,7 @@ def handed_over(folder: RunFolder, env: Any, algorithm: Any) -> dict[str, Any]:
     return things
 
 
-def shown(progress: str) -> str:
+def how_shown(progress: str) -> str:
     """Return how progress is shown: in a notebook as a bar, which is no terminal; not at all if nobody can see it."""
     if sys.stdout is None or getattr(sys.stdout, "closed", False):
         return "none"

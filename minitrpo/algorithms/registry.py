@@ -6,8 +6,7 @@ import os
 from typing import Any
 
 from minitrpo.errors import BadInput, describe_error
-from minitrpo.experience.given import GIVEN
-from minitrpo.experience.modules import imported
+from minitrpo.experience.modules import GIVEN, imported
 
 DEFAULT = "trpo"
 ALGORITHMS = {

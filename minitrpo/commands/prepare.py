@@ -15,7 +15,7 @@ from minitrpo.contract import check_beginning
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
-from minitrpo.experience.make_vector_env import is_batched
+from minitrpo.experience.rollouts import is_batched
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.shared_window import one_machine
 from minitrpo.run_folder.folder import RunFolder, check_free

@@ -16,10 +16,9 @@ from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.fragments import Fragments, concatenate
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.reports.video import film

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitrpo.experience.fragments import Fragments
-from minitrpo.experience.lockstep import as_arrays, from_arrays
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.comm import Comm
@@ -137,15 +136,14 @@ class SegmentCollector:
 
     def unfinished(self) -> dict[str, Array]:
         """Return the unfinished episodes of this rank's slots as arrays, slot by slot."""
-        return {UNFINISHED + name: array for name, array in as_arrays(self.rollouts.unfinished()).items()}
+        return {UNFINISHED + name: array for name, array in self.rollouts.unfinished().items()}
 
     def restore(self, arrays: dict[str, Array], iteration: int) -> None:
         """Put the unfinished episodes of this rank's slots back, for this iteration; arrays: of all the job's slots."""
         if UNFINISHED + "numbers" not in arrays:
             return
         own = {name.removeprefix(UNFINISHED): a for name, a in arrays.items() if name.startswith(UNFINISHED)}
-        episodes = from_arrays(own)
-        self.rollouts.restore([episodes[i] for i in self.slots], iteration)
+        self.rollouts.restore(own, self.slots, iteration)
 
     def close(self) -> None:
         """Close the environments."""

@@ -10,10 +10,9 @@ import numpy as np
 from minitrpo.acting import Acting
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose
-from minitrpo.experience.rollouts import ROWS, Rollouts
+from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import StaticPool, concurrency
 from minitrpo.policies import ActFunction, Array, Policy

@@ -58,6 +58,14 @@ class ObservationFilter:
             self.clip,
         )
 
+    def merged_parts(self, counts: Array, means: Array, squares: Array) -> "ObservationFilter":
+        """Return the filter that has also seen E parts with these `moments`, (E,) and (E, D) twice, one by one."""
+        whole = self
+        for count, mean, square in zip(counts.tolist(), means, squares, strict=True):
+            if count > 0:
+                whole = whole.merged_moments(int(count), mean, square)
+        return whole
+
     def to_vector(self) -> Array:
         """Return (count, clip, mean, squares) as one vector (2 + 2D,), for a broadcast or a checkpoint."""
         return np.concatenate([[self.count, self.clip], self.mean, self.squares])
@@ -67,6 +75,13 @@ class ObservationFilter:
         """Return the filter that `to_vector` wrote down."""
         size = (len(vector) - 2) // 2
         return cls(float(vector[0]), vector[2 : 2 + size].copy(), vector[2 + size :].copy(), float(vector[1]))
+
+
+def merged(vectors: Array) -> ObservationFilter:
+    """Return the filter of all that several filters have seen, from their vectors (W, 2 + 2D), in their order."""
+    size = (vectors.shape[1] - 2) // 2
+    counts, means, squares = vectors[1:, 0], vectors[1:, 2 : 2 + size], vectors[1:, 2 + size :]
+    return ObservationFilter.from_vector(vectors[0]).merged_parts(counts, means, squares)
 
 
 def moments(observations: Array) -> tuple[Array, Array]:

@@ -141,14 +141,8 @@ class ReplayBuffer:
         return {"added": self.added, **{name: array[:, :used] for name, array in self._arrays.items()}}
 
     def restore(self, arrays: Arrays) -> None:
-        """Take over what `state` returned; ValueError if it is of another shape."""
-        added = arrays["added"]
-        used = int(np.minimum(added, self.capacity).max()) if added.shape == self.added.shape else -1
+        """Take over what `state` returned."""
+        self.added[:] = arrays["added"]
+        used = int(self.sizes.max())
         for name, array in self._arrays.items():
-            wanted = (len(self.added), used, *array.shape[2:])
-            if arrays[name].shape != wanted or np.any(added < 0):
-                raise ValueError(f"the replay buffer's {name} of shape {arrays[name].shape}, where {wanted} is needed")
-            if not np.all(np.isfinite(arrays[name])):
-                raise ValueError(f"the replay buffer's {name} is not finite")
             array[:, :used] = arrays[name]
-        self.added[:] = added

@@ -13,7 +13,6 @@ import numpy as np
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.fragments import Fragments
-from minitrpo.experience.lockstep import ActionNoise, StepBuffer, UnfinishedEpisode
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import EpisodeKey, Purpose, evaluation_seed, first_state_seed
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
@@ -23,6 +22,25 @@ from minitrpo.supervision.status import IDLE
 
 MOST_STEPS = 10_000  # of an evaluation's episode where there is no time limit: a good policy may balance for ever
 ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows
+CHUNK = 64  # ticks whose random numbers are drawn at once; an episode's stream is the same for any value
+
+
+def make_vector_env(spec: EnvironmentSpec, num_envs: int, physics: str = "auto") -> VectorEnv:
+    """Return `num_envs` copies of an environment; their bits are the same with physics "auto" and "gymnasium"."""
+    if is_batched(spec, physics):
+        from minitrpo.experience.mujoco.batched import MujocoVectorEnv
+
+        return MujocoVectorEnv(spec, num_envs)
+    return VectorEnv(spec, num_envs)
+
+
+def is_batched(spec: EnvironmentSpec, physics: str) -> bool:
+    """Return whether MuJoCo steps all copies in one call."""
+    if physics != "auto" or spec.discrete:
+        return False
+    from minitrpo.experience.mujoco.batched import supports  # brings MuJoCo along
+
+    return supports(spec.id)
 
 
 class Rollouts:
@@ -107,33 +125,37 @@ class Rollouts:
                 fragments.append(self._fragment(slot, self._observations[slot].copy(), False, False))
         return fragments
 
-    def unfinished(self) -> list[UnfinishedEpisode]:
-        """Return the unfinished episodes of all slots between two segments, in slot order."""
-        none = self._no_actions(0)
-        return [
-            UnfinishedEpisode(
-                int(self.numbers[slot]),
-                np.concatenate([none, *self._past_actions[slot]]),
-                self._observations[slot].copy(),
-                self._state[slot].copy(),
-            )
-            for slot in self.slots.tolist()
-        ]
+    def unfinished(self) -> dict[str, Array]:
+        """Return the unfinished episodes between two segments, slot by slot, at least one, as arrays for a checkpoint.
 
-    def restore(self, unfinished: list[UnfinishedEpisode], iteration: int) -> None:
-        """Put unfinished episodes back into the slots by playing their actions again from the reset."""
+        lengths and actions are those of all steps so far, which lead from the reset to the observations; states only
+        if the policy has any.
+        """
+        past = [np.concatenate([self._no_actions(0), *self._past_actions[slot]]) for slot in self.slots.tolist()]
+        arrays = {
+            "numbers": self.numbers[self.slots],
+            "lengths": np.array([len(actions) for actions in past], np.int64),
+            "actions": np.concatenate(past),
+            "observations": self._observations[self.slots],
+        }
+        return arrays | ({"states": self._state[self.slots]} if self.policy.state_size else {})
+
+    def restore(self, arrays: dict[str, Array], rows: range, iteration: int) -> None:
+        """Put these of some unfinished episodes back into the slots by playing their actions again from the reset."""
         self._show(iteration)
-        for slot, episode in enumerate(unfinished):
-            steps = len(episode.actions)
-            self._begin(slot, None, 0, episode.number, steps)
-            one = np.array([slot])
+        stops = np.cumsum(arrays["lengths"])
+        for slot, row in enumerate(rows):
+            steps = int(arrays["lengths"][row])
+            actions, one = arrays["actions"][stops[row] - steps : stops[row]], np.array([slot])
+            self._begin(slot, None, 0, int(arrays["numbers"][row]), steps)
             for i in range(steps):
-                observations, rewards, _, _ = self._played(self.envs.step, one, episode.actions[i : i + 1])
+                observations, rewards, _, _ = self._played(self.envs.step, one, actions[i : i + 1])
                 self._observations[slot], self._returns[slot] = observations[0], self._returns[slot] + rewards[0]
-            if not np.array_equal(self._observations[slot], episode.observation):
+            if not np.array_equal(self._observations[slot], arrays["observations"][row]):
                 raise self._failure(slot, "the same actions led to another state: it cannot be resumed exactly")
-            self._start[slot], self._state[slot] = steps, episode.state
-            self._past_actions[slot] = [episode.actions]
+            self._start[slot], self._past_actions[slot] = steps, [actions]
+            if self.policy.state_size:
+                self._state[slot] = arrays["states"][row]
         status.pause()
 
     def _tick(self, act: ActFunction, frozen: ObservationFilter) -> list[tuple[int, Array, bool]]:
@@ -187,7 +209,7 @@ class Rollouts:
     def _free_slot(self) -> int:
         return int(np.flatnonzero(self.numbers == IDLE)[0])
 
-    def _new_buffer(self) -> StepBuffer:
+    def _new_buffer(self) -> "StepBuffer":
         self._first_tick[:], self._first_state[:] = 0, self._state
         return StepBuffer(self._observations, self._no_actions(len(self._observations)))
 
@@ -224,3 +246,55 @@ class Rollouts:
     def _failure(self, slot: int, cause: str) -> EpisodeFailed:
         seed, number = int(self.seeds[slot]), int(self.numbers[slot])
         return EpisodeFailed(self.spec.id, self._iteration, number, seed, cause)
+
+
+class ActionNoise:
+    """The random numbers of all slots, tick by tick; each slot has the generator of its episode."""
+
+    def __init__(self, policy: Policy, height: int) -> None:
+        self._policy = policy
+        self._chunk = np.zeros((CHUNK, height, policy.noise_size))
+        self._generators: dict[int, np.random.Generator] = {}
+        self._tick = 0
+
+    def begin(self, slot: int, generator: np.random.Generator, used: int = 0) -> None:
+        """Give a slot the stream of its episode, of which `used` steps have been taken already."""
+        self._generators[slot] = generator
+        self._policy.draw_noise(generator, used)
+        self._draw(slot)
+
+    def next(self, slots: Array) -> Array:
+        """Return the next step's random numbers (height, noise_size); those of `slots` count, the others are stale."""
+        if self._tick == CHUNK:
+            self._tick = 0
+            for slot in slots.tolist():
+                self._draw(slot)
+        self._tick += 1
+        return self._chunk[self._tick - 1]
+
+    def _draw(self, slot: int) -> None:
+        left = CHUNK - self._tick
+        self._chunk[self._tick :, slot] = self._policy.draw_noise(self._generators[slot], left)
+
+
+class StepBuffer:
+    """Observations, actions and rewards of all slots, tick by tick, in arrays that grow when they must."""
+
+    def __init__(self, observations: Array, actions: Array) -> None:
+        """Take the shapes and dtypes of a row of observations (height, D) and of actions (height, ...)."""
+        self._arrays = [np.empty((CHUNK, *a.shape), a.dtype) for a in (observations, actions, np.zeros(len(actions)))]
+        self.ticks = 0
+
+    def append(self, observations: Array, actions: Array, slots: Array | slice, rewards: Array) -> None:
+        """Keep a tick; rewards (k,) are of these slots, observations and actions of all rows."""
+        if self.ticks == len(self._arrays[0]):
+            self._arrays = [np.concatenate([a, np.empty_like(a)]) for a in self._arrays]
+        all_observations, all_actions, all_rewards = self._arrays
+        all_observations[self.ticks], all_actions[self.ticks] = observations, actions
+        all_rewards[self.ticks, slots] = rewards
+        self.ticks += 1
+
+    def since(self, tick: int, slot: int) -> tuple[Array, Array, Array]:
+        """Return copies of a slot's observations (t, D), actions (t, A) or (t,) and rewards (t,) since a tick."""
+        observations, actions, rewards = (a[tick : self.ticks, slot].copy() for a in self._arrays)
+        return observations, actions, rewards

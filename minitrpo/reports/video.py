@@ -12,7 +12,7 @@ import numpy as np
 
 from minitrpo.errors import BadInput, describe_error, shorten
 from minitrpo.experience.environments import make, without_stderr
-from minitrpo.experience.vector_env import GymnasiumVectorEnv
+from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import Array
 from minitrpo.reports.trained import trained
 from minitrpo.run_folder.files import write_atomically
@@ -45,8 +45,8 @@ class Player:
         self.spec = self.policy.spec
         with status.at("make"):
             self.env = make(self.spec.id, **render)
-        self.envs = GymnasiumVectorEnv(self.spec, 1)
-        self.envs.adopt(0, self.env)
+        self.envs = VectorEnv(self.spec, 1)
+        self.envs.environments[0] = self.env
 
     def close(self) -> None:
         """Close the environment."""

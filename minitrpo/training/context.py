@@ -12,9 +12,8 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.collectors import Collector, EpisodeCollector, SegmentCollector
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.cores import cores
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of

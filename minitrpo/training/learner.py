@@ -91,8 +91,7 @@ class Learner:
         self._check_theta(gathered)
         own, ended = gathered.fragments, gathered.ended
         if self.settings.filter == "running":
-            for n, mean, squares in zip(own["lengths"].tolist(), own["mean"], own["squares"], strict=True):
-                self.filter = self.filter.merged_moments(n, mean, squares)  # in episode order, whoever played them
+            self.filter = self.filter.merged_parts(own["lengths"], own["mean"], own["squares"])  # in episode order
         lengths = (own["starts"] + own["lengths"])[ended]
         if ended.any():
             self.mean_length = float(np.mean(lengths))

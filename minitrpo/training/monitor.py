@@ -9,13 +9,14 @@ from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import COUNTED
 from minitrpo.contract import OWN
 from minitrpo.errors import infinite_theta
+from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
 from minitrpo.run_folder.metrics_log import GRADIENTS
 from minitrpo.supervision.signals import asked_to_stop
 from minitrpo.training.context import RunContext, first_mean_length, make_evaluator
 from minitrpo.training.run_log import RunLog
-from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps, merged
+from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps
 
 
 class Monitor:

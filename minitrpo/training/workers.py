@@ -14,11 +14,9 @@ from minitrpo.contract import OWN, check_gradient, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shorten
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.fragments import Fragments, concatenate
-from minitrpo.experience.lockstep import as_arrays, from_arrays
-from minitrpo.experience.make_vector_env import make_vector_env
-from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.observation_filter import ObservationFilter, merged
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.parallel.comm import nested
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
@@ -57,16 +55,6 @@ def account(worker: int, shared: Arrays, message: Arrays) -> None:
     """Take a worker's report out of what it pushed and add it to its row."""
     shared[REPORT][worker] += message.pop(REPORT)
     shared[SEEN][worker] = merged(np.array([shared[SEEN][worker], message.pop(SEEN)])).to_vector()
-
-
-def merged(seen: Array) -> ObservationFilter:
-    """Return the filter of all workers' observations, from their moments (W, 2 + 2D), in their order."""
-    whole = ObservationFilter.from_vector(seen[0])
-    for row in seen[1:]:
-        other = ObservationFilter.from_vector(row)
-        if other.count > 0:
-            whole = whole.merged_moments(int(other.count), other.mean, other.squares)
-    return whole
 
 
 def env_steps(shared: Arrays) -> int:
@@ -143,14 +131,14 @@ class Worker:
         own = {OWN_STATE + name: array for name, array in arrays.items()}
         if not self.gradients or not self.collects:
             return own
-        return own | as_arrays(self.rollouts.unfinished())
+        return own | self.rollouts.unfinished()
 
     def restore(self, arrays: Arrays, iteration: int) -> None:
         """Take over what `state` returned, for this iteration."""
         own = {name.removeprefix(OWN_STATE): a for name, a in arrays.items() if name.startswith(OWN_STATE)}
         self.algorithm.restore_worker(nested(own))
         if "numbers" in arrays:
-            self.rollouts.restore(from_arrays(arrays), iteration)
+            self.rollouts.restore(arrays, range(len(arrays["numbers"])), iteration)
 
 
 def report(episodes: Fragments, columns: list[float]) -> Array:

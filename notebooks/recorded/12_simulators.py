@@ -25,9 +25,8 @@ import numpy as np
 
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import concatenate
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.training.workers import OWN

@@ -14,9 +14,8 @@ from minitrpo.algorithms.actor_critic.loss import (
 from minitrpo.algorithms.asynchronous_algorithm import descend
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import Fragments, concatenate
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.optimisers import adam, initial_state
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Pulled, Tally

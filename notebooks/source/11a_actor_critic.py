@@ -46,9 +46,8 @@ from minitrpo.course.classroom import budget, compare, play, recorded, reveal, t
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words, steps_in_words
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import concatenate
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import Optimiser, adam, clipped_norm, initial_state
 from minitrpo.parallel.event_queue import EventQueue

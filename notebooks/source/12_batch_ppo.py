@@ -61,7 +61,7 @@ from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words
 from minitrpo.critics import MLPCritic
 from minitrpo.course.continuous import Agent, Simulators, train_continuously
 from minitrpo.experience.environments import describe
-from minitrpo.experience.make_vector_env import make_vector_env
+from minitrpo.experience.rollouts import make_vector_env
 from minitrpo.course.last_step import READINGS, exact_values, values_after
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import State, adam, initial_state

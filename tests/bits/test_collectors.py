@@ -12,10 +12,9 @@ from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.collectors import EpisodeCollector, Request, SegmentCollector
 from minitrpo.experience.environments import describe, make
 from minitrpo.experience.fragments import concatenate
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import first_state_seed, reset_seed
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm, packed
 from minitrpo.parallel.episode_pool import DynamicPool
 

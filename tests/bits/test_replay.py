@@ -76,16 +76,6 @@ def test_the_replay_ratio_is_held_whatever_the_rounds(rounds, warm_up, ratio):
     assert done == int(ratio * max(0, steps - warm_up))
 
 
-def test_a_state_that_does_not_fit_is_refused():
-    buffer = ReplayBuffer(2, 7, 2, 0)
-    buffer.add(0, rows(0, 5))
-    state = buffer.state()
-    damaged = {name: state[name][:1] for name in ("observations", "added", "rewards")}
-    for name, array in (*damaged.items(), ("rewards", np.full_like(state["rewards"], np.nan))):
-        with pytest.raises(ValueError, match="replay buffer"):
-            buffer.restore(state | {name: array})
-
-
 @given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), n=st.integers(1, 9), seed=st.integers(0, 1000))
 def test_several_steps_by_brute_force(lengths, n, seed):
     episodes = random_fragments(np.random.default_rng(seed), lengths)

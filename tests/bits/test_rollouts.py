@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import Fragments, concatenate
-from minitrpo.experience.lockstep import UnfinishedEpisode
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
 from minitrpo.experience.rollouts import ROWS, Rollouts
-from minitrpo.experience.vector_env import GymnasiumVectorEnv
+from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.perceptron import FEW
 
 SEED = 5
@@ -53,7 +52,7 @@ def make(env_id, width=4):
     theta = policy.initialise(rng)
     theta += 0.3 * rng.standard_normal(len(theta))
     frozen = ObservationFilter.identity(spec.observation_size).merged(rng.standard_normal((30, spec.observation_size)))
-    return Rollouts(spec, policy, GymnasiumVectorEnv(spec, width), SEED), theta, frozen
+    return Rollouts(spec, policy, VectorEnv(spec, width), SEED), theta, frozen
 
 
 def play(env_id, numbers, width=4, concurrency=4, iteration=2):
@@ -188,14 +187,15 @@ def test_unfinished_episodes_go_on_bit_for_bit(env_id, before):
     """Also beyond the noise that is drawn ahead."""
     _, original = advance(env_id, [before])
     restored, _, _ = make(env_id, 4)
-    restored.restore(original.unfinished(), 3)
+    restored.restore(original.unfinished(), range(3), 3)
     ahead, resumed = (advance(env_id, [40, 50], rollouts=each)[0] for each in (original, restored))
     assert list(map(bits, ahead)) == list(map(bits, resumed))
 
 
 def test_an_environment_that_cannot_be_resumed_says_so():
     _, original = advance("CartPole-v1", [5])
-    wrong = [UnfinishedEpisode(e.number, e.actions, e.observation + 1e-9, e.state) for e in original.unfinished()]
+    wrong = original.unfinished()
+    wrong["observations"] += 1e-9
     with pytest.raises(EpisodeFailed) as failure:
-        make("CartPole-v1", 4)[0].restore(wrong, 7)
-    assert (failure.value.iteration, failure.value.episode) == (7, wrong[0].number)
+        make("CartPole-v1", 4)[0].restore(wrong, range(3), 7)
+    assert (failure.value.iteration, failure.value.episode) == (7, wrong["numbers"][0])

@@ -25,7 +25,7 @@ from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import describe
 
 REFUSED, FAILING, ODD, LATE = {}, {}, {}, {}  # name: what its message names
-OBSERVATION, REWARD, TERMINATED, TRUNCATED, INFO = range(5)
+OBSERVATION, REWARD, TERMINATED, _, INFO = range(5)
 
 
 def returning(place, value):
@@ -33,40 +33,19 @@ def returning(place, value):
     return later(lambda self: (*(result := Walk.step(self, 0))[:place], value, *result[place + 1 :]))
 
 
-class Unshowable:
-    def __repr__(self):
-        raise ValueError("no")
-
-
-class MuteError(Exception):
-    def __str__(self):
-        raise RuntimeError("no words")
-
-
-class OwnBaseError(BaseException):
-    pass
-
-
-MASKED = np.ma.masked_array(np.ones(3), [False, True, False])
-DATES, LONG = np.array(["2026-01-01"] * 3, "M8[D]"), np.full(3, np.longdouble("1e4000"))
-OBSERVATIONS = [1.0, np.ones((3, 1)), None, ["1", "2", "3"], [1, [2], 3], np.ones(3, complex), MASKED, DATES,
-                [10**400, 0, 0], [np.nan, 0, 0], [0, 0, -1e160], LONG]  # fmt: skip
-REWARDS = [None, "1", True, np.ones(1), np.timedelta64(1, "s"), np.ma.masked, Unshowable(), np.nan, 1e160, 10**400]
-FLAGS = [None, 0.5, np.array([True]), 2, np.timedelta64(0, "s")]
-SPOILT = {"observation": (OBSERVATION, OBSERVATIONS), "reward": (REWARD, REWARDS), "info": (INFO, [None])}
-SPOILT |= {"terminated": (TERMINATED, FLAGS), "truncated": (TRUNCATED, FLAGS[-1:])}
+OBSERVATIONS = [1.0, np.ones((3, 1)), None, [np.nan, 0, 0], [0, 0, -1e160]]
+SPOILT = {"observation": (OBSERVATION, OBSERVATIONS), "reward": (REWARD, [None, np.nan, 1e160])}
+SPOILT |= {"step raised": (OBSERVATION, [[1, [2], 3], ["a", "b", "c"], {}]), "raised": (REWARD, ["good", np.ones(2)])}
 for name, (place, values) in SPOILT.items():
     for number, value in enumerate(values):
-        walk(FAILING, f"{name}-{number}", name, step=returning(place, value))
-RESULTS = [None, (np.ones(3), 1.0, False, {}), (1,) * 6, [np.ones(3), 1.0, False, False, {}], Unshowable()]
-for number, value in enumerate(RESULTS):
-    walk(FAILING, f"step-{number}", "step returned", step=later(lambda self, value=value: value))
-RESETS = [None, np.ones(2), (np.ones(3), {}, 0), (np.ones(3), None), (np.ones(4), {}), (np.array([np.nan, 0, 0]), {})]
-for number, value in enumerate(RESETS):
-    walk(FAILING, f"reset-{number}", "reset returned", reset=lambda self, value=value, **_: value)
-ERRORS = [RuntimeError("the arm fell off"), SystemExit(0), GeneratorExit(), OwnBaseError(), StopIteration(5),
-          MuteError(), ValueError("one\ntwo\r\nthree\x1b[31m"), ValueError("x" * 100_000), ValueError("\udcff Größe"),
-          OSError(28, "No space left"), BrokenPipeError(32, "pipe")]  # fmt: skip
+        walk(FAILING, f"{name.replace(' ', '-')}-{number}", name, step=returning(place, value))
+for number, value in enumerate([None, (np.ones(3), 1.0, False, {}), (1,) * 6]):
+    walk(FAILING, f"step-{number}", "step raised", step=later(lambda self, value=value: value))
+for number, value in enumerate([None, np.ones(3), (np.ones(3), {}, 0), (np.ones(4), {})]):
+    walk(FAILING, f"reset-{number}", "reset raised", reset=lambda self, value=value, **_: value)
+walk(FAILING, "reset-nan", "not finite", reset=lambda self, **_: (np.array([np.nan, 0, 0]), {}))
+ERRORS = [RuntimeError("the arm fell off"), SystemExit(0), StopIteration(5), ValueError("one\ntwo\r\nthree\x1b[31m"),
+          ValueError("x" * 100_000), OSError(28, "No space left"), BrokenPipeError(32, "pipe")]  # fmt: skip
 for number, error in enumerate(ERRORS):
     name = type(error).__name__
     walk(FAILING, f"step-raises-{number}", f"step raised {name}", step=later(raising(error)))
@@ -84,26 +63,16 @@ walk(FAILING, "no-step", "NotImplementedError", gymnasium.Env, observation_space
 walk(REFUSED, "needs-an-argument", "TypeError", __init__=lambda self, model: None)
 
 
-def changed(space, **members):
-    """Return a space with members that its constructor would refuse."""
-    vars(space).update(members)
-    return space
-
-
 SPACES = [None, 3, Box, Tuple([FREE]), Dict(a=FREE), MultiDiscrete([2, 2]), MultiBinary(3), Text(3), Box(-1, 1, (0,)),
           Box(-1, 1, (3, 0))]  # fmt: skip
-PAIR, ONE = Box(-1, 1, (2,), np.float64), Box(-1, 1, (1,), np.float64)
-ACTIONS = [*SPACES, Box(0, 5, (2,), np.int64), Box(0, 1, (2,), bool), changed(Discrete(2), n=0),
-           changed(Discrete(2), n=10**12), changed(PAIR, low=np.array([np.nan, -1])),
-           changed(Box(-1, 1, (2,), np.float64), low=np.array([3.0, -1]))]  # fmt: skip
-for number, space in enumerate((*SPACES, Discrete(3), changed(ONE, _shape=(10**7, 10**7)))):
+for number, space in enumerate((*SPACES, Discrete(3))):
     walk(REFUSED, f"observations-{number}", "observation", observation_space=space)
-for number, space in enumerate(ACTIONS):
+for number, space in enumerate((*SPACES, Box(0, 5, (2,), np.int64), Box(0, 1, (2,), bool))):
     walk(REFUSED, f"actions-{number}", "action", action_space=space)
 walk(REFUSED, "no-spaces", "observation", gymnasium.Env)
 for name, entry in {"function": lambda **_: None, "object": object, "lost": "no_such_module:Env"}.items():
     gymnasium.register(f"Hostile-{name}-v0", entry_point=entry)
-    REFUSED[name] = "cannot be made"
+    REFUSED[name] = name
 
 # --- odd, but right
 

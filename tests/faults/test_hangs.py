@@ -15,7 +15,6 @@ from hostile_envs import STUCK
 from runs import MAINS, forked
 
 from minitrpo.commands import check
-from minitrpo.experience import modules
 from minitrpo.supervision import hang_detector, status, watchdog
 from minitrpo.supervision.hang_detector import PATIENCE, STUCK_AFTER, HangDetector
 
@@ -88,21 +87,6 @@ def test_a_render_that_hangs_is_named(clock, cartpole_run, tmp_path, monkeypatch
 def test_what_check_looks_at_first_is_watched_too(clock, tmp_path):
     MAINS["check"] = check.main
     ended(forked("check", "trpo", "--env", "Hostile-reset-hangs-v0", cwd=tmp_path, timeout=120), "reset has not")
-
-
-def test_a_module_that_hangs_while_it_is_imported_is_ended(tmp_path, monkeypatch):
-    """Its timer is a thread's: here it has run out as soon as it begins."""
-    timer = SimpleNamespace(daemon=False, cancel=lambda: None)
-
-    def begun(seconds, ends):
-        timer.start, timer.seconds = ends, seconds
-        return timer
-
-    monkeypatch.setattr(modules, "threading", SimpleNamespace(Timer=begun))
-    (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
-    done = forked("train", "--algorithm", "hangs:X", "--env", "CartPole-v1", cwd=tmp_path, timeout=120)
-    assert (done.code, done.err.count("\n")) == (1, 1), done
-    assert f"hangs:X: the module has not been imported for {PATIENCE * STUCK_AFTER:g} s" in done.err
 
 
 # --- the pieces

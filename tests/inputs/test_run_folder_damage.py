@@ -243,7 +243,7 @@ def test_nothing_in_the_folder_one_is_in_is_installed(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert not any(map(is_installed, ("gift", "numpy.gift", "os", "this")))
+    assert not any(map(is_installed, ("gift", "os", "this")))
     assert is_installed("gymnasium.envs.classic_control")
 
 

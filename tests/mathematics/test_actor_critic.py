@@ -25,10 +25,9 @@ from minitrpo.algorithms.actor_critic.loss import (
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.experience.environments import describe
 from minitrpo.experience.fragments import concatenate
-from minitrpo.experience.make_vector_env import make_vector_env
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose
-from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.perceptron import count_parameters, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy

@@ -16,7 +16,7 @@ from mujoco.batch import Batch, SimulationError
 
 from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
 from minitrpo.experience.mujoco.tasks import TASKS
-from minitrpo.experience.vector_env import EnvironmentFailed, check_finite
+from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, check_finite
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 
@@ -33,12 +33,11 @@ def supports(env_id: str) -> bool:
     return own and not registered.kwargs and not registered.additional_wrappers
 
 
-class MujocoVectorEnv:
+class MujocoVectorEnv(VectorEnv):
     """Copies of one of Gymnasium's MuJoCo tasks, one per slot, stepped together by one thread."""
 
     def __init__(self, spec: EnvironmentSpec, num_envs: int) -> None:
-        self.spec = spec
-        self.num_envs = num_envs
+        super().__init__(spec, num_envs)
         task = TASKS[spec.id]
         self.model = load_model(ASSETS / task.file)
         self.task = task(self.model)
@@ -95,9 +94,6 @@ class MujocoVectorEnv:
         status.end()
         self._steps[rows] += 1
         return observations, rewards, terminated, self._steps[rows] >= self._limit
-
-    def close(self) -> None:
-        """Nothing to close: the memory goes with the object."""
 
     def _now(self, rows: Any) -> SimpleNamespace:
         """Return what the task reads of these slots; for all slots the arrays are views that the next step changes."""
