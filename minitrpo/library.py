@@ -23,7 +23,7 @@ from minitrpo.parallel.comm import Comm, connect
 from minitrpo.policies import Array
 from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
-from minitrpo.run_folder.folder import RunFolder, let_go
+from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.launch import explain, raise_on_all
 from minitrpo.supervision.stderr import say
@@ -159,7 +159,7 @@ def in_this_process() -> Iterator[Comm]:
     comm = connect()
     try:
         check_folder()
-        with let_go(), threadpool_limits(1):
+        with release_locks(), threadpool_limits(1):
             yield comm
     except BadInput:  # on all ranks alike
         raise

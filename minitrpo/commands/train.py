@@ -14,7 +14,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, short
-from minitrpo.run_folder.folder import let_go, sha256
+from minitrpo.run_folder.folder import release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision import status
 from minitrpo.supervision.heartbeat import Heartbeat
@@ -114,7 +114,7 @@ def main(name: str, words: list[str]) -> int:
                 resume = typed_command("train", *words, "--seeds", left, ranks=comm.size, here=start)
                 status.describe(resume=resume)
                 raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
-            with let_go():
+            with release_locks():
                 run(job, start, comm, watchdog, () if number else tuple(each.out for each in jobs))
 
     return launch(work, name, asked.stuck_after)

@@ -73,7 +73,7 @@ class RunFolder:
         return folder
 
     def lock(self) -> None:
-        """Keep other runs out until this process ends, or `let_go` does; BadInput if one is at work here."""
+        """Keep other runs out until this process ends, or `release_locks` does; BadInput if one is at work here."""
         try:
             LOCKS.append(os.open(self.path, os.O_RDONLY))
             fcntl.flock(LOCKS[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -193,7 +193,7 @@ def recorded(config: str) -> dict[str, Any]:
 
 
 @contextmanager
-def let_go() -> Iterator[None]:
+def release_locks() -> Iterator[None]:
     """Let go, after the body of a `with`, of the folders that were kept from other runs in it."""
     before = len(LOCKS)
     try:

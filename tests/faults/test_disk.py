@@ -12,7 +12,7 @@ from runs import MAINS, forked, lasting
 from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
 from minitrpo.run_folder import checkpoint
-from minitrpo.run_folder.folder import RunFolder, let_go
+from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.metrics_log import read_rows
 from minitrpo.supervision import shared_memory
 
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_filled_is_named_and_may_be_later(kind, tmp_path
 def test_a_folder_in_which_a_run_is_at_work_is_refused(tmp_path):
     assert forked("train", *JOB, "--out", "run", cwd=tmp_path).code == 0
     more = ("--resume", "run", "--total-steps", 700, "--progress", "none")
-    with let_go():
+    with release_locks():
         RunFolder(tmp_path / "run").lock()
         for words in (more, ("--out", "run", *JOB)):
             done = forked("train", *words, cwd=tmp_path)

@@ -15,7 +15,7 @@ from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
 from minitrpo.reports import video
-from minitrpo.run_folder.folder import RunFolder, let_go
+from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.metrics_log import FIRST, LAST
 from minitrpo.training.context import RunContext
 from minitrpo.training.run_log import Row, RunLog
@@ -164,7 +164,7 @@ def test_a_new_run_takes_a_folder_that_is_empty_or_of_a_run_that_never_began(tmp
     (tmp_path / "begun" / "metrics.csv").write_text("iteration,kl\n")
     (tmp_path / "begun" / "config.json.tmp").write_text("{")
     for name in ("empty", "begun", "new"):
-        with let_go():
+        with release_locks():
             assert new_folder(tmp_path / name).path == tmp_path / name
     (tmp_path / "begun" / "metrics.csv").write_text("iteration,kl\n1,0.01\n")
     (tmp_path / "full" / "x").write_text("precious")
