@@ -149,7 +149,7 @@ def claim() -> int | None:
     run = status.job().get("run")
     for path in ([Path(run) / "failure.txt"] if run else []) + ([_of_launcher()] if launched_size() > 1 else []):
         try:
-            return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:
             return None
         except FileNotFoundError:  # the root's machine has the folder, this one has not
