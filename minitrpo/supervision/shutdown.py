@@ -1,6 +1,7 @@
 """How a process that trained ends: with its exit code and soon, whatever an environment left behind."""
 
 import atexit
+import ctypes
 import os
 import signal
 import sys
@@ -32,4 +33,6 @@ def exit_now(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+    if "mpi4py.MPI" in sys.modules:  # MPICH says goodbye to the launcher in what C calls at the end, not in Finalize
+        ctypes.CDLL(None).exit(code)
     os._exit(code)
