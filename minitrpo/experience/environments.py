@@ -1,6 +1,7 @@
 """Environments: what an id offers, and how one is made without noise on the screen."""
 
 import contextlib
+import difflib
 import math
 import os
 import sys
@@ -113,6 +114,10 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
             env = factory(**options)
     except BadInput:
         raise
+    except gymnasium.error.UnregisteredEnv as error:
+        near = difflib.get_close_matches(env_id, gymnasium.registry)
+        cure = f"did you mean {', '.join(near)}?" if near else "any id that gymnasium.make knows will do"
+        raise BadInput(f"there is no environment {shorten(env_id)}: {cure}") from error
     except (Exception, SystemExit) as error:  # whatever a module or a constructor of a user's raises
         raise BadInput(f"--env {shorten(env_id)} cannot be made: {describe_error(error)}") from error
     if not isinstance(env, gymnasium.Env):

@@ -1,5 +1,7 @@
 """Record what lecture 08 shows: python notebooks/recorded/08_speedup.py, on an idle machine. Takes about four minutes.
 
+A word behind it, such as learners, measures that part alone.
+
 Four measurements, each a CSV file with a row per timed update and a JSON file with what made it:
 08_speedup (a job of 20,000 steps on 1, 2, 4, 8 ranks) and 08_weak (5,000 steps a rank), both by `minitrpo speedup`;
 08_learners (who learns, and when: whole updates on 1 and 2 ranks); 08_spinning (rank 0 among ranks that wait).
@@ -119,13 +121,16 @@ def write(name: str, rows: list[Row], recording: Recording, load: tuple[float, .
     (HERE / f"{name}.json").write_text(json.dumps({"provenance": origin, **about}, indent=2) + "\n")
 
 
-def main() -> None:
-    """Measure one thing after the other."""
-    strong_and_weak()
+def who_learns() -> None:
+    """Measure whole updates by who learns."""
     recording, load = Recording(), os.getloadavg()
     rows = learners()
     words = {f"{scheme}, {ranks} rank(s)": shlex.join([*REACHER, *more]) for (scheme, ranks), more in LEARNERS.items()}
     write("08_learners", rows, recording, load, {"arguments_of_train": words, "summary": learners_summary(rows)})
+
+
+def who_spins() -> None:
+    """Measure what ranks cost that wait without sleeping."""
     recording, load = Recording(), os.getloadavg()
     rows = spinning()
     factors = {
@@ -137,5 +142,8 @@ def main() -> None:
     write("08_spinning", rows, recording, load, {"slow_down_by_spinning": factors})
 
 
+PARTS = {"speedup": strong_and_weak, "learners": who_learns, "spinning": who_spins}
+
 if __name__ == "__main__":
-    main()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
