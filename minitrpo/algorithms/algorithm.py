@@ -127,6 +127,7 @@ class AnnealingSettings:
 class Member:
     """What both kinds of algorithms have."""
 
+    loop: ClassVar[str]  # the module of `training` that plays it
     Settings: ClassVar[Any]  # a dataclass of `option`s: what it can be told beside what every run can be told
     columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
     chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
@@ -157,6 +158,7 @@ class Member:
 class Algorithm(Member):
     """An algorithm with a barrier: all ranks collect, the root learns, or all ranks do."""
 
+    loop = "synchronous"
     assists_with: ClassVar[tuple[str, ...]] = ("episodes", "segments")  # the --requests with which `assist` works
     spread: tuple[str, ...] = ()  # of a digest: with --learner sharded not to the root, but to who `needs` them
 

@@ -75,6 +75,7 @@ class AsynchronousAlgorithm(Member):
     dtypes never change.
     """
 
+    loop = "asynchronous"
     pulled: ClassVar[tuple[str, ...]] = ("theta",)  # which shared arrays a worker is given
     transports: ClassVar[tuple[str, ...]] = TRANSPORTS  # those that make sense
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NoReturn
 
 from minitrpo.algorithms import registry
-from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm
 from minitrpo.algorithms.options import as_setting, flag
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust
@@ -116,7 +115,7 @@ def make_parser(program: str, algorithm: Any = None, name: str = "") -> TrainPar
     job.add_argument("--preset", metavar=one_of(sorted(known)), help=text.replace("%", "%%"))
     add_options(parser.add_argument_group("the run"), Settings, defaults)
     if algorithm is not None:
-        parser.epilog = ASYNCHRONOUS if issubclass(algorithm, AsynchronousAlgorithm) else SAME_BITS
+        parser.epilog = ASYNCHRONOUS if algorithm.loop == "asynchronous" else SAME_BITS
         takes = f"for environments with {' or '.join(algorithm.actions)} actions"
         add_options(parser.add_argument_group(f"the algorithm {name}", takes), algorithm.Settings, defaults)
     return parser

@@ -17,12 +17,10 @@ from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.rollouts import is_batched
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.shared_window import one_machine
 from minitrpo.run_folder.folder import RunFolder, check_free
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
-from minitrpo.training.asynchronous import transport_of
-from minitrpo.training.context import RunContext, check_ranks, check_requests, counted, make_algorithm
+from minitrpo.training.context import RunContext, check_requests, counted, make_algorithm
 from minitrpo.training.notes import without_effect
 from minitrpo.training.resume import check_arrays, check_settings, recorded_settings
 from minitrpo.training.settings import Choice, chosen
@@ -48,7 +46,7 @@ def prepare(job: Job, comm: Comm, here: Path | None = None, outs: tuple[str | No
     folders of all runs that are to be made, this one's first.
     """
     here = here or Path.cwd()
-    one = one_machine(comm)
+    one = comm.one_machine()
     begun = from_root(comm, lambda: begin(job, here, outs))
     names = {"environment": begun.settings["env"], "algorithm": begun.settings["algorithm"]}
     status.describe(**names, several_machines=not one)
@@ -60,9 +58,7 @@ def prepare(job: Job, comm: Comm, here: Path | None = None, outs: tuple[str | No
             raise BadInput(reasons[0])
         choice, spec = found
         notes = [*begun.notes, *without_effect(job.given, choice, spec, comm.size)]
-        if choice.asynchronous and not one and choice.own.transport == "auto":
-            transport = transport_of(choice, one, comm.size)
-            notes.append(f"note: the ranks are on several machines, which share no memory: --transport {transport}")
+        notes += choice.loop.check(choice, comm.size, one)
         if not job.resume and not is_batched(spec, choice.common.physics):
             notes += differences(spec)
         return written_folder(job, begun.folder, choice, comm.size, here), tuple(notes)
@@ -135,7 +131,6 @@ def suited(job: Job, begun: Beginning, comm: Comm, one: bool) -> tuple[Choice, E
     if replace(job, choice=None) != begun.job:
         raise BadInput(f"rank {comm.rank} was given other options than rank 0: start all ranks with the same ones")
     choice = job.choice or chosen(begun.settings)
-    check_ranks(choice.common, comm.size)
     spec = describe(choice.common.env)
     name = f"--algorithm {choice.common.algorithm}"
     try:
@@ -154,8 +149,7 @@ def suited(job: Job, begun: Beginning, comm: Comm, one: bool) -> tuple[Choice, E
         raise BadInput(f"{name} cannot begin: {describe_error(error)} ({place_of(error)})") from error
     if begun.checkpoint:
         check_arrays(begun.checkpoint, algorithm, spec, choice)
-    if choice.asynchronous:
-        transport_of(choice, one, comm.size)
+    choice.loop.check(choice, comm.size, one)
     return choice, spec
 
 

@@ -21,9 +21,7 @@ from minitrpo.supervision.heartbeat import Heartbeat
 from minitrpo.supervision.launch import launch
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.watchdog import Watchdog
-from minitrpo.training.asynchronous import run_asynchronous
 from minitrpo.training.context import RunContext
-from minitrpo.training.synchronous import run_synchronous
 
 
 def run(job: Job, start: Path, comm: Comm, watchdog: Watchdog, outs: tuple[str | None, ...]) -> None:
@@ -59,9 +57,8 @@ def play(context: RunContext, job: Job, comm: Comm) -> None:
     """Run the loop to its end, and write what every rank did when if that was asked for."""
     shown = (context.choice.algorithm.chart or ())[:1]
     show = partial(Progress, job.progress, context.settings.total_steps, shown=shown)
-    loop = run_asynchronous if context.choice.asynchronous else run_synchronous
     try:
-        timeline = loop(context, comm, show, job.trace, job.oversubscribe)
+        timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
     except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
         raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
     spans = comm.gather_objects(timeline.spans)

@@ -78,6 +78,10 @@ class Comm:
         """Return the ranks that gave the same color, in their order; collective."""
         return self
 
+    def one_machine(self) -> bool:
+        """Return whether all ranks share the memory of one machine; collective."""
+        return True
+
     def split_per_node(self, ranks: int) -> "Comm | None":
         """Return the ranks of which at most `ranks` share a machine, the root among them; None for all others."""
         return self
@@ -177,6 +181,9 @@ class MPIComm(Comm):
 
     def split(self, color: int) -> Comm:
         return MPIComm(self.native.Split(color, key=self.rank))
+
+    def one_machine(self) -> bool:
+        return bool(self.native.Split_type(self._mpi.COMM_TYPE_SHARED, key=self.rank).size == self.size)
 
     def split_per_node(self, ranks: int) -> Comm | None:
         place = self.native.Split_type(self._mpi.COMM_TYPE_SHARED, key=self.rank).rank

@@ -15,15 +15,6 @@ from minitrpo.parallel.parameter_server import Arrays, ParameterServer, Pulled
 ALIGNED = 64  # bytes, a cache line: ranks that write different arrays do not slow each other
 
 
-def one_machine(comm: Comm) -> bool:
-    """Return whether all ranks share the memory of one machine; collective."""
-    if comm.native is None:
-        return True
-    from mpi4py import MPI
-
-    return bool(comm.native.Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank).size == comm.size)
-
-
 class SharedWindow:
     """Named arrays that every rank sees and may change; one rank alone has them in its own memory."""
 

@@ -18,7 +18,7 @@ from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.mailbox import Mail, Questions, serve
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules, work_through
 from minitrpo.parallel.sharded_server import ShardedStore, Shares, share_of
-from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
+from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 from minitrpo.parallel.timing import Timeline
 from minitrpo.supervision import status
 from minitrpo.training.context import RunContext, make_algorithm
@@ -30,15 +30,13 @@ from minitrpo.training.workers import OVER, PULLED, REPORT, Worker, account, env
 QUEUE = OWN + "queue_"  # how the event queue's arrays are called in a checkpoint
 
 
-def run_asynchronous(
-    context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False
-) -> Timeline:
+def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
     """Run until the steps are used up; return what this rank did when.
 
     Every rank works, whether it has a core or not: it is a worker, and how many there are is part of the method.
     """
     timeline = Timeline(comm, keep_trace)
-    transport = transport_of(context.choice, one_machine(comm), comm.size)
+    transport = transport_of(context.choice, comm.one_machine(), comm.size)
     servers = context.choice.own.servers
     if transport == "events":
         if comm.rank == 0:
@@ -229,6 +227,14 @@ def questions(comm: Comm, context: RunContext, first: int, worker: Worker | None
         worker.ask = asked.ask
     yield asked.answer
     asked.close()
+
+
+def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
+    """Return what to say of a run on so many ranks before it begins; BadInput if they cannot play it."""
+    transport = transport_of(choice, one_machine, ranks)
+    if one_machine or choice.own.transport != "auto":
+        return []
+    return [f"note: the ranks are on several machines, which share no memory: --transport {transport}"]
 
 
 def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:

@@ -4,15 +4,15 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from minitrpo import contract
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm
 from minitrpo.algorithms.options import check_options, flag, option
+from minitrpo.contract import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
@@ -164,7 +164,12 @@ class Choice:
     @property
     def asynchronous(self) -> bool:
         """Return whether the algorithm applies gradients as they come, without a barrier."""
-        return issubclass(self.algorithm, AsynchronousAlgorithm)
+        return bool(self.algorithm.loop == "asynchronous")
+
+    @property
+    def loop(self) -> Any:
+        """Return the module that plays the algorithm: `training.synchronous`, or `training.asynchronous`."""
+        return import_module(f"minitrpo.training.{self.algorithm.loop}")
 
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""
@@ -183,7 +188,7 @@ class Choice:
 
 def algorithm_of(name: str) -> Any:
     """Return the class of an algorithm; BadInput if there is none."""
-    return contract.accepted(name, registry.find(name), TAKEN)
+    return accepted(name, registry.find(name), TAKEN)
 
 
 def presets(algorithm: Any) -> dict[str, Preset]:

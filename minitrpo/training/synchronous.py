@@ -32,6 +32,7 @@ from minitrpo.training.gather import Gathered, digested, gather
 from minitrpo.training.learner import Learner, update_rng
 from minitrpo.training.notes import at_the_beginning
 from minitrpo.training.run_log import RunLog, Show
+from minitrpo.training.settings import Choice
 
 OVER = 0  # an iteration that says: the run is over; -n: evaluate the policy of update n
 NOT_SAID = -1  # of a plan's steps or episodes
@@ -64,14 +65,11 @@ class Rank:
         return self.evaluator.returns(request.theta, request.observation_filter, -request.iteration, request.amount)
 
 
-def run_synchronous(
-    context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False
-) -> Timeline:
+def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
     """Run the loop on every rank until the steps are used up; return what this rank did when.
 
     show: makes the root's display. oversubscribe: all ranks work, whether that is sooner or not.
     """
-    check_ranks(context.settings, comm.size)
     working, timeline = working_ranks(context, comm, oversubscribe), Timeline(comm, keep_trace)
     if working is not None:
         work(context, comm, working, timeline, show)
@@ -80,6 +78,12 @@ def run_synchronous(
         with timeline.span("idle"):
             comm.barrier(max_sleep=0.05)
     return timeline
+
+
+def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
+    """Return what to say of a run on so many ranks before it begins; BadInput if they cannot play it."""
+    check_ranks(choice.common, ranks)
+    return []
 
 
 def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, show: Show) -> None:

@@ -12,7 +12,7 @@ from minitrpo.parallel.episode_pool import DynamicPool
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.parallel.mailbox import Mail, MailStore, serve
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, work_through
-from minitrpo.parallel.shared_window import SharedWindow, WindowStore, one_machine
+from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 from minitrpo.supervision.launch import raise_on_all
 
 LEFT, NONE = 2**62, 10**9
@@ -149,7 +149,7 @@ def push_gradients(comm, transport, lead, limit, per_worker):
 
 
 def gradients_are_counted(comm):
-    assert one_machine(comm)
+    assert comm.one_machine()
     for transport in ("server", "window"):
         for lead, limit, per_worker in ((NONE, NONE, 200), (2, NONE, 60), (NONE, 0, 60)):
             push_gradients(comm, transport, lead, limit, per_worker)

@@ -77,7 +77,7 @@ def test_an_environment_may_be_a_class_or_what_makes_one(env, monkeypatch):
     own = minitrpo.train(lambda: env(), total_steps=300, **SMALL)
     expected = evaluate(own, 1).returns.tolist()
     modules.GIVEN.clear()
-    with pytest.raises(BadInput, match="cannot be made"):
+    with pytest.raises(BadInput):
         load(own)
     assert evaluate(own, 1, env=lambda: env()).returns.tolist() == expected
 

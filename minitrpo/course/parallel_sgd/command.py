@@ -17,7 +17,6 @@ from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.launcher import launched_size
 from minitrpo.parallel.parameter_server import staleness_of
-from minitrpo.parallel.shared_window import one_machine
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.run_folder.files import write_atomically
 from minitrpo.run_folder.provenance import provenance
@@ -48,7 +47,7 @@ def read(words: list[str], name: str) -> tuple[SGDSettings, tuple[str, ...], str
 
 def compare(settings: SGDSettings, modes: tuple[str, ...], out: str | None, comm: Comm) -> None:
     """Do what every rank does: descend in every mode; the root reports."""
-    shares_memory = one_machine(comm)
+    shares_memory = comm.one_machine()
     if "hogwild" in modes and not shares_memory:
         raise BadInput("--mode hogwild: the ranks are on several machines, which share no memory")
     made = raise_on_all(comm, lambda: new_folder(out, f"sgd-{settings.problem}") if comm.rank == 0 else None)
