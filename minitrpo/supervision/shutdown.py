@@ -1,6 +1,7 @@
 """How a process that trained ends: with its exit code and soon, whatever an environment left behind."""
 
 import atexit
+import ctypes
 import os
 import signal
 import sys
@@ -25,11 +26,22 @@ def exit_now(code: int) -> NoReturn:
         if MPI.Is_initialized() and not MPI.Is_finalized():
             MPI.Finalize()
     end(started_by(os.getpid()))  # they hold our streams, and a launcher waits for whoever does
-    deadline = threading.Timer(LONGEST, os._exit, (code,))
+    deadline = threading.Timer(LONGEST, _exit, (code,))
     deadline.daemon = True
     deadline.start()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+    _exit(code)
+
+
+def _exit(code: int) -> NoReturn:
+    """End without Python's own end; with MPI as a program in C does.
+
+    Only there MPICH says goodbye to the launcher, which else kills the ranks that end a moment later.
+    """
+    if "mpi4py.MPI" in sys.modules:
+        with suppress(AttributeError, OSError, TypeError):  # a system on which this process has no such function
+            ctypes.CDLL(None).exit(code)
     os._exit(code)
