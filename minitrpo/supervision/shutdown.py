@@ -26,7 +26,7 @@ def exit_now(code: int) -> NoReturn:
         if MPI.Is_initialized() and not MPI.Is_finalized():
             MPI.Finalize()
     end(started_by(os.getpid()))  # they hold our streams, and a launcher waits for whoever does
-    deadline = threading.Timer(LONGEST, os._exit, (code,))
+    deadline = threading.Timer(LONGEST, _exit, (code,))
     deadline.daemon = True
     deadline.start()
     atexit._run_exitfuncs()

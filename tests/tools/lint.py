@@ -329,8 +329,9 @@ def records_stay_as_they_were_made():
                 yield f"{short(file)}: {name} is not frozen"
 
 
-def reached():  # by a run of TRPO through imports, those within functions too
-    found, waiting = set(), [ROOT / "mpi_scripts/train.py", ROOT / "minitrpo/algorithms/parallel_trpo.py"]
+def reached():  # by a run of TRPO through imports, those within functions too; it and its loop are found by name
+    by_name = ("minitrpo/algorithms/parallel_trpo.py", "minitrpo/training/synchronous.py")
+    found, waiting = set(), [ROOT / "mpi_scripts/train.py", *(ROOT / name for name in by_name)]
     while waiting:
         file = waiting.pop()
         if file not in found and not inside(module_of(file), "minitrpo.course"):
