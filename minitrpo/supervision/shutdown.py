@@ -33,6 +33,15 @@ def exit_now(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    if "mpi4py.MPI" in sys.modules:  # MPICH says goodbye to the launcher in what C calls at the end, not in Finalize
-        ctypes.CDLL(None).exit(code)
+    _exit(code)
+
+
+def _exit(code: int) -> NoReturn:
+    """End without Python's own end; with MPI as a program in C does.
+
+    Only there MPICH says goodbye to the launcher, which else kills the ranks that end a moment later.
+    """
+    if "mpi4py.MPI" in sys.modules:
+        with suppress(AttributeError, OSError, TypeError):  # a system on which this process has no such function
+            ctypes.CDLL(None).exit(code)
     os._exit(code)
