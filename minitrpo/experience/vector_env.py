@@ -10,6 +10,7 @@ from minitrpo.experience.environments import EnvironmentSpec, make
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 
+FLAG = (bool, np.bool_, int, np.integer)
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 
 
@@ -54,7 +55,10 @@ class VectorEnv:
         for i, (slot, action) in enumerate(zip(slots.tolist(), theirs, strict=True)):
             status.begin("step", slot)
             try:
-                observation, rewards[i], terminated[i], truncated[i], _ = self.environments[slot].step(action)
+                observation, rewards[i], ended, cut, _ = self.environments[slot].step(action)
+                if not isinstance(ended, FLAG) or not isinstance(cut, FLAG):
+                    raise TypeError(f"terminated = {shorten(ended)}, truncated = {shorten(cut)}: each is True or False")
+                terminated[i], truncated[i] = ended, cut
                 observations[i] = self._numbers(observation).ravel()
             except (Exception, SystemExit) as error:
                 raise EnvironmentFailed(slot, f"step raised {describe_error(error)}") from error
