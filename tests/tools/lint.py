@@ -35,6 +35,13 @@ VISITORS = ("checks", "contract", "library", "__main__", "__init__")  # at the r
 
 # Words of this project's own that are gone, and the field's words for them
 GONE = {"lane": "environment", "lanes": "environments", "knob": "setting", "knobs": "settings", "thrice": "three times"}
+GONE |= {
+    "those_who_work": "working_ranks",
+    "let_go": "release_locks",
+    "named_again": "trusted",
+    "told_of": "describe_error",
+}
+GONE |= {"nowayout": "exit_now", "take_away": "remove", "pending": "rank.collect, learner.learn"}
 
 CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were made
 
