@@ -118,7 +118,8 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     except BadInput:
         raise
     except gymnasium.error.UnregisteredEnv as error:
-        near = difflib.get_close_matches(env_id, gymnasium.registry)
+        known = {name.lower(): name for name in gymnasium.registry}
+        near = [known[name] for name in difflib.get_close_matches(env_id.lower(), known)]
         cure = f"did you mean {', '.join(near)}?" if near else "any id that gymnasium.make knows will do"
         raise BadInput(f"there is no environment {shorten(env_id)}: {cure}") from error
     except (Exception, SystemExit) as error:  # whatever a module or a constructor of a user's raises

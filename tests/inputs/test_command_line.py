@@ -307,8 +307,8 @@ def test_a_resumed_run_keeps_every_setting_that_decides_its_numbers(a_run, tmp_p
 CURES = [  # what is typed; where the refusal has a cure; behind what it is typed
     ("--algorithm trop --env CartPole-v1", r"did you mean ([\w-]+)", "--algorithm"),
     ("--algorithm PPO --env CartPole-v1", r"did you mean ([\w-]+)", "--algorithm"),
-    ("--env Cartpole", r"Did you mean ([\w-]+)", "--env"),
-    ("--env Pendulum-v9", r"Did you mean ([\w-]+)", "--env"),
+    ("--env Cartpole", r"did you mean ([\w-]+)", "--env"),
+    ("--env Pendulum-v9", r"did you mean ([\w-]+)", "--env"),
     ("--algorithm naf --env CartPole-v1", r"try --algorithm ([\w-]+)", "--algorithm"),
     ("--algorithm dqn --env Pendulum-v1", r"try --algorithm ([\w-]+)", "--algorithm"),
     ("--hidden 64,x --env CartPole-v1", r"such as ([\d,]+\d)", "--hidden"),
