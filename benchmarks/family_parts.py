@@ -44,7 +44,7 @@ PARTS = (
     Part("advantages and targets", (("returns.py", "samples.py", "targets.py"),)),
     Part("log and checkpoint", (("run_folder/", "run_log.py", "reports/"),)),
     Part("rest of an update", (("learner.py",),)),
-    Part("episodes and messages", (("rank.py", "parallel/", "rollouts.py"),)),
+    Part("episodes and messages", (("synchronous.py:collect", "parallel/", "rollouts.py"),)),
 )
 REST = "loop"
 RUNS = {"a2c": ("CartPole-v1", 60_000), "dqn": ("CartPole-v1", 30_000), "batch-ppo": ("HalfCheetah-v5", 60_000)}

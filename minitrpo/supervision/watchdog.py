@@ -126,7 +126,7 @@ def _say(what: str) -> None:
     if playing:
         place = f"while playing {job['environment']}: {', '.join(playing)}"
     elif now == "MPI_Init":
-        place = "while it joined the others, perhaps for lack of room in /dev/shm: python -m minitrpo.doctor knows more"
+        place = "while it joined the others, perhaps for lack of room in /dev/shm: python -m minitrpo doctor knows more"
     elif call.whose:
         place = f"in the {call.name} of {job.get(call.whose, f'the {call.whose}')}"
     elif job.get("several_machines") and "crashed" in what:
