@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.parallel.cores import cores
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"

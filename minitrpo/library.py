@@ -12,9 +12,8 @@ import gymnasium
 from threadpoolctl import threadpool_limits
 
 from minitrpo.commands.cli import check_folder
-from minitrpo.commands.command_line import Job, beginning, make_job, new_job
-from minitrpo.commands.prepare import prepare
-from minitrpo.commands.train import draw, play
+from minitrpo.commands.command_line import Job, beginning, make_job
+from minitrpo.commands.train import draw, play, prepare
 from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.modules import name_of, standing_for, trust
 from minitrpo.parallel.comm import Comm, connect
@@ -98,13 +97,12 @@ def train(
         if resume is None:
             names = {"env": named(env), "algorithm": named(algorithm)}
             asked |= {key: name for key, name in names.items() if name is not None}
-            job = new_job(asked, *beginning(asked))
         else:
             folder = raise_on_all(comm, lambda: folder_of(resume))
             things = handed_over(folder, env, algorithm)
-            job = make_job(asked | {"resume": str(folder.path)})
+            asked |= {"resume": str(folder.path)}
         with standing_for(things):
-            return Run(trained_in(job, comm))
+            return Run(trained_in(make_job(asked, *beginning(asked)), comm))
 
 
 def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedPolicy:

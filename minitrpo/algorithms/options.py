@@ -3,9 +3,12 @@
 import math
 import operator
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, cast
 
 from minitrpo.errors import BadInput
+
+KINDS = {int: "an integer", float: "a number", str: "a text"}
+LIMITS = {"above": operator.gt, "at least": operator.ge, "at most": operator.le}
 
 
 def option(
@@ -22,7 +25,7 @@ def option(
 
     text, source: what --help says of it. choices: the only texts allowed. Limits: value > above, >= least, <= most.
     """
-    limits = {"above": above, "least": least, "most": most}
+    limits = {"above": above, "at least": least, "at most": most}
     return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
 
 
@@ -45,6 +48,14 @@ def whole(value: Any) -> int:
 whole.__name__ = "integer"  # argparse names the type in its message
 
 
+def settings_of(kind: Any, values: dict[str, Any]) -> Any:
+    """Return settings of this class with these values, as typed or from Python; BadInput for one outside its limits."""
+    known = {f.name: f.default for f in fields(kind)}
+    settings = kind(**{name: as_setting(known[name], value) for name, value in values.items()})
+    check_options(settings)
+    return settings
+
+
 def as_setting(default: Any, value: Any) -> Any:
     """Return a value, typed or from Python, as a setting with this default has it; what cannot be one as it is.
 
@@ -63,40 +74,16 @@ def as_setting(default: Any, value: Any) -> Any:
 def check_options(settings: Any) -> None:
     """Raise BadInput at the first setting outside its limits, then whatever the settings' own `check` raises."""
     for f in fields(settings):
-        value: Any
-        value, limits = getattr(settings, f.name), f.metadata
-        if type(value) is not type(f.default) and not (isinstance(f.default, float) and type(value) is int):
-            raise BadInput(f"{flag(f.name)} must be {a_kind(f.default)}, not {value!r}")
-        if limits["choices"] and value not in limits["choices"]:
-            raise BadInput(f"{flag(f.name)} must be one of {', '.join(limits['choices'])}, not {value!r}")
-        if isinstance(value, int | float) and not _allowed(value, limits):
-            raise BadInput(f"{flag(f.name)} must {_stated(limits, value)}, not {value}")
+        value, default, choices = getattr(settings, f.name), cast(Any, f.default), f.metadata["choices"]
+        kind = type(default)
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise BadInput(f"{flag(f.name)} must be {KINDS[kind]}, not {value!r}")
+        if choices and value not in choices:
+            raise BadInput(f"{flag(f.name)} must be one of {', '.join(choices)}, not {value!r}")
+        limits = [(words, holds, f.metadata[words]) for words, holds in LIMITS.items() if f.metadata[words] is not None]
+        well = kind is str or -math.inf < value < math.inf  # an integer may be too large for math.isfinite
+        if not (well and all(holds(value, limit) for _, holds, limit in limits)):
+            stated = ", ".join(f"{words} {limit:.15g}" for words, _, limit in limits)
+            raise BadInput(f"{flag(f.name)} must be finite{stated and ', '}{stated}, not {value}")
     if hasattr(settings, "check"):
         settings.check()
-
-
-def a_kind(default: Any) -> str:
-    """Return what kind of value an option with this default takes."""
-    return {int: "an integer", float: "a number", str: "a text"}.get(type(default), f"a {type(default).__name__}")
-
-
-def _allowed(value: float, limits: Any) -> bool:
-    return (
-        -math.inf < value < math.inf
-        and (limits["above"] is None or value > limits["above"])
-        and (limits["least"] is None or value >= limits["least"])
-        and (limits["most"] is None or value <= limits["most"])
-    )
-
-
-def _stated(limits: Any, value: float) -> str:
-    """Return what the limits allow that a value broke, in words."""
-    above, least, most = limits["above"], limits["least"], limits["most"]
-    if not -math.inf < value < math.inf:  # an integer may be too large for math.isfinite
-        return "be a finite number"
-    if most is not None:
-        low = f"({above:g}" if above is not None else f"[{least:g}" if least is not None else "(-inf"
-        return f"lie in {low}, {most:g}]"
-    if above is not None:
-        return "be positive" if above == 0 else f"be above {above:g}"
-    return f"be {least:g} or more"

@@ -3,9 +3,7 @@
 import argparse
 import os
 import re
-import textwrap
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any, NoReturn
 
 from minitrpo.algorithms import registry
@@ -15,7 +13,8 @@ from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.run_folder.folder import RunFolder, recorded
 from minitrpo.supervision.hang_detector import STUCK_AFTER
-from minitrpo.training.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen, presets
+from minitrpo.training.context import recorded_settings
+from minitrpo.training.settings import MAY_CHANGE, OF_A_JOB, Choice, Settings, algorithm_of, chosen, presets
 
 SAME_BITS = "A run with the same settings and seed gives the same policy, to the bit, on any number of ranks."
 ASYNCHRONOUS = (
@@ -24,38 +23,22 @@ ASYNCHRONOUS = (
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 PROGRESS = ("auto", "bar", "lines", "none")
 MOST_SEEDS = 1000
+APART = (("out", "resume"), ("config", "resume"), ("seeds", "resume"), ("preset", "resume"), ("config", "preset"))
 
 
 @dataclass(frozen=True)
 class Job:
     """A run that is asked for, from a command line or from Python: its settings, and what does not touch its result."""
 
-    given: dict[str, Any]  # settings by name, as they were asked for
-    words: tuple[str, ...] = ()  # of the command line to resume a run, which only its algorithm understands
-    preset: str | None = None
+    choice: Choice
+    given: tuple[str, ...]  # the settings that were asked for by name
     out: str | None = None
     resume: str | None = None
-    config: str | None = None
     seeds: str | None = None
     trace: bool = False
     oversubscribe: bool = False
     progress: str = "auto"
     stuck_after: float = STUCK_AFTER
-    choice: Choice | None = None  # all settings of a new run
-
-    def resumed(self, recorded: Choice) -> Choice:
-        """Return the settings of a recorded run with the few changes that are allowed; BadInput for any other."""
-        known, own = recorded.flat(), vars(make_parser("train", recorded.algorithm).parse_args(list(self.words)))
-        given = typed(self.given | {name: own[name] for name in own.keys() & known.keys()}, recorded.algorithm)
-        for name, value in given.items():
-            if name not in known:
-                raise BadInput(f"{recorded.common.algorithm} has no setting {flag(name)}")
-            if name not in MAY_CHANGE and value != known[name]:
-                raise BadInput(
-                    f"{flag(name)} {value} differs from the {known[name]} of the run to resume; "
-                    f"only {', '.join(map(flag, MAY_CHANGE))} may change: leave it out, or start a new run"
-                )
-        return recorded.changed(**given)
 
 
 class RootParser(argparse.ArgumentParser):
@@ -71,19 +54,11 @@ class RootParser(argparse.ArgumentParser):
             super().print_help(file)
 
 
-class TrainParser(RootParser):
-    """The parser of `train`, whose help says in its last lines which algorithms take which actions."""
-
-    def format_help(self) -> str:
-        """Return the help; all algorithms are imported for it."""
-        return f"{super().format_help()}\n{textwrap.fill(registry.actions_of_all(), 79, break_on_hyphens=False)}\n"
-
-
-def make_parser(program: str, algorithm: Any = None, name: str = "") -> TrainParser:
+def make_parser(program: str, algorithm: Any = None, name: str = "") -> RootParser:
     """Return the parser of what every run can be told, and of an algorithm's own settings and help if it is given."""
     known = {} if algorithm is None else presets(algorithm)
     defaults = known["default"].values if known else {}
-    parser = TrainParser(
+    parser = RootParser(
         prog=program,
         allow_abbrev=False,
         add_help=algorithm is not None,
@@ -106,38 +81,33 @@ def make_parser(program: str, algorithm: Any = None, name: str = "") -> TrainPar
         action="store_true",
         help="let ranks work that have no core of their own, or too little to play; the bits are the same",
     )
-    job.add_argument(
-        "--progress", metavar=one_of(PROGRESS), default="auto", help="auto: a bar on a terminal, else lines"
-    )
+    job.add_argument("--progress", choices=PROGRESS, default="auto", help="auto: a bar on a terminal, else lines")
     add_stuck_after(job, "end the job if an environment stands still for so long, or an algorithm for 20 times as long")
     keys = {preset.text: [key for key in known if known[key].text == preset.text] for preset in known.values()}
     text = "; ".join(f"{' or '.join(names)}: {said}" for said, names in keys.items())
-    job.add_argument("--preset", metavar=one_of(sorted(known)), help=text.replace("%", "%%"))
+    job.add_argument("--preset", choices=sorted(known) or None, help=text.replace("%", "%%"))
     add_options(parser.add_argument_group("the run"), Settings, defaults)
     if algorithm is not None:
-        parser.epilog = ASYNCHRONOUS if algorithm.loop == "asynchronous" else SAME_BITS
         takes = f"for environments with {' or '.join(algorithm.actions)} actions"
         add_options(parser.add_argument_group(f"the algorithm {name}", takes), algorithm.Settings, defaults)
     return parser
 
 
 def add_options(group: Any, settings: Any, defaults: dict[str, Any]) -> None:
-    """Add an option for every field of a dataclass of settings; `defaults`: those that differ from the fields'."""
+    """Add an option for every field of a dataclass of settings; `defaults`: those that differ from the fields'.
+
+    What was typed stays text: `settings_of` reads it.
+    """
     for f in fields(settings):
         default, source = defaults.get(f.name, f.default), f.metadata["source"]
         notes = [f"default: {default}"] + ([f"source: {source}"] if source and default == f.default else [])
         group.add_argument(
             flag(f.name),
-            type=partial(as_setting, f.default),
             default=argparse.SUPPRESS,
-            metavar=one_of(f.metadata["choices"]) if f.metadata["choices"] else METAVARS[type(f.default)],
+            choices=f.metadata["choices"] or None,
+            metavar=None if f.metadata["choices"] else METAVARS[type(f.default)],
             help=f"{f.metadata['help']} ({'; '.join(notes)})".replace("%", "%%"),
         )
-
-
-def one_of(names: Any) -> str:
-    """Return some names as a help shows them."""
-    return f"{{{','.join(names)}}}"
 
 
 def add_stuck_after(parser: Any, what: str) -> None:
@@ -147,99 +117,91 @@ def add_stuck_after(parser: Any, what: str) -> None:
 
 def seconds(text: str) -> float:
     """Return a positive number of seconds."""
-    number = as_setting(0.0, text)
-    if not (isinstance(number, float) and 0 < number < float("inf")):
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, not {text}")
-    return number
+    if not 0 < float(text) < float("inf"):
+        raise ValueError
+    return float(text)
 
 
 def parse(words: list[str], program: str = "train") -> Job:
     """Return the job that a command line asks for; BadInput if it makes no sense.
 
-    What every run can be told is read first; what is left is the algorithm's, that of a run to resume for the root.
+    What every run can be told is read first; what is left is its algorithm's.
     """
     first, rest = make_parser(program).parse_known_args(words)
     asked = vars(first)
     trust(asked.get("env"), asked.get("algorithm"))
-    if {"-h", "--help"} & set(rest):
-        name = asked.get("algorithm", registry.DEFAULT)
-        make_parser(program, algorithm_of(name), name).parse_args(["--help"])
-    if first.resume is not None:
-        return make_job(asked, tuple(rest))
     base, algorithm = beginning(asked)
-    make_parser(program, algorithm).parse_args(rest, first)
-    return new_job(asked, base, algorithm)
+    parser = make_parser(program, algorithm, asked.get("algorithm", base.get("algorithm", registry.DEFAULT)))
+    if {"-h", "--help"} & set(rest):
+        bits = ASYNCHRONOUS if algorithm.loop == "asynchronous" else SAME_BITS
+        parser.epilog = f"{bits} {registry.actions_of_all()}"
+    parser.parse_args(rest, first)
+    return make_job(asked, base, algorithm)
 
 
 def choice_of(words: list[str]) -> Choice:
-    """Return the settings of the new run that a command line asks for."""
-    choice = parse(words).choice
-    if choice is None:
-        raise BadInput("--resume goes on with a run, and a new one is asked for here")
-    return choice
-
-
-def make_job(asked: dict[str, Any], words: tuple[str, ...] = ()) -> Job:
-    """Return the job of these keywords, settings and others, as far as that can be said without their algorithm."""
-    others = {f.name: asked[f.name] for f in fields(Job) if f.name in asked}
-    job = Job({name: value for name, value in asked.items() if name not in others}, words, **others)
-    for one, other, why in (
-        ("out", "resume", "--out names a new run and --resume an old one"),
-        ("config", "resume", "--config is for a new run, and the run to --resume has its own settings"),
-        ("seeds", "resume", "--seeds makes new runs, and --resume goes on with an old one"),
-        ("preset", "resume", "--preset is for a new run, and the run to --resume has its own settings"),
-        ("config", "preset", "--config and --preset each choose all settings"),
-    ):
-        if getattr(job, one) is not None and getattr(job, other) is not None:
-            raise BadInput(f"{why}: give one of the two")
-    if job.seeds is not None and "seed" in job.given:
-        raise BadInput("--seeds names all seeds: leave out --seed")
-    if "" in (job.out, job.resume):
-        raise BadInput("--out and --resume need the name of a folder, not an empty text")
-    if job.progress not in PROGRESS:
-        raise BadInput(f"--progress must be one of {', '.join(PROGRESS)}, not {job.progress!r}")
-    return job
+    """Return the settings of the run that a command line asks for."""
+    return parse(words).choice
 
 
 def beginning(asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the settings of --config, {} without, and the class of the algorithm of a new run."""
+    """Return the settings that a job takes over, {} without --config and --resume, and the class of its algorithm."""
+    for one, other in APART:
+        if asked.get(one) is not None and asked.get(other) is not None:
+            raise BadInput(f"--{one} and --{other} do not go together: give one of the two")
+    if "" in (asked.get("out"), asked.get("resume")):
+        raise BadInput("--out and --resume need the name of a folder, not an empty text")
+    if asked.get("resume") is not None:
+        choice = recorded_settings(RunFolder.open(asked["resume"]))
+        return choice.flat(), choice.algorithm
     base = {} if asked.get("config") is None else recorded(asked["config"])
     return base, algorithm_of(asked.get("algorithm", base.get("algorithm", registry.DEFAULT)))
 
 
-def new_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job:
-    """Return the job of a new run: the settings of a preset or of `base`, then those that were asked for, checked."""
-    job, known = make_job(asked), presets(algorithm)
-    if job.preset is not None and job.preset not in known:
-        raise BadInput(f"--preset must be one of {', '.join(sorted(known))}, not {job.preset!r}")
-    preset, given = known[job.preset or "default"], typed(job.given, algorithm)
-    base = base or preset.values | preset.by_env.get(given.get("env", Settings.env), {})
-    return replace(job, choice=chosen(base | given, algorithm))
+def make_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job:
+    """Return the job of these keywords, settings and others, after the settings of `base` or else of a preset."""
+    others = {name: value for name, value in asked.items() if name in OF_A_JOB and name != "config"}
+    given = {name: value for name, value in asked.items() if name not in OF_A_JOB}
+    known, preset = presets(algorithm), others.pop("preset", None) or "default"
+    if others.get("progress", "auto") not in PROGRESS:
+        raise BadInput(f"--progress must be one of {', '.join(PROGRESS)}, not {others['progress']!r}")
+    if others.get("resume") is not None:
+        check_unchanged(given, base)
+    if not base:
+        if preset not in known:
+            raise BadInput(f"--preset must be one of {', '.join(sorted(known))}, not {preset!r}")
+        base = known[preset].values | known[preset].by_env.get(given.get("env", Settings.env), {})
+    return Job(chosen(base | given, algorithm), tuple(given), **others)
 
 
-def typed(given: dict[str, Any], algorithm: Any) -> dict[str, Any]:
-    """Return settings as they are kept: 5e3 or "5_000" as 5000, True as yes."""
-    defaults = {f.name: f.default for settings in (Settings, algorithm.Settings) for f in fields(settings)}
-    return {name: as_setting(defaults.get(name), value) for name, value in given.items()}
+def check_unchanged(given: dict[str, Any], recorded: dict[str, Any]) -> None:
+    """Raise BadInput for a setting of the run to resume that may not change."""
+    for name, value in given.items():
+        if name in recorded.keys() - {*MAY_CHANGE} and as_setting(recorded[name], value) != recorded[name]:
+            raise BadInput(
+                f"{flag(name)} {value} differs from the {recorded[name]} of the run to resume; "
+                f"only {', '.join(map(flag, MAY_CHANGE))} may change: leave it out, or start a new run"
+            )
 
 
 def one_by_one(job: Job) -> list[Job]:
     """Return the job of each of --seeds, or the one that there is; BadInput for what are no seeds."""
-    if job.seeds is None or job.choice is None:
+    if job.seeds is None:
         return [job]
+    if "seed" in job.given:
+        raise BadInput("--seeds names all seeds: leave out --seed")
     seeds = seeds_of(job.seeds)
     if not 1 <= len(seeds) <= MOST_SEEDS or len(set(seeds)) < len(seeds):
         raise BadInput(f"--seeds must be 1 to {MOST_SEEDS} different ones, such as 0-4 or 0,3,7, not {job.seeds!r}")
     outs = [job.out and os.path.join(job.out, f"seed{seed}") for seed in seeds]
-    return [replace(job, out=out, choice=job.choice.changed(seed=s)) for out, s in zip(outs, seeds, strict=True)]
+    choices = [chosen(job.choice.flat() | {"seed": seed}, job.choice.algorithm) for seed in seeds]
+    return [replace(job, out=out, choice=choice) for out, choice in zip(outs, choices, strict=True)]
 
 
-def seeds_of(text: str) -> list[int]:
-    """Return the numbers that 0-4 or 0,3,7 means; none for what means nothing, or too many."""
-    ends = re.fullmatch(r"([0-9]{1,19})-([0-9]{1,19})", text)
-    if ends:
-        first, last = int(ends[1]), int(ends[2])
-        return list(range(first, last + 1)) if last - first < MOST_SEEDS else []
+def seeds_of(text: str) -> list[int] | range:
+    """Return the numbers that 0-4 or 0,3,7 means; none for what means nothing."""
+    if ends := re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", text):
+        return range(int(ends[1]), int(ends[2]) + 1)
     return [int(number) for number in text.split(",")] if re.fullmatch(r"[0-9]{1,19}(,[0-9]{1,19})*", text) else []
 
 

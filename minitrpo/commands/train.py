@@ -1,37 +1,77 @@
-"""Train a policy with any algorithm of the family, on as many ranks as mpiexec starts."""
+"""Train a policy with any algorithm of the family, on as many ranks as mpiexec starts.
+
+What every rank does is in `run`: `prepare` checks everything and makes the run folder, `play` runs the loop, and the
+root says what came of it.
+"""
 
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
 
+from minitrpo.algorithms.algorithm import Arrays
+from minitrpo.algorithms.options import flag
 from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import Job, one_by_one, parse
-from minitrpo.commands.prepare import prepare
+from minitrpo.contract import check_beginning
 from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
+from minitrpo.experience.determinism import differences
+from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.modules import again
+from minitrpo.experience.rollouts import is_batched
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, short
-from minitrpo.run_folder.folder import release_locks, sha256
+from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
+from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
 from minitrpo.supervision.heartbeat import Heartbeat
 from minitrpo.supervision.launch import launch
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.watchdog import Watchdog
-from minitrpo.training.context import RunContext
+from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm
+
+Result = TypeVar("Result")
+# What only the loop with a barrier heeds
+SYNCHRONOUS = ["requests", "pool", "envs_per_rank", "num_envs", "learner", "record_every", "first_states"]
+SYNCHRONOUS += ["renew_first_states"]
 
 
-def run(job: Job, start: Path, comm: Comm, watchdog: Watchdog, outs: tuple[str | None, ...]) -> None:
-    """Do what every rank does: prepare, train, and let the root finish. start, outs: see `prepare`."""
-    out = sys.stdout
-    context = prepare(job, comm, start, outs)
+@command("train")
+def main(name: str, words: list[str]) -> int:
+    """Read the command line and launch the run, or that of each of --seeds."""
+    start = Path.cwd()  # what the user brings may change it
+    asked = parse(words, name)
+    jobs = one_by_one(asked)
+
+    def work(comm: Comm, watchdog: Watchdog) -> None:
+        if len(jobs) > 1:
+            from_root(comm, lambda: check_free([job.out for job in jobs[1:]]))
+        for number, job in enumerate(jobs):
+            if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
+                left = ",".join(str(each.choice.common.seed) for each in jobs[number:])
+                resume = typed_command("train", *words, "--seeds", left, ranks=comm.size, here=start)
+                status.describe(resume=resume)
+                raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
+            os.chdir(start)
+            with release_locks():
+                run(job, comm, watchdog)
+
+    return launch(work, name, asked.stuck_after)
+
+
+def run(job: Job, comm: Comm, watchdog: Watchdog) -> None:
+    """Do what every rank does: prepare, train, and let the root finish."""
+    out, start = sys.stdout, Path.cwd()
+    context = prepare(job, comm)
     settings = context.settings
     replayable = not context.choice.asynchronous or context.choice.own.transport == "events"  # its parameters are kept
-    path = os.path.relpath(context.folder.path, start) if context.folder.path.is_relative_to(start) else ""
-    path = path or str(context.folder.path)
+    inside = context.folder.path.is_relative_to(start) and context.folder.path != start
+    path = str(context.folder.path.relative_to(start) if inside else context.folder.path)
     named = [*again(settings.env, "--env", start), *again(settings.algorithm, "--algorithm", start)]
     status.describe(
         **status.job(),
@@ -51,6 +91,160 @@ def run(job: Job, start: Path, comm: Comm, watchdog: Watchdog, outs: tuple[str |
     if comm.rank == 0:
         sys.stdout = out  # an environment may have replaced it, and nobody would see the hash
         finish(context)
+
+
+# --- before the first step
+
+
+class Beginning(NamedTuple):
+    """What the root says of a run before it begins."""
+
+    asked: dict[str, Any]  # of the job, as the root was told
+    folder: RunFolder | None  # of the run to resume
+    checkpoint: Arrays  # {} for a new run
+    total_before: int  # --total-steps of the run to resume
+    notes: list[str]
+
+
+def prepare(job: Job, comm: Comm) -> RunContext:
+    """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written.
+
+    Three messages do it: the root says what the run is, every rank whether it can play it, and the root, which alone
+    writes, where it is written.
+    """
+    here, one = Path.cwd(), comm.one_machine()
+    status.describe(environment=job.choice.common.env, algorithm=job.choice.common.algorithm, several_machines=not one)
+    begun = from_root(comm, lambda: begin(job))
+    found, reason = attempt(lambda: suited(job, begun, comm, one))
+    reasons = [*filter(None, comm.gather_objects(reason))]
+
+    def settle() -> tuple[RunFolder, list[str]]:
+        if reasons or found is None:
+            raise BadInput(reasons[0])
+        spec, notes = found
+        notes = [*begun.notes, *without_effect(job, spec, comm.size), *notes]
+        if not job.resume and not is_batched(spec, job.choice.common.physics):
+            notes += differences(spec)
+        return written_folder(job, begun.folder, comm.size, here), notes
+
+    folder, notes = from_root(comm, settle)
+    spec, _ = cast(tuple[EnvironmentSpec, list[str]], found)
+    return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))
+
+
+def from_root(comm: Comm, work: Callable[[], Result]) -> Result:
+    """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
+    result, reason = comm.broadcast_object(attempt(work) if comm.rank == 0 else None)
+    if reason:
+        raise BadInput(reason)
+    return cast(Result, result)
+
+
+def attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
+    """Return what `work` returns, and "", or None and the text of the BadInput that it raises."""
+    try:
+        return work(), ""
+    except BadInput as error:
+        return None, str(error)
+
+
+def told(job: Job) -> dict[str, Any]:
+    """Return all that a rank was told, without classes, which would not travel."""
+    return vars(job) | {"choice": job.choice.flat()}
+
+
+def begin(job: Job) -> Beginning:
+    """Return what the root says of a run: of a new one, or of the one to resume, kept from other runs."""
+    if job.resume is None:
+        return Beginning(told(job), None, {}, 0, [])
+    folder, choice = RunFolder.open(job.resume), job.choice
+    folder.lock()
+    checkpoint, note = folder.checkpoint()
+    if checkpoint:
+        check_settings(choice, checkpoint, folder)
+    elif folder.rows():
+        raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
+    (iteration, taken), total = counted(checkpoint), choice.common.total_steps
+    beyond = folder.check_log(iteration, taken, choice.columns, choice.common.record_every)
+    before = folder.read_config()["settings"]["total_steps"]
+    if total < min(before, taken):
+        raise BadInput(f"--total-steps {total} is less than the {taken} that the run to resume has taken")
+    notes = [note] if note else []
+    if not checkpoint:
+        notes = ["note: the run to resume had not got as far as its first checkpoint; it begins again"]
+    elif beyond:
+        notes += [
+            f"note: metrics.csv has {beyond} row(s) after update {iteration}, the last in the checkpoint: dropped"
+        ]
+    if checkpoint and taken >= total:
+        notes += [f"note: the run has taken its {taken} steps; --total-steps with a larger number goes on"]
+    return Beginning(told(job), folder, checkpoint, before, notes)
+
+
+def suited(job: Job, begun: Beginning, comm: Comm, one_machine: bool) -> tuple[EnvironmentSpec, list[str]]:
+    """Return what the environment offers, and what the loop has to say; BadInput if this rank cannot do what is asked.
+
+    The algorithm that is made for this is tried, and not the one that will run.
+    """
+    if told(job) != begun.asked:
+        raise BadInput(f"rank {comm.rank} was given other options than rank 0: start all ranks with the same ones")
+    choice, settings = job.choice, job.choice.common
+    spec = describe(settings.env)
+    name = f"--algorithm {settings.algorithm}"
+    try:
+        with status.at("begin"):
+            algorithm, given = make_algorithm(choice, spec)
+        plan = check_beginning(algorithm)
+    except (BadInput, KeyboardInterrupt):
+        raise
+    except AlgorithmFailed as error:
+        raise BadInput(f"{name}: {error}") from error
+    except BaseException as error:
+        raise BadInput(f"{name} cannot begin: {describe_error(error)} ({place_of(error)})") from error
+    if plan is not None and plan.episodes is not None and settings.segments:
+        raise BadInput(f"--requests segments: {settings.algorithm} needs whole episodes; use --requests episodes")
+    if job.resume and given.scheduled and settings.total_steps != begun.total_before:
+        raise BadInput(
+            f"--total-steps {settings.total_steps}: {settings.algorithm} has a schedule that ends with the run, after "
+            f"{begun.total_before} steps, so more would make another run of it: leave it out, or start a new run (with "
+            "--anneal none, or --anneal-steps N, a run can be given more steps later)"
+        )
+    if begun.checkpoint:
+        check_arrays(begun.checkpoint, algorithm, spec, choice)
+    return spec, choice.loop.check(choice, comm.size, one_machine)
+
+
+def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:
+    """Return a note for every setting that was asked for and that nothing listens to in this run, on so many ranks."""
+    s, own = job.choice.common, job.choice.own
+    idle = dict.fromkeys(("pool", "envs_per_rank") if s.segments else ("num_envs",), f"--requests {s.requests}")
+    idle |= {} if s.first_states else {"renew_first_states": "--first-states 0"}
+    if job.choice.asynchronous:
+        idle |= dict.fromkeys(SYNCHRONOUS, f"--algorithm {s.algorithm}, which is asynchronous")
+        if own.transport != "events":
+            idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {own.transport}")
+        if ranks == 1 or own.transport not in ("auto", "server"):
+            idle["servers"] = "one rank" if own.transport in ("auto", "server") else f"--transport {own.transport}"
+    idle |= {} if s.eval_every else {"eval_episodes": "--eval-every 0"}
+    idle |= {} if s.filter == "running" else {"filter_clip": f"--filter {s.filter}"}
+    idle |= {"initial_log_std": f"{spec.id}, whose actions are discrete"} if spec.discrete else {}
+    idle |= own.idle() if hasattr(own, "idle") else {}
+    return [f"note: {flag(name)} has no effect with {reason}" for name, reason in idle.items() if name in job.given]
+
+
+def written_folder(job: Job, folder: RunFolder | None, ranks: int, here: Path) -> RunFolder:
+    """Return the run folder, with its settings in it; made in the folder `here` if the run is new."""
+    choice, made_with = job.choice, provenance(ranks)
+    if folder is None:
+        folder = RunFolder.create(job.out, choice.common.env, choice.common.seed, choice.columns, here)
+        folder.write_config(choice.flat(), made_with)
+        return folder
+    config = folder.read_config()
+    folder.write_config(choice.flat(), config["provenance"], [*config["resumed"], made_with])
+    return folder
+
+
+# --- the loop, and after it
 
 
 def play(context: RunContext, job: Job, comm: Comm) -> None:
@@ -75,9 +269,7 @@ def unfinished(context: RunContext) -> int:
 
 def finish(context: RunContext) -> None:
     """Draw the learning curve and print where everything is; the hash of theta comes last."""
-    folder = context.folder
-    theta = folder.load_checkpoint()["theta"]
-    rows = folder.rows()
+    theta, rows = context.folder.load_checkpoint()["theta"], context.folder.rows()
     returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
     result = f"last mean return {short(returns[-1])}" if returns else "no episode ended"
     picture = draw(context)
@@ -95,23 +287,3 @@ def draw(context: RunContext) -> str:
         return str(learning_curve(context.folder, (chart, algorithm.chart_label), second))
     except Exception as error:  # a picture less is no failed run
         return f"no picture could be drawn: {describe_error(error)}"
-
-
-@command("train")
-def main(name: str, words: list[str]) -> int:
-    """Read the command line and launch the run, or that of each of --seeds."""
-    start = Path.cwd()  # what the user brings may change it
-    asked = parse(words, name)
-    jobs = one_by_one(asked)
-
-    def work(comm: Comm, watchdog: Watchdog) -> None:
-        for number, job in enumerate(jobs):
-            if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
-                left = ",".join(str(each.choice.common.seed) for each in jobs[number:] if each.choice)
-                resume = typed_command("train", *words, "--seeds", left, ranks=comm.size, here=start)
-                status.describe(resume=resume)
-                raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
-            with release_locks():
-                run(job, start, comm, watchdog, () if number else tuple(each.out for each in jobs))
-
-    return launch(work, name, asked.stuck_after)

@@ -10,8 +10,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.asynchronous import make_queue
-from minitrpo.training.context import RunContext, make_algorithm
-from minitrpo.training.resume import check_arrays, load
+from minitrpo.training.context import RunContext, check_arrays, load, make_algorithm
 from minitrpo.training.synchronous import alone
 from minitrpo.training.workers import ITERATION, env_steps
 

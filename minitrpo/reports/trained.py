@@ -16,8 +16,7 @@ from minitrpo.policies import Array, Policy
 from minitrpo.reports.statistics import half_interval
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.launch import raise_on_all
-from minitrpo.training.context import make_algorithm, make_policy
-from minitrpo.training.resume import check_arrays, load
+from minitrpo.training.context import check_arrays, load, make_algorithm, make_policy
 from minitrpo.training.settings import Choice, chosen
 
 MOST_EPISODES = 1_000_000

@@ -15,7 +15,7 @@ from minitrpo.experience.environments import make, without_stderr
 from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import Array
 from minitrpo.reports.trained import trained
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import status
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.checkpoint import newest, write
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import newest, write, write_atomically
 from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows, written_cell
 
 LOCKS: list[int] = []  # of the folders in which this process works
@@ -57,20 +56,14 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: str, here: Path | None = None) -> "RunFolder":
-        """Return an existing run; BadInput if the folder does not hold one. here: where relative names begin."""
-        if not path:
-            raise BadInput("the name of a folder is empty; give the folder of a run, the one with config.json in it")
-        folder = cls((here or Path.cwd()) / path)
-        try:
-            if not folder.path.is_dir():
-                raise BadInput(f"there is no folder {path}; give the folder of a run, the one with config.json in it")
-            for name in ("config.json", "metrics.csv"):
-                if not (folder.path / name).is_file():
-                    raise BadInput(f"{path} holds no {name}: it is not the folder of a run")
-        except OSError as error:
-            raise BadInput(f"cannot read {path}: {error.strerror}") from error
-        return folder
+    def open(cls, path: str) -> "RunFolder":
+        """Return an existing run; BadInput if the folder does not hold one."""
+        if not os.path.isdir(path):
+            raise BadInput(f"there is no folder {path!r}; give the folder of a run, the one with config.json in it")
+        for name in ("config.json", "metrics.csv"):
+            if not os.path.isfile(os.path.join(path, name)):
+                raise BadInput(f"{path} holds no {name}: it is not the folder of a run")
+        return cls(Path(path))
 
     def lock(self) -> None:
         """Keep other runs out until this process ends, or `release_locks` does; BadInput if one is at work here."""
@@ -88,6 +81,7 @@ class RunFolder:
         """Write the settings and what made the run: command, versions, cores, ranks, date; the same of resumptions."""
         config = {"format": FORMAT, "settings": settings, "provenance": provenance, "resumed": resumed or []}
         try:
+            (self.path / "failure.txt").unlink(missing_ok=True)  # of the run before: its ranks would be mute
             write_atomically(self.path / "config.json", json.dumps(config, indent=2).encode())
         except OSError as error:
             raise BadInput(f"cannot write to {self.path}: {error.strerror}") from error
@@ -177,11 +171,10 @@ def is_unused(path: Path) -> bool:
     return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
 
 
-def check_free(names: list[str | None], here: Path) -> None:
-    """Raise BadInput if the first of several new runs could begin, and a later one could not."""
-    for name in names[1:]:
-        path = here / (name or "")
-        if name is not None and path.exists() and not (path.is_dir() and is_unused(path)):
+def check_free(names: list[str | None]) -> None:
+    """Raise BadInput if a new run could not begin in one of these folders."""
+    for name in filter(None, names):
+        if os.path.exists(name) and not (os.path.isdir(name) and is_unused(Path(name))):
             raise BadInput(f"--out {name} exists and is not empty: choose another folder, or move it away")
 
 

@@ -1,27 +1,30 @@
 """Where a run begins, the same on every rank: settings, environment, folder, checkpoint; and what is made of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from minitrpo.algorithms import registry
-from minitrpo.algorithms.algorithm import Arrays, Context, Plan
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member
 from minitrpo.contract import OWN
-from minitrpo.errors import BadInput
-from minitrpo.experience.collectors import Collector, EpisodeCollector, SegmentCollector
+from minitrpo.errors import BadInput, describe_error
+from minitrpo.experience.collectors import UNFINISHED, Collector, EpisodeCollector, SegmentCollector
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
+from minitrpo.experience.modules import Untyped
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.cores import cores
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.training.settings import Choice, Settings
+from minitrpo.supervision.stderr import say
+from minitrpo.training.settings import Choice, Settings, chosen
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
 MOST_PARAMETERS = 100_000_000
@@ -81,6 +84,23 @@ def working_ranks(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm 
     return comm.split_per_node(comm.size if oversubscribe else cores())
 
 
+def first_notes(context: RunContext, ranks: int, working: int) -> list[str]:
+    """Return what to say before the first update, if so many of the ranks work."""
+    notes, spec = [], context.spec
+    if working < ranks:
+        few = f"{context.settings.steps_per_update} light steps between two updates"
+        reason = few if meets_too_often(context.settings) else f"{working} core(s)"
+        notes.append(
+            f"note: {ranks} ranks, {reason}: {ranks - working} rank(s) leave the work to the others, "
+            "who do it sooner alone; --oversubscribe makes all of them work"
+        )
+    if spec.max_episode_steps is None and not context.settings.segments:
+        notes.append(
+            f"note: {spec.id} has no time limit, so an episode may never end; --requests segments does not wait for one"
+        )
+    return notes
+
+
 def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
     """Return the policy that acts in a run: the algorithm's own if it makes one, else the house's.
 
@@ -126,11 +146,21 @@ def make_algorithm(
     worker: which of the workers of an asynchronous algorithm it is. holds_last: see Context.
     """
     s = choice.common
-    timeline = timeline or Timeline(Comm(), keep=False)
-    policy, comm = make_policy(choice, spec), comm or Comm()
-    context = Context(policy, s.seed, s.steps_per_update, comm, timeline, worker=worker, workers=workers)
-    context = replace(context, _total_steps=s.total_steps, first_states=s.first_states, slots=unfinished_slots(s))
-    context = replace(context, holds_last=holds_last, action_low=spec.low, action_high=spec.high)
+    context = Context(
+        policy=make_policy(choice, spec),
+        seed=s.seed,
+        steps_per_update=s.steps_per_update,
+        comm=comm or Comm(),
+        timeline=timeline or Timeline(Comm(), keep=False),
+        first_states=s.first_states,
+        worker=worker,
+        workers=workers,
+        holds_last=holds_last,
+        slots=s.num_envs if s.segments else 0,
+        action_low=spec.low,
+        action_high=spec.high,
+        _total_steps=s.total_steps,
+    )
     return choice.algorithm(choice.own, context), context
 
 
@@ -140,12 +170,10 @@ def first_mean_length(spec: EnvironmentSpec) -> float:
 
 
 def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, comm: Comm) -> Collector:
-    """Return this rank's collector, of the kind that the settings ask for; BadInput if a rank would have nothing."""
+    """Return this rank's collector, of the kind that the settings ask for."""
     num_envs = settings.num_envs if settings.segments else settings.envs_per_rank
-    check_ranks(settings, comm.size)
     envs = make_vector_env(spec, num_envs, settings.physics)
-    first = settings.first_states, settings.renew_first_states
-    rollouts = Rollouts(spec, policy, envs, settings.seed, *first)
+    rollouts = Rollouts(spec, policy, envs, settings.seed, settings.first_states, settings.renew_first_states)
     if settings.segments:
         return SegmentCollector(rollouts, slots_of(comm.rank, comm.size, num_envs), num_envs)
     pool = DynamicPool(comm) if settings.pool == "dynamic" else StaticPool(comm)
@@ -161,17 +189,65 @@ def make_evaluator(choice: Choice, spec: EnvironmentSpec, comm: Comm) -> Evaluat
 def check_ranks(settings: Settings, ranks: int) -> None:
     """Raise BadInput where ranks would never get a request."""
     if settings.segments and settings.num_envs < ranks:
+        raise BadInput(f"--num-envs {settings.num_envs} is too few for {ranks} ranks: choose --num-envs {ranks}")
+
+
+# --- the checkpoint of a run
+# That its bits are as the run wrote them: see `RunFolder.checkpoint`. Here is what that cannot know.
+
+
+def recorded_settings(folder: RunFolder) -> Choice:
+    """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
+    settings = folder.read_config()["settings"]
+    try:
+        return chosen(settings)
+    except Untyped:
+        raise
+    except (TypeError, ValueError) as error:  # BadInput is a ValueError
+        raise BadInput(f"{folder.path / 'config.json'} does not hold the settings of a run: {error}") from error
+
+
+def load(folder: RunFolder) -> tuple[Choice, Arrays]:
+    """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
+    choice = recorded_settings(folder)
+    checkpoint, note = folder.checkpoint()
+    if note:
+        say(note.replace("going on from", "this is the older policy of"))
+    if not checkpoint:
+        raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
+    check_settings(choice, checkpoint, folder)
+    return choice, checkpoint
+
+
+def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> None:
+    """Raise BadInput unless the checkpoint was made with these settings."""
+    if not np.array_equal(checkpoint.get(SETTINGS, ()), choice.fingerprint()):
         raise BadInput(
-            f"--num-envs {settings.num_envs} environments for {ranks} ranks: choose --num-envs {ranks} or more"
+            f"{folder.path}: config.json is not the one with which checkpoint.npz was made: one of the two was edited, "
+            "or is another run's, or another version's; put the right one back"
         )
 
 
-def check_requests(settings: Settings, plan: Plan) -> None:
-    """Raise BadInput where an algorithm counts on whole episodes and gets segments."""
-    if settings.segments and plan.episodes is not None:
-        raise BadInput(f"--requests segments: {settings.algorithm} needs whole episodes; use --requests episodes")
+def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, choice: Choice) -> None:
+    """Raise BadInput unless a fresh algorithm can take over the checkpoint, in this environment."""
+    fresh, synchronous = flat(algorithm.state()), isinstance(algorithm, Algorithm)
+    own = {name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))}
+    fixed = {"theta": fresh["theta"]} if synchronous else fresh  # what else an algorithm keeps may grow
+    fixed = fixed | {OWN + "filter": np.zeros(2 + 2 * spec.observation_size)}
+    odd = min(own.keys() ^ fresh.keys(), default="")
+    odd = odd or next((name for name, like in fixed.items() if kind(checkpoint[name]) != kind(like)), "")
+    try:
+        if not odd and isinstance(algorithm, Algorithm):
+            algorithm.restore(nested(own))
+    except Exception as error:
+        odd = describe_error(error)
+    if odd:
+        raise BadInput(
+            f"the checkpoint does not fit {choice.common.algorithm} in {choice.common.env} ({odd}): it belongs to "
+            "another run or environment, or to an earlier version of them"
+        )
 
 
-def unfinished_slots(settings: Settings) -> int:
-    """Return how many environments of the whole job are within an episode between two updates."""
-    return settings.num_envs if settings.segments else 0
+def kind(array: Any) -> tuple[Any, ...]:
+    """Return the shape and the dtype of what is an array, or becomes one."""
+    return np.shape(array), np.asarray(array).dtype

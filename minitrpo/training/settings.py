@@ -11,7 +11,7 @@ import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.options import check_options, flag, option
+from minitrpo.algorithms.options import flag, option, settings_of
 from minitrpo.contract import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
@@ -136,15 +136,11 @@ class Settings:
             )
 
 
-MAY_CHANGE = (  # on --resume: nothing that would make the numbers differ
-    *("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every"),
-)
-TAKEN = (
-    {f.name for f in fields(Settings)}
-    | {*FIRST, *EVALUATION, *GRADIENTS, *LAST}
-    | {"preset", "out", "resume", "trace", "oversubscribe"}
-)
-TAKEN |= {"progress", "stuck_after", "help", "config", "seeds"}
+# On --resume: nothing that would make the numbers differ
+MAY_CHANGE = ("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every")
+# What a run can be told beside its settings
+OF_A_JOB = ("out", "resume", "config", "seeds", "trace", "oversubscribe", "progress", "stuck_after", "preset")
+TAKEN = {*(f.name for f in fields(Settings)), *FIRST, *EVALUATION, *GRADIENTS, *LAST, *OF_A_JOB, "help"}
 
 
 @dataclass(frozen=True)
@@ -181,10 +177,6 @@ class Choice:
         """Return all settings by name."""
         return asdict(self.common) | asdict(self.own)
 
-    def changed(self, **values: Any) -> "Choice":
-        """Return the settings with other values, checked."""
-        return chosen(self.flat() | values, self.algorithm)
-
 
 def algorithm_of(name: str) -> Any:
     """Return the class of an algorithm; BadInput if there is none."""
@@ -202,29 +194,17 @@ def chosen(values: dict[str, Any], algorithm: Any = None) -> Choice:
     algorithm: its class, looked for by its name if that has not been done.
     """
     names = {f.name for f in fields(Settings)}
-    common = Settings(**{name: value for name, value in values.items() if name in names})
-    check_options(common)
+    common = settings_of(Settings, {name: value for name, value in values.items() if name in names})
     algorithm = algorithm or algorithm_of(common.algorithm)
     own = {name: value for name, value in values.items() if name not in names}
     unknown = own.keys() - {f.name for f in fields(algorithm.Settings)}
     if unknown:
         raise BadInput(f"{common.algorithm} has no setting {flag(min(unknown))}")
-    choice = Choice(common, algorithm, algorithm.Settings(**own))
-    check_options(choice.own)
+    choice = Choice(common, algorithm, settings_of(algorithm.Settings, own))
     if common.learner == "sharded":
-        check_sharing(choice)
+        if choice.asynchronous or not algorithm.can_share():
+            raise BadInput(f"--learner sharded: {common.algorithm} cannot share its update; use --learner root")
+        if common.requests not in algorithm.assists_with:
+            able = " or ".join(algorithm.assists_with)
+            raise BadInput(f"--learner sharded: {common.algorithm} can share its update with --requests {able} only")
     return choice
-
-
-def check_sharing(choice: Choice) -> None:
-    """Raise BadInput where ranks cannot share the update of an algorithm."""
-    common, algorithm = choice.common, choice.algorithm
-    if choice.asynchronous or not algorithm.can_share():
-        raise BadInput(
-            f"--learner sharded: {common.algorithm} has no assist(), so it cannot share its update; use --learner root"
-        )
-    if common.requests not in algorithm.assists_with:
-        raise BadInput(
-            f"--learner sharded: {common.algorithm} can share its update with --requests "
-            f"{' or '.join(algorithm.assists_with)} only"
-        )

@@ -22,6 +22,7 @@ from minitrpo.supervision.stderr import say
 from minitrpo.training.context import (
     RunContext,
     check_ranks,
+    first_notes,
     make_algorithm,
     make_collector,
     make_evaluator,
@@ -30,7 +31,6 @@ from minitrpo.training.context import (
 )
 from minitrpo.training.gather import Gathered, digested, gather
 from minitrpo.training.learner import Learner, update_rng
-from minitrpo.training.notes import at_the_beginning
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 
@@ -100,7 +100,7 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
         worker_loop(rank, settings.seed)
     else:
         log = RunLog(context, timeline, show, comm.size, given.notes)
-        notes = at_the_beginning(context, collector, comm.size, working.size)
+        notes = first_notes(context, comm.size, working.size)
         try:
             root_loop(rank, Learner(context, algorithm, collector), log, notes)
         finally:

@@ -18,8 +18,7 @@ from runs import ROOT, forked, run
 
 from minitrpo import BadInput
 from minitrpo.experience.modules import is_installed
-from minitrpo.run_folder.checkpoint import CHECKPOINTS
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import CHECKPOINTS, write_atomically
 from minitrpo.run_folder.folder import RunFolder
 
 CONFIG, CSV, NPZ = "config.json", "metrics.csv", "checkpoint.npz"

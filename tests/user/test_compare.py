@@ -30,7 +30,7 @@ def test_each_seed_has_the_run_that_it_would_have_alone(trained, tmp_path):
 
 def test_seeds_are_a_range_or_a_list():
     texts = ("0-4", "7", "0,3,7", "5-5")
-    assert [seeds_of(text) for text in texts] == [[0, 1, 2, 3, 4], [7], [0, 3, 7], [5]]
+    assert [[*seeds_of(text)] for text in texts] == [[0, 1, 2, 3, 4], [7], [0, 3, 7], [5]]
     assert len(seeds_of("0-999")) == 1000
     for text in ("1-0", "1,1", "0-1000", "all"):  # what else does not go together: tests/inputs/test_command_line.py
         done = run("train.py", "--seeds", text)

@@ -6,7 +6,7 @@ from pathlib import Path
 from minitrpo.course.claims.claim import FULL, Claim, Finding, Runs, judge
 from minitrpo.course.claims.registry import CLAIMS
 from minitrpo.course.claims.store import CHECKOUT, Place, jobs, shown, state_of
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 
 HEAD = """# What was claimed, what we found
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minitrpo.course.claims.claim import FULL, QUICK, Arm, Claim, Run, Runs
 from minitrpo.errors import BadInput
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 
 ROOT = Path(__file__).parents[3]  # of a checkout
 

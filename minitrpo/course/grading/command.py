@@ -10,7 +10,7 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.supervision.stderr import say
 
 EPILOG = """Every notebook runs from top to bottom, in a process and a temporary folder of its own, with short budgets.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minitrpo.algorithms.options import check_options
+from minitrpo.algorithms.options import settings_of
 from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser, add_options
 from minitrpo.course.parallel_sgd.descent import Trace, play, run
@@ -18,7 +18,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.launcher import launched_size
 from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.launch import launch, raise_on_all
 
@@ -35,8 +35,7 @@ def read(words: list[str], name: str) -> tuple[SGDSettings, tuple[str, ...], str
     out = named.pop("out")
     if out == "":
         raise BadInput("--out needs the name of a folder, not an empty text")
-    settings = SGDSettings(**named)
-    check_options(settings)
+    settings = settings_of(SGDSettings, named)
     ranks = launched_size()
     if ranks > 1 and "workers" in named:
         raise BadInput(f"--workers {settings.workers} is for one process; under mpiexec the {ranks} ranks work")

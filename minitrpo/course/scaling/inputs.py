@@ -12,7 +12,7 @@ from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.speedup.statistics import interval
 from minitrpo.errors import BadInput, shorten
 from minitrpo.policies import Array
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 
 CHECKOUT = Path(__file__).parents[3] / "notebooks" / "recorded"
 RECORDED = (CHECKOUT if CHECKOUT.is_dir() else Path()) / "15_inputs.json"

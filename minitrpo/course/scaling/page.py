@@ -11,7 +11,7 @@ from minitrpo.course.scaling.formulas import INFINITE
 from minitrpo.course.scaling.inputs import save
 from minitrpo.course.scaling.predict import STEPS_EACH, Prediction
 from minitrpo.errors import BadInput
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 
 
 def put(page: Path, name: str, lines: list[str]) -> None:

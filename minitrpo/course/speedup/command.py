@@ -23,7 +23,7 @@ from minitrpo.parallel.cores import cores
 from minitrpo.parallel.launcher import RANK_VARIABLES
 from minitrpo.parallel.timing import PHASES
 from minitrpo.reports.plots import BLUE, COLORS, GREY, RED
-from minitrpo.run_folder.files import write_atomically
+from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import JobFailed, flags
