@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from minitrpo.algorithms import registry
@@ -11,7 +12,7 @@ from minitrpo.algorithms.options import as_setting, flag
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import launched_rank
-from minitrpo.run_folder.folder import RunFolder, recorded
+from minitrpo.run_folder.folder import RunFolder, read_json
 from minitrpo.supervision.hang_detector import STUCK_AFTER
 from minitrpo.training.context import recorded_settings
 from minitrpo.training.settings import MAY_CHANGE, OF_A_JOB, Choice, Settings, algorithm_of, chosen, presets
@@ -154,7 +155,10 @@ def beginning(asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     if asked.get("resume") is not None:
         choice = recorded_settings(RunFolder.open(asked["resume"]))
         return choice.flat(), choice.algorithm
-    base = {} if asked.get("config") is None else recorded(asked["config"])
+    base: dict[str, Any] = {}
+    if asked.get("config") is not None:
+        place = Path(asked["config"])
+        base = read_json(place / "config.json" if place.is_dir() else place)["settings"]
     return base, algorithm_of(asked.get("algorithm", base.get("algorithm", registry.DEFAULT)))
 
 

@@ -49,8 +49,9 @@ def main(name: str, words: list[str]) -> int:
     jobs = one_by_one(asked)
 
     def work(comm: Comm, watchdog: Watchdog) -> None:
-        if len(jobs) > 1:
-            from_root(comm, lambda: check_free([job.out for job in jobs[1:]]))
+        later = [Path(job.out) for job in jobs[1:] if job.out is not None]
+        if later:
+            from_root(comm, lambda: check_free(*later))
         for number, job in enumerate(jobs):
             if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
                 left = ",".join(str(each.choice.common.seed) for each in jobs[number:])

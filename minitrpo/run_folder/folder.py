@@ -45,12 +45,8 @@ class RunFolder:
             folder = cls(_new_numbered(here / "runs", name) if out is None else here / out)
             folder.path.mkdir(parents=True, exist_ok=True)
             folder.lock()
-            if not is_unused(folder.path):
-                go_on = f"or go on with --resume {out}"
-                raise BadInput(f"--out {out} exists and is not empty: choose another folder, {go_on}")
+            check_free(folder.path)
             write_atomically(folder._log, (",".join(columns) + "\n").encode())
-        except FileExistsError as error:
-            raise BadInput(f"--out {out} exists and is no folder: choose another name") from error
         except OSError as error:
             raise BadInput(f"cannot write to {out or 'runs'}: {error.strerror}; choose another --out") from error
         return folder
@@ -87,15 +83,10 @@ class RunFolder:
             raise BadInput(f"cannot write to {self.path}: {error.strerror}") from error
 
     def read_config(self) -> dict[str, Any]:
-        """Return {"settings": ..., "provenance": ...}; BadInput if the file is damaged or another version's."""
-        place = self.path / "config.json"
-        config = _read_config(place)
-        version = config.get("format", 1)
-        if version != FORMAT:
-            raise BadInput(f"{place} was written by another version of minitrpo (format {version!r}, not {FORMAT})")
-        parts = ((config["settings"].get("env"), str), (config.get("provenance"), dict), (config.get("resumed"), list))
-        if not all(isinstance(part, kind) for part, kind in parts):
-            raise BadInput(f"{place} is damaged: it is not the settings of a run")
+        """Return {"settings": ..., "provenance": ..., "resumed": [...]}; BadInput if it is damaged, or too old."""
+        config = read_json(self.path / "config.json")
+        if config.get("format") != FORMAT:
+            raise BadInput(f"{self.path / 'config.json'} was written by another version of minitrpo")
         return config
 
     @cached_property
@@ -164,25 +155,26 @@ class RunFolder:
         return newest(self.path)
 
 
-def is_unused(path: Path) -> bool:
-    """Return whether a folder is empty, but for what a run leaves that was ended before it had written config.json."""
-    log, names = path / "metrics.csv", {each.name for each in path.iterdir()}
-    begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
-    return begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)
+def check_free(*paths: Path) -> None:
+    """Raise BadInput if anything is in a new run's folder, but for what is left of a run that never began."""
+    for path in paths:
+        log, names = path / "metrics.csv", {each.name for each in path.iterdir()} if path.is_dir() else {path.name}
+        begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
+        if path.exists() and not (begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)):
+            raise BadInput(f"--out {path} is not empty: choose another folder, or go on with --resume {path}")
 
 
-def check_free(names: list[str | None]) -> None:
-    """Raise BadInput if a new run could not begin in one of these folders."""
-    for name in filter(None, names):
-        if os.path.exists(name) and not (os.path.isdir(name) and is_unused(Path(name))):
-            raise BadInput(f"--out {name} exists and is not empty: choose another folder, or move it away")
-
-
-def recorded(config: str) -> dict[str, Any]:
-    """Return the settings in a run's config.json, or in its folder; BadInput if there are none."""
-    path = Path(config)
-    settings: dict[str, Any] = _read_config(path / "config.json" if path.is_dir() else path)["settings"]
-    return settings
+def read_json(place: Path) -> dict[str, Any]:
+    """Return what a config.json holds; BadInput if that is not settings, whatever else there is."""
+    try:
+        config: dict[str, Any] = json.loads(place.read_text("utf-8"))
+        if not isinstance(config["settings"], dict):
+            raise TypeError
+    except OSError as error:
+        raise BadInput(f"cannot read {place}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"{place} is damaged: it is not the settings of a run") from error
+    return config
 
 
 @contextmanager
@@ -199,19 +191,6 @@ def release_locks() -> Iterator[None]:
 def sha256(theta: Array) -> str:
     """Return the hash of the policy's parameters by which runs are compared."""
     return hashlib.sha256(np.ascontiguousarray(theta, dtype=np.float64).tobytes()).hexdigest()
-
-
-def _read_config(place: Path) -> dict[str, Any]:
-    """Return what a config.json holds; BadInput if that is not settings, whatever else there is."""
-    try:
-        config: dict[str, Any] = json.loads(place.read_text("utf-8"))
-        if not isinstance(config["settings"], dict):
-            raise TypeError
-    except OSError as error:
-        raise BadInput(f"cannot read {place}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadInput(f"{place} is damaged: it is not the settings of a run") from error
-    return config
 
 
 def _new_numbered(parent: Path, name: str) -> Path:

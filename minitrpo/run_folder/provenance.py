@@ -18,7 +18,7 @@ def provenance(ranks: int = 1, packages: tuple[str, ...] = ()) -> dict[str, Any]
     """Return what made a result on this many ranks; `packages` are named beside our own dependencies."""
     versions = {name: installed(name) for name in (*PACKAGES, *packages)}
     return {
-        "command": "a notebook" if in_notebook() else on_ranks(ranks, shlex.join([*typed(), *command_line()[1:]])),
+        "command": "a notebook" if in_notebook() else on_ranks(ranks, shlex.join(["python", *sys.orig_argv[1:]])),
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "ranks": ranks,
         "cores": os.cpu_count(),
@@ -48,15 +48,6 @@ def installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def typed() -> list[str]:
-    """Return the words that started this program: python mpi_scripts/train.py, python -m minitrpo, or minitrpo."""
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    if spec is None:
-        first = command_line()[0]
-        return ["minitrpo"] if os.path.basename(first) == "minitrpo" else ["python", first]
-    return ["python", "-m", spec.name.removesuffix(".__main__")]
 
 
 def program(name: str) -> str:

@@ -106,24 +106,18 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
 
     BadInput if it is too large for any memory, or if the algorithm cannot act in this environment.
     """
-    s = choice.common
-    check_actions(choice, spec)
+    s, algorithm, kind = choice.common, choice.algorithm, "Discrete" if spec.discrete else "Box"
+    if kind not in algorithm.actions:
+        cure = "" if spec.discrete else "; or wrap the environment in gymnasium.wrappers.DiscretizeAction"
+        raise BadInput(
+            f"--algorithm {s.algorithm} takes {' or '.join(algorithm.actions)} actions, and {spec.id} has "
+            f"{kind}({spec.action_size}): try --algorithm {', '.join(registry.taking(kind, algorithm.replays))}{cure}"
+        )
     policy = spec.policy(s.hidden_sizes, s.initial_log_std)
     size = count_parameters(policy.sizes)
     if size > MOST_PARAMETERS:
         raise BadInput(f"--hidden {s.hidden} makes {size:,} parameters of {spec.id}; at most {MOST_PARAMETERS:,}")
-    return choice.algorithm.make_policy(choice.own, policy)
-
-
-def check_actions(choice: Choice, spec: EnvironmentSpec) -> None:
-    """Raise BadInput, with who can, where an algorithm cannot choose from actions of this kind."""
-    kind, algorithm = "Discrete" if spec.discrete else "Box", choice.algorithm
-    if kind not in algorithm.actions:
-        cure = "" if spec.discrete else "; or wrap the environment in gymnasium.wrappers.DiscretizeAction"
-        raise BadInput(
-            f"--algorithm {choice.common.algorithm} takes {' or '.join(algorithm.actions)} actions, and {spec.id} has "
-            f"{kind}({spec.action_size}): try --algorithm {', '.join(registry.taking(kind, algorithm.replays))}{cure}"
-        )
+    return algorithm.make_policy(choice.own, policy)
 
 
 def fresh_filter(settings: Settings, spec: EnvironmentSpec) -> ObservationFilter:

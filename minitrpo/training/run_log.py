@@ -1,7 +1,7 @@
 """What the root writes and shows of a run, whichever loop plays it: rows with their seconds, checkpoints, notes."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +12,8 @@ from minitrpo.policies import Array
 from minitrpo.supervision.signals import asked_to_stop
 from minitrpo.training.context import SETTINGS, RunContext
 
-
-class Display(Protocol):
-    """How a run shows itself to whoever waits for it."""
-
-    def update(self, row: dict[str, Any]) -> None: ...
-    def note(self, text: str) -> None: ...
-    def close(self) -> None: ...
-
-
-Show = Callable[[int], Display]  # environment steps that a run has taken already -> its display
+# Environment steps that a run has taken already -> its display, with update(row), note(text) and close()
+Show = Callable[[int], Any]
 
 
 class RunLog:
@@ -47,10 +39,12 @@ class RunLog:
 
     def due(self, iteration: int, last: bool = False) -> bool:
         """Return whether there is to be a checkpoint after this update; last: of the run."""
-        s, i = self._settings, iteration
-        by_clock = self.timeline.now() - self._saved >= s.checkpoint_seconds
-        by_count = s.checkpoint_updates > 0 and i // s.checkpoint_updates > (i - s.record_every) // s.checkpoint_updates
-        return last or (i % s.record_every == 0 and (by_clock or by_count or asked_to_stop()))
+        text, row = self._settings.checkpoint_every, self._settings.record_every
+        if text.endswith("s"):
+            due = self.timeline.now() - self._saved >= float(text[:-1])
+        else:
+            due = iteration // int(text) > (iteration - row) // int(text)
+        return last or (iteration % row == 0 and (due or asked_to_stop()))
 
     def write(self, row: dict[str, Any], rest_is_waiting: bool = False) -> None:
         """Write a row to the log and show it, with the seconds since the row before: see `Timeline.row`."""

@@ -113,16 +113,6 @@ class Settings:
         """Return the widths of the hidden layers as integers."""
         return tuple(int(width) for width in self.hidden.split(",") if width)
 
-    @property
-    def checkpoint_updates(self) -> int:
-        """Return after how many updates a checkpoint is due; 0 if the clock decides."""
-        return 0 if self.checkpoint_every.endswith("s") else int(self.checkpoint_every)
-
-    @property
-    def checkpoint_seconds(self) -> float:
-        """Return after how many seconds a checkpoint is due; infinity if updates are counted."""
-        return float(self.checkpoint_every[:-1]) if self.checkpoint_every.endswith("s") else float("inf")
-
     def check(self) -> None:
         """Raise BadInput for a text that means nothing."""
         if not re.fullmatch(r" *[1-9][0-9]{0,4} *(, *[1-9][0-9]{0,4} *)*", self.hidden):

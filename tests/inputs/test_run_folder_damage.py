@@ -92,8 +92,8 @@ EMPTY, HALF, BINARY = (lambda old: b""), (lambda old: old[: len(old) // 2]), (la
 DAMAGES = {
     CONFIG: [
         *(lambda old: 2 * old, lambda old: b"[" * 10**5, config(lambda c: None), config(lambda c: {})),
-        *(config(lambda c: c | {"settings": [1]}), config(lambda c: c | {"resumed": {}}), setting(env="Nope-v0")),
-        *(config(lambda c: c | {"provenance": 3}), config(lambda c: c | {"format": 1}), setting(env=3)),
+        *(config(lambda c: c | {"settings": [1]}), setting(env="Nope-v0")),
+        *(config(lambda c: c | {"format": 1}), setting(env=3)),
         *(setting(env="Pendulum-v1"), setting(env="CartPole-v0"), setting(hidden="5"), setting(colour="red")),
         *(setting(seed="7"), setting(seed=True), setting(seed=7), setting(max_kl=0.5), setting(max_kl=np.nan)),
     ],
