@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.options import option
+from minitrpo.algorithms.options import option, step_size_option
 from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm, Nested
@@ -106,7 +106,7 @@ def remaining(steps: int, horizon: int) -> float:
 class AnnealingSettings:
     """What everyone can be told whose step size may fall."""
 
-    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1e3)
+    step_size: float = step_size_option()
     anneal: str = option(
         "none", "what falls linearly to 0 over the run", "Mnih et al. 2016: step-size", ("step-size", "none")
     )

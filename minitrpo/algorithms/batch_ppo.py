@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
-from minitrpo.algorithms.options import option
+from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Plan, Preset
+from minitrpo.algorithms.options import discount_option, option, step_size_option
 from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic
@@ -124,18 +124,17 @@ SCRIPT = "ChainerRL's Batch PPO script, 2018"
 
 
 @dataclass(frozen=True)
-class BatchPPOSettings:
+class BatchPPOSettings(AnnealingSettings):
     """What Batch PPO can be told."""
 
-    discount: float = option(0.99, "discount per step (gamma)", SCRIPT, above=0, most=1)
+    step_size: float = step_size_option(3e-4, "Adam's step size for the policy", SCRIPT)
+    anneal: str = option("both", "what falls linearly to 0 over the run", SCRIPT, ("both", "step-size", "clip", "none"))
+    discount: float = discount_option(SCRIPT)
     gae_lambda: float = option(0.95, "lambda of the advantages; 1 is Monte-Carlo", SCRIPT, least=0, most=1)
     clip: float = option(0.2, "how far a ratio of probabilities may gain by leaving 1", SCRIPT, above=0, most=10)
     epochs: int = option(10, "passes over the steps of an update, by policy and value function", SCRIPT, least=1)
     minibatch: int = option(64, "steps per minibatch", SCRIPT, least=1)
-    step_size: float = option(3e-4, "Adam's step size for the policy", SCRIPT, above=0, most=1)
     critic_step_size: float = option(1e-3, "Adam's step size for the value function", above=0, most=1)
-    anneal: str = option("both", "what falls linearly to 0 over the run", SCRIPT, ("both", "step-size", "clip", "none"))
-    anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
     entropy: float = option(0.0, "how much an entropy of 1 nat counts in the objective", SCRIPT, least=0, most=1e3)
     max_gradient_norm: float = option(
         0.5, "a minibatch's gradient is shortened to this length", "baselines, stable-baselines3", above=0, most=1e6
@@ -146,10 +145,6 @@ class BatchPPOSettings:
         "stable-baselines3; ChainerRL: none",
         ("minibatch", "batch", "none"),
     )
-
-    def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
-        return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
 
 
 PRESETS = {

@@ -29,6 +29,17 @@ def option(
     return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
 
 
+# What several algorithms can be told is declared here: each says where its default is from
+def discount_option(source: str = "") -> Any:
+    """Return the setting of gamma."""
+    return option(0.99, "discount per step (gamma)", source, above=0, most=1)
+
+
+def step_size_option(default: float = 1e-3, text: str = "the optimiser's step size", source: str = "") -> Any:
+    """Return the setting of an optimiser's step size."""
+    return option(default, text, source, above=0, most=1e3)
+
+
 def flag(name: str) -> str:
     """Return the command-line spelling of a setting."""
     return "--" + name.replace("_", "-")

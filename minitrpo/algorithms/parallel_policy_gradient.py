@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
-from minitrpo.algorithms.options import option
+from minitrpo.algorithms.options import discount_option, option, step_size_option
 from minitrpo.algorithms.samples import advantages_of, fragments_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.block_sums import ordered_sum, tree_sum
@@ -79,12 +79,12 @@ class PolicyGradientSettings:
         "",
         ("none", "linear", "mlp"),
     )
-    discount: float = option(0.99, "discount per step (gamma)", "Duan et al. 2016", above=0, most=1)
+    discount: float = discount_option("Duan et al. 2016")
     gae_lambda: float = option(
         0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )
     optimiser: str = option("adam", "what makes a step of the gradient", "", tuple(OPTIMISERS))
-    step_size: float = option(0.01, "the optimiser's step size for the policy", above=0, most=1e3)
+    step_size: float = step_size_option(0.01, "the optimiser's step size for the policy")
     critic_epochs: int = option(
         10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
-from minitrpo.algorithms.options import flag, option
+from minitrpo.algorithms.options import discount_option, flag, option
 from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic, make_critic
@@ -44,9 +44,7 @@ class TRPOSettings:
     margin: float = option(
         RULE.margin, "improvement that counts, as a fraction of |return|; 0: no margin", "Frans 2016", least=0
     )
-    discount: float = option(
-        0.99, "discount per step (gamma)", "Duan et al. 2016; Swimmer wants 0.9999", above=0, most=1
-    )
+    discount: float = discount_option("Duan et al. 2016; Swimmer wants 0.9999")
     gae_lambda: float = option(
         0.97, "lambda of the advantages; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member, Plan, remaining
-from minitrpo.algorithms.options import option
+from minitrpo.algorithms.options import discount_option, option, step_size_option
 from minitrpo.algorithms.q_learning.epsilon_greedy import epsilon_greedy_policy
 from minitrpo.algorithms.q_learning.targets import q_gradient_sums
 from minitrpo.experience.fragments import Fragments
@@ -32,14 +32,14 @@ from minitrpo.policies import Array, Policy
 class BufferSettings:
     """What every method with a replay buffer can be told."""
 
-    discount: float = option(0.99, "discount per step (gamma)", above=0, most=1)
+    discount: float = discount_option()
     n_step: int = option(1, "steps that a target looks ahead, within what was collected at once", least=1, most=1000)
     batch: int = option(64, "transitions per update", "rl-zoo: 64", least=1, most=100_000)
     replay_size: int = option(
         50_000, "transitions that the replay buffer holds, of all environments", least=1, most=10**7
     )
     warm_up: int = option(1_000, "environment steps before the first update", "rl-zoo: 1000", least=1, most=10**9)
-    step_size: float = option(1e-3, "the optimiser's step size", above=0, most=1)
+    step_size: float = step_size_option()
     gradient_clip: float = option(10.0, "a longer gradient is shortened to this length", above=0)
     target_every: int = option(100, "updates after which theta- moves", least=1, most=10**9)
 
