@@ -70,12 +70,11 @@ def settings_of(kind: Any, values: dict[str, Any]) -> Any:
 def as_setting(default: Any, value: Any) -> Any:
     """Return a value, typed or from Python, as a setting with this default has it; what cannot be one as it is.
 
-    True is yes where a text is asked for, and a tuple has commas.
+    A tuple of numbers becomes a text with commas.
     """
     if isinstance(default, str):
-        value = ("no", "yes")[value] if isinstance(value, bool) else value
         value = ",".join(map(str, value)) if isinstance(value, tuple | list) else value
-        return str(value) if isinstance(value, int | float) else value
+        return str(value) if type(value) in (int, float) else value
     try:
         return value if isinstance(value, bool) else whole(value) if isinstance(default, int) else float(value)
     except (TypeError, ValueError, OverflowError):

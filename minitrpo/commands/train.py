@@ -36,6 +36,7 @@ from minitrpo.supervision.watchdog import Watchdog
 from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm
 
 Result = TypeVar("Result")
+Own = TypeVar("Own")
 # What only the loop with a barrier heeds
 SYNCHRONOUS = ["requests", "pool", "envs_per_rank", "num_envs", "learner", "record_every", "first_states"]
 SYNCHRONOUS += ["renew_first_states"]
@@ -51,7 +52,7 @@ def main(name: str, words: list[str]) -> int:
     def work(comm: Comm, watchdog: Watchdog) -> None:
         later = [Path(job.out) for job in jobs[1:] if job.out is not None]
         if later:
-            from_root(comm, lambda: check_free(*later))
+            on_root(comm, lambda: check_free(*later))
         for number, job in enumerate(jobs):
             if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
                 left = ",".join(str(each.choice.common.seed) for each in jobs[number:])
@@ -115,34 +116,41 @@ def prepare(job: Job, comm: Comm) -> RunContext:
     """
     here, one = Path.cwd(), comm.one_machine()
     status.describe(environment=job.choice.common.env, algorithm=job.choice.common.algorithm, several_machines=not one)
-    begun = from_root(comm, lambda: begin(job))
-    found, reason = attempt(lambda: suited(job, begun, comm, one))
-    reasons = [*filter(None, comm.gather_objects(reason))]
+    begun = on_root(comm, lambda: begin(job))
 
-    def settle() -> tuple[RunFolder, list[str]]:
-        if reasons or found is None:
-            raise BadInput(reasons[0])
+    def settle(found: tuple[EnvironmentSpec, list[str]]) -> tuple[RunFolder, list[str]]:
         spec, notes = found
         notes = [*begun.notes, *without_effect(job, spec, comm.size), *notes]
         if not job.resume and not is_batched(spec, job.choice.common.physics):
             notes += differences(spec)
         return written_folder(job, begun.folder, comm.size, here), notes
 
-    folder, notes = from_root(comm, settle)
-    spec, _ = cast(tuple[EnvironmentSpec, list[str]], found)
+    (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, one), settle)
     return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))
 
 
-def from_root(comm: Comm, work: Callable[[], Result]) -> Result:
+def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
     """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
-    result, reason = comm.broadcast_object(attempt(work) if comm.rank == 0 else None)
+    result, reason = comm.broadcast_object(_attempt(work) if comm.rank == 0 else None)
     if reason:
         raise BadInput(reason)
     return cast(Result, result)
 
 
-def attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
-    """Return what `work` returns, and "", or None and the text of the BadInput that it raises."""
+def on_all(comm: Comm, work: Callable[[], Own], then: Callable[[Own], Result]) -> tuple[Own, Result]:
+    """Return what `work` returns on this rank, and `then` after it on the root; BadInput on all, if one raises that."""
+    result, reason = _attempt(work)
+    reasons = [*filter(None, comm.gather_objects(reason))]
+
+    def settle() -> Result:
+        if reasons:
+            raise BadInput(reasons[0])
+        return then(cast(Own, result))
+
+    return cast(Own, result), on_root(comm, settle)
+
+
+def _attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
     try:
         return work(), ""
     except BadInput as error:
