@@ -68,11 +68,6 @@ def one_line(error: BaseException) -> str:
     return shorten(error, str, 300)
 
 
-def too_long(error: OSError) -> BadInput:
-    """Return what is wrong with a name that no file can have."""
-    return BadInput(f"{shorten(str(error.filename))} is longer than any file's name: choose a shorter one")
-
-
 def shorten(value: Any, text_of: Callable[[Any], str] = repr, most: int = 60) -> str:
     """Return a value of a user's for a message, in a few words."""
     try:

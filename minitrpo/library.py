@@ -2,29 +2,25 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-from threadpoolctl import threadpool_limits
 
-from minitrpo.commands.cli import check_folder
 from minitrpo.commands.command_line import Job, beginning, make_job, new_job
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
 from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.modules import name_of, standing_for, trust
-from minitrpo.parallel.comm import Comm, connect
+from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array
 from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
-from minitrpo.supervision.launch import explain, raise_on_all
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import on_root, ranks
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
@@ -88,7 +84,7 @@ def train(
     KeyboardInterrupt the run is whole up to its last checkpoint, and can be resumed.
     """
     given = {"total_steps": total_steps, "seed": seed} | settings
-    with in_this_process() as comm:
+    with ranks() as comm, release_locks():
         for name, why in COMMANDS_ONLY.items():
             if name in settings:
                 raise BadInput(f"{name} is for the command line: {why}")
@@ -100,7 +96,7 @@ def train(
             asked |= {key: name for key, name in names.items() if name is not None}
             job = new_job(asked, *beginning(asked))
         else:
-            folder = raise_on_all(comm, lambda: folder_of(resume))
+            folder = on_root(comm, lambda: folder_of(resume))
             things = handed_over(folder, env, algorithm)
             job = make_job(asked | {"resume": str(folder.path)})
         with standing_for(things):
@@ -113,10 +109,9 @@ def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedP
     env: the class or function, where the run was trained on one that this process cannot import. BadInput if there is
     no run, or if it does not fit its environment.
     """
-    with in_this_process():
-        folder = folder_of(run)
-        with standing_for(handed_over(folder, env, None)):
-            return trained.trained(folder)
+    folder = folder_of(run)
+    with standing_for(handed_over(folder, env, None)):
+        return trained.trained(folder)
 
 
 def evaluate(
@@ -129,8 +124,8 @@ def evaluate(
     env: as for `load`. Under mpiexec all ranks call it, and get the same numbers, which do not depend on how many they
     are. BadInput as for `load`; EpisodeFailed if the environment fails.
     """
-    with in_this_process() as comm:
-        folder = raise_on_all(comm, lambda: folder_of(run))
+    with ranks() as comm, release_locks():
+        folder = on_root(comm, lambda: folder_of(run))
         with standing_for(handed_over(folder, env, None)):
             return trained.evaluate(folder, episodes, seed, sample, comm)
 
@@ -146,28 +141,6 @@ def trained_in(job: Job, comm: Comm) -> Path:
         draw(context)
     comm.barrier()
     return folder.path
-
-
-@contextmanager
-def in_this_process() -> Iterator[Comm]:
-    """Yield the ranks that this process is one of, and leave it as it was: no lock, BLAS's threads as before.
-
-    A failure of one rank among several ends all of them: the others would wait for it.
-    """
-    comm = connect()
-    try:
-        check_folder()
-        with release_locks(), threadpool_limits(1):
-            yield comm
-    except BadInput:  # on all ranks alike
-        raise
-    except BaseException as error:
-        if comm.size > 1:
-            say(f"minitrpo: rank {comm.rank} {explain(error)}")
-            comm.abort(1)
-            sys.exit(1)
-        raise
-    comm.close()
 
 
 def folder_of(run: "Run | str | Path") -> RunFolder:

@@ -14,7 +14,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.run_folder.folder import RunFolder, recorded
-from minitrpo.supervision.hang_detector import STUCK_AFTER
+from minitrpo.supervision.watchdog import STUCK_AFTER
 from minitrpo.training.settings import MAY_CHANGE, Choice, Settings, algorithm_of, chosen, presets
 
 SAME_BITS = "A run with the same settings and seed gives the same policy, to the bit, on any number of ranks."

@@ -4,10 +4,9 @@ Three messages do it: the root says what the run is, every rank whether it can p
 writes, where it is written.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 from minitrpo.algorithms.algorithm import Arrays, Context
 from minitrpo.commands.command_line import Job, trusted
@@ -20,12 +19,11 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.run_folder.folder import RunFolder, check_free
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
+from minitrpo.supervision.launch import on_all, on_root
 from minitrpo.training.context import RunContext, check_requests, counted, make_algorithm
 from minitrpo.training.notes import without_effect
 from minitrpo.training.resume import check_arrays, check_settings, recorded_settings
 from minitrpo.training.settings import Choice, chosen
-
-Result = TypeVar("Result")
 
 
 class Beginning(NamedTuple):
@@ -47,15 +45,10 @@ def prepare(job: Job, comm: Comm, here: Path | None = None, outs: tuple[str | No
     """
     here = here or Path.cwd()
     one = comm.one_machine()
-    begun = from_root(comm, lambda: begin(job, here, outs))
-    names = {"environment": begun.settings["env"], "algorithm": begun.settings["algorithm"]}
-    status.describe(**names, several_machines=not one)
-    found, reason = attempt(lambda: suited(job, begun, comm, one))
-    reasons = [*filter(None, comm.gather_objects(reason))]
+    begun = on_root(comm, lambda: begin(job, here, outs))
+    status.describe(environment=begun.settings["env"], algorithm=begun.settings["algorithm"])
 
-    def settle() -> tuple[RunFolder, tuple[str, ...]]:
-        if reasons or found is None:
-            raise BadInput(reasons[0])
+    def settle(found: tuple[Choice, EnvironmentSpec]) -> tuple[RunFolder, tuple[str, ...]]:
         choice, spec = found
         notes = [*begun.notes, *without_effect(job.given, choice, spec, comm.size)]
         notes += choice.loop.check(choice, comm.size, one)
@@ -63,25 +56,8 @@ def prepare(job: Job, comm: Comm, here: Path | None = None, outs: tuple[str | No
             notes += differences(spec)
         return written_folder(job, begun.folder, choice, comm.size, here), tuple(notes)
 
-    folder, notes = from_root(comm, settle)
-    choice, spec = cast(tuple[Choice, EnvironmentSpec], found)
+    (choice, spec), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, one), settle)
     return RunContext(choice, spec, folder, begun.checkpoint, notes)
-
-
-def from_root(comm: Comm, work: Callable[[], Result]) -> Result:
-    """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
-    result, reason = comm.broadcast_object(attempt(work) if comm.rank == 0 else None)
-    if reason:
-        raise BadInput(reason)
-    return cast(Result, result)
-
-
-def attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
-    """Return what `work` returns, and "", or None and the text of the BadInput that it raises."""
-    try:
-        return work(), ""
-    except BadInput as error:
-        return None, str(error)
 
 
 def begin(job: Job, here: Path, outs: tuple[str | None, ...]) -> Beginning:

@@ -1,11 +1,9 @@
 """Train a policy with any algorithm of the family, on as many ranks as mpiexec starts."""
 
 import os
-import sys
 from functools import partial
 from pathlib import Path
 
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import Job, one_by_one, parse
 from minitrpo.commands.prepare import prepare
 from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
@@ -18,15 +16,14 @@ from minitrpo.run_folder.folder import release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision import status
 from minitrpo.supervision.heartbeat import Heartbeat
-from minitrpo.supervision.launch import launch
+from minitrpo.supervision.launch import command, ranks
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
-from minitrpo.supervision.watchdog import Watchdog
+from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.context import RunContext
 
 
-def run(job: Job, start: Path, comm: Comm, watchdog: Watchdog, outs: tuple[str | None, ...]) -> None:
+def run(job: Job, start: Path, comm: Comm, outs: tuple[str | None, ...]) -> None:
     """Do what every rank does: prepare, train, and let the root finish. start, outs: see `prepare`."""
-    out = sys.stdout
     context = prepare(job, comm, start, outs)
     settings = context.settings
     replayable = not context.choice.asynchronous or context.choice.own.transport == "events"  # its parameters are kept
@@ -42,14 +39,13 @@ def run(job: Job, start: Path, comm: Comm, watchdog: Watchdog, outs: tuple[str |
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
-    heartbeat = Heartbeat(comm, watchdog, job.stuck_after)
+    heartbeat = Heartbeat(comm, job.stuck_after)
     play(context, job, comm)
     heartbeat.close()
     left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
         raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
-        sys.stdout = out  # an environment may have replaced it, and nobody would see the hash
         finish(context)
 
 
@@ -103,8 +99,7 @@ def main(name: str, words: list[str]) -> int:
     start = Path.cwd()  # what the user brings may change it
     asked = parse(words, name)
     jobs = one_by_one(asked)
-
-    def work(comm: Comm, watchdog: Watchdog) -> None:
+    with guarded(asked.stuck_after), ranks() as comm:
         for number, job in enumerate(jobs):
             if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
                 left = ",".join(str(each.choice.common.seed) for each in jobs[number:] if each.choice)
@@ -112,6 +107,5 @@ def main(name: str, words: list[str]) -> int:
                 status.describe(resume=resume)
                 raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
             with release_locks():
-                run(job, start, comm, watchdog, () if number else tuple(each.out for each in jobs))
-
-    return launch(work, name, asked.stuck_after)
+                run(job, start, comm, () if number else tuple(each.out for each in jobs))
+    return 0

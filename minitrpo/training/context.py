@@ -15,8 +15,8 @@ from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.cores import cores
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
+from minitrpo.parallel.launcher import cores
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy

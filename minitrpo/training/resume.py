@@ -3,6 +3,7 @@
 That its bits are as the run wrote them: see `RunFolder.checkpoint`. Here is what that cannot know.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.modules import Untyped
 from minitrpo.parallel.comm import flat, nested
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.stderr import say
 from minitrpo.training.context import SETTINGS
 from minitrpo.training.settings import Choice, chosen
 
@@ -38,7 +38,7 @@ def load(folder: RunFolder) -> tuple[Choice, Arrays]:
     choice = recorded_settings(folder)
     checkpoint, note = folder.checkpoint()
     if note:
-        say(note.replace("going on from", "this is the older policy of"))
+        print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
     if not checkpoint:
         raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
     check_settings(choice, checkpoint, folder)
