@@ -1,7 +1,6 @@
 """minitrpo from Python: train, load and evaluate in the process that calls them, exceptions instead of exit codes."""
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Any
 
 import gymnasium
 
-from minitrpo.commands.command_line import Job, beginning, make_job, new_job
+from minitrpo.commands.command_line import beginning, make_job, new_job, trusted
 from minitrpo.commands.prepare import prepare
 from minitrpo.commands.train import draw, play
-from minitrpo.errors import BadInput, shorten
+from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
-from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array
 from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
@@ -24,8 +22,6 @@ from minitrpo.supervision.launch import on_root, ranks
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
-COMMANDS_ONLY = {"seeds": "call train once for each seed", "stuck_after": "a hang can only be ended from outside"}
-
 
 @dataclass(frozen=True)
 class Run:
@@ -34,9 +30,10 @@ class Run:
     path: Path
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, str | os.PathLike):
-            raise BadInput(f"a run is the folder of one, not {shorten(self.path)}")
         object.__setattr__(self, "path", Path(self.path))  # its name alone will do
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -83,13 +80,12 @@ def train(
     EpisodeFailed, AlgorithmFailed; what else the environment's module or the algorithm raises comes as it is. After
     KeyboardInterrupt the run is whole up to its last checkpoint, and can be resumed.
     """
-    given = {"total_steps": total_steps, "seed": seed} | settings
+    given = settings | {"total_steps": total_steps, "seed": seed, "out": None if out is None else os.fspath(out)}
+    asked = {name: value for name, value in given.items() if value is not None}
+    asked["progress"] = "bar" if progress == "auto" and in_notebook() else progress  # which is no terminal
     with ranks() as comm, release_locks():
-        for name, why in COMMANDS_ONLY.items():
-            if name in settings:
-                raise BadInput(f"{name} is for the command line: {why}")
-        asked = {name: value for name, value in given.items() if value is not None} | {"progress": how_shown(progress)}
-        asked |= {} if out is None else {"out": name_of_folder("out", out)}
+        if for_commands := {"seeds", "stuck_after"} & asked.keys():
+            raise BadInput(f"{', '.join(sorted(for_commands))}: for the command line alone; call train for each seed")
         things: dict[str, Any] = {}
         if resume is None:
             names = {"env": named(env), "algorithm": named(algorithm)}
@@ -97,10 +93,19 @@ def train(
             job = new_job(asked, *beginning(asked))
         else:
             folder = on_root(comm, lambda: folder_of(resume))
-            things = handed_over(folder, env, algorithm)
+            things = handed_over(folder, env=env, algorithm=algorithm)
             job = make_job(asked | {"resume": str(folder.path)})
         with standing_for(things):
-            return Run(trained_in(job, comm))
+            context = prepare(job, comm)
+            path = context.folder.path
+            if comm.rank == 0 and progress != "none":
+                name, seed = context.settings.env, context.settings.seed
+                print(f"{name}: {comm.size} rank(s), seed {seed}, run folder {os.path.relpath(path)}")
+            play(context, job, comm)
+            if comm.rank == 0:
+                draw(context)
+            comm.barrier()
+    return Run(path)
 
 
 def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedPolicy:
@@ -110,7 +115,7 @@ def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedP
     no run, or if it does not fit its environment.
     """
     folder = folder_of(run)
-    with standing_for(handed_over(folder, env, None)):
+    with standing_for(handed_over(folder, env=env)):
         return trained.trained(folder)
 
 
@@ -126,34 +131,13 @@ def evaluate(
     """
     with ranks() as comm, release_locks():
         folder = on_root(comm, lambda: folder_of(run))
-        with standing_for(handed_over(folder, env, None)):
+        with standing_for(handed_over(folder, env=env)):
             return trained.evaluate(folder, episodes, seed, sample, comm)
-
-
-def trained_in(job: Job, comm: Comm) -> Path:
-    """Do what every rank does, and return the run folder."""
-    context = prepare(job, comm)
-    settings, folder = context.settings, context.folder
-    if comm.rank == 0 and job.progress != "none":
-        print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {os.path.relpath(folder.path)}")
-    play(context, job, comm)
-    if comm.rank == 0:
-        draw(context)
-    comm.barrier()
-    return folder.path
 
 
 def folder_of(run: "Run | str | Path") -> RunFolder:
     """Return the folder of a run; BadInput if there is none."""
-    return RunFolder.open(name_of_folder("run", run.path if isinstance(run, Run) else run))
-
-
-def name_of_folder(what: str, path: Any) -> str:
-    """Return a path as text; BadInput for what is none."""
-    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise BadInput(f"{what} must be the name of a folder, as text or a Path, not {shorten(path)}")
-    return name
+    return RunFolder.open(os.fspath(run))
 
 
 def named(thing: Any) -> Any:
@@ -165,24 +149,11 @@ def named(thing: Any) -> Any:
     return thing if thing is None or isinstance(thing, str) else name_of(thing)
 
 
-def handed_over(folder: RunFolder, env: Any, algorithm: Any) -> dict[str, Any]:
+def handed_over(folder: RunFolder, **given: Any) -> dict[str, Any]:
     """Return what a run's own names are to stand for; BadInput if the caller hands over another name."""
-    settings, things = folder.read_config()["settings"], {}
-    for key, thing in (("env", env), ("algorithm", algorithm)):
-        if isinstance(thing, str) and thing != settings.get(key):
-            raise BadInput(f"{key} {thing!r} differs from the {settings.get(key)!r} of the run: leave it out")
-        if isinstance(thing, str):
-            trust(thing)
-        elif thing is not None:
-            things[settings[key]] = thing
-    return things
-
-
-def how_shown(progress: str) -> str:
-    """Return how progress is shown: in a notebook as a bar, which is no terminal; not at all if nobody can see it."""
-    if sys.stdout is None or getattr(sys.stdout, "closed", False):
-        return "none"
-    return "bar" if progress == "auto" and in_notebook() else progress
+    trusted(folder, {key: thing for key, thing in given.items() if isinstance(thing, str)})
+    settings = folder.read_config()["settings"]
+    return {settings[key]: thing for key, thing in given.items() if not isinstance(thing, str | None)}
 
 
 def number(text: str) -> Any:

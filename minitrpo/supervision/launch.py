@@ -76,7 +76,9 @@ def ranks() -> Iterator[Comm]:
         raise
     except BaseException as error:
         if comm.size > 1:
-            comm.abort(answer(error))
+            code = answer(error)
+            comm.abort(code)
+            raise SystemExit(code) from None  # MPI may take a moment
         raise
     comm.close()
 
