@@ -70,9 +70,6 @@ def one_line(error: BaseException) -> str:
 
 def shorten(value: Any, text_of: Callable[[Any], str] = repr, most: int = 60) -> str:
     """Return a value of a user's for a message, in a few words."""
-    try:
-        words = text_of(value)[: 10 * most].split()
-        text = "".join(c if c.isprintable() else "?" for c in " ".join(words))
-    except Exception:
-        return f"({type(value).__name__} without a text of its own)"
+    text = " ".join(text_of(value)[: 10 * most].split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= most else f"{text[: most - 3]}..."
