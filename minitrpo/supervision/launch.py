@@ -78,7 +78,7 @@ def ranks() -> Iterator[Comm]:
         if comm.size > 1:
             code = answer(error)
             comm.abort(code)
-            raise SystemExit(code) from None  # MPI may take a moment
+            os._exit(code)  # MPI may take a moment
         raise
     comm.close()
 
@@ -115,7 +115,7 @@ def answer(error: BaseException, title: str = "minitrpo") -> int:
     """Say why a program ends, once for all ranks, and return its exit code."""
     resume, first = status.job().get("resume"), launched_rank() == 0
     match error:
-        case SystemExit():  # --help
+        case SystemExit() if not status.job():  # --help; later it is an algorithm's
             return error.code if isinstance(error.code, int) else OK
         case Stopped():
             if first:
