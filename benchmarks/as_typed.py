@@ -25,7 +25,7 @@ from benchmarks.returns import OURS, THEIRS, curve_of
 from benchmarks.seconds import crossing
 from benchmarks.summaries import interval, median
 from minitrpo.course.speedup.experiment import by_turns
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, launcher
 

@@ -25,7 +25,7 @@ from benchmarks.returns import curve_of
 from minitrpo import evaluate
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.course.members import DESIGNS
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
 from minitrpo.supervision.jobs import flags, mpiexec

@@ -33,7 +33,7 @@ from minitrpo.experience.mujoco.batched import MujocoVectorEnv
 from minitrpo.experience.mujoco.tasks import TASKS
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, mpiexec

@@ -23,7 +23,7 @@ from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, read_json, write_json
 from minitrpo import load, train
 from minitrpo.experience.environments import without_mujoco_warnings
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.reports.plots import BLUE, ORANGE
 
 ENV, STEPS, PIECE = "HalfCheetah-v5", 600_000, 50_000

@@ -23,7 +23,7 @@ from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.returns import curve_of
 from benchmarks.summaries import iqm, iqm_interval
 from benchmarks.systems import FAMILIES, PLAIN, ours_ppo, ours_short
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, mpiexec
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.provenance import provenance
 

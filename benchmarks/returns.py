@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, thinned, write_json
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
 from minitrpo.supervision.jobs import flags, mpiexec

@@ -22,7 +22,7 @@ from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median, rounded
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
 from minitrpo.course.speedup.statistics import speedup
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.supervision.jobs import flags

@@ -22,7 +22,7 @@ from benchmarks.record import RESULTS, origin, read_json, write_json
 from benchmarks.returns import OURS, STEPS, THEIRS
 from benchmarks.summaries import iqm, median
 from minitrpo.course.speedup.experiment import by_turns
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, mpiexec
 

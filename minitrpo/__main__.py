@@ -4,8 +4,8 @@ import importlib
 import sys
 
 from minitrpo import commands  # noqa: F401 - first: it answers Ctrl-C
-from minitrpo.commands.cli import command
 from minitrpo.errors import BadInput
+from minitrpo.supervision.launch import command
 
 COMMANDS = {
     name: f"minitrpo.commands.{name}"
@@ -41,7 +41,7 @@ def main(words: list[str] | None = None) -> int:
     return usage(words)
 
 
-@command("minitrpo")
+@command("")
 def usage(title: str, words: list[str]) -> int:
     """Say what there is."""
     if not words or words[0] not in ("-h", "--help"):

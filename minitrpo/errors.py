@@ -68,16 +68,8 @@ def one_line(error: BaseException) -> str:
     return shorten(error, str, 300)
 
 
-def too_long(error: OSError) -> BadInput:
-    """Return what is wrong with a name that no file can have."""
-    return BadInput(f"{shorten(str(error.filename))} is longer than any file's name: choose a shorter one")
-
-
 def shorten(value: Any, text_of: Callable[[Any], str] = repr, most: int = 60) -> str:
     """Return a value of a user's for a message, in a few words."""
-    try:
-        words = text_of(value)[: 10 * most].split()
-        text = "".join(c if c.isprintable() else "?" for c in " ".join(words))
-    except Exception:
-        return f"({type(value).__name__} without a text of its own)"
+    text = " ".join(text_of(value)[: 10 * most].split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,33 +1,25 @@
 """minitrpo from Python: train, load and evaluate in the process that calls them, exceptions instead of exit codes."""
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-from threadpoolctl import threadpool_limits
 
-from minitrpo.commands.cli import check_folder
-from minitrpo.commands.command_line import Job, beginning, make_job
+from minitrpo.commands.command_line import beginning, make_job, trusted
 from minitrpo.commands.train import draw, play, prepare
-from minitrpo.errors import BadInput, shorten
+from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
-from minitrpo.parallel.comm import Comm, connect
 from minitrpo.policies import Array
 from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
-from minitrpo.supervision.launch import explain, raise_on_all
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import on_root, ranks
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
-
-COMMANDS_ONLY = {"seeds": "call train once for each seed", "stuck_after": "a hang can only be ended from outside"}
 
 
 @dataclass(frozen=True)
@@ -37,9 +29,10 @@ class Run:
     path: Path
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, str | os.PathLike):
-            raise BadInput(f"a run is the folder of one, not {shorten(self.path)}")
         object.__setattr__(self, "path", Path(self.path))  # its name alone will do
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -86,23 +79,32 @@ def train(
     EpisodeFailed, AlgorithmFailed; what else the environment's module or the algorithm raises comes as it is. After
     KeyboardInterrupt the run is whole up to its last checkpoint, and can be resumed.
     """
-    given = {"total_steps": total_steps, "seed": seed} | settings
-    with in_this_process() as comm:
-        for name, why in COMMANDS_ONLY.items():
-            if name in settings:
-                raise BadInput(f"{name} is for the command line: {why}")
-        asked = {name: value for name, value in given.items() if value is not None} | {"progress": how_shown(progress)}
-        asked |= {} if out is None else {"out": name_of_folder("out", out)}
+    given = settings | {"total_steps": total_steps, "seed": seed, "out": None if out is None else os.fspath(out)}
+    asked = {name: value for name, value in given.items() if value is not None}
+    asked["progress"] = "bar" if progress == "auto" and in_notebook() else progress  # which is no terminal
+    with ranks() as comm, release_locks():
+        if for_commands := {"seeds", "stuck_after"} & asked.keys():
+            raise BadInput(f"{', '.join(sorted(for_commands))}: for the command line alone; call train for each seed")
         things: dict[str, Any] = {}
         if resume is None:
             names = {"env": named(env), "algorithm": named(algorithm)}
             asked |= {key: name for key, name in names.items() if name is not None}
         else:
-            folder = raise_on_all(comm, lambda: folder_of(resume))
-            things = handed_over(folder, env, algorithm)
+            folder = on_root(comm, lambda: folder_of(resume))
+            things = handed_over(folder, env=env, algorithm=algorithm)
             asked |= {"resume": str(folder.path)}
         with standing_for(things):
-            return Run(trained_in(make_job(asked, *beginning(asked)), comm))
+            job = make_job(asked, *beginning(asked))
+            context = prepare(job, comm)
+            path = context.folder.path
+            if comm.rank == 0 and progress != "none":
+                name, seed = context.settings.env, context.settings.seed
+                print(f"{name}: {comm.size} rank(s), seed {seed}, run folder {os.path.relpath(path)}")
+            play(context, job, comm)
+            if comm.rank == 0:
+                draw(context)
+            comm.barrier()
+    return Run(path)
 
 
 def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedPolicy:
@@ -111,10 +113,9 @@ def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedP
     env: the class or function, where the run was trained on one that this process cannot import. BadInput if there is
     no run, or if it does not fit its environment.
     """
-    with in_this_process():
-        folder = folder_of(run)
-        with standing_for(handed_over(folder, env, None)):
-            return trained.trained(folder)
+    folder = folder_of(run)
+    with standing_for(handed_over(folder, env=env)):
+        return trained.trained(folder)
 
 
 def evaluate(
@@ -127,58 +128,15 @@ def evaluate(
     env: as for `load`. Under mpiexec all ranks call it, and get the same numbers, which do not depend on how many they
     are. BadInput as for `load`; EpisodeFailed if the environment fails.
     """
-    with in_this_process() as comm:
-        folder = raise_on_all(comm, lambda: folder_of(run))
-        with standing_for(handed_over(folder, env, None)):
+    with ranks() as comm, release_locks():
+        folder = on_root(comm, lambda: folder_of(run))
+        with standing_for(handed_over(folder, env=env)):
             return trained.evaluate(folder, episodes, seed, sample, comm)
-
-
-def trained_in(job: Job, comm: Comm) -> Path:
-    """Do what every rank does, and return the run folder."""
-    context = prepare(job, comm)
-    settings, folder = context.settings, context.folder
-    if comm.rank == 0 and job.progress != "none":
-        print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {os.path.relpath(folder.path)}")
-    play(context, job, comm)
-    if comm.rank == 0:
-        draw(context)
-    comm.barrier()
-    return folder.path
-
-
-@contextmanager
-def in_this_process() -> Iterator[Comm]:
-    """Yield the ranks that this process is one of, and leave it as it was: no lock, BLAS's threads as before.
-
-    A failure of one rank among several ends all of them: the others would wait for it.
-    """
-    comm = connect()
-    try:
-        check_folder()
-        with release_locks(), threadpool_limits(1):
-            yield comm
-    except BadInput:  # on all ranks alike
-        raise
-    except BaseException as error:
-        if comm.size > 1:
-            say(f"minitrpo: rank {comm.rank} {explain(error)}")
-            comm.abort(1)
-            sys.exit(1)
-        raise
-    comm.close()
 
 
 def folder_of(run: "Run | str | Path") -> RunFolder:
     """Return the folder of a run; BadInput if there is none."""
-    return RunFolder.open(name_of_folder("run", run.path if isinstance(run, Run) else run))
-
-
-def name_of_folder(what: str, path: Any) -> str:
-    """Return a path as text; BadInput for what is none."""
-    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise BadInput(f"{what} must be the name of a folder, as text or a Path, not {shorten(path)}")
-    return name
+    return RunFolder.open(os.fspath(run))
 
 
 def named(thing: Any) -> Any:
@@ -190,24 +148,11 @@ def named(thing: Any) -> Any:
     return thing if thing is None or isinstance(thing, str) else name_of(thing)
 
 
-def handed_over(folder: RunFolder, env: Any, algorithm: Any) -> dict[str, Any]:
+def handed_over(folder: RunFolder, **given: Any) -> dict[str, Any]:
     """Return what a run's own names are to stand for; BadInput if the caller hands over another name."""
-    settings, things = folder.read_config()["settings"], {}
-    for key, thing in (("env", env), ("algorithm", algorithm)):
-        if isinstance(thing, str) and thing != settings.get(key):
-            raise BadInput(f"{key} {thing!r} differs from the {settings.get(key)!r} of the run: leave it out")
-        if isinstance(thing, str):
-            trust(thing)
-        elif thing is not None:
-            things[settings[key]] = thing
-    return things
-
-
-def how_shown(progress: str) -> str:
-    """Return how progress is shown: in a notebook as a bar, which is no terminal; not at all if nobody can see it."""
-    if sys.stdout is None or getattr(sys.stdout, "closed", False):
-        return "none"
-    return "bar" if progress == "auto" and in_notebook() else progress
+    trusted(folder, {key: thing for key, thing in given.items() if isinstance(thing, str)})
+    settings = folder.read_config()["settings"]
+    return {settings[key]: thing for key, thing in given.items() if not isinstance(thing, str | None)}
 
 
 def number(text: str) -> Any:

@@ -5,7 +5,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from minitrpo.supervision.signals import is_command, leave_at_interrupts
+from minitrpo.parallel.launcher import is_command
+from minitrpo.supervision.signals import hold_interrupts
 
 with suppress(OSError):  # `python -m` puts the folder one is in first, where a stranger's scipy.py may lie
     if is_command() and sys.path[0] == os.getcwd() and sys.modules["__main__"].__spec__ is not None:
@@ -13,4 +14,4 @@ with suppress(OSError):  # `python -m` puts the folder one is in first, where a 
         if Path(__file__).parents[2] == Path.cwd():
             sys.path.append(os.getcwd())
 
-leave_at_interrupts()  # loading takes a second
+hold_interrupts()  # loading takes a second

@@ -12,7 +12,6 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.commands.doctor import Finding
 from minitrpo.errors import BadInput
@@ -21,10 +20,9 @@ from minitrpo.experience.environments import describe
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.metrics_log import TIMINGS
-from minitrpo.supervision.hang_detector import STUCK_AFTER
 from minitrpo.supervision.jobs import JobFailed, mpiexec
-from minitrpo.supervision.launch import guarded
-from minitrpo.supervision.signals import REFUSED
+from minitrpo.supervision.launch import REFUSED, command
+from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.settings import Choice
 from minitrpo.training.synchronous import alone
@@ -91,10 +89,10 @@ def main(name: str, words: list[str]) -> int:
 
 def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
     """Yield a finding for each promise; those after one that is broken are left out where they would say nothing."""
-    with guarded(STUCK_AFTER, "--stuck-after"):
+    with guarded(STUCK_AFTER):
         repeats, seen = looked_at(choice.common.env)
     yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
-    with guarded(STUCK_AFTER, "--stuck-after"):
+    with guarded(STUCK_AFTER):
         drawn = inspect_update(choice)
     yield Finding("random", not drawn, drawn or "draws no random numbers that nobody keyed", "take those of rng")
     shares = not choice.asynchronous and choice.algorithm.can_share()

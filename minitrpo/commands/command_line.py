@@ -13,7 +13,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.run_folder.folder import RunFolder, read_json
-from minitrpo.supervision.hang_detector import STUCK_AFTER
+from minitrpo.supervision.watchdog import STUCK_AFTER
 from minitrpo.training.context import recorded_settings
 from minitrpo.training.settings import MAY_CHANGE, OF_A_JOB, Choice, Settings, algorithm_of, chosen, presets
 

@@ -1,15 +1,13 @@
 """Say how well a run's policy does: fresh episodes of the mean action, on as many ranks as mpiexec starts."""
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.experience.modules import trust
-from minitrpo.parallel.comm import Comm
 from minitrpo.reports.trained import evaluate
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import status
-from minitrpo.supervision.launch import launch, raise_on_all
-from minitrpo.supervision.watchdog import Watchdog
+from minitrpo.supervision.launch import command, on_root, ranks
+from minitrpo.supervision.watchdog import guarded
 
 
 @command("evaluate")
@@ -22,12 +20,14 @@ def main(name: str, words: list[str]) -> int:
     args = parser.parse_args(words)
     trust(args.env, args.algorithm)  # on every rank
 
-    def work(comm: Comm, watchdog: Watchdog) -> None:
-        folder = raise_on_all(comm, lambda: trusted(RunFolder.open(args.run), vars(args)) if comm.rank == 0 else None)
-        env = comm.broadcast_object(raise_on_all(comm, lambda: folder and folder.read_config()["settings"]["env"]))
+    def opened() -> tuple[RunFolder, str]:
+        folder = trusted(RunFolder.open(args.run), vars(args))
+        return folder, folder.read_config()["settings"]["env"]
+
+    with guarded(args.stuck_after), ranks() as comm:
+        folder, env = on_root(comm, opened)
         status.describe(environment=env, algorithm="the algorithm")
         found = evaluate(folder, args.episodes, args.seed, args.sample, comm)
         if comm.rank == 0:
             print(found, flush=True)
-
-    return launch(work, name, args.stuck_after)
+    return 0

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import minitrpo
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
+from minitrpo.supervision.launch import command
 
 EXAMPLE = Path(minitrpo.__file__).parent / "course" / "reinforce.py"
 

@@ -4,10 +4,10 @@ import os
 from itertools import chain, count
 from pathlib import Path
 
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.launch import command
 
 KINDS = (".png", ".pdf", ".svg")
 

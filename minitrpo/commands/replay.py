@@ -3,13 +3,12 @@
 import traceback
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput, EpisodeFailed
 from minitrpo.reports.rerun import replay
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.launch import guarded
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import command
+from minitrpo.supervision.watchdog import guarded
 
 
 @command("replay")
@@ -25,9 +24,9 @@ def main(name: str, words: list[str]) -> int:
         if (getattr(args, option) or 0) < 0:
             raise BadInput(f"{option} must be 0 or more, not {getattr(args, option)}")
     try:
-        with guarded(args.stuck_after, "--stuck-after"):
+        with guarded(args.stuck_after):
             print(replay(trusted(RunFolder.open(args.run), vars(args)), args.episode, args.iteration))
     except EpisodeFailed as error:
-        say("".join(traceback.format_exception(error)).rstrip())
+        traceback.print_exception(error)
         return 1
     return 0

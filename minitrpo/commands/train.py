@@ -5,15 +5,12 @@ root says what came of it.
 """
 
 import os
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.options import flag
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import Job, one_by_one, parse
 from minitrpo.contract import check_beginning
 from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
@@ -30,13 +27,11 @@ from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
 from minitrpo.supervision.heartbeat import Heartbeat
-from minitrpo.supervision.launch import launch
+from minitrpo.supervision.launch import command, on_all, on_root, ranks
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
-from minitrpo.supervision.watchdog import Watchdog
+from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm
 
-Result = TypeVar("Result")
-Own = TypeVar("Own")
 # What only the loop with a barrier heeds
 SYNCHRONOUS = ["requests", "pool", "envs_per_rank", "num_envs", "learner", "record_every", "first_states"]
 SYNCHRONOUS += ["renew_first_states"]
@@ -48,8 +43,7 @@ def main(name: str, words: list[str]) -> int:
     start = Path.cwd()  # what the user brings may change it
     asked = parse(words, name)
     jobs = one_by_one(asked)
-
-    def work(comm: Comm, watchdog: Watchdog) -> None:
+    with guarded(asked.stuck_after), ranks() as comm:
         later = [Path(job.out) for job in jobs[1:] if job.out is not None]
         if later:
             on_root(comm, lambda: check_free(*later))
@@ -61,14 +55,13 @@ def main(name: str, words: list[str]) -> int:
                 raise Stopped(f"stopped by SIGTERM before seed {left.replace(',', ', ')}")
             os.chdir(start)
             with release_locks():
-                run(job, comm, watchdog)
+                run(job, comm)
+    return 0
 
-    return launch(work, name, asked.stuck_after)
 
-
-def run(job: Job, comm: Comm, watchdog: Watchdog) -> None:
+def run(job: Job, comm: Comm) -> None:
     """Do what every rank does: prepare, train, and let the root finish."""
-    out, start = sys.stdout, Path.cwd()
+    start = Path.cwd()
     context = prepare(job, comm)
     settings = context.settings
     replayable = not context.choice.asynchronous or context.choice.own.transport == "events"  # its parameters are kept
@@ -84,14 +77,13 @@ def run(job: Job, comm: Comm, watchdog: Watchdog) -> None:
     if comm.rank == 0:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
-    heartbeat = Heartbeat(comm, watchdog, job.stuck_after)
+    heartbeat = Heartbeat(comm, job.stuck_after)
     play(context, job, comm)
     heartbeat.close()
     left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
         raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
-        sys.stdout = out  # an environment may have replaced it, and nobody would see the hash
         finish(context)
 
 
@@ -127,34 +119,6 @@ def prepare(job: Job, comm: Comm) -> RunContext:
 
     (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, one), settle)
     return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))
-
-
-def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
-    """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
-    result, reason = comm.broadcast_object(_attempt(work) if comm.rank == 0 else None)
-    if reason:
-        raise BadInput(reason)
-    return cast(Result, result)
-
-
-def on_all(comm: Comm, work: Callable[[], Own], then: Callable[[Own], Result]) -> tuple[Own, Result]:
-    """Return what `work` returns on this rank, and `then` after it on the root; BadInput on all, if one raises that."""
-    result, reason = _attempt(work)
-    reasons = [*filter(None, comm.gather_objects(reason))]
-
-    def settle() -> Result:
-        if reasons:
-            raise BadInput(reasons[0])
-        return then(cast(Own, result))
-
-    return cast(Own, result), on_root(comm, settle)
-
-
-def _attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
-    try:
-        return work(), ""
-    except BadInput as error:
-        return None, str(error)
 
 
 def told(job: Job) -> dict[str, Any]:

@@ -1,16 +1,16 @@
 """See the policy of a run, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
 
 import os
+import sys
 from typing import Any
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput, EpisodeFailed, one_line
 from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.launch import guarded
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import command
+from minitrpo.supervision.watchdog import guarded
 
 FILES = ("video.mp4", "filmstrip.png")
 LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
@@ -43,11 +43,11 @@ def main(name: str, words: list[str]) -> int:
     from minitrpo.reports.video import film
 
     try:
-        with guarded(args.stuck_after, "--stuck-after"):
+        with guarded(args.stuck_after):
             result = film(folder, args.seed, args.steps, args.frames, args.pictures)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
-        say(f"{name}: {place}{one_line(error)}")
+        print(f"{name}: {place}{one_line(error)}", file=sys.stderr)
         return 1
     print(f"{result.steps} steps, return {result.episode_return:.2f}; {result.video} and {result.filmstrip}")
     return 0

@@ -1,33 +1,58 @@
-"""What a process knows, before anything is loaded, of how it was started: which it is of how many ranks."""
+"""How this process was started: by which program, as which of how many ranks, on how many cores."""
 
 import os
 import sys
+from pathlib import Path
 
 # How launchers tell a process how many it is one of: MPICH and Intel (PMI), Open MPI, MVAPICH, PMIx under Slurm.
 SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
+SCRIPTS = ("train", "speedup", "watch", "replay")  # commands that are in mpi_scripts/, too
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # where Linux says how many cores' worth of time a container gets
 
 
 def launched_size() -> int:
     """Return how many processes the launcher says there are; 1 without a launcher."""
-    return next((int(os.environ[name]) for name in SIZE_VARIABLES if _is_number(name)), 1)
-
-
-KEPT = [*sys.argv]  # as it was at first: an environment may empty it
-
-
-def command_line() -> list[str]:
-    """Return the words that started this program, the program's name first."""
-    words = sys.argv
-    return words if isinstance(words, list) and words and all(isinstance(word, str) for word in words) else KEPT
+    return next((int(os.environ[name]) for name in SIZE_VARIABLES if name in os.environ), 1)
 
 
 def launched_rank() -> int:
     """Return which process this is according to the launcher, before MPI is initialised; 0 without a launcher."""
-    return next((int(os.environ[name]) for name in RANK_VARIABLES if _is_number(name)), 0)
+    return next((int(os.environ[name]) for name in RANK_VARIABLES if name in os.environ), 0)
 
 
-def _is_number(name: str) -> bool:
-    """Return whether a variable has been set by a launcher: to a few digits."""
-    text = os.environ.get(name, "")
-    return text.isascii() and text.isdecimal() and len(text) < 10
+def cores() -> int:
+    """Return how many processes can truly run at once here; more ranks than that are oversubscribed.
+
+    Counts the cores this process may use, and a container's quota of time where Linux tells it.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = QUOTA.read_text().split()
+        return min(usable, max(1, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max 100000": no quota
+        return usable
+
+
+def script() -> str | None:
+    """Return which script of mpi_scripts/ this program is, None if it is none."""
+    name = os.path.basename(sys.argv[0]).removesuffix(".py")
+    return name if _module() is None and name in SCRIPTS else None
+
+
+def is_command() -> bool:
+    """Return whether this process is a command of ours, which ends when its work is done; not a notebook or test."""
+    module = _module()
+    if module is not None:
+        return module.startswith("minitrpo.")
+    return script() is not None or os.path.basename(sys.argv[0]) == "minitrpo"  # the last: that of an installed wheel
+
+
+def program(name: str) -> str:
+    """Return what a command calls itself in messages: train.py, or minitrpo train."""
+    return f"{name}.py" if script() == name else f"minitrpo {name}".strip()
+
+
+def _module() -> str | None:
+    """Return which module python -m started, None for a script."""
+    return getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None)

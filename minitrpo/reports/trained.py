@@ -15,7 +15,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.statistics import half_interval
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.launch import raise_on_all
+from minitrpo.supervision.launch import on_all, on_root
 from minitrpo.training.context import check_arrays, load, make_algorithm, make_policy
 from minitrpo.training.settings import Choice, chosen
 
@@ -126,17 +126,15 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         raise BadInput(f"--sample must be True or False, not {shorten(sample)}")
 
     def read() -> Any:
-        if folder is None:
-            return None
-        choice, arrays = load(folder)
+        choice, arrays = load(cast(RunFolder, folder))
         return choice.flat(), arrays
 
     def made() -> tuple[Choice, TrainedPolicy]:
         choice = chosen(settings)
         return choice, policy_of(choice, arrays)
 
-    settings, arrays = comm.broadcast_object(raise_on_all(comm, read))
-    choice, run = raise_on_all(comm, made)
+    settings, arrays = on_root(comm, read)
+    (choice, run), _ = on_all(comm, made, lambda found: None)
     evaluator = Evaluator(run.spec, run.policy, seed, comm, choice.common.physics, sample)
     returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
     evaluator.close()

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from minitrpo.parallel.launcher import command_line
+from minitrpo.parallel.launcher import script
 
 PACKAGES = ("minitrpo", "numpy", "scipy", "autograd", "gymnasium", "mujoco", "mpi4py", "mpich")
 
@@ -30,7 +30,7 @@ def provenance(ranks: int = 1, packages: tuple[str, ...] = ()) -> dict[str, Any]
 
 def in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook, of whose cells no command line tells."""
-    return "kernel_launcher" in os.path.basename(command_line()[0])
+    return "kernel_launcher" in os.path.basename(sys.argv[0])
 
 
 def processor() -> str:
@@ -50,22 +50,16 @@ def installed(package: str) -> str | None:
         return None
 
 
-def program(name: str) -> str:
-    """Return what this program calls itself in messages: train.py, or minitrpo train."""
-    return f"{name}.py" if _is_script(name) else f"minitrpo {name}"
-
-
 def command(name: str, *arguments: str, ranks: int = 1, here: Path | None = None) -> str:
     """Return how a command of ours is typed, as a script if this program is one, else as python -m.
 
     here: the folder in which it is typed and this program was, by default the present one.
     """
-    running = next((own for own in ("train", "speedup", "watch", "replay") if _is_script(own)), None)
-    if running is None:
+    if script() is None:
         words = ["python", "-m", "minitrpo", name]
     else:
         here = here or Path.cwd()
-        folder = os.path.relpath((here / command_line()[0]).parent, here)
+        folder = os.path.relpath((here / sys.argv[0]).parent, here)
         words = ["python", os.path.join(folder, f"{name}.py")]
     return on_ranks(ranks, shlex.join([*words, *arguments]))
 
@@ -73,8 +67,3 @@ def command(name: str, *arguments: str, ranks: int = 1, here: Path | None = None
 def on_ranks(ranks: int, text: str) -> str:
     """Return a command line as it is started on this many ranks."""
     return f"mpiexec -n {ranks} {text}" if ranks > 1 else text
-
-
-def _is_script(name: str) -> bool:
-    is_script = getattr(sys.modules["__main__"], "__spec__", None) is None
-    return is_script and os.path.basename(command_line()[0]) == f"{name}.py"

@@ -11,13 +11,12 @@ import threading
 import time
 from contextlib import suppress
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from minitrpo.parallel.comm import Comm
-from minitrpo.supervision.watchdog import Watchdog
+from minitrpo.supervision.watchdog import report
 
 BEAT = 1.0  # seconds
 TAG, LAST = 1, 2  # a beat, and the one after which none comes
@@ -30,8 +29,8 @@ LAUNCHERS = ("hydra_pmi_proxy", "mpiexec", "mpiexec.hydra", "mpirun", "orterun",
 class Heartbeat:
     """Begun on all ranks of a job; `close` is collective, too, and only for a job that went well."""
 
-    def __init__(self, comm: Comm, watchdog: Watchdog, stuck_after: float) -> None:
-        self._watchdog, self._patience = watchdog, PATIENCE * stuck_after
+    def __init__(self, comm: Comm, stuck_after: float) -> None:
+        self._patience = PATIENCE * stuck_after
         self._over, self._thread, self._closed = threading.Event(), None, set[int]()
         if comm.native is None:
             return
@@ -39,12 +38,12 @@ class Heartbeat:
 
         machine = comm.native.Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank)
         several, first = machine.size < comm.size, machine.rank == 0
-        self._mates: list[tuple[int, int, int]] = machine.gather((comm.rank, os.getpid(), _processes())) or []
+        self._mates: list[tuple[int, int]] = machine.gather((comm.rank, os.getpid())) or []
         self._leaders: Any = comm.native.Split(0 if several and first else MPI.UNDEFINED, key=comm.rank)
         machine.Free()
         if self._leaders == MPI.COMM_NULL or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
             return
-        ranks = ", ".join(str(rank) for rank, _, _ in self._mates)
+        ranks = ", ".join(str(rank) for rank, _ in self._mates)
         self._names = self._leaders.allgather(f"{socket.gethostname()}, rank {ranks}")
         self._above = launchers()  # before anything is silent: libraries may lie beyond the network
         self._peers = range(1, self._leaders.size) if self._leaders.rank == 0 else range(1)
@@ -97,19 +96,11 @@ class Heartbeat:
 
     def _leave(self, peer: int) -> None:
         """Say which machine is silent, and end what is left of the job on this one."""
-        self._watchdog.report(
+        report(
             f"has heard nothing of {self._names[peer]}, for {self._patience:g} s: that machine, or the network to it, "
             "is down"
         )
-        end_machine([process for _, process, place in self._mates if place == _processes()], self._above)
-
-
-def _processes() -> int:
-    """Return what numbers of processes mean something here: two containers of one machine count their own."""
-    try:
-        return Path("/proc/self/ns/pid").stat().st_ino
-    except OSError:
-        return -os.getpid()
+        end_machine([process for _, process in self._mates], self._above)
 
 
 def launchers() -> list[Any]:

@@ -8,8 +8,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-COMMANDS = ("train", "evaluate", "check", "speedup", "watch", "replay")  # of python -m minitrpo
-
 
 class JobFailed(RuntimeError):
     """A job started with `mpiexec` ended badly; the text has what its ranks printed. code: its exit code."""
@@ -22,10 +20,10 @@ class JobFailed(RuntimeError):
 def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0) -> str:
     """Run `mpiexec -n ranks python program arguments` and return what it printed on stdout.
 
-    program: a file, or one of minitrpo's own commands, such as train. Raises JobFailed with the ranks' own messages if
-    the job fails, takes longer than `timeout` seconds, or runs on another number of ranks.
+    program: a file.py, or one of minitrpo's own commands, such as train. Raises JobFailed with the ranks' own messages
+    if the job fails, takes longer than `timeout` seconds, or runs on another number of ranks.
     """
-    words = ["-m", "minitrpo", program] if program in COMMANDS else [program]
+    words = [program] if program.endswith(".py") else ["-m", "minitrpo", program]
     command = [launcher(), "-n", str(ranks), sys.executable, *words, *map(str, arguments)]
     environment = {**os.environ, "MPIEXEC_TIMEOUT": str(int(timeout) + 5), "MINITRPO_RANKS": str(ranks)}
     try:

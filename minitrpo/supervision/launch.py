@@ -1,115 +1,153 @@
-"""From a process to a job: one BLAS thread, a watchdog, MPI if there are ranks, one way to end per way to fail."""
+"""How a program of ours begins and ends: MPI if there are ranks, one BLAS thread, an exit code for each failure."""
 
-import errno
+import atexit
+import ctypes
+import functools
+import os
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar, cast
+from contextlib import contextmanager, suppress
+from typing import NoReturn, TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped, too_long
+from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped, shorten
 from minitrpo.parallel.comm import Comm, connect
-from minitrpo.parallel.launcher import launched_rank
+from minitrpo.parallel.launcher import is_command, launched_rank, launched_size, program
 from minitrpo.supervision import status
-from minitrpo.supervision.shutdown import exit_now
-from minitrpo.supervision.signals import (
-    FAILED,
-    INTERRUPTED,
-    OK,
-    STOPPED,
-    ignore_sigint,
-    interrupt,
-    is_command,
-    was_interrupted,
-)
-from minitrpo.supervision.stderr import refuse, say
-from minitrpo.supervision.watchdog import LINGER, Watchdog, let_others_speak
+from minitrpo.supervision.jobs import JobFailed
+from minitrpo.supervision.signals import heed_interrupts
+from minitrpo.supervision.watchdog import dismiss, end, let_others_speak, report, started_by
 
 Result = TypeVar("Result")
-# What a disk or a stdout, not a bug of ours, answers
-DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.EFBIG}
-DISK |= {errno.EMFILE, errno.ENFILE, errno.EISDIR, errno.ENOTDIR, errno.EPIPE}
+Own = TypeVar("Own")
+OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+STOPPED = 143  # what a shell says of a process that SIGTERM ended
+LINGER = 1.5  # seconds that a rank gives one that may know more
 
 
-def launch(work: Callable[[Comm, Watchdog], None], name: str, stuck_after: float) -> int:
-    """Run `work` on every rank of this job and return the exit code; a rank that fails ends all of them.
+def command(name: str) -> Callable[[Callable[[str, list[str]], int]], Callable[..., int]]:
+    """Make a command's main of a function: (what the program is called, words of its command line) -> exit code.
+
+    It takes the words, by default those of this program's command line.
+    """
+
+    def decorate(work: Callable[[str, list[str]], int]) -> Callable[..., int]:
+        @functools.wraps(work)
+        def main(words: list[str] | None = None) -> int:
+            title = program(name)
+            try:
+                if launched_size() == 1:
+                    heed_interrupts()
+                code = work(title, sys.argv[1:] if words is None else words)
+                print(end="", flush=True)
+            except BaseException as error:
+                code = answer(error, title)
+            if is_command():
+                exit_now(code)
+            return code
+
+        return main
+
+    return decorate
+
+
+@contextmanager
+def ranks() -> Iterator[Comm]:
+    """Yield the ranks that this process is one of; a failure of one among several ends all, as the others wait for it.
 
     BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
     """
-    watchdog = Watchdog(stuck_after)
     try:
         with status.at("MPI_Init"):
             comm = connect()
     except (ImportError, RuntimeError) as error:
-        watchdog.dismiss()
-        say(f"{name}: MPI does not work here: {error}; python -m minitrpo doctor knows more")
-        return FAILED
-    watchdog.heed_interrupts()
-    code = answered(lambda: work(comm, watchdog), name, comm, watchdog)
-    if is_command():
-        exit_now(code)
-    return code
-
-
-def answered(work: Callable[[], None], name: str, comm: Comm, watchdog: Watchdog) -> int:
-    """Return the exit code of work, and say why it is not 0; a failure of one rank among several does not return."""
+        raise BadInput(f"MPI does not work here: {error}; python -m minitrpo doctor knows more") from error
     try:
-        signal.signal(signal.SIGINT, interrupt if launched_rank() == 0 else ignore_sigint)
-        if comm.rank == 0 and was_interrupted():
-            raise KeyboardInterrupt
+        heed_interrupts()
         with threadpool_limits(1):
-            work()
+            yield comm
+    except BadInput:  # on all ranks alike: see `on_all`
+        raise
+    except Stopped:  # on all ranks alike
         comm.close()
-        code = OK
-    except BadInput as error:  # raised by all ranks alike: see `raise_on_all`
-        code = refuse(name, error)
-    except Stopped as stop:  # on all ranks alike
-        if comm.rank == 0:
-            print(f"{stop}; to go on: {status.job().get('resume')}", flush=True)
-        comm.close()
-        code = STOPPED
+        raise
     except BaseException as error:
-        code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
-        say_why(error, watchdog)
         if comm.size > 1:
+            code = answer(error)
             comm.abort(code)
-    watchdog.dismiss()
-    return code
+            os._exit(code)  # MPI may take a moment
+        raise
+    comm.close()
 
 
-def say_why(error: BaseException, watchdog: Watchdog) -> None:
-    """Say that this rank was interrupted, and how to go on; or how it failed, unless another one was first."""
-    if isinstance(error, KeyboardInterrupt):
-        watchdog.dismiss()
-        resume = status.job().get("resume")
-        print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
-        return
-    if lost_a_rank(error):  # who was killed has a watchdog that knows more
-        let_others_speak(LINGER)
-    of_training = isinstance(error, EpisodeFailed) and not error.evaluation
-    watchdog.report(explain(error), getattr(error, "episode", None) if of_training else None)
+def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
+    """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
+    result, reason = comm.broadcast_object(_attempt(work) if comm.rank == 0 else None)
+    if reason:
+        raise BadInput(reason)
+    return cast(Result, result)
 
 
-@contextmanager
-def guarded(stuck_after: float, name: str) -> Iterator[None]:
-    """Give work of one process a watchdog; BadInput if `stuck_after` is no time."""
-    if not 0 < stuck_after < float("inf"):
-        raise BadInput(f"{name} must be a positive number of seconds, not {stuck_after:g}")
-    watchdog = Watchdog(stuck_after)
+def on_all(comm: Comm, work: Callable[[], Own], then: Callable[[Own], Result]) -> tuple[Own, Result]:
+    """Return what `work` returns on this rank, and `then` after it on the root; BadInput on all, if one raises that."""
+    result, reason = _attempt(work)
+    reasons = [*filter(None, comm.gather_objects(reason))]
+
+    def settle() -> Result:
+        if reasons:
+            raise BadInput(reasons[0])
+        return then(cast(Own, result))
+
+    return cast(Own, result), on_root(comm, settle)
+
+
+def _attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
     try:
-        yield
-    finally:
-        watchdog.dismiss()
+        return work(), ""
+    except BadInput as error:
+        return None, str(error)
+
+
+def answer(error: BaseException, title: str = "minitrpo") -> int:
+    """Say why a program ends, once for all ranks, and return its exit code."""
+    resume, first = status.job().get("resume"), launched_rank() == 0
+    match error:
+        case SystemExit() if not status.job():  # --help; later it is an algorithm's
+            return error.code if isinstance(error.code, int) else OK
+        case Stopped():
+            if first:
+                print(f"{error}; to go on: {resume}", flush=True)
+            return STOPPED
+        case KeyboardInterrupt():
+            dismiss()
+            print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
+            return INTERRUPTED
+        case BadInput():
+            what = shorten(error, str, 1000)
+        case FileNotFoundError(filename=None):
+            what = "the folder you are in was deleted: change to one that exists"
+        case OSError(filename=str() as name) if not status.job().get("run"):  # nothing has begun
+            what = f"{shorten(name)}: {error.strerror}"
+        case _:
+            if lost_a_rank(error):  # who was killed has a watchdog that knows more
+                let_others_speak(LINGER)
+            of_training = isinstance(error, EpisodeFailed) and not error.evaluation
+            report(explain(error), getattr(error, "episode", None) if of_training else None)
+            return FAILED
+    if first:
+        print(f"{title}: {what}", file=sys.stderr)
+    return REFUSED
 
 
 def explain(error: BaseException) -> str:
     """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
-    if isinstance(error, OSError) and error.errno in DISK:
+    if isinstance(error, OSError) and error.strerror:
         what = f"write {error.filename}" if error.filename else "write into the run folder, or cannot print"
         return f"stopped: cannot {what}: {error.strerror}; what was written is whole"
-    if isinstance(error, EpisodeFailed | AlgorithmFailed):
+    if isinstance(error, EpisodeFailed | AlgorithmFailed | JobFailed):
         return f"stopped: {error}"
     if lost_a_rank(error):
         return (
@@ -128,18 +166,20 @@ def lost_a_rank(error: BaseException) -> bool:
     return isinstance(error, MPI.Exception) and error.Get_error_class() in failed
 
 
-def raise_on_all(comm: Comm, work: Callable[[], Result]) -> Result:
-    """Return what `work` returns on this rank; if it raises BadInput on any rank, raise the same on all."""
-    result, reason = None, ""
-    try:
-        result = work()
-    except BadInput as error:
-        reason = str(error)
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        reason = str(too_long(error))
-    reason = comm.broadcast_object(next(filter(None, comm.gather_objects(reason)), ""))
-    if reason:
-        raise BadInput(reason)
-    return cast(Result, result)
+def exit_now(code: int) -> NoReturn:
+    """End this process with this code, whatever an environment left behind.
+
+    Not by returning: Python would wait for every thread, and for the `__del__` of every environment.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that was asked for is done
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi and mpi.Is_initialized() and not mpi.Is_finalized():  # a launcher takes who goes without for a failure
+        mpi.Finalize()
+    end(started_by(os.getpid()))  # they hold our streams, and a launcher waits for whoever does
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, AttributeError):  # full, or closed from the start
+            stream.flush()
+    if mpi:  # as a program in C: only there MPICH says goodbye to the launcher, which else kills the other ranks
+        ctypes.CDLL(None).exit(code)
+    os._exit(code)

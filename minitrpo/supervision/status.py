@@ -19,11 +19,15 @@ WORDS, TEXT = HEAD + 2 * MAX_SLOTS, 32768  # int64; bytes for the description of
 
 
 class Call(NamedTuple):
-    """A call that may not return: what its user knows it by, whose it is, and whether it may rightly take long."""
+    """A call that may not return: what its user knows it by, and whose it is."""
 
     name: str
     whose: str = ""  # environment | algorithm
-    patient: bool = False
+
+    @property
+    def patient(self) -> bool:
+        """Return whether it may rightly take long."""
+        return self.whose != "environment"
 
 
 OURS = ("plan", "digest", "learn", "assist", "state", "restore", "gradient", "apply")
@@ -31,9 +35,9 @@ CALLS = {
     "": Call(""),  # none
     "make": Call("constructor", "environment"),
     **{name: Call(name, "environment") for name in ("reset", "step", "close", "render")},
-    "MPI_Init": Call("MPI_Init", patient=True),
-    "begin": Call("constructor", "algorithm", patient=True),
-    **{name: Call(name, "algorithm", patient=True) for name in OURS},
+    "MPI_Init": Call("MPI_Init"),
+    "begin": Call("constructor", "algorithm"),
+    **{name: Call(name, "algorithm") for name in OURS},
 }
 NUMBERS = {name: number for number, name in enumerate(CALLS)}
 

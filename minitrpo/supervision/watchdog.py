@@ -4,112 +4,173 @@ A launcher ends the job when a process dies, but nobody would learn which episod
 rank's `status` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
 """
 
-import faulthandler
 import os
 import select
 import signal
-import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.supervision import status
-from minitrpo.supervision.descendants import end, started_by
-from minitrpo.supervision.hang_detector import TICK, HangDetector
 from minitrpo.supervision.status import CALLS
-from minitrpo.supervision.stderr import say
 
-LINGER = 1.5  # seconds that a rank gives one that may know more
-RARELY = 100  # times as long as it takes to look for what the rank has started passes until the next look
+STUCK_AFTER = 30.0  # seconds without a call that returns: the default
+PATIENCE = 20  # times as long as an environment's call may an algorithm's take: an update is rightly slow
+TICK, AT_MOST = 1.0, 2.0  # seconds between two looks; that count between them
+RARELY = 5  # looks at the rank for one at what it has started
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
-CRASH = b"F"  # how faulthandler begins, "Fatal Python error: Segmentation fault"
+SPARED = "resource_tracker"  # multiprocessing's: it clears up shared memory and leaves when all others have gone
 BEGAN, LAUNCHER = time.time(), os.getppid()  # a shell launches one job after the other
 
+_pipe = -1  # the rank's end
 
-class Watchdog:
-    """The rank's side: `report` what failed, `dismiss` when all went well."""
 
-    def __init__(self, stuck_after: float) -> None:
-        status.share()
-        self._pipe = -1
-        if hasattr(os, "fork"):
-            self._fork(stuck_after)
+# --- the rank's side
 
-    def heed_interrupts(self) -> None:
-        """Tell the watchdog of Ctrl-C at once, even in a call that Python's handler has to wait for."""
-        if self._pipe >= 0:
-            os.set_blocking(self._pipe, False)
-            signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)  # the signal's number is written to it
 
-    def dismiss(self) -> None:
-        """Send the watchdog home: this rank ends by itself from here on."""
-        if self._pipe >= 0:
-            with suppress(OSError):  # it has gone after Ctrl-C
-                os.write(self._pipe, HOME)
-            self._close()
+@contextmanager
+def guarded(stuck_after: float) -> Iterator[None]:
+    """Give the body of a `with` a watchdog, which ends this process where a call takes longer than so many seconds."""
+    global _pipe
+    status.share()
+    print(end="", flush=True)  # not twice
+    reading, _pipe = os.pipe()
+    rank = os.getpid()
+    if os.fork() == 0:
+        try:
+            _guard(reading, rank, stuck_after)
+        finally:
+            os._exit(0)
+    os.close(reading)
+    os.set_blocking(_pipe, False)
+    signal.set_wakeup_fd(_pipe, warn_on_full_buffer=False)  # of Ctrl-C it hears at once: the number is written to it
+    try:
+        yield
+    finally:
+        dismiss()
 
-    def report(self, failure: str, episode: int | None = None) -> None:
-        """Print why this rank failed and in which episode, unless another rank was first; send the watchdog home."""
-        announce(claim(), failure, episode)
-        self.dismiss()
 
-    def _close(self) -> None:
-        """Close the pipe: at the end, and in every process that an environment forks."""
-        if self._pipe >= 0:
-            with suppress(ValueError):  # from the heartbeat's thread
-                signal.set_wakeup_fd(-1)
-            if self._hears_crashes:
-                faulthandler.disable()
-            os.close(self._pipe)
-            self._pipe = -1
+def dismiss() -> None:
+    """Send the watchdog home, if there is one: this rank ends by itself from here on."""
+    if _pipe >= 0:
+        with suppress(OSError):  # it has gone after Ctrl-C
+            os.write(_pipe, HOME)
+        _close()
 
-    def _fork(self, stuck_after: float) -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        reading, self._pipe = os.pipe()
-        parent = os.getpid()
-        if os.fork() == 0:
-            try:
-                self._guard(reading, parent, stuck_after)
-            finally:
-                os._exit(0)
-        os.close(reading)
-        os.register_at_fork(after_in_child=self._close)
-        self._hears_crashes = not faulthandler.is_enabled()
-        if self._hears_crashes:  # before the launcher kills the others, whose watchdogs then speak, too
-            faulthandler.enable(self._pipe, all_threads=False)
 
-    def _guard(self, pipe: int, parent: int, stuck_after: float) -> None:
-        """Sleep until the rank ends; speak up if it did not say goodbye, or if it gets no further."""
-        os.setsid()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it goes when its rank goes
-        os.dup2(pipe, 0)
-        os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
-        os.close(1)
-        detector, started, next_look, interrupted = HangDetector(parent, stuck_after), set[Any](), 0.0, False
-        while True:
-            gone = os.getppid() != parent  # a child of the environment's may hold the pipe open
-            ready, _, _ = select.select([0], [], [], 0 if gone else TICK)
-            message = os.read(0, 1) if ready else b""
-            interrupted |= message == INTERRUPT
-            ended = gone or (bool(ready) and message in (b"", CRASH))
-            complaint = "crashed" if message == CRASH else "was killed or crashed" if ended else detector.look()
-            if message == HOME or (ended and interrupted):
-                return
-            if complaint and not interrupted:
-                _say(complaint)
-                if not gone and message != CRASH:
-                    os.kill(parent, signal.SIGKILL)
-                end(started | started_by(parent))  # a launcher waits for whoever holds what it gave the rank
-                return
-            if time.monotonic() >= next_look:  # when the rank has gone, nobody knows whose children they are
-                began = time.monotonic()
-                started = {each for each in started if each.is_running()} | started_by(parent)
-                next_look = began + RARELY * (time.monotonic() - began)
+def report(failure: str, episode: int | None = None) -> None:
+    """Print why this rank failed and in which episode, unless another rank was first; send the watchdog home."""
+    announce(claim(), failure, episode)
+    dismiss()
+
+
+def _close() -> None:
+    """Close the pipe: at the end, and in every process that an environment forks."""
+    global _pipe
+    if _pipe >= 0:
+        with suppress(ValueError):  # from the heartbeat's thread
+            signal.set_wakeup_fd(-1)
+        os.close(_pipe)
+        _pipe = -1
+
+
+os.register_at_fork(after_in_child=_close)
+
+
+# --- the watchdog's side
+
+
+def _guard(pipe: int, rank: int, stuck_after: float) -> None:
+    """Sleep until the rank ends; speak up if it did not say goodbye, or if it gets no further."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it goes when its rank goes
+    os.dup2(pipe, 0)
+    os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
+    os.close(1)
+    detector, started, interrupted = HangDetector(rank, stuck_after), set[Any](), False
+    for look in count():
+        gone = os.getppid() != rank  # a child of the environment's may hold the pipe open
+        ready, _, _ = select.select([0], [], [], 0 if gone else TICK)
+        message = os.read(0, 1) if ready else b""
+        interrupted |= message == INTERRUPT
+        ended = gone or (bool(ready) and message == b"")
+        if message == HOME or (ended and interrupted):
+            return
+        complaint = "was killed or crashed" if ended else detector.look()
+        if complaint and not interrupted:
+            _say(complaint)
+            if not gone:
+                os.kill(rank, signal.SIGKILL)
+            end(started | started_by(rank))  # a launcher waits for whoever holds what it gave the rank
+            return
+        if look % RARELY == 0:  # when the rank has gone, nobody knows whose children they are
+            started = {each for each in started if each.is_running()} | started_by(rank)
+
+
+class HangDetector:
+    """How long a rank gets no further, in time that its watchdog saw pass: who is suspended with it counts nothing."""
+
+    def __init__(self, process: int, stuck_after: float) -> None:
+        self._process, self._stuck_after = process, stuck_after
+        self._still, self._heartbeat, self._last = 0.0, -1, time.monotonic()
+
+    def look(self) -> str:
+        """Return why the rank is to be ended, "" if it is not."""
+        clock, heartbeat = time.monotonic(), status.heartbeat()
+        passed, self._last = min(clock - self._last, AT_MOST), clock
+        now, state = status.now(), state_of(self._process)
+        stopped = state == "T" and launched_size() > 1  # alone: Ctrl-Z
+        if not stopped and (heartbeat != self._heartbeat or now == "" or state in ("T", "t")):
+            self._still, self._heartbeat = 0.0, heartbeat
+            return ""
+        self._still += passed
+        call = CALLS[now]
+        limit = self._stuck_after * (PATIENCE if stopped or call.patient else 1)
+        if self._still <= limit:
+            return ""
+        if stopped:
+            return f"was stopped (SIGSTOP) and did not go on for {limit:g} s"
+        if now == "step":
+            return f"is stuck: no environment step for {limit:g} s"
+        longer = f", {PATIENCE} times --stuck-after," if call.patient else ""
+        return f"is stuck: {call.name} has not returned for {limit:g} s{longer}"
+
+
+def state_of(process: int) -> str:
+    """Return a letter for what a process does: T stopped, t traced, Z ended; "" if it is not there, or not Linux."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def started_by(process: int) -> set[Any]:
+    """Return the processes under one, as psutil has them, which knows them even when their numbers are given again."""
+    import psutil  # which takes a while to load
+
+    with suppress(psutil.Error):
+        return set(psutil.Process(process).children(recursive=True))
+    return set()
+
+
+def end(processes: set[Any]) -> None:
+    """End processes and what they have started since, but not this process itself."""
+    import psutil
+
+    for each in processes:
+        with suppress(psutil.Error):
+            for process in (*each.children(recursive=True), each):
+                if process.pid != os.getpid() and not any(SPARED in word for word in process.cmdline()):
+                    process.kill()
+
+
+# --- what is said, by one rank
 
 
 def _say(what: str) -> None:
@@ -117,7 +178,7 @@ def _say(what: str) -> None:
     job, now = status.job(), status.now()
     call, idle = CALLS[now], now == "" and not status.is_playing()
     if launched_size() > 1 and (idle or call.patient) and "killed" in what:
-        let_others_speak()  # the launcher kills all ranks when one has died: it was perhaps not this one
+        let_others_speak(1.0)  # the launcher kills all ranks when one has died: it was perhaps not this one
     claimed = claim()  # before anything slow: the launcher is about to kill the other ranks
     iteration, episodes = status.iteration(), status.episodes() if job else []
     of = f"of iteration {iteration}" if iteration >= 0 else f"of the evaluation after update {-iteration}"
@@ -129,13 +190,11 @@ def _say(what: str) -> None:
         place = "while it joined the others, perhaps for lack of room in /dev/shm: python -m minitrpo doctor knows more"
     elif call.whose:
         place = f"in the {call.name} of {job.get(call.whose, f'the {call.whose}')}"
-    elif job.get("several_machines") and "crashed" in what:
-        place += ", perhaps because a rank on another machine was killed"
     announce(claimed, f"{what} {place}", episodes[0][1] if episodes and iteration >= 0 else None)
 
 
-def let_others_speak(seconds: float = 1.0) -> None:
-    """Wait until another rank has said why it failed, `seconds` at most."""
+def let_others_speak(seconds: float) -> None:
+    """Wait until another rank has said why it failed, for so many seconds at most."""
     deadline, run = time.monotonic() + seconds, status.job().get("run")
     while run and not (Path(run) / "failure.txt").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -161,7 +220,7 @@ def claim() -> int | None:
 
 def _of_launcher() -> Path:
     """Return the file with which a rank of this launcher is the first to speak, while there is no run folder."""
-    path = Path(tempfile.gettempdir()) / f"minitrpo-{getattr(os, 'getuid', int)()}-{LAUNCHER}"
+    path = Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}"
     with suppress(OSError):
         if path.stat().st_mtime < BEGAN - 60:  # of another launcher, which had the same number
             path.unlink()
@@ -178,9 +237,10 @@ def announce(claimed: int | None, failure: str, episode: int | None) -> None:
         lines.append(f"  to play that episode in one process: {again}")
     if job.get("resume"):
         lines.append(f"  once the cause is mended, this goes on from the last checkpoint: {job['resume']}")
-    text = "\n".join(lines)
-    say(text)
+    text = "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
+    for file in (2, claimed):
+        if file >= 0:
+            with suppress(OSError):  # whatever happens, the job must be ended after this
+                os.write(file, text)
     if claimed >= 0:
-        with suppress(OSError):  # whatever happens, the job must be ended after this
-            os.write(claimed, (text + "\n").encode(errors="backslashreplace"))
         os.close(claimed)

@@ -1,5 +1,6 @@
 """Where a run begins, the same on every rank: settings, environment, folder, checkpoint; and what is made of them."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,12 @@ from minitrpo.experience.modules import Untyped
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm, flat, nested
-from minitrpo.parallel.cores import cores
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
+from minitrpo.parallel.launcher import cores
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.stderr import say
 from minitrpo.training.settings import Choice, Settings, chosen
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
@@ -206,7 +206,7 @@ def load(folder: RunFolder) -> tuple[Choice, Arrays]:
     choice = recorded_settings(folder)
     checkpoint, note = folder.checkpoint()
     if note:
-        say(note.replace("going on from", "this is the older policy of"))
+        print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
     if not checkpoint:
         raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
     check_settings(choice, checkpoint, folder)

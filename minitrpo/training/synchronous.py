@@ -3,6 +3,7 @@
 `root_loop` is an iteration in the order of its steps; `worker_loop` is the same on the other ranks.
 """
 
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,6 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 from minitrpo.supervision.signals import asked_to_stop
-from minitrpo.supervision.stderr import say
 from minitrpo.training.context import (
     RunContext,
     check_ranks,
@@ -110,7 +110,8 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
         if evaluator is not None:
             evaluator.close()
     except EnvironmentFailed as error:  # the run is over, and an environment cannot undo it any more
-        say(f"minitrpo: the run is whole, but rank {launched_rank()} could not close an environment: {error}")
+        said = f"minitrpo: the run is whole, but rank {launched_rank()} could not close an environment: {error}"
+        print(said, file=sys.stderr)
 
 
 def alone(context: RunContext, algorithm: Algorithm) -> tuple[Learner, Rank]:

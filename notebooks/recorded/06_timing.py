@@ -18,7 +18,7 @@ from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns
 from minitrpo.course.statistics import mean_interval
 from minitrpo.course.trace import busy_fraction, read_chrome_trace, seconds_per_phase
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.parallel.timing import Span
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import mpiexec

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.course.speedup.experiment import by_turns, timed_run
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import mpiexec_code
 

@@ -23,7 +23,7 @@ import numpy as np
 from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.course.speedup.statistics import interval, speedup, speedup_interval
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import mpiexec_code

@@ -63,7 +63,7 @@ from minitrpo.course.classroom import (
 )
 from minitrpo.course.classroom import say_if_busy, train
 from minitrpo.experience.environments import describe, make
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.course.trace import read_chrome_trace
 from minitrpo.parallel.timing import Span
 

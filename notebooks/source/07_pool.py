@@ -54,7 +54,7 @@ from minitrpo.course.classroom import (
 )
 from minitrpo.experience.randomness import Purpose, reset_seed
 from minitrpo.parallel.episode_pool import slots_of
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
 from minitrpo.course.statistics import ratio_interval
 from minitrpo.training.gather import digested, in_episode_order

@@ -46,7 +46,7 @@ from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PHASE_COLORS, PURPLE, RED
 from minitrpo.course.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, train
 from minitrpo.course.speedup.statistics import Number, efficiency, speedup, speedup_interval
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.course.trace import read_chrome_trace
 from minitrpo.run_folder.folder import sha256
 

@@ -49,7 +49,7 @@ from minitrpo.course.classroom import budget, compare, recorded, reveal, say_if_
 from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.events import push
 from minitrpo.course.scaling.formulas import Network
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 
 plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]

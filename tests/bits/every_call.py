@@ -13,7 +13,7 @@ from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.parallel.mailbox import Mail, MailStore, serve
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
-from minitrpo.supervision.launch import raise_on_all
+from minitrpo.supervision.launch import on_all, on_root
 
 LEFT, NONE = 2**62, 10**9
 NAMES = ("theta", "tally_clocks")
@@ -90,8 +90,9 @@ def refuse_together(comm):
             raise BadInput("no")
 
     with pytest.raises(BadInput, match="no"):  # also on those that could have gone on
-        raise_on_all(comm, refuse)
-    assert raise_on_all(comm, lambda: comm.rank) == comm.rank
+        on_all(comm, refuse, lambda found: None)
+    assert on_all(comm, lambda: comm.rank, lambda rank: rank + 7) == (comm.rank, 7)
+    assert on_root(comm, lambda: comm.rank) == 0
 
 
 # --- gradients of ones over both transports: what is lost can be counted

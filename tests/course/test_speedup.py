@@ -21,8 +21,8 @@ from minitrpo.course.speedup.statistics import (
     speedup,
     speedup_interval,
 )  # fmt: skip
-from minitrpo.parallel import cores as module
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel import launcher as module
+from minitrpo.parallel.launcher import cores
 
 
 @given(st.floats(0.0, 100.0), st.floats(0.01, 100.0), st.integers(2, 10_000))

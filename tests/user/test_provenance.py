@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from minitrpo.run_folder.provenance import command, installed, program, provenance
+from minitrpo.parallel.launcher import program
+from minitrpo.run_folder.provenance import command, installed, provenance
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """Measure again what the seeds claim: train what is missing, draw it, and say which claims hold."""
 
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser
 from minitrpo.course.claims.claim import FULL, QUICK, Claim
 from minitrpo.course.claims.measuring import Busy, measure
@@ -15,7 +15,7 @@ from minitrpo.course.claims.store import Place, place_in, recorded
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import RANK_VARIABLES
 from minitrpo.supervision.jobs import JobFailed
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import command
 
 TASKS = ("measure", "plot", "judge")
 
@@ -62,7 +62,7 @@ def measure_all(name: str, place: Place, claims: list[Claim], args: Any) -> int:
         try:
             measure(place, claim, kind_of(args), args.ranks, lambda text: print(text, flush=True))
         except (Busy, JobFailed) as error:
-            say(f"{name}: {error}")
+            print(f"{name}: {error}", file=sys.stderr)
             code = 1
     return code
 

@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo.course.claims.claim import Claim, Run
 from minitrpo.course.claims.store import Job, Place, missing, write
 from minitrpo.course.machine import BUSY, Others, busy_share
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.metrics_log import SECONDS

@@ -3,15 +3,15 @@
 import math
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import command
 
 EPILOG = """Every notebook runs from top to bottom, in a process and a temporary folder of its own, with short budgets.
 An exercise has 1 point if its function passes the check of this package; that of the notebook does not count, and
@@ -99,7 +99,7 @@ def fill(book: Path, column: str | None, rows: list[Any], out: Path) -> None:
     write_atomically(out, text.encode())
     print(f"{out}")
     for student in missing:
-        say(f"note: {student} has no row of its own in {book}: enter these points by hand")
+        print(f"note: {student} has no row of its own in {book}: enter these points by hand", file=sys.stderr)
 
 
 def check_new(out: Path) -> None:
@@ -144,9 +144,9 @@ def graded(path: Path, out: Path, seconds: float, memory: int) -> list[Any]:
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, leave)
     if not able():
-        say(OPEN)
+        print(OPEN, file=sys.stderr)
     for number, submission in enumerate(handed_in, start=1):
-        say(f"{number}/{len(handed_in)} {submission.student}")
+        print(f"{number}/{len(handed_in)} {submission.student}", file=sys.stderr)
         rows += graded(submission, Limits(seconds, memory), (path if path.is_dir() else path.parent,))
         if changed := guard.mended():
             note = f"changed files outside of its folder, which were put back: {', '.join(changed)}"

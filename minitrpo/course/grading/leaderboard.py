@@ -18,7 +18,6 @@ import gymnasium
 
 from minitrpo.algorithms.options import flag
 from minitrpo.algorithms.registry import ALGORITHMS
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser
 from minitrpo.course.grading.processes import end, environment, limited, sweeping
 from minitrpo.course.grading.sandbox import Limits
@@ -26,7 +25,7 @@ from minitrpo.course.grading.submissions import content, written
 from minitrpo.errors import BadInput, one_line, shorten
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import command
 from minitrpo.training.context import check_settings, counted
 from minitrpo.training.settings import Choice, algorithm_of, chosen, presets
 
@@ -156,7 +155,10 @@ def leaderboard(found: list[Claim], steps: int, limits: Limits) -> list[Line]:
         verdict = "not tried"
         if each.cost <= steps:
             steps -= each.cost
-            say(f"repeating {each.who}: {each.choice.common.total_steps} steps of {each.choice.common.env}")
+            print(
+                f"repeating {each.who}: {each.choice.common.total_steps} steps of {each.choice.common.env}",
+                file=sys.stderr,
+            )
             try:
                 verdict = judged(each, repeated(each.choice, limits))
             except BadInput as error:

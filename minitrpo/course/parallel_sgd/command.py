@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from minitrpo.algorithms.options import settings_of
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser, add_options
 from minitrpo.course.parallel_sgd.descent import Trace, play, run
 from minitrpo.course.parallel_sgd.problem import MODES, SGDSettings, stability_bound
@@ -20,7 +19,8 @@ from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.launch import launch, raise_on_all
+from minitrpo.supervision.launch import command, on_root, ranks
+from minitrpo.supervision.watchdog import guarded
 
 COLORS = dict(zip(MODES, (BLUE, ORANGE, GREEN, RED), strict=True))
 COLUMNS = ("mode", "updates", "samples", "seconds", "loss")
@@ -49,8 +49,8 @@ def compare(settings: SGDSettings, modes: tuple[str, ...], out: str | None, comm
     shares_memory = comm.one_machine()
     if "hogwild" in modes and not shares_memory:
         raise BadInput("--mode hogwild: the ranks are on several machines, which share no memory")
-    made = raise_on_all(comm, lambda: new_folder(out, f"sgd-{settings.problem}") if comm.rank == 0 else None)
-    with gone_if_empty(made):
+    made = on_root(comm, lambda: new_folder(out, f"sgd-{settings.problem}"))
+    with gone_if_empty(made if comm.rank == 0 else None):
         traces = {}
         for mode in modes:
             own = replace(settings, mode=mode)
@@ -62,7 +62,7 @@ def compare(settings: SGDSettings, modes: tuple[str, ...], out: str | None, comm
             if trace is not None:
                 traces[mode] = trace
                 print(line(mode, trace), flush=True)
-        if made is not None:
+        if comm.rank == 0:
             write(made, settings, traces, comm.size)
 
 
@@ -130,4 +130,6 @@ def draw(path: Path, traces: dict[str, Trace], title: str, seconds: str) -> None
 def main(name: str, words: list[str]) -> int:
     """Read the command line, descend, report."""
     settings, modes, out = read(words, name)
-    return launch(lambda comm, watchdog: compare(settings, modes, out, comm), name, 3600.0)
+    with guarded(3600.0), ranks() as comm:
+        compare(settings, modes, out, comm)
+    return 0

@@ -14,7 +14,7 @@ from minitrpo.course.scaling.inputs import Inputs
 from minitrpo.course.scaling.model import iteration
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.course.speedup.statistics import interval
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
 from minitrpo.supervision.jobs import flags
 

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser
 from minitrpo.course.machine import BUSY, Others
 from minitrpo.course.scaling.formulas import INFINITE, Network
 from minitrpo.course.scaling.inputs import RECORDED, Inputs, load, save
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import RANK_VARIABLES
-from minitrpo.supervision.jobs import JobFailed
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import command
 
 ENVIRONMENTS = "Reacher-v5,HalfCheetah-v5,Hopper-v5,Humanoid-v5"
 SIMULATED = "simulated, not measured"
@@ -92,11 +90,7 @@ def main(name: str, words: list[str]) -> int:
         raise BadInput("it needs simpy: pip install simpy, or pip install '.[course]'") from error
     args = make_parser(name).parse_args(words)
     tasks: dict[str, Callable[[Any], int]] = {"measure": measure, "predict": predict, "check": check}
-    try:
-        return tasks[args.task](args)
-    except JobFailed as error:
-        say(f"{name}: {error}")
-        return 1
+    return tasks[args.task](args)
 
 
 def measure(args: Any) -> int:

@@ -18,7 +18,7 @@ from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.course.scaling import messages
 from minitrpo.course.scaling.inputs import Line, fitted, medians
 from minitrpo.errors import BadInput
-from minitrpo.parallel.cores import cores
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import JobFailed, launcher, mpiexec

@@ -11,7 +11,6 @@ import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.cli import command
 from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
@@ -19,15 +18,14 @@ from minitrpo.course.speedup.statistics import interval
 from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
-from minitrpo.parallel.cores import cores
-from minitrpo.parallel.launcher import RANK_VARIABLES
+from minitrpo.parallel.launcher import RANK_VARIABLES, cores
 from minitrpo.parallel.timing import PHASES
 from minitrpo.reports.plots import BLUE, COLORS, GREY, RED
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import JobFailed, flags
-from minitrpo.supervision.stderr import say
+from minitrpo.supervision.launch import command
 from minitrpo.training.context import check_ranks
 from minitrpo.training.settings import algorithm_of, presets
 
@@ -206,10 +204,6 @@ def main(name: str, words: list[str]) -> int:
         print(
             f"note: load average {load[0]:.1f} on {cores()} core(s): other work is running and will be in the numbers"
         )
-    try:
-        with gone_if_empty(folder):
-            write(folder, args, measure(args, numbers), load)
-    except JobFailed as error:
-        say(f"{name}: {error}")
-        return 1
+    with gone_if_empty(folder):
+        write(folder, args, measure(args, numbers), load)
     return 0
