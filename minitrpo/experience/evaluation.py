@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.acting import Acting
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -15,7 +14,7 @@ from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import StaticPool, concurrency
-from minitrpo.policies import ActFunction, Array, Policy
+from minitrpo.policies import ActFunction, Acting, Array, Policy
 
 
 class BestActions(Acting):
