@@ -24,7 +24,7 @@ def main(name: str, words: list[str]) -> int:
 
     def work(comm: Comm, watchdog: Watchdog) -> None:
         folder = raise_on_all(comm, lambda: trusted(RunFolder.open(args.run), vars(args)) if comm.rank == 0 else None)
-        env = comm.broadcast_object(raise_on_all(comm, lambda: folder and folder.read_config()["settings"]["env"]))
+        env = comm.broadcast(raise_on_all(comm, lambda: folder and folder.read_config()["settings"]["env"]))
         status.describe(environment=env, algorithm="the algorithm")
         found = evaluate(folder, args.episodes, args.seed, args.sample, comm)
         if comm.rank == 0:

@@ -51,7 +51,7 @@ def prepare(job: Job, comm: Comm, here: Path | None = None, outs: tuple[str | No
     names = {"environment": begun.settings["env"], "algorithm": begun.settings["algorithm"]}
     status.describe(**names, several_machines=not one)
     found, reason = attempt(lambda: suited(job, begun, comm, one))
-    reasons = [*filter(None, comm.gather_objects(reason))]
+    reasons = [*filter(None, comm.gather(reason))]
 
     def settle() -> tuple[RunFolder, tuple[str, ...]]:
         if reasons or found is None:
@@ -70,7 +70,7 @@ def prepare(job: Job, comm: Comm, here: Path | None = None, outs: tuple[str | No
 
 def from_root(comm: Comm, work: Callable[[], Result]) -> Result:
     """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
-    result, reason = comm.broadcast_object(attempt(work) if comm.rank == 0 else None)
+    result, reason = comm.broadcast(attempt(work) if comm.rank == 0 else None)
     if reason:
         raise BadInput(reason)
     return cast(Result, result)

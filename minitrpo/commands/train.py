@@ -45,7 +45,7 @@ def run(job: Job, start: Path, comm: Comm, watchdog: Watchdog, outs: tuple[str |
     heartbeat = Heartbeat(comm, watchdog, job.stuck_after)
     play(context, job, comm)
     heartbeat.close()
-    left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
+    left_at = comm.broadcast(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
         raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
@@ -61,7 +61,7 @@ def play(context: RunContext, job: Job, comm: Comm) -> None:
         timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
     except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
         raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
-    spans = comm.gather_objects(timeline.spans)
+    spans = comm.gather(timeline.spans)
     if comm.rank == 0 and job.trace:
         write_chrome_trace(context.folder.path / "trace.json", spans)
 
@@ -106,7 +106,7 @@ def main(name: str, words: list[str]) -> int:
 
     def work(comm: Comm, watchdog: Watchdog) -> None:
         for number, job in enumerate(jobs):
-            if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
+            if number and comm.broadcast(comm.rank == 0 and asked_to_stop()):
                 left = ",".join(str(each.choice.common.seed) for each in jobs[number:] if each.choice)
                 resume = typed_command("train", *words, "--seeds", left, ranks=comm.size, here=start)
                 status.describe(resume=resume)

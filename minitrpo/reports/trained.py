@@ -136,7 +136,7 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         choice = chosen(settings)
         return choice, policy_of(choice, arrays)
 
-    settings, arrays = comm.broadcast_object(raise_on_all(comm, read))
+    settings, arrays = comm.broadcast(raise_on_all(comm, read))
     choice, run = raise_on_all(comm, made)
     evaluator = Evaluator(run.spec, run.policy, seed, comm, choice.common.physics, sample)
     returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)

@@ -139,7 +139,7 @@ def raise_on_all(comm: Comm, work: Callable[[], Result]) -> Result:
         if error.errno != errno.ENAMETOOLONG:
             raise
         reason = str(too_long(error))
-    reason = comm.broadcast_object(next(filter(None, comm.gather_objects(reason)), ""))
+    reason = comm.broadcast(next(filter(None, comm.gather(reason)), ""))
     if reason:
         raise BadInput(reason)
     return cast(Result, result)

@@ -322,7 +322,7 @@ for lengths in json.loads(sys.argv[2]):
         start = time.perf_counter() - origin
         time.sleep(2e-3 * lengths[number])
         spans.append((number, start, time.perf_counter() - origin))
-    everything = comm.gather_objects(spans)
+    everything = comm.gather(spans)
     if comm.rank == 0: print(json.dumps(everything))
 comm.close()
 """

@@ -15,7 +15,7 @@ from minitrpo.experience.fragments import concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import first_state_seed, reset_seed
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
-from minitrpo.parallel.comm import Comm, packed
+from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import DynamicPool
 
 SEED, SLOTS = 5, 5
@@ -23,7 +23,8 @@ SEED, SLOTS = 5, 5
 
 def same_bits(a, b):
     """Return whether all arrays agree in dtype, shape and bits."""
-    return packed(vars(a)).tobytes() == packed(vars(b)).tobytes()
+    pairs = [(getattr(a, name), getattr(b, name)) for name in vars(a)]
+    return all((x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes()) for x, y in pairs)
 
 
 def rollouts_and_request(env_id, amount, wanted=0, **options):
