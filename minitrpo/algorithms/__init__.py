@@ -7,7 +7,7 @@ from minitrpo.algorithms.algorithm import Preset as Preset
 from minitrpo.algorithms.asynchronous_algorithm import AsynchronousAlgorithm as AsynchronousAlgorithm
 from minitrpo.algorithms.asynchronous_algorithm import AsynchronousSettings as AsynchronousSettings
 from minitrpo.algorithms.options import option as option
-from minitrpo.experience.fragments import Fragments as Fragments
 from minitrpo.experience.randomness import EpisodeKey as EpisodeKey
 from minitrpo.experience.randomness import Purpose as Purpose
+from minitrpo.experience.rollouts import Fragments as Fragments
 from minitrpo.policies import Acting as Acting

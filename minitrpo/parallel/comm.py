@@ -227,4 +227,4 @@ def packed(thing: Any) -> Array:
 
 def unpacked(buffer: Array) -> Any:
     """Return what `packed` made bytes of."""
-    return pickle.loads(buffer)  # noqa: S301 # another rank of the same job has sent it
+    return pickle.loads(buffer.data)  # noqa: S301 # another rank of the same job has sent it

@@ -9,7 +9,6 @@ from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Arrays, Context, Plan
 from minitrpo.contract import OWN
 from minitrpo.errors import BadInput
-from minitrpo.experience.collectors import Collector, EpisodeCollector, SegmentCollector
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -21,6 +20,7 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.training.gather import Collector, EpisodeCollector, SegmentCollector
 from minitrpo.training.settings import Choice, Settings
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with

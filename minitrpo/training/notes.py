@@ -3,7 +3,6 @@
 from typing import Any
 
 from minitrpo.algorithms.options import flag
-from minitrpo.experience.collectors import Collector
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.training.context import RunContext, meets_too_often
 from minitrpo.training.settings import Choice
@@ -32,7 +31,7 @@ def without_effect(given: dict[str, Any], choice: Choice, spec: EnvironmentSpec,
     return [f"note: {flag(option)} has no effect with {reason}" for option, reason in idle.items() if option in given]
 
 
-def at_the_beginning(context: RunContext, collector: Collector, ranks: int, working: int) -> list[str]:
+def at_the_beginning(context: RunContext, ranks: int, working: int) -> list[str]:
     """Return what to say before the first update; `working` of the ranks work."""
     notes, spec = [], context.spec
     if working < ranks:
@@ -42,7 +41,7 @@ def at_the_beginning(context: RunContext, collector: Collector, ranks: int, work
             f"note: {ranks} ranks, {reason}: {ranks - working} rank(s) leave the work to the others, "
             "who do it sooner alone; --oversubscribe makes all of them work"
         )
-    if spec.max_episode_steps is None and collector.waits_for_ends:
+    if spec.max_episode_steps is None and not context.settings.segments:
         notes.append(
             f"note: {spec.id} has no time limit, so an episode may never end; --requests segments does not wait for one"
         )

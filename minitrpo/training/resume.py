@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Member
-from minitrpo.contract import OWN
+from minitrpo.contract import OWN, UNFINISHED
 from minitrpo.errors import BadInput, describe_error
-from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.modules import Untyped
 from minitrpo.parallel.comm import flat, nested

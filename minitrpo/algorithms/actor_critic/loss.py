@@ -16,8 +16,8 @@ from minitrpo.algorithms.algorithm import AnnealingSettings, Context, Member
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER as OPTIMISER
 from minitrpo.algorithms.options import option
 from minitrpo.block_sums import ordered_sum
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
