@@ -13,9 +13,9 @@ from minitrpo.algorithms.algorithm import Arrays, Context
 from minitrpo.commands.command_line import Job, trusted
 from minitrpo.contract import check_beginning
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
-from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.rollouts import is_batched
+from minitrpo.experience.vector_env import differences
 from minitrpo.parallel.comm import Comm
 from minitrpo.run_folder.folder import RunFolder, check_free
 from minitrpo.run_folder.provenance import provenance

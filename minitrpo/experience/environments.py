@@ -19,7 +19,6 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.supervision import status
 
 NO_BOUND = 1e30  # the largest float32 stands for "unbounded" in many environments
-MOST_OBSERVATIONS = 1_000_000  # numbers in one: beyond, networks fill the memory
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,6 @@ def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
             "gymnasium.wrappers.FlattenObservation, where you register it"
         )
     size, limit = math.prod(sight.shape), env.spec.max_episode_steps if env.spec else None
-    if size > MOST_OBSERVATIONS:
-        raise BadInput(f"{env_id} has {size:,} numbers in an observation; minitrpo takes at most {MOST_OBSERVATIONS:,}")
     if isinstance(choice, gymnasium.spaces.Discrete):
         count, first, none = int(choice.n), int(choice.start), np.zeros(0)
         return EnvironmentSpec(env_id, size, count, True, limit, none, none, sight.shape, first_action=first)

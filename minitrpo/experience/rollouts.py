@@ -153,7 +153,7 @@ class Rollouts:
                 number = draw()
                 drained = number is None
                 if number is not None:
-                    self._begin(self._free_slot(), theta, iteration, number)
+                    self._begin(int(np.flatnonzero(self.numbers == IDLE)[0]), theta, iteration, number)
             if len(self.slots) == 0:
                 status.pause()
                 return fragments
@@ -266,9 +266,6 @@ class Rollouts:
         self.slots = np.flatnonzero(self.numbers != IDLE)
         status.occupy(slot, seed, number)
 
-    def _free_slot(self) -> int:
-        return int(np.flatnonzero(self.numbers == IDLE)[0])
-
     def _new_buffer(self) -> "StepBuffer":
         self._first_tick[:], self._first_state[:] = 0, self._state
         return StepBuffer(self._observations, self._no_actions(len(self._observations)))
@@ -305,7 +302,8 @@ class Rollouts:
 
     def _failure(self, slot: int, cause: str) -> EpisodeFailed:
         seed, number = int(self.seeds[slot]), int(self.numbers[slot])
-        return EpisodeFailed(self.spec.id, self._iteration, number, seed, cause)
+        evaluation = self._purpose == Purpose.EVALUATION
+        return EpisodeFailed(self.spec.id, abs(self._iteration), number, seed, cause, evaluation)
 
 
 class ActionNoise:
