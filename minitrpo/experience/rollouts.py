@@ -28,7 +28,7 @@ CHUNK = 64  # ticks whose random numbers are drawn at once; an episode's stream 
 def make_vector_env(spec: EnvironmentSpec, num_envs: int, physics: str = "auto") -> VectorEnv:
     """Return `num_envs` copies of an environment; their bits are the same with physics "auto" and "gymnasium"."""
     if is_batched(spec, physics):
-        from minitrpo.experience.mujoco.batched import MujocoVectorEnv
+        from minitrpo.experience.batched_mujoco import MujocoVectorEnv
 
         return MujocoVectorEnv(spec, num_envs)
     return VectorEnv(spec, num_envs)
@@ -38,7 +38,7 @@ def is_batched(spec: EnvironmentSpec, physics: str) -> bool:
     """Return whether MuJoCo steps all copies in one call."""
     if physics != "auto" or spec.discrete:
         return False
-    from minitrpo.experience.mujoco.batched import supports  # brings MuJoCo along
+    from minitrpo.experience.batched_mujoco import supports  # brings MuJoCo along
 
     return supports(spec.id)
 

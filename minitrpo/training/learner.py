@@ -12,6 +12,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import nested
 from minitrpo.parallel.episode_pool import requests_for
+from minitrpo.policies import Array
 from minitrpo.supervision import status
 from minitrpo.training.context import RunContext, first_mean_length, fresh_filter
 from minitrpo.training.gather import Gathered, Request
@@ -49,17 +50,13 @@ class Learner:
         with status.at("plan"):
             plan = check_plan(self.algorithm.plan(), self._theta_shape)
         self._steps_wanted, self._episodes = plan.steps or self.settings.steps_per_update, int(plan.episodes or 0)
-        # copies, alike on every rank, into which nobody can write: the root's own could be the algorithm's
-        theta, *arrays = (np.array(array, order="C") for array in (plan.theta, *plan.arrays.values()))
-        for array in (theta, *arrays):
-            array.flags.writeable = False
-        plan = replace(plan, theta=theta, arrays=dict(zip(plan.arrays, arrays, strict=True)))
+        plan = replace(plan, theta=copied(plan.theta), arrays={name: copied(a) for name, a in plan.arrays.items()})
         if self.settings.segments:
             amount, known = -(-self._steps_wanted // self.settings.num_envs), True
         else:
             amount = plan.episodes or requests_for(self._steps_wanted, self.mean_length)
             known = self.iteration > 0 or plan.episodes is not None  # else nobody knows how long an episode takes
-        return plan, Request(self.iteration + 1, amount, theta, self.filter, 0 if known else int(self._steps_wanted))
+        return plan, Request(self.iteration + 1, amount, plan.theta, self.filter, 0 if known else self._steps_wanted)
 
     def is_last(self, request: Request) -> bool:
         """Return whether the run ends with this request; False where nobody knows how many steps it takes."""
@@ -157,6 +154,13 @@ def sizes(gathered: Gathered) -> str:
     observations = f"{np.max(np.abs(own['mean']), initial=0.0):.1g}"
     returns = f"{np.max(np.abs(own['returns'][gathered.ended]), initial=0.0):.1g}"
     return f"Mean observations were up to {observations}, returns of finished episodes up to {returns}. "
+
+
+def copied(array: Array) -> Array:
+    """Return a copy into which nobody can write, alike on every rank: on the root it could be the algorithm's own."""
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
 
 
 def update_rng(seed: int, iteration: int) -> np.random.Generator:
