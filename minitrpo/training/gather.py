@@ -222,29 +222,24 @@ def spread(comm: Comm, own: Arrays, rows: Arrays, needs: Callable[[int], list[sl
     own: has the WHERE of this rank's fragments; rows: their rows, as they lie; both {} without a fragment. needs: from
     the number of rows to those that each rank needs. What nobody writes takes no memory. Collective.
     """
-    # 1. of all ranks: where their fragments stand, and arrays without a row of the same kinds as theirs
+    # 1. where everybody's fragments stand, and of whom has any arrays without a row, of the same kinds as theirs
     place = np.stack([own[name] for name in WHERE], axis=1) if own else np.zeros((0, 3), np.int64)
     told = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
     table, empty = np.concatenate([place for place, _ in told]), next(kinds for _, kinds in told if kinds)
-    owners = np.repeat(np.arange(comm.size), [len(place) for place, _ in told])
-    order = in_order(table[:, 0], table[:, 1])
-    lengths = table[order, 2]
-    stops = np.cumsum(lengths)
-    needed = needs(int(stops[-1]))
-    # 2. the places in the batch of what lies here; what of it goes to whom
-    begins = np.empty_like(stops)
-    begins[order] = stops - lengths
-    mine = zip(begins[owners == comm.rank], table[owners == comm.rank, 2], strict=True)
-    places = np.concatenate([np.arange(0), *(np.arange(start, start + length) for start, length in mine)])
-    sorted_rows = np.argsort(places)
-    cuts = np.searchsorted(places[sorted_rows], [[rows.start, rows.stop] for rows in needed])
-    going, sent = np.concatenate([sorted_rows[start:stop] for start, stop in cuts]), np.diff(cuts)[:, 0].tolist()
-    # 3. whose rows are needed here: they come rank by rank, those of each in the batch's order
+    # 2. of each row of the batch: which rank has it, and where there
+    steps = np.array([place[:, 2].sum() for place, _ in told])
+    numbers, starts, lengths = table.T
+    at = rows_of(in_order(numbers, starts), lengths)
+    owners = np.repeat(np.arange(comm.size), steps)[at]
+    at -= (np.cumsum(steps) - steps)[owners]
+    # 3. what goes to whom, in the batch's order; what comes, rank by rank
+    needed = needs(len(at))
+    going = [at[some][owners[some] == comm.rank] for some in needed]
     wanted = needed[comm.rank]
-    whose = np.repeat(owners[order], lengths)[wanted]
-    coming, received = wanted.start + np.argsort(whose, kind="stable"), np.bincount(whose, minlength=comm.size).tolist()
+    coming = wanted.start + np.argsort(owners[wanted], kind="stable")
+    sent, received = list(map(len, going)), np.bincount(owners[wanted], minlength=comm.size).tolist()
     batch = {}
     for name, array in sorted((rows or empty).items()):
-        batch[name] = np.zeros((stops[-1], *array.shape[1:]), array.dtype)
-        batch[name][coming] = comm.all_to_all(array[going], sent, received)
+        batch[name] = np.zeros((len(at), *array.shape[1:]), array.dtype)
+        batch[name][coming] = comm.all_to_all(array[np.concatenate(going)], sent, received)
     return batch

@@ -60,6 +60,56 @@ class Rank:
         return self.evaluator.returns(request.theta, request.observation_filter, request.iteration, request.amount)
 
 
+def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
+    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then send everybody home."""
+    timeline, checkpoint = rank.timeline, False
+    log.begin(learner.state, notes)
+    while not (learner.finished or (checkpoint and asked_to_stop())):
+        # 1. what to collect next, and with which policy and filter: theta, frozen until everybody has played
+        plan, request = learner.plan()
+        checkpoint = log.due(request.iteration, learner.is_last(request))
+        rank.collector.refill()
+        with timeline.span("broadcast"):
+            rank.comm.broadcast((plan, request, checkpoint))
+        # 2. all ranks play; what travels is gathered and sorted by episode number
+        gathered = rank.collect(plan, request, checkpoint)
+        # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
+        with timeline.span("update"):
+            learner.learn(gathered)
+        # 4. an evaluation if one is due, a row of the log, a checkpoint
+        if (evaluation := learner.evaluation()) is not None:
+            with timeline.outside("evaluate"):
+                rank.comm.broadcast((None, evaluation, False))
+                learner.evaluated = float(np.mean(rank.evaluate(evaluation)))
+        if learner.row_due:
+            log.write(learner.row())
+        if checkpoint or learner.finished:
+            log.save(learner.state() | gathered.unfinished)
+    rank.comm.broadcast(None)
+
+
+def worker_loop(rank: Rank, seed: int) -> None:
+    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
+    while True:
+        with rank.timeline.span("idle"):
+            told = rank.comm.broadcast(None)
+        if told is None:
+            return
+        plan, request, checkpoint = told
+        if plan is None:
+            with rank.timeline.span("evaluate"):
+                rank.evaluate(request)
+            continue
+        gathered = rank.collect(plan, request, checkpoint)
+        if rank.shares:
+            plan = replace(plan, arrays=plan.arrays | gathered.batch)
+            with rank.timeline.span("update"), status.at("assist"):
+                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
+
+
+# --- before the loop and after it
+
+
 def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
     """Run the loop on every rank until the steps are used up; return what this rank did when.
 
@@ -121,50 +171,3 @@ def alone(context: RunContext, algorithm: Algorithm) -> tuple[Learner, Rank]:
     collector = make_collector(context.settings, context.spec, policy, comm)
     rank = Rank(comm, collector, algorithm, Timeline(comm, keep=False))
     return Learner(context, algorithm), rank
-
-
-def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
-    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then send everybody home."""
-    timeline, checkpoint = rank.timeline, False
-    log.begin(learner.state, notes)
-    while not (learner.finished or (checkpoint and asked_to_stop())):
-        # 1. what to collect next, and with which policy and filter: theta, frozen until everybody has played
-        plan, request = learner.plan()
-        checkpoint = log.due(request.iteration, learner.is_last(request))
-        rank.collector.refill()
-        with timeline.span("broadcast"):
-            rank.comm.broadcast((plan, request, checkpoint))
-        # 2. all ranks play; what travels is gathered and sorted by episode number
-        gathered = rank.collect(plan, request, checkpoint)
-        # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
-        with timeline.span("update"):
-            learner.learn(gathered)
-        # 4. an evaluation if one is due, a row of the log, a checkpoint
-        if (evaluation := learner.evaluation()) is not None:
-            with timeline.outside("evaluate"):
-                rank.comm.broadcast((None, evaluation, False))
-                learner.evaluated = float(np.mean(rank.evaluate(evaluation)))
-        if learner.row_due:
-            log.write(learner.row())
-        if checkpoint or learner.finished:
-            log.save(learner.state() | gathered.unfinished)
-    rank.comm.broadcast(None)
-
-
-def worker_loop(rank: Rank, seed: int) -> None:
-    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
-    while True:
-        with rank.timeline.span("idle"):
-            told = rank.comm.broadcast(None)
-        if told is None:
-            return
-        plan, request, checkpoint = told
-        if plan is None:
-            with rank.timeline.span("evaluate"):
-                rank.evaluate(request)
-            continue
-        gathered = rank.collect(plan, request, checkpoint)
-        if rank.shares:
-            plan = replace(plan, arrays=plan.arrays | gathered.batch)
-            with rank.timeline.span("update"), status.at("assist"):
-                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
