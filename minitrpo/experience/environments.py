@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from minitrpo.errors import BadInput, describe_error, shorten
-from minitrpo.experience.modules import GIVEN, TYPED, imported, untyped
+from minitrpo.experience.modules import GIVEN, TYPED, Untyped, imported
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.supervision import status
 
@@ -135,7 +135,7 @@ def _factory(env_id: str) -> Any:
     if factory is None or attribute in gymnasium.registry:
         return None
     if not (isinstance(factory, type) and issubclass(factory, gymnasium.Env)) and env_id not in TYPED:
-        raise untyped(env_id, "--env", f"{env_id} is no class of environments")  # any function could be named
+        raise Untyped(env_id, "--env", f"{env_id} is no class of environments")  # any function could be named
     return factory
 
 
