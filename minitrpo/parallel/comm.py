@@ -118,7 +118,7 @@ class WindowCounter(Counter):
 
 
 class MPIComm(Comm):
-    """The processes of an MPI communicator, MPI.COMM_WORLD by default; upper-case calls send numpy buffers."""
+    """The processes of an MPI communicator, MPI.COMM_WORLD by default; what moves rows sends numpy buffers."""
 
     def __init__(self, comm: Any = None) -> None:
         from mpi4py import MPI
