@@ -183,8 +183,10 @@ def joined(parts: list[Arrays]) -> Arrays:
     """Return the rows of all parts by name; AlgorithmFailed where the parts differ in more than how many they have."""
     names = sorted({name for part in parts for name in part})
     for name in names:
-        if len({part[name].shape[1:] if name in part else None for part in parts}) > 1:
-            raise AlgorithmFailed(f"digest() returned {name!r} for some fragments only, or with rows of several shapes")
+        if not all(name in part for part in parts):
+            raise AlgorithmFailed(f"digest() returned {name!r} for some fragments only")
+        if len(shapes := {part[name].shape[1:] for part in parts}) > 1:
+            raise AlgorithmFailed(f"digest() returned {name!r} with rows of shapes {sorted(shapes)}")
     return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
