@@ -28,9 +28,9 @@ from benchmarks.options import make_parser, names, positive_numbers
 from benchmarks.record import RESULTS, origin, write_json
 from benchmarks.summaries import interval, median
 from minitrpo.course.speedup.experiment import by_turns
+from minitrpo.experience.batched_mujoco import MujocoVectorEnv
 from minitrpo.experience.environments import EnvironmentSpec, describe
-from minitrpo.experience.mujoco.batched import MujocoVectorEnv
-from minitrpo.experience.mujoco.tasks import TASKS
+from minitrpo.experience.mujoco_tasks import TASKS
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.launcher import cores

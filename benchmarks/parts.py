@@ -25,8 +25,8 @@ from benchmarks import tables
 from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, write_json
 from minitrpo import train
-from minitrpo.experience.mujoco.batched import MujocoVectorEnv
-from minitrpo.experience.mujoco.tasks import TASKS
+from minitrpo.experience.batched_mujoco import MujocoVectorEnv
+from minitrpo.experience.mujoco_tasks import TASKS
 from minitrpo.policies import Array, GaussianPolicy
 from minitrpo.reports.plots import BLUE, GREEN
 from minitrpo.run_folder.folder import RunFolder
@@ -38,7 +38,7 @@ UPDATING = ("advantages", "gradient", "Fisher products", "line search", "critic"
 WHERE = {  # the part that a function is
     "minitrpo.experience.rollouts.Rollouts.advance": "fragments and digest",
     "minitrpo.experience.rollouts.Rollouts._tick": "rest of a tick",
-    "minitrpo.experience.mujoco.batched.MujocoVectorEnv._now": "observation",
+    "minitrpo.experience.batched_mujoco.MujocoVectorEnv._now": "observation",
     "minitrpo.experience.observation_filter.ObservationFilter.__call__": "filter",
     "minitrpo.experience.rollouts.ActionNoise.next": "noise",
     "minitrpo.experience.rollouts.StepBuffer.append": "record",

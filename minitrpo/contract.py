@@ -16,14 +16,13 @@ import numpy as np
 from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
 from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, shorten
-from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.parallel.comm import flat, nested
 from minitrpo.parallel.parameter_server import TALLY
 from minitrpo.supervision import status
 
 OWN = "run_"  # how the house's arrays are called in a checkpoint, and among those that are shared
-FRAGMENT = "fragment_"  # and among those that travel
-RESERVED = (OWN, FRAGMENT, UNFINISHED, TALLY)
+UNFINISHED = "unfinished_"  # and those of episodes that go on
+RESERVED = (OWN, UNFINISHED, TALLY)
 MOST = 10**12  # steps, or episodes, of one update
 NUMBERS = "biufc"  # kinds of dtypes
 REQUIRED = {

@@ -8,11 +8,11 @@ a row of distribution parameters, an array `dist_params` (N, K), of which every 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import autograd.numpy as np
 import numpy
 
-from minitrpo.acting import Acting
 from minitrpo.perceptron import Array as Array  # what every module calls its arrays
 from minitrpo.perceptron import Sizes, cut, in_single_precision, initialise_mlp, layer_sizes, perceptron, widened
 
@@ -42,6 +42,31 @@ def categorical_kl(old_logits: Array, logits: Array) -> Array:
     """Return KL(old || new) of softmax distributions, (N, A) twice -> (N,), in nats."""
     old_log, log = log_softmax(old_logits), log_softmax(logits)
     return np.sum(np.exp(old_log) * (old_log - log), axis=1)
+
+
+class Acting:
+    """The base class of all who act. Random numbers and state are rows, one for each environment.
+
+    A policy also has `initialise`, `act_function` and `distribution`, as those below have. If it has a state,
+    `act_function(theta, state)` gets the rows (height, state_size) of all environments, which the function that it
+    returns may read, and change in place, at every step.
+    """
+
+    discrete: ClassVar[bool] = False  # whether actions are integers
+    noise_size: int = 0  # random numbers that an action takes
+    state_size: ClassVar[int] = 0  # numbers that it remembers from step to step of an episode
+
+    def initial_state(self, theta: Array, key: Any) -> Array:
+        """Return the state (state_size,) in which an episode begins; key: its `randomness.EpisodeKey`."""
+        return numpy.zeros(self.state_size)
+
+    def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array:
+        """Return standard normal numbers (steps, noise_size): what actions need for this many steps."""
+        return rng.standard_normal((steps, self.noise_size))
+
+    def mode(self, dist_params: Array) -> Array:
+        """Return the best actions of what `distribution` returned: the largest of each row, or all of them."""
+        return numpy.argmax(dist_params, axis=1) if self.discrete else dist_params
 
 
 @dataclass(frozen=True)
@@ -83,10 +108,6 @@ class GaussianPolicy(Perceptron):
         mean = perceptron(cut(theta, 0, split), self.sizes, observations)
         log_std = np.dot(np.ones((len(observations), 1), mean.dtype), cut(theta, split, len(theta)).reshape(1, -1))
         return widened(mean, 0, 2 * self.action_size) + widened(log_std, self.action_size, 2 * self.action_size)
-
-    def draw_noise(self, rng: numpy.random.Generator, steps: int) -> Array:
-        """Return what `sample` needs for this many steps: standard normal numbers (steps, A)."""
-        return rng.standard_normal((steps, self.noise_size))
 
     def sample(self, dist_params: Array, noise: Array) -> Array:
         """Return actions mean + std * noise, shape (N, A)."""
@@ -146,10 +167,6 @@ class CategoricalPolicy(Perceptron):
         """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         logits = in_single_precision(theta, self.sizes)
         return lambda observations, noise, used: self.sample(logits(observations, used), noise)
-
-    def mode(self, dist_params: Array) -> Array:
-        """Return the most probable actions (N,)."""
-        return numpy.argmax(dist_params, axis=1)
 
     def log_prob(self, dist_params: Array, actions: Array) -> Array:
         """Return log pi(a|s), shape (N,), in nats."""

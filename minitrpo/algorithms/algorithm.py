@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.options import option, step_size_option
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Comm, Nested
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array, Policy

@@ -11,7 +11,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Member
 from minitrpo.algorithms.options import option
-from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import Optimiser
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array

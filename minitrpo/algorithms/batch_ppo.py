@@ -23,8 +23,8 @@ from minitrpo.algorithms.options import discount_option, option, step_size_optio
 from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested

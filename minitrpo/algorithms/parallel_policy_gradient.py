@@ -23,8 +23,8 @@ from minitrpo.algorithms.samples import advantages_of, fragments_of, refitted, s
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.block_sums import ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, make_critic
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.parallel.comm import Nested

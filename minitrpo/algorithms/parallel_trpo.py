@@ -20,8 +20,8 @@ from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.critics import MLPCritic, make_critic
 from minitrpo.errors import BadInput
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.natural_gradient import every_kth
 from minitrpo.noise import Measured, StepNoise, measure_noise
 from minitrpo.parallel.comm import Nested

@@ -5,7 +5,7 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.block_sums import SERIAL, Reduction
 from minitrpo.critics import Critic
-from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Nested
 from minitrpo.returns import gae, next_values
 

@@ -15,8 +15,8 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.commands.doctor import Finding
 from minitrpo.errors import BadInput
-from minitrpo.experience.determinism import looked_at
 from minitrpo.experience.environments import describe
+from minitrpo.experience.vector_env import looked_at
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.metrics_log import TIMINGS

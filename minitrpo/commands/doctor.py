@@ -13,8 +13,8 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from minitrpo.commands.command_line import RootParser
-from minitrpo.experience.determinism import looked_at
 from minitrpo.experience.modules import trust
+from minitrpo.experience.vector_env import looked_at
 from minitrpo.parallel.launcher import cores as usable
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.provenance import PACKAGES, installed

@@ -14,10 +14,10 @@ from minitrpo.algorithms.options import flag
 from minitrpo.commands.command_line import Job, one_by_one, parse
 from minitrpo.contract import check_beginning
 from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
-from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.modules import again
 from minitrpo.experience.rollouts import is_batched
+from minitrpo.experience.vector_env import differences
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
@@ -48,7 +48,7 @@ def main(name: str, words: list[str]) -> int:
         if later:
             on_root(comm, lambda: check_free(*later))
         for number, job in enumerate(jobs):
-            if number and comm.broadcast_object(comm.rank == 0 and asked_to_stop()):
+            if number and comm.broadcast(comm.rank == 0 and asked_to_stop()):
                 left = ",".join(str(each.choice.common.seed) for each in jobs[number:])
                 resume = typed_command("train", *words, "--seeds", left, ranks=comm.size, here=start)
                 status.describe(resume=resume)
@@ -80,7 +80,7 @@ def run(job: Job, comm: Comm) -> None:
     heartbeat = Heartbeat(comm, job.stuck_after)
     play(context, job, comm)
     heartbeat.close()
-    left_at = comm.broadcast_object(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
+    left_at = comm.broadcast(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
         raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
@@ -228,7 +228,7 @@ def play(context: RunContext, job: Job, comm: Comm) -> None:
         timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
     except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
         raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
-    spans = comm.gather_objects(timeline.spans)
+    spans = comm.gather(timeline.spans)
     if comm.rank == 0 and job.trace:
         write_chrome_trace(context.folder.path / "trace.json", spans)
 

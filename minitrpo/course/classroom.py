@@ -15,10 +15,9 @@ from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import EnvironmentSpec, describe
-from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.reports.video import film

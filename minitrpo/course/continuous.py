@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitrpo.experience.fragments import Fragments, concatenate
+from minitrpo.experience.rollouts import Fragments, concatenate
 from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import Array, Policy
 

@@ -14,12 +14,11 @@ import gymnasium
 import numpy as np
 
 from minitrpo.errors import BadInput, describe_error, shorten
-from minitrpo.experience.modules import GIVEN, TYPED, imported, untyped
+from minitrpo.experience.modules import GIVEN, TYPED, Untyped, imported
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.supervision import status
 
 NO_BOUND = 1e30  # the largest float32 stands for "unbounded" in many environments
-MOST_OBSERVATIONS = 1_000_000  # numbers in one: beyond, networks fill the memory
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,6 @@ def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
             "gymnasium.wrappers.FlattenObservation, where you register it"
         )
     size, limit = math.prod(sight.shape), env.spec.max_episode_steps if env.spec else None
-    if size > MOST_OBSERVATIONS:
-        raise BadInput(f"{env_id} has {size:,} numbers in an observation; minitrpo takes at most {MOST_OBSERVATIONS:,}")
     if isinstance(choice, gymnasium.spaces.Discrete):
         count, first, none = int(choice.n), int(choice.start), np.zeros(0)
         return EnvironmentSpec(env_id, size, count, True, limit, none, none, sight.shape, first_action=first)
@@ -138,7 +135,7 @@ def _factory(env_id: str) -> Any:
     if factory is None or attribute in gymnasium.registry:
         return None
     if not (isinstance(factory, type) and issubclass(factory, gymnasium.Env)) and env_id not in TYPED:
-        raise untyped(env_id, "--env", f"{env_id} is no class of environments")  # any function could be named
+        raise Untyped(env_id, "--env", f"{env_id} is no class of environments")  # any function could be named
     return factory
 
 

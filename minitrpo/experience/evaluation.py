@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.acting import Acting
-from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import StaticPool, concurrency
-from minitrpo.policies import ActFunction, Array, Policy
+from minitrpo.policies import ActFunction, Acting, Array, Policy
 
 
 class BestActions(Acting):
@@ -47,18 +45,10 @@ class Evaluator:
         iteration: the update after which they are played, with which their random numbers are keyed. EpisodeFailed
         if the environment fails.
         """
-        side_by_side = concurrency(episodes, self._comm.size, ROWS)
-        try:
-            draw = self._pool.draw_from(episodes)
-            played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
-        except EpisodeFailed as error:
-            raise EpisodeFailed(error.env, iteration, error.episode, error.seed, error.cause, True) from error
-        own = {name: np.array([getattr(f, name)[0] for f in played]) for name in ("numbers", "returns")}
-        parts = [part for part in self._comm.gather(own) if len(part["numbers"])]
-        if not parts:
-            return np.zeros(0)
-        numbers, returns = (np.concatenate([part[name] for part in parts]) for name in ("numbers", "returns"))
-        return np.asarray(returns[np.argsort(numbers)])
+        draw, side_by_side = self._pool.draw_from(episodes), concurrency(episodes, self._comm.size, ROWS)
+        played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
+        parts = self._comm.gather([(int(f.numbers[0]), float(f.returns[0])) for f in played])
+        return np.array([total for _, total in sorted(pair for part in parts for pair in part)])
 
     def close(self) -> None:
         """Close the environments."""

@@ -21,7 +21,11 @@ GIVEN: dict[str, Any] = {}  # classes, functions and objects that were handed ov
 
 
 class Untyped(BadInput):
-    """A name that stands in a file alone, and whose module is not installed."""
+    """A name that stands in a file alone, and whose module is not installed; option: what it is typed after."""
+
+    def __init__(self, name: str, option: str, why: str) -> None:
+        cure = f"If you trust whoever made the run, type it again: {option} {name}"
+        super().__init__(f"the run names code, and {why}. {cure}")
 
 
 def trust(*names: str | None) -> None:
@@ -40,13 +44,8 @@ def imported(name: str, option: str) -> ModuleType:
         if here not in sys.path:  # last: a matplotlib.py there is not the library
             sys.path.append(here)
     elif module not in sys.modules and not is_installed(module):
-        raise untyped(name, option, f"the module {module} is not installed, and would be looked for in your folder")
+        raise Untyped(name, option, f"the module {module} is not installed, and would be looked for in your folder")
     return importlib.import_module(module)
-
-
-def untyped(name: str, option: str, why: str) -> Untyped:
-    """Return the refusal of a name that stands in a file alone."""
-    return Untyped(f"the run names code, and {why}. If you trust whoever made the run, type it again: {option} {name}")
 
 
 def is_installed(module: str, here: str = "") -> bool:

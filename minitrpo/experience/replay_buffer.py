@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed
-from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.policies import Array
 from minitrpo.returns import n_step_returns
 

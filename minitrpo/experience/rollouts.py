@@ -6,13 +6,13 @@ height, as the package's own policies have (`perceptron.FEW`), make an episode's
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import EpisodeKey, Purpose, evaluation_seed, first_state_seed
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
@@ -28,7 +28,7 @@ CHUNK = 64  # ticks whose random numbers are drawn at once; an episode's stream 
 def make_vector_env(spec: EnvironmentSpec, num_envs: int, physics: str = "auto") -> VectorEnv:
     """Return `num_envs` copies of an environment; their bits are the same with physics "auto" and "gymnasium"."""
     if is_batched(spec, physics):
-        from minitrpo.experience.mujoco.batched import MujocoVectorEnv
+        from minitrpo.experience.batched_mujoco import MujocoVectorEnv
 
         return MujocoVectorEnv(spec, num_envs)
     return VectorEnv(spec, num_envs)
@@ -38,9 +38,69 @@ def is_batched(spec: EnvironmentSpec, physics: str) -> bool:
     """Return whether MuJoCo steps all copies in one call."""
     if physics != "auto" or spec.discrete:
         return False
-    from minitrpo.experience.mujoco.batched import supports  # brings MuJoCo along
+    from minitrpo.experience.batched_mujoco import supports  # brings MuJoCo along
 
     return supports(spec.id)
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """N steps in E fragments, one fragment after the other; E-arrays say where a fragment stands and how it stopped.
+
+    A fragment is an unbroken run of steps of one episode: the whole episode, or the part of it that a segment saw.
+    """
+
+    observations: Array  # (N, D), as the environment gave them
+    actions: Array  # (N, A) floats or (N,) integers, as the policy chose them
+    rewards: Array  # (N,)
+    final_observations: Array  # (E, D): after the last step of each fragment
+    numbers: Array  # (E,): the episode's number, the key of its random numbers
+    lengths: Array  # (E,): steps in this fragment
+    starts: Array  # (E,): steps of the episode before this fragment
+    terminated: Array  # (E,) bool: the task ended, the value after it is 0
+    truncated: Array  # (E,) bool: the time limit cut it; neither of the two: a segment's end cut it
+    returns: Array  # (E,): sum of the environment's rewards since the episode began
+    policy_states: Array = field(default_factory=lambda: np.zeros((1, 0)))  # (E, S): before each fragment
+
+    @property
+    def steps(self) -> int:
+        """Return N, the number of environment steps."""
+        return len(self.rewards)
+
+    @property
+    def ended(self) -> Array:
+        """Return which fragments finish their episode, (E,) bool; only those have an episode return."""
+        return self.terminated | self.truncated
+
+    @property
+    def last(self) -> Array:
+        """Return the mask (N,) of the last step of each fragment."""
+        mask = np.zeros(self.steps, bool)
+        mask[np.cumsum(self.lengths) - 1] = True
+        return mask
+
+    @property
+    def terminated_steps(self) -> Array:
+        """Return the mask (N,) of the steps after which the value is 0."""
+        mask = np.zeros(self.steps, bool)
+        mask[(np.cumsum(self.lengths) - 1)[self.terminated]] = True
+        return mask
+
+    @property
+    def timesteps(self) -> Array:
+        """Return how many steps of its episode came before each step, (N,) floats."""
+        first_rows = np.cumsum(self.lengths) - self.lengths
+        return np.arange(self.steps, dtype=float) + np.repeat(self.starts - first_rows, self.lengths)
+
+    def filtered(self, frozen: ObservationFilter) -> "Fragments":
+        """Return the same with observations as the policy saw them."""
+        seen = {"observations": frozen(self.observations), "final_observations": frozen(self.final_observations)}
+        return replace(self, **seen)
+
+
+def concatenate(parts: list[Fragments]) -> Fragments:
+    """Return all fragments as one, in the order given; at least one."""
+    return Fragments(**{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Fragments)})
 
 
 class Rollouts:
@@ -93,7 +153,7 @@ class Rollouts:
                 number = draw()
                 drained = number is None
                 if number is not None:
-                    self._begin(self._free_slot(), theta, iteration, number)
+                    self._begin(int(np.flatnonzero(self.numbers == IDLE)[0]), theta, iteration, number)
             if len(self.slots) == 0:
                 status.pause()
                 return fragments
@@ -206,9 +266,6 @@ class Rollouts:
         self.slots = np.flatnonzero(self.numbers != IDLE)
         status.occupy(slot, seed, number)
 
-    def _free_slot(self) -> int:
-        return int(np.flatnonzero(self.numbers == IDLE)[0])
-
     def _new_buffer(self) -> "StepBuffer":
         self._first_tick[:], self._first_state[:] = 0, self._state
         return StepBuffer(self._observations, self._no_actions(len(self._observations)))
@@ -245,7 +302,8 @@ class Rollouts:
 
     def _failure(self, slot: int, cause: str) -> EpisodeFailed:
         seed, number = int(self.seeds[slot]), int(self.numbers[slot])
-        return EpisodeFailed(self.spec.id, self._iteration, number, seed, cause)
+        evaluation = self._purpose == Purpose.EVALUATION
+        return EpisodeFailed(self.spec.id, abs(self._iteration), number, seed, cause, evaluation)
 
 
 class ActionNoise:

@@ -4,10 +4,10 @@ One process needs no MPI: `Comm` does everything in place; `MPIComm` imports mpi
 instead of spinning, so that 8 ranks on 2 cores leave the cores to the ranks that work.
 """
 
-import json
 import os
+import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from minitrpo.policies import Array
 Arrays = dict[str, Array]
 Nested = dict[str, Any]  # arrays by name, and dicts of them: {"theta": a, "critic": {"phi": b}}
 JOINT = "."  # in the names of `flat`: {"theta": a, "critic.phi": b}; no name of a state has one
-ALIGNED = 16  # bytes: every array begins at a multiple of it
 
 
 class Counter:
@@ -43,21 +42,13 @@ class Comm:
     rank, size = 0, 1
     native: Any = None  # mpi4py's own communicator; None without MPI
 
-    def broadcast(self, arrays: Nested) -> Nested:
-        """Return the root's arrays, with names, shapes and dtypes, on every rank; the others' are ignored."""
-        return arrays
+    def broadcast(self, thing: Any) -> Any:
+        """Return on every rank what the root has, arrays or anything else; what the others give is ignored."""
+        return thing
 
-    def gather(self, arrays: Nested) -> list[Nested]:
-        """Return every rank's arrays, in rank order, on the root (others: []); names and shapes may differ by rank."""
-        return [arrays]
-
-    def broadcast_object(self, payload: Any) -> Any:
-        """Return the root's object, pickled; for start-up, not for data."""
-        return payload
-
-    def gather_objects(self, payload: Any) -> list[Any]:
-        """Return every rank's object on the root (others: []), pickled; for start-up and reports, not for data."""
-        return [payload]
+    def gather(self, thing: Any) -> list[Any]:
+        """Return what every rank has, in rank order, on the root; [] on the others."""
+        return [thing]
 
     def all_gather(self, own: Array, rows: list[int]) -> Array:
         """Return everybody's rows, in rank order, on every rank; rows: how many each rank has."""
@@ -127,7 +118,7 @@ class WindowCounter(Counter):
 
 
 class MPIComm(Comm):
-    """The processes of an MPI communicator, MPI.COMM_WORLD by default; upper-case calls send numpy buffers."""
+    """The processes of an MPI communicator, MPI.COMM_WORLD by default; what moves rows sends numpy buffers."""
 
     def __init__(self, comm: Any = None) -> None:
         from mpi4py import MPI
@@ -137,26 +128,16 @@ class MPIComm(Comm):
         self.rank, self.size = self.native.rank, self.native.size
         self._counters: list[WindowCounter] = []
 
-    def broadcast(self, arrays: Nested) -> Nested:  # two messages, however many arrays: how many bytes, then the bytes
-        buffer = packed(arrays) if self.rank == 0 else np.zeros(0, np.uint8)
+    def broadcast(self, thing: Any) -> Any:  # two messages: how many bytes, then the bytes
+        buffer = packed(thing) if self.rank == 0 else np.zeros(0, np.uint8)
         size = np.array([len(buffer)], np.int64)
         self._wait(self.native.Ibcast(size, 0))
         buffer = buffer if self.rank == 0 else np.empty(int(size[0]), np.uint8)
         self._wait(self.native.Ibcast(buffer, 0))
-        return arrays if self.rank == 0 else unpacked(buffer)
+        return thing if self.rank == 0 else unpacked(buffer)
 
-    def gather(self, arrays: Nested) -> list[Nested]:
-        own, sizes = packed(arrays), np.zeros(self.size, np.int64)
-        self.native.Gather(np.array([len(own)], np.int64), sizes, root=0)
-        everything = np.empty(int(sizes.sum()), np.uint8)  # nothing on the others
-        self.native.Gatherv(own, [everything, sizes.tolist(), self._mpi.BYTE] if self.rank == 0 else None, root=0)
-        return [unpacked(part) for part in np.split(everything, np.cumsum(sizes)[:-1])] if self.rank == 0 else []
-
-    def broadcast_object(self, payload: Any) -> Any:
-        return self.native.bcast(payload, root=0)
-
-    def gather_objects(self, payload: Any) -> list[Any]:
-        return self.native.gather(payload, root=0) or []
+    def gather(self, thing: Any) -> list[Any]:
+        return self.native.gather(thing, root=0) or []
 
     def all_gather(self, own: Array, rows: list[int]) -> Array:  # thousands of times a second: this one does not sleep
         return self._exchange(own, rows, self.native.Allgatherv)
@@ -217,44 +198,20 @@ def connect() -> Comm:
 
 def flat(arrays: Nested) -> Arrays:
     """Return nested arrays in one dict, under joined names; a dict without arrays leaves its name."""
-    return {JOINT.join(path): array for path, array in _leaves(arrays)}
+    row: Arrays = {}
+    for name, value in arrays.items():
+        if not isinstance(value, dict):
+            row[name] = value
+        else:
+            row |= {name + JOINT + within: array for within, array in flat(value or {"": np.zeros(0)}).items()}
+    return row
 
 
 def nested(arrays: Arrays) -> Nested:
     """Return what `flat` has joined."""
-    return _grown((name.split(JOINT), array) for name, array in arrays.items())
-
-
-def packed(arrays: Nested) -> Array:
-    """Return the arrays with their names, dtypes and shapes as one buffer of bytes, (n,) uint8."""
-    leaves = list(_leaves(arrays))
-    names = json.dumps([(path, array.dtype.str, array.shape) for path, array in leaves]).encode()
-    chunks = [len(names).to_bytes(8, "little"), names, *(array.tobytes() for _, array in leaves)]
-    return np.frombuffer(bytearray(b"".join(chunk + bytes(-len(chunk) % ALIGNED) for chunk in chunks)), np.uint8)
-
-
-def unpacked(buffer: Array) -> Nested:
-    """Return the arrays that `packed` wrote down; they are views of the buffer."""
-    size = int.from_bytes(bytes(buffer[:8]), "little")
-    leaves, start = [], ALIGNED + _aligned(size)
-    for path, dtype, shape in json.loads(bytes(buffer[ALIGNED : ALIGNED + size])):
-        stop = start + int(np.prod(shape)) * np.dtype(dtype).itemsize
-        leaves.append((path, buffer[start:stop].view(dtype).reshape(shape)))
-        start = _aligned(stop)
-    return _grown(leaves)
-
-
-def _leaves(arrays: Nested, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Array]]:
-    for name, value in arrays.items():
-        if isinstance(value, dict) and value:
-            yield from _leaves(value, (*path, name))
-        else:
-            yield ((*path, name, ""), np.zeros(0)) if isinstance(value, dict) else ((*path, name), value)
-
-
-def _grown(leaves: Iterable[tuple[Any, Array]]) -> Nested:
     tree: Nested = {}
-    for (*path, last), array in leaves:
+    for joined, array in arrays.items():
+        *path, last = joined.split(JOINT)
         branch = tree
         for name in path:
             branch = branch.setdefault(name, {})
@@ -263,5 +220,11 @@ def _grown(leaves: Iterable[tuple[Any, Array]]) -> Nested:
     return tree
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNED) * ALIGNED
+def packed(thing: Any) -> Array:
+    """Return what is to travel between the ranks of a job as bytes, (n,) uint8."""
+    return np.frombuffer(bytearray(pickle.dumps(thing, protocol=5)), np.uint8)
+
+
+def unpacked(buffer: Array) -> Any:
+    """Return what `packed` made bytes of."""
+    return pickle.loads(buffer.data)  # noqa: S301 # another rank of the same job has sent it

@@ -43,7 +43,7 @@ class Timeline:
     def __init__(self, comm: Comm, keep: bool) -> None:
         comm.barrier()
         own = socket.gethostname(), time.perf_counter()
-        host, origin = comm.broadcast_object(own)
+        host, origin = comm.broadcast(own)
         same = own[0] == host and abs(own[1] - origin) < 10.0  # one clock, not two hosts of a name
         self._origin = origin if same else own[1]
         self._keep, self._row_began = keep, 0.0

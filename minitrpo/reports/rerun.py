@@ -3,14 +3,14 @@
 from threadpoolctl import threadpool_limits
 
 from minitrpo.errors import BadInput
-from minitrpo.experience.collectors import Request
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.asynchronous import make_queue
 from minitrpo.training.context import RunContext, check_arrays, load, make_algorithm
+from minitrpo.training.gather import Request
 from minitrpo.training.synchronous import alone
 from minitrpo.training.workers import ITERATION, env_steps
 

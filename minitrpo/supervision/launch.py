@@ -85,7 +85,7 @@ def ranks() -> Iterator[Comm]:
 
 def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
     """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
-    result, reason = comm.broadcast_object(_attempt(work) if comm.rank == 0 else None)
+    result, reason = comm.broadcast(_attempt(work) if comm.rank == 0 else None)
     if reason:
         raise BadInput(reason)
     return cast(Result, result)
@@ -94,7 +94,7 @@ def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
 def on_all(comm: Comm, work: Callable[[], Own], then: Callable[[Own], Result]) -> tuple[Own, Result]:
     """Return what `work` returns on this rank, and `then` after it on the root; BadInput on all, if one raises that."""
     result, reason = _attempt(work)
-    reasons = [*filter(None, comm.gather_objects(reason))]
+    reasons = [*filter(None, comm.gather(reason))]
 
     def settle() -> Result:
         if reasons:

@@ -1,30 +1,136 @@
-"""A rank's part of an iteration: collect what was requested, digest it, and bring it to the root in one order."""
+"""A rank's part of an iteration: collect its share of a request, digest it, and bring it to the root in one order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import FRAGMENT, check_digest
+from minitrpo.contract import UNFINISHED, check_digest
 from minitrpo.errors import AlgorithmFailed
-from minitrpo.experience.collectors import UNFINISHED, Request
-from minitrpo.experience.fragments import Fragments, in_order, rows_of
-from minitrpo.experience.observation_filter import moments
+from minitrpo.experience.observation_filter import ObservationFilter, moments
+from minitrpo.experience.rollouts import Fragments, Rollouts
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.episode_pool import Pool, concurrency, missing_requests
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 
-PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
-WHERE = tuple(FRAGMENT + name for name in ("numbers", "starts", "lengths"))  # what places a fragment in the batch
-EMPTY = "empty_"
+WHERE = ("numbers", "starts", "lengths")  # what places a fragment in the batch
+PER_FRAGMENT = (*WHERE, "terminated", "truncated", "returns")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What all ranks together are to collect: with which policy and filter, for which update, and how much.
+
+    amount: a number of episodes, or of steps in every environment slot; see the collector. wanted: steps, where the
+    amount is but a guess of how many episodes take so many: more are played until they have; 0: the amount stands.
+    """
+
+    iteration: int  # 1, 2, ...
+    amount: int
+    theta: Array
+    observation_filter: ObservationFilter
+    wanted: int = 0
+
+
+# --- how a rank comes by its share
+
+
+class Collector:
+    """The environments of a rank, and what a request is to it."""
+
+    def __init__(self, rollouts: Rollouts) -> None:
+        self.rollouts = rollouts
+
+    def refill(self) -> None:
+        """Put all requests back; on the root, before a request goes out."""
+
+    def collect(self, request: Request) -> list[Fragments]:
+        """Return this rank's share of a request; collective where the request says how many steps are wanted."""
+        raise NotImplementedError
+
+    def rerun(self, request: Request, number: int) -> list[Fragments]:
+        """Return the fragments among which an episode of a request is."""
+        return self.collect(request)
+
+    def unfinished(self) -> Arrays:
+        """Return this rank's episodes that go on after a request, slot by slot, for a checkpoint; {} if none do."""
+        return {}
+
+    def restore(self, arrays: Arrays, iteration: int) -> None:
+        """Put this rank's unfinished episodes back, for this iteration; arrays: all of a checkpoint."""
+
+
+class EpisodeCollector(Collector):
+    """Whole episodes, as many as this rank draws from the pool of all that are requested; comm: all ranks that draw."""
+
+    def __init__(self, rollouts: Rollouts, pool: Pool, comm: Comm) -> None:
+        super().__init__(rollouts)
+        self._pool, self._comm = pool, comm
+
+    def refill(self) -> None:
+        self._pool.refill()
+
+    def collect(self, request: Request) -> list[Fragments]:
+        played: list[Fragments] = []
+        first, count = 0, request.amount
+        while count:
+            draw = self._pool.draw_from(count)
+            numbers = (first + number for number in iter(draw, None))
+            in_play = concurrency(count, self._comm.size, self.rollouts.num_envs)
+            played += self._play(request, numbers, in_play)
+            first += count
+            count = self._missing(request.wanted, sum(fragment.steps for fragment in played), first)
+        return played
+
+    def rerun(self, request: Request, number: int) -> list[Fragments]:
+        return self._play(request, iter([number] if 0 <= number < request.amount or request.wanted else []), 1)
+
+    def _play(self, request: Request, numbers: Iterator[int], in_play: int) -> list[Fragments]:
+        theta, frozen = request.theta, request.observation_filter
+        return self.rollouts.play(theta, frozen, request.iteration, lambda: next(numbers, None), in_play)
+
+    def _missing(self, wanted: int, played: int, episodes: int) -> int:
+        """Return how many more episodes all ranks are to play for these steps; they are in the pool then; collective.
+
+        played: steps of this rank. episodes: of all ranks. Nobody draws before all have drawn the last.
+        """
+        if not wanted:
+            return 0
+        parts = self._comm.gather(played)
+        self.refill()
+        return int(self._comm.broadcast(missing_requests(wanted, sum(parts), episodes) if parts else 0))
+
+
+class SegmentCollector(Collector):
+    """A segment of fixed length of each of this rank's environment slots, of which the job has `total_envs`."""
+
+    def __init__(self, rollouts: Rollouts, slots: range, total_envs: int) -> None:
+        super().__init__(rollouts)
+        self.slots, self.total_envs = slots, total_envs
+
+    def collect(self, request: Request) -> list[Fragments]:
+        theta, frozen = request.theta, request.observation_filter
+        return self.rollouts.advance(theta, frozen, request.iteration, self.slots, self.total_envs, request.amount)
+
+    def unfinished(self) -> Arrays:
+        return {UNFINISHED + name: array for name, array in self.rollouts.unfinished().items()}
+
+    def restore(self, arrays: Arrays, iteration: int) -> None:
+        own = {name.removeprefix(UNFINISHED): a for name, a in arrays.items() if name.startswith(UNFINISHED)}
+        if own:
+            self.rollouts.restore(own, self.slots, iteration)
+
+
+# --- what travels
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everybody's experience of one iteration, on the root, in episode order."""
+    """The experience of an iteration: what one rank sends, in the order in which it was played, or all, sorted."""
 
-    batch: Arrays  # what the algorithm's digests sent
+    batch: Arrays  # what the algorithm's digests gave: a row for each step, or one for each fragment
     fragments: Arrays  # PER_FRAGMENT, (E,) each, and "mean" and "squares" of the raw observations, (E, D)
     unfinished: Arrays = field(default_factory=dict)  # episodes that go on, slot by slot, if a checkpoint follows
 
@@ -39,78 +145,77 @@ class Gathered:
         return self.fragments["terminated"] | self.fragments["truncated"]
 
 
-def digested(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Arrays:
-    """Return what this rank sends to the root: the algorithm's digests, and the house's arrays; {} without a step.
+def digested(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Gathered:
+    """Return what this rank sends to the root: the algorithm's digests, and where which fragment stands.
 
     Fragment by fragment: BLAS rounds a row of a product by how many stand beside it, and how many a rank has depends
     on the number of ranks.
     """
-    if not fragments:
-        return {}
-    raw = [moments(fragment.observations) for fragment in fragments]
-    own = {name: np.concatenate([getattr(fragment, name) for fragment in fragments]) for name in PER_FRAGMENT}
-    own |= {"mean": np.array([mean for mean, _ in raw]), "squares": np.array([squares for _, squares in raw])}
-    parts = []
+    own, digests = [], []
     with status.at("digest"):
         for fragment in fragments:
-            digest = algorithm.digest(plan, fragment.filtered(request.observation_filter))
-            parts.append(check_digest(digest, fragment.steps))
-    if any(part.keys() != parts[0].keys() for part in parts):
-        raise AlgorithmFailed("digest() returned other arrays for one fragment than for another")
-    for name in parts[0]:
-        shapes = sorted({part[name].shape[1:] for part in parts})
-        if len(shapes) > 1:
-            raise AlgorithmFailed(f"digest() returned {name!r} with rows of shapes {shapes}: all must have one shape")
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return arrays | {FRAGMENT + name: array for name, array in own.items()}
+            mean, squares = moments(fragment.observations)
+            of_filter = {"mean": mean[None], "squares": squares[None]}
+            own.append({name: getattr(fragment, name) for name in PER_FRAGMENT} | of_filter)
+            seen = algorithm.digest(plan, fragment.filtered(request.observation_filter))
+            digests.append(check_digest(seen, fragment.steps))
+    return Gathered(joined(digests), joined(own))
 
 
-def in_episode_order(parts: list[Arrays]) -> Gathered:
+def in_episode_order(parts: list[Gathered]) -> Gathered:
     """Return what all ranks sent, sorted by episode number: the one order that does not depend on who played what."""
-    parts = [part for part in parts if part]
-    names = (*PER_FRAGMENT, "mean", "squares")
-    own = {name: np.concatenate([part[FRAGMENT + name] for part in parts]) for name in names}
+    parts = [part for part in parts if part.fragments]
+    batch, own = joined([part.batch for part in parts]), joined([part.fragments for part in parts])
     order = in_order(own["numbers"], own["starts"])
     rows = rows_of(order, own["lengths"])
-    batch = {}
-    for name in sorted({name for part in parts for name in part if not name.startswith(FRAGMENT)}):
-        per_step = _per_step(name, parts)
-        batch[name] = np.concatenate([part[name] for part in parts])[rows if per_step else order]
-    return Gathered(batch, {name: array[order] for name, array in own.items()})
+    for name, array in batch.items():
+        if len(array) not in (len(rows), len(order)):
+            raise AlgorithmFailed(
+                f"digest() returned {name!r} with {len(array)} rows for {len(rows)} steps in {len(order)} fragments: "
+                "it must have one row for each step or one for each fragment"
+            )
+        batch[name] = array[rows if len(array) == len(rows) else order]
+    unfinished = joined([part.unfinished for part in parts])  # slot by slot: the ranks have them in turn
+    return Gathered(batch, {name: array[order] for name, array in own.items()}, unfinished)
 
 
-def _per_step(name: str, parts: list[Arrays]) -> bool:
-    """Return whether an array has a row for each step, not for each fragment; where both fit there is no difference."""
-    steps = [int(part[FRAGMENT + "lengths"].sum()) for part in parts]
-    fragments = [len(part[FRAGMENT + "lengths"]) for part in parts]
-    rows = [len(part.get(name, ())) for part in parts]
-    shapes = {part[name].shape[1:] for part in parts if name in part}
-    if rows not in (steps, fragments) or len(shapes) > 1:
-        r = next((i for i in range(len(parts)) if rows[i] not in (steps[i], fragments[i])), 0)
-        raise AlgorithmFailed(
-            f"digest() returned {name!r} with {rows[r]} rows of shapes {sorted(shapes)} for {steps[r]} steps in "
-            f"{fragments[r]} fragments: it must have one row for each step or one for each fragment, all of one shape"
-        )
-    return rows == steps
+def joined(parts: list[Arrays]) -> Arrays:
+    """Return the rows of all parts by name; AlgorithmFailed where the parts differ in more than how many they have."""
+    names = sorted({name for part in parts for name in part})
+    for name in names:
+        if not all(name in part for part in parts):
+            raise AlgorithmFailed(f"digest() returned {name!r} for some fragments only")
+        if len(shapes := {part[name].shape[1:] for part in parts}) > 1:
+            raise AlgorithmFailed(f"digest() returned {name!r} with rows of shapes {sorted(shapes)}")
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
-def gather(comm: Comm, own: Arrays, unfinished: Arrays, sharing: Algorithm | None) -> Gathered:
+def in_order(numbers: Array, starts: Array) -> Array:
+    """Return the positions (E,) at which to find the fragments sorted by episode number, those of one by their start.
+
+    `numbers[in_order(numbers, starts)]` ascends; no fragments give no positions, and still integers.
+    """
+    return np.lexsort((starts, numbers))
+
+
+def rows_of(order: Array, lengths: Array) -> Array:
+    """Return the positions (N,) of the steps of fragments taken in this order; lengths (E,) are in the old one."""
+    stops = np.cumsum(lengths)
+    return np.concatenate([np.arange(0), *(np.arange(stops[i] - lengths[i], stops[i]) for i in order)])
+
+
+def gather(comm: Comm, own: Gathered, sharing: Algorithm | None) -> Gathered:
     """Return everybody's experience, on the root; on the others what of it they need for sharing the update.
 
-    own: of `digested`. unfinished: this rank's episodes that go on, if a checkpoint follows. sharing: the algorithm,
-    if the ranks share its update; what it spreads goes straight to those who need it. Collective.
+    sharing: the algorithm, if the ranks share its update; what it spreads goes straight to those who need it.
+    Collective.
     """
-    names = sharing.spread if sharing else ()
-    rows = {name: own[name] for name in names if own}
-    own = {name: array for name, array in own.items() if name not in rows}
-    parts = comm.gather(own | unfinished)
-    rows = spread(comm, own, rows, sharing.needs) if sharing and names else {}
-    if comm.rank != 0:
-        return Gathered(rows, {})
-    cut = [{name: part.pop(name) for name in tuple(part) if name.startswith(UNFINISHED)} for part in parts]
-    some, gathered = [part for part in cut if part], in_episode_order(parts)
-    whole = {name: np.concatenate([part[name] for part in some]) for name in (some[0] if some else {})}
-    return replace(gathered, batch=gathered.batch | rows, unfinished=whole)
+    rows = {name: own.batch[name] for name in (sharing.spread if sharing else ()) if own.fragments}
+    few = {name: array for name, array in own.batch.items() if name not in rows}
+    parts = comm.gather(replace(own, batch=few))
+    spread_rows = spread(comm, own.fragments, rows, sharing.needs) if sharing and sharing.spread else {}
+    gathered = in_episode_order(parts) if comm.rank == 0 else Gathered({}, {})
+    return replace(gathered, batch=gathered.batch | spread_rows)
 
 
 def spread(comm: Comm, own: Arrays, rows: Arrays, needs: Callable[[int], list[slice]]) -> Arrays:
@@ -119,40 +224,24 @@ def spread(comm: Comm, own: Arrays, rows: Arrays, needs: Callable[[int], list[sl
     own: has the WHERE of this rank's fragments; rows: their rows, as they lie; both {} without a fragment. needs: from
     the number of rows to those that each rank needs. What nobody writes takes no memory. Collective.
     """
-    table, owners, empty = tabulated(comm, own, rows)
-    order = in_order(table[:, 0], table[:, 1])
-    lengths = table[order, 2]
-    stops = np.cumsum(lengths)
-    needed = needs(int(stops[-1]))
-    # 1. the places in the batch of what lies here; what of it goes to whom
-    begins = np.empty_like(stops)
-    begins[order] = stops - lengths
-    mine = zip(begins[owners == comm.rank], table[owners == comm.rank, 2], strict=True)
-    places = np.concatenate([np.arange(0), *(np.arange(start, start + length) for start, length in mine)])
-    sorted_rows = np.argsort(places)
-    cuts = np.searchsorted(places[sorted_rows], [[rows.start, rows.stop] for rows in needed])
-    going, sent = np.concatenate([sorted_rows[start:stop] for start, stop in cuts]), np.diff(cuts)[:, 0].tolist()
-    # 2. whose rows are needed here: they come rank by rank, those of each in the batch's order
+    # 1. where everybody's fragments stand, and of whom has any arrays without a row, of the same kinds as theirs
+    place = np.stack([own[name] for name in WHERE], axis=1) if own else np.zeros((0, 3), np.int64)
+    told = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
+    table, empty = np.concatenate([place for place, _ in told]), next(kinds for _, kinds in told if kinds)
+    # 2. of each row of the batch: which rank has it, and where there
+    steps = np.array([place[:, 2].sum() for place, _ in told])
+    numbers, starts, lengths = table.T
+    at = rows_of(in_order(numbers, starts), lengths)
+    owners = np.repeat(np.arange(comm.size), steps)[at]
+    at -= (np.cumsum(steps) - steps)[owners]
+    # 3. what goes to whom, in the batch's order; what comes, rank by rank
+    needed = needs(len(at))
+    going = [at[some][owners[some] == comm.rank] for some in needed]
     wanted = needed[comm.rank]
-    whose = np.repeat(owners[order], lengths)[wanted]
-    coming, received = wanted.start + np.argsort(whose, kind="stable"), np.bincount(whose, minlength=comm.size).tolist()
+    coming = wanted.start + np.argsort(owners[wanted], kind="stable")
+    sent, received = list(map(len, going)), np.bincount(owners[wanted], minlength=comm.size).tolist()
     batch = {}
     for name, array in sorted((rows or empty).items()):
-        batch[name] = np.zeros((stops[-1], *array.shape[1:]), array.dtype)
-        batch[name][coming] = comm.all_to_all(array[going], sent, received)
+        batch[name] = np.zeros((len(at), *array.shape[1:]), array.dtype)
+        batch[name][coming] = comm.all_to_all(array[np.concatenate(going)], sent, received)
     return batch
-
-
-def tabulated(comm: Comm, own: Arrays, rows: Arrays) -> tuple[Array, Array, Arrays]:
-    """Return where all ranks' fragments lie, (E, 3), who has each, (E,), and rows without a row, of the same kinds."""
-    parts = comm.gather({name: own[name] for name in WHERE if own} | {EMPTY + n: a[:0] for n, a in rows.items()})
-    told: Arrays = {}
-    if comm.rank == 0:
-        counts = [len(part.get(WHERE[0], ())) for part in parts]
-        some = [part for part in parts if part]
-        table = [np.concatenate([part[name] for part in some]) for name in WHERE]
-        told = {name: array for name, array in some[0].items() if name.startswith(EMPTY)}
-        told |= {"table": np.stack(table, axis=1), "owners": np.repeat(np.arange(comm.size), counts)}
-    told = dict(comm.broadcast(told))
-    table_of_all, owners = told.pop("table"), told.pop("owners")
-    return table_of_all, owners, {name.removeprefix(EMPTY): array for name, array in told.items()}

@@ -1,28 +1,30 @@
 """The root's part of a run: what to request next, what was learned from it, and everything a checkpoint holds."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import OWN, check_plan, columns_of, numbers
+from minitrpo.contract import OWN, UNFINISHED, check_plan, columns_of, numbers
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
-from minitrpo.experience.collectors import UNFINISHED, Collector, Request
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import nested
+from minitrpo.parallel.episode_pool import requests_for
+from minitrpo.policies import Array
 from minitrpo.supervision import status
 from minitrpo.training.context import RunContext, first_mean_length, fresh_filter
-from minitrpo.training.gather import Gathered
+from minitrpo.training.gather import Gathered, Request
 from minitrpo.training.run_log import Row
 
 
 class Learner:
     """The algorithm on the root, the observation filter, and the counters of the run."""
 
-    def __init__(self, context: RunContext, algorithm: Algorithm, collector: Collector) -> None:
+    def __init__(self, context: RunContext, algorithm: Algorithm) -> None:
         """Begin, or go on from the run's checkpoint."""
-        self.settings, self.algorithm, self._collector = context.settings, algorithm, collector
+        self.settings, self.algorithm = context.settings, algorithm
         self.filter, self.mean_length = fresh_filter(self.settings, context.spec), first_mean_length(context.spec)
         self.iteration, self.env_steps, self._rows_until = 0, 0, 0
         self._episodes = 0  # that the last plan asked for; 0: it asked for steps
@@ -48,15 +50,18 @@ class Learner:
         with status.at("plan"):
             plan = check_plan(self.algorithm.plan(), self._theta_shape)
         self._steps_wanted, self._episodes = plan.steps or self.settings.steps_per_update, int(plan.episodes or 0)
-        amount = plan.episodes or self._collector.amount(self._steps_wanted, self.mean_length)
-        known = self.iteration > 0 or plan.episodes is not None  # else nobody knows how long an episode takes
-        wanted = 0 if known else int(self._steps_wanted)
-        return plan, Request(self.iteration + 1, amount, plan.theta, self.filter, wanted)
+        plan = replace(plan, theta=copied(plan.theta), arrays={name: copied(a) for name, a in plan.arrays.items()})
+        if self.settings.segments:
+            amount, known = -(-self._steps_wanted // self.settings.num_envs), True
+        else:
+            amount = plan.episodes or requests_for(self._steps_wanted, self.mean_length)
+            known = self.iteration > 0 or plan.episodes is not None  # else nobody knows how long an episode takes
+        return plan, Request(self.iteration + 1, amount, plan.theta, self.filter, 0 if known else self._steps_wanted)
 
     def is_last(self, request: Request) -> bool:
         """Return whether the run ends with this request; False where nobody knows how many steps it takes."""
-        steps = self._collector.steps(request.amount)
-        return steps is not None and self.env_steps + steps >= self.settings.total_steps
+        steps = request.amount * self.settings.num_envs
+        return self.settings.segments and self.env_steps + steps >= self.settings.total_steps
 
     @property
     def row_due(self) -> bool:
@@ -64,7 +69,7 @@ class Learner:
         return self.finished or self.iteration % self.settings.record_every == 0
 
     def evaluation(self) -> Request | None:
-        """Return what is to be evaluated after this update, its number as -iteration; None if nothing is.
+        """Return what is to be evaluated after this update; None if nothing is.
 
         In the last update of a row, if since the row before a multiple of --eval-every steps was passed.
         """
@@ -73,7 +78,7 @@ class Learner:
             return None
         with status.at("state"):
             theta = np.array(self.algorithm.state()["theta"])
-        return Request(-self.iteration, self.settings.eval_episodes, theta, self.filter)
+        return Request(self.iteration, self.settings.eval_episodes, theta, self.filter)
 
     def learn(self, gathered: Gathered) -> None:
         """Have the algorithm learn, and take what was seen into filter, counters and row."""
@@ -149,6 +154,13 @@ def sizes(gathered: Gathered) -> str:
     observations = f"{np.max(np.abs(own['mean']), initial=0.0):.1g}"
     returns = f"{np.max(np.abs(own['returns'][gathered.ended]), initial=0.0):.1g}"
     return f"Mean observations were up to {observations}, returns of finished episodes up to {returns}. "
+
+
+def copied(array: Array) -> Array:
+    """Return a copy into which nobody can write, alike on every rank: on the root it could be the algorithm's own."""
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
 
 
 def update_rng(seed: int, iteration: int) -> np.random.Generator:

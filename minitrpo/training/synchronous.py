@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.experience.collectors import Collector, Request
+from minitrpo.algorithms.algorithm import Algorithm, Plan
 from minitrpo.experience.evaluation import Evaluator
-from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.vector_env import EnvironmentFailed
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.launcher import launched_rank
@@ -29,13 +27,10 @@ from minitrpo.training.context import (
     make_policy,
     working_ranks,
 )
-from minitrpo.training.gather import Gathered, digested, gather
+from minitrpo.training.gather import Collector, Gathered, Request, digested, gather
 from minitrpo.training.learner import Learner, update_rng
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
-
-OVER = 0  # an iteration that says: the run is over; -n: evaluate the policy of update n
-NOT_SAID = -1  # of a plan's steps or episodes
 
 
 @dataclass(frozen=True)
@@ -56,13 +51,63 @@ class Rank:
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):
-            unfinished = self.collector.unfinished() if checkpoint else {}
-            return gather(self.comm, own, unfinished, self.algorithm if self.shares else None)
+            own = replace(own, unfinished=self.collector.unfinished() if checkpoint else {})
+            return gather(self.comm, own, self.algorithm if self.shares else None)
 
     def evaluate(self, request: Request) -> Array:
         """Return what the episodes of an evaluation returned, on the root; all ranks play them."""
         assert self.evaluator is not None
-        return self.evaluator.returns(request.theta, request.observation_filter, -request.iteration, request.amount)
+        return self.evaluator.returns(request.theta, request.observation_filter, request.iteration, request.amount)
+
+
+def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
+    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then send everybody home."""
+    timeline, checkpoint = rank.timeline, False
+    log.begin(learner.state, notes)
+    while not (learner.finished or (checkpoint and asked_to_stop())):
+        # 1. what to collect next, and with which policy and filter: theta, frozen until everybody has played
+        plan, request = learner.plan()
+        checkpoint = log.due(request.iteration, learner.is_last(request))
+        rank.collector.refill()
+        with timeline.span("broadcast"):
+            rank.comm.broadcast((plan, request, checkpoint))
+        # 2. all ranks play; what travels is gathered and sorted by episode number
+        gathered = rank.collect(plan, request, checkpoint)
+        # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
+        with timeline.span("update"):
+            learner.learn(gathered)
+        # 4. an evaluation if one is due, a row of the log, a checkpoint
+        if (evaluation := learner.evaluation()) is not None:
+            with timeline.outside("evaluate"):
+                rank.comm.broadcast((None, evaluation, False))
+                learner.evaluated = float(np.mean(rank.evaluate(evaluation)))
+        if learner.row_due:
+            log.write(learner.row())
+        if checkpoint or learner.finished:
+            log.save(learner.state() | gathered.unfinished)
+    rank.comm.broadcast(None)
+
+
+def worker_loop(rank: Rank, seed: int) -> None:
+    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
+    while True:
+        with rank.timeline.span("idle"):
+            told = rank.comm.broadcast(None)
+        if told is None:
+            return
+        plan, request, checkpoint = told
+        if plan is None:
+            with rank.timeline.span("evaluate"):
+                rank.evaluate(request)
+            continue
+        gathered = rank.collect(plan, request, checkpoint)
+        if rank.shares:
+            plan = replace(plan, arrays=plan.arrays | gathered.batch)
+            with rank.timeline.span("update"), status.at("assist"):
+                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
+
+
+# --- before the loop and after it
 
 
 def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
@@ -102,11 +147,11 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
         log = RunLog(context, timeline, show, comm.size, given.notes)
         notes = first_notes(context, comm.size, working.size)
         try:
-            root_loop(rank, Learner(context, algorithm, collector), log, notes)
+            root_loop(rank, Learner(context, algorithm), log, notes)
         finally:
             log.close()
     try:
-        collector.close()
+        collector.rollouts.envs.close()
         if evaluator is not None:
             evaluator.close()
     except EnvironmentFailed as error:  # the run is over, and an environment cannot undo it any more
@@ -126,75 +171,4 @@ def alone(context: RunContext, algorithm: Algorithm) -> tuple[Learner, Rank]:
     comm, policy = Comm(), make_policy(context.choice, context.spec)
     collector = make_collector(context.settings, context.spec, policy, comm)
     rank = Rank(comm, collector, algorithm, Timeline(comm, keep=False))
-    return Learner(context, algorithm, collector), rank
-
-
-def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
-    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then send everybody home."""
-    timeline, checkpoint = rank.timeline, False
-    log.begin(learner.state, notes)
-    while not (learner.finished or (checkpoint and asked_to_stop())):
-        # 1. what to collect next, and with which policy and filter: theta, frozen until everybody has played
-        plan, request = learner.plan()
-        checkpoint = log.due(request.iteration, learner.is_last(request))
-        rank.collector.refill()
-        with timeline.span("broadcast"):
-            plan, request = broadcast(rank.comm, plan, request, checkpoint)
-        # 2. all ranks play; what travels is gathered and sorted by episode number
-        gathered = rank.collect(plan, request, checkpoint)
-        # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
-        with timeline.span("update"):
-            learner.learn(gathered)
-        # 4. an evaluation if one is due, a row of the log, a checkpoint
-        if (evaluation := learner.evaluation()) is not None:
-            with timeline.outside("evaluate"):
-                _, evaluation = broadcast(rank.comm, Plan(evaluation.theta), evaluation, False)
-                learner.evaluated = float(np.mean(rank.evaluate(evaluation)))
-        if learner.row_due:
-            log.write(learner.row())
-        if checkpoint or learner.finished:
-            log.save(learner.state() | gathered.unfinished)
-    broadcast(rank.comm, Plan(np.zeros(0)), Request(OVER, 0, np.zeros(0), learner.filter), False)
-
-
-def worker_loop(rank: Rank, seed: int) -> None:
-    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
-    while True:
-        with rank.timeline.span("idle"):
-            plan, request, checkpoint = received(rank.comm.broadcast({}))
-        if request.iteration == OVER:
-            return
-        if request.iteration < OVER:
-            with rank.timeline.span("evaluate"):
-                rank.evaluate(request)
-            continue
-        gathered = rank.collect(plan, request, checkpoint)
-        if rank.shares:
-            plan = replace(plan, arrays=plan.arrays | gathered.batch)
-            with rank.timeline.span("update"), status.at("assist"):
-                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
-
-
-def broadcast(comm: Comm, plan: Plan, request: Request, checkpoint: bool) -> tuple[Plan, Request]:
-    """Tell the others what to collect, and whether a checkpoint follows; return both as they get them; on the root."""
-    numbers = (NOT_SAID if n is None else int(n) for n in (plan.steps, plan.episodes))
-    head = np.array([request.iteration, request.amount, request.wanted, checkpoint, *numbers], np.int64)
-    own = {"head": head, "theta": plan.theta, "filter": request.observation_filter.to_vector()}
-    arrays = {f"plan_{name}": np.array(a, order="C") for name, a in plan.arrays.items()}
-    plan, request, _ = received(comm.broadcast(own | arrays))
-    return plan, request
-
-
-def received(arrays: Arrays) -> tuple[Plan, Request, bool]:
-    """Return plan, request and whether a checkpoint follows, of what `broadcast` sent: alike on every rank.
-
-    Nobody may write into the plan's arrays: on the root alone they could be the algorithm's own.
-    """
-    arrays = dict(arrays)
-    iteration, amount, wanted, checkpoint, *numbers = arrays.pop("head").tolist()
-    frozen, theta = ObservationFilter.from_vector(arrays.pop("filter")), np.array(arrays.pop("theta"), order="C")
-    for array in (theta, *arrays.values()):
-        array.flags.writeable = False
-    steps, episodes = (None if n == NOT_SAID else n for n in numbers)
-    plan = Plan(theta, steps, {name.removeprefix("plan_"): array for name, array in arrays.items()}, episodes)
-    return plan, Request(iteration, amount, theta, frozen, wanted), bool(checkpoint)
+    return Learner(context, algorithm), rank

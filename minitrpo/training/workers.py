@@ -13,10 +13,9 @@ from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorith
 from minitrpo.contract import OWN, check_gradient, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shorten
 from minitrpo.experience.environments import EnvironmentSpec
-from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.observation_filter import ObservationFilter, merged
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
 from minitrpo.parallel.comm import nested
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline

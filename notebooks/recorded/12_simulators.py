@@ -24,9 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.rollouts import Rollouts, concatenate, make_vector_env
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.training.workers import OWN

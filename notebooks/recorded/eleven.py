@@ -13,9 +13,8 @@ from minitrpo.algorithms.actor_critic.loss import (
 )
 from minitrpo.algorithms.asynchronous_algorithm import descend
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
 from minitrpo.optimisers import adam, initial_state
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Pulled, Tally

@@ -26,7 +26,7 @@
 # |---|---|---|
 # | `requests_for` | `minitrpo/parallel/episode_pool.py` | Frans & Hafner 2016, section 5: the number of episodes |
 # | the two pools, `concurrency` | `minitrpo/parallel/episode_pool.py` | section 5 and algorithm 1: the distributed pool |
-# | `reset_seed` (given), `in_order` | `minitrpo/experience/randomness.py`, `fragments.py` | (assumed) |
+# | `reset_seed` (given), `in_order` | `minitrpo/experience/randomness.py`, `training/gather.py` | (assumed) |
 # | `slots_of` (given) | `minitrpo/parallel/episode_pool.py` | (not there: segments for episodes) |
 #
 # *90 minutes in class with the exercises, a minute to run. You need: lectures 05b and 06.*
@@ -162,9 +162,9 @@ print(mpiexec_code(2, COUNTS))
 
 # %% [markdown]
 # No error: two thirds of the data are missing, and what rank 1 sent stands in the wrong rows. With `np.empty` for
-# `np.full(nan)` the gaps would hold old memory, which may look like numbers. `MPIComm.gather` in
-# `minitrpo/parallel/comm.py` leaves nobody a count to get wrong: it packs a rank's arrays into one row of bytes,
-# gathers first how many bytes each rank sends, and then, with `Gatherv`, the bytes.
+# `np.full(nan)` the gaps would hold old memory, which may look like numbers. `gather` leaves nobody a count to get
+# wrong: it pickles what a rank has into one row of bytes, gathers first how many bytes each rank sends, and then, as
+# `Gatherv` does, the bytes.
 #
 # What is the trouble worth? A batch of 20,000 steps of HalfCheetah has about 24 numbers a step. **How many times as
 # long** does `gather` take, with the `np.concatenate` that joins its pieces, as `Gatherv`?
@@ -215,7 +215,8 @@ reveal(guess_ratio, show_travel)
 # <details><summary>After your guess: what it means</summary>
 #
 # About ten times as long, or more, and of little consequence: a batch travels in milliseconds, and takes hundreds of
-# them to collect. We use buffers for another reason, too: they never run code that came with the data, as unpickling can.
+# them to collect. So `minitrpo/parallel/comm.py` pickles what travels once in an iteration, and keeps buffers for the sums
+# of an update, which travel hundreds of times (`MPIComm.all_gather`). Unpickle nothing of a stranger's: it may run code.
 #
 # </details>
 #
@@ -322,7 +323,7 @@ for lengths in json.loads(sys.argv[2]):
         start = time.perf_counter() - origin
         time.sleep(2e-3 * lengths[number])
         spans.append((number, start, time.perf_counter() - origin))
-    everything = comm.gather_objects(spans)
+    everything = comm.gather(spans)
     if comm.rank == 0: print(json.dumps(everything))
 comm.close()
 """

@@ -45,7 +45,7 @@ from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import budget, compare, play, recorded, reveal, train
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words, steps_in_words
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import concatenate
+from minitrpo.experience.rollouts import concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.log_probability import LogProbability

@@ -46,8 +46,8 @@ def broadcast_and_gather(comm):
         assert len(parts) == (comm.size if comm.rank == 0 else 0)
         for rank, part in enumerate(parts):
             same(part, give(rank))
-    assert comm.gather_objects(comm.rank) == (list(range(comm.size)) if comm.rank == 0 else [])
-    assert comm.broadcast_object(("root", comm.rank)) == ("root", 0)
+    assert comm.gather(comm.rank) == (list(range(comm.size)) if comm.rank == 0 else [])
+    assert comm.broadcast(("root", comm.rank)) == ("root", 0)
 
 
 def gather_and_send_to_all(comm):
@@ -79,7 +79,7 @@ def draw_from_a_pool(comm):
         pool.refill()
         comm.barrier()
         mine = list(iter(pool.draw_from(requests), None))
-        drawn = [number for part in comm.gather_objects(mine) for number in part]
+        drawn = [number for part in comm.gather(mine) for number in part]
         assert comm.rank != 0 or sorted(drawn) == list(range(requests))
         assert mine == sorted(mine)
 

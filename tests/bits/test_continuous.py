@@ -10,10 +10,9 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from minitrpo.course.continuous import Agent, Simulators, cuts, train_continuously
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
-from minitrpo.experience.rollouts import ActionNoise, Rollouts, make_vector_env
+from minitrpo.experience.rollouts import ActionNoise, Fragments, Rollouts, concatenate, make_vector_env
 
 N = 16  # simulators: as many rows as a product of matrices has in Rollouts
 

@@ -7,8 +7,8 @@ import gymnasium
 import numpy as np
 import pytest
 
+from minitrpo.experience.batched_mujoco import MujocoVectorEnv, supports
 from minitrpo.experience.environments import describe, make
-from minitrpo.experience.mujoco.batched import MujocoVectorEnv, supports
 from minitrpo.experience.vector_env import EnvironmentFailed
 
 WIDTH = 4

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import Fragments, concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
-from minitrpo.experience.rollouts import ROWS, Rollouts
+from minitrpo.experience.rollouts import ROWS, Fragments, Rollouts, concatenate
 from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.perceptron import FEW
 

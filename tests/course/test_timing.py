@@ -69,7 +69,7 @@ class Late(Comm):
     def __init__(self, host, clock):
         self._root = host, clock
 
-    def broadcast_object(self, payload):
+    def broadcast(self, payload):
         return self._root
 
 

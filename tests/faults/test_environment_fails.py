@@ -21,8 +21,8 @@ from hostile_envs import FREE, Walk, later, raising, walk
 from runs import MAINS, forked
 
 from minitrpo.commands import train
-from minitrpo.experience.determinism import differences
 from minitrpo.experience.environments import describe
+from minitrpo.experience.vector_env import differences
 
 REFUSED, FAILING, ODD, LATE = {}, {}, {}, {}  # name: what its message names
 OBSERVATION, REWARD, TERMINATED, _, INFO = range(5)

@@ -24,10 +24,9 @@ from minitrpo.algorithms.actor_critic.loss import (
 )
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.experience.environments import describe
-from minitrpo.experience.fragments import concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose
-from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.rollouts import Rollouts, concatenate, make_vector_env
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.perceptron import count_parameters, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy

@@ -7,7 +7,7 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from runs import TOYS
 
 from minitrpo.commands import doctor
-from minitrpo.experience.determinism import looked_at
+from minitrpo.experience.vector_env import looked_at
 
 
 @pytest.mark.mpi

@@ -29,7 +29,7 @@ from minitrpo.algorithms.actor_critic.loss import (
 )
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import option
-from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import OPTIMISERS
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array

@@ -33,7 +33,7 @@ from minitrpo.algorithms.asynchronous_algorithm import (
     Moment,
     descend,
 )
-from minitrpo.experience.fragments import Fragments
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import in_place
 
 

@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.acting import Acting
 from minitrpo.algorithms.algorithm import AnnealingSettings, Context, Member
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER as OPTIMISER
 from minitrpo.algorithms.options import option
 from minitrpo.block_sums import ordered_sum
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.perceptron import Linearisation, Sizes, activations, count_parameters, initialise_mlp, unflatten
-from minitrpo.policies import ActFunction, Array, Policy
+from minitrpo.policies import ActFunction, Acting, Array, Policy
 from minitrpo.returns import discounted_sums, gae, next_values
 
 # rl-zoo's lambda and entropy, and a step size that falls; the others were found on seeds 100 and 101

@@ -36,8 +36,8 @@ from minitrpo.algorithms.guided_policy_search.local_policies import Samples, imp
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.errors import BadInput
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 

@@ -21,9 +21,9 @@ from minitrpo.algorithms.asynchronous_algorithm import (
 )
 from minitrpo.algorithms.off_policy.replay_learner import BufferSettings, buffer_of
 from minitrpo.algorithms.options import option
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay_buffer import Draw, draw, multi_step
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import clipped_norm, in_place, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array

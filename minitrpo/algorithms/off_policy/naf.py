@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.acting import Acting
 from minitrpo.algorithms.algorithm import Arrays, Member, Preset
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
@@ -34,7 +33,7 @@ from minitrpo.perceptron import (
     perceptron,
     unflatten,
 )
-from minitrpo.policies import ActFunction, Array, Policy
+from minitrpo.policies import ActFunction, Acting, Array, Policy
 
 LARGEST = 4.0  # of |log L_ii|, approached smoothly: exp would blow up, and what is clipped has no gradient to return by
 

@@ -19,9 +19,9 @@ from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member, Pl
 from minitrpo.algorithms.options import discount_option, option, step_size_option
 from minitrpo.algorithms.q_learning.epsilon_greedy import epsilon_greedy_policy
 from minitrpo.algorithms.q_learning.targets import q_gradient_sums
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay_buffer import ReplayBuffer, draw, multi_step, updates_due
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.parallel.comm import Nested

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitrpo.acting import Acting
 from minitrpo.algorithms.options import option
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import EpisodeKey
 from minitrpo.perceptron import Sizes, in_single_precision, initialise_mlp, layer_sizes, perceptron
-from minitrpo.policies import ActFunction, Array, Policy
+from minitrpo.policies import ActFunction, Acting, Array, Policy
 
 
 def epsilon_greedy(q: Array, epsilon: Array, coin: Array, dice: Array) -> Array:

@@ -40,8 +40,8 @@ from minitrpo.algorithms.asynchronous_algorithm import (
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, ExplorationSettings, epsilon_greedy_policy
 from minitrpo.algorithms.q_learning.targets import n_step_q, one_step_q, sarsa_one_step, td_gradient, td_loss
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.randomness import Purpose
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, in_place, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy

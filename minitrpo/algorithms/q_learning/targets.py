@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitrpo.experience.fragments import Fragments
 from minitrpo.experience.replay_buffer import transitions
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.perceptron import Linearisation, Sizes, activations, unflatten
 from minitrpo.policies import Array
 from minitrpo.returns import discounted_sums

@@ -13,7 +13,7 @@ from minitrpo.course.checks.words import short, value_words
 from minitrpo.policies import Array
 
 REQUESTS, IN_PLAY = "minitrpo.parallel.episode_pool:requests_for", "minitrpo.parallel.episode_pool:concurrency"
-ORDER = "minitrpo.experience.fragments:in_order"
+ORDER = "minitrpo.training.gather:in_order"
 
 ROUND, LENGTH = "round(steps / mean_length)", "/ mean_length"
 REQUESTS_SLIPS = {

@@ -95,8 +95,8 @@ class Updates:
         played = self.collector.collect(request)
         steps = sum(fragment.steps for fragment in played)
         buffer = watch.time("digest", steps, lambda: packed(digested(self.algorithm, plan, request, played)))
-        few = {name: array for name, array in unpacked(buffer).items() if name not in self.algorithm.spread}
         gathered = watch.time("order", steps, lambda: in_episode_order([unpacked(buffer)]))
+        spread = sum(gathered.batch[name].nbytes for name in self.algorithm.spread)
         samples = advantages_of(self.algorithm, gathered.batch)
         self.timeline.take()
         began = time.process_time()
@@ -108,7 +108,7 @@ class Updates:
         self._policy(watch, theta, samples)
         self.trials.append(float(self.learner.row()["line_search_steps"]))
         self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
-        self.step_bytes, self.root_bytes = len(buffer) / steps, len(packed(few)) / steps
+        self.step_bytes, self.root_bytes = len(buffer) / steps, (len(buffer) - spread) / steps
 
     def _policy(self, watch: Stopwatch, theta: Array, batch: Batch) -> None:
         """Time gradient, Fisher products and trials apart, and keep the gradients of pieces of the batch."""

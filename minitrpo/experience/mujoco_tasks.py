@@ -25,7 +25,6 @@ ROOT = 6  # degrees of freedom of a torso that nothing holds: no motor drives th
 class Task:
     """One task: a MuJoCo model, how many of its steps make one of ours, and the rules around it."""
 
-    entry_point: ClassVar[str]  # what Gymnasium registers, inside gymnasium.envs.mujoco
     file: ClassVar[str]  # the model, in gymnasium/envs/mujoco/assets
     frame_skip: ClassVar[int]
     reads: ClassVar[tuple[str, ...]] = ()  # fields of MjData beside qpos and qvel
@@ -82,7 +81,7 @@ def between(low: float, values: Array, high: float) -> Array:
 class Swimmer(Task):
     """Swim along x: reward = v - 1e-4 |a|^2; the observation leaves out x and y."""
 
-    entry_point, file, frame_skip, noise = "swimmer_v5:SwimmerEnv", "swimmer.xml", 4, 0.1
+    file, frame_skip, noise = "swimmer.xml", 4, 0.1
     hidden = 2  # leading coordinates that the observation leaves out
     control_cost = 1e-4
 
@@ -96,7 +95,7 @@ class Swimmer(Task):
 class HalfCheetah(Swimmer):
     """Run along x: reward = v - 0.1 |a|^2; the observation leaves out x."""
 
-    entry_point, file, frame_skip, noise = "half_cheetah_v5:HalfCheetahEnv", "half_cheetah.xml", 5, 0.1
+    file, frame_skip, noise = "half_cheetah.xml", 5, 0.1
     normal_velocities = True
     hidden = 1
     control_cost = 0.1
@@ -108,7 +107,7 @@ class Hopper(Task):
     Healthy: height above 0.7, lean within 0.2, all other coordinates and velocities within 100.
     """
 
-    entry_point, file, frame_skip, noise = "hopper_v5:HopperEnv", "hopper.xml", 4, 0.005
+    file, frame_skip, noise = "hopper.xml", 4, 0.005
 
     def observe(self, state: SimpleNamespace) -> Array:
         """Return all coordinates but x, and the velocities clipped to [-10, 10]."""
@@ -128,7 +127,7 @@ class Hopper(Task):
 class Walker2d(Hopper):
     """Walk along x without falling: Hopper's reward; healthy: height in (0.8, 2), lean within 1."""
 
-    entry_point, file, frame_skip, noise = "walker2d_v5:Walker2dEnv", "walker2d_v5.xml", 4, 0.005
+    file, frame_skip, noise = "walker2d_v5.xml", 4, 0.005
 
     def healthy(self, state: SimpleNamespace) -> Array:
         return between(0.8, state.qpos[:, 1], 2) & (np.abs(state.qpos[:, 2]) < 1)
@@ -140,7 +139,7 @@ class Ant(Task):
     f: external forces and torques on all bodies, clipped to [-1, 1]. Healthy: height in [0.2, 1], a finite state.
     """
 
-    entry_point, file, frame_skip, noise = "ant_v5:AntEnv", "ant.xml", 5, 0.1
+    file, frame_skip, noise = "ant.xml", 5, 0.1
     normal_velocities = True
     reads = ("xpos", "cfrc_ext")
 
@@ -170,7 +169,7 @@ class Humanoid(Task):
     terminated when not healthy.
     """
 
-    entry_point, file, frame_skip, noise = "humanoid_v5:HumanoidEnv", "humanoid.xml", 5, 0.01
+    file, frame_skip, noise = "humanoid.xml", 5, 0.01
     reads = ("ctrl", "xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext")
 
     def position(self, state: SimpleNamespace) -> Array:
@@ -199,7 +198,7 @@ class Humanoid(Task):
 class Reacher(Task):
     """Bring the fingertip to the target: reward = -|fingertip - target| - |a|^2."""
 
-    entry_point, file, frame_skip, noise = "reacher_v5:ReacherEnv", "reacher.xml", 2, 0.1
+    file, frame_skip, noise = "reacher.xml", 2, 0.1
     reads = ("xpos",)
 
     def __init__(self, model: Any) -> None:
@@ -234,7 +233,6 @@ class Reacher(Task):
 class InvertedPendulum(Task):
     """Balance a pole on a cart: reward = 1 until it leans by more than 0.2, which terminates."""
 
-    entry_point = "inverted_pendulum_v5:InvertedPendulumEnv"
     file, frame_skip, noise = "inverted_pendulum.xml", 2, 0.01
 
     def observe(self, state: SimpleNamespace) -> Array:
@@ -251,7 +249,6 @@ class InvertedDoublePendulum(Task):
     (x, y): the tip, whose y <= 1 terminates and costs the 10; v1, v2: angular velocities of the poles.
     """
 
-    entry_point = "inverted_double_pendulum_v5:InvertedDoublePendulumEnv"
     file, frame_skip, noise = "inverted_double_pendulum.xml", 5, 0.1
     normal_velocities = True
     reads = ("site_xpos", "qfrc_constraint")

@@ -1,7 +1,7 @@
 """Batched MuJoCo: Gymnasium's own tasks, all slots stepped by one call into C, with the bits of stepping each alone.
 
 What Gymnasium does in Python around every step of every copy is done once a tick, for all slots, in numpy.
-Source: `mujoco.batch` (MuJoCo 4); the tasks are in `tasks`.
+Source: `mujoco.batch` (MuJoCo 4); the tasks are in `mujoco_tasks`.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from gymnasium.utils import seeding
 from mujoco.batch import Batch, SimulationError
 
 from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
-from minitrpo.experience.mujoco.tasks import TASKS
+from minitrpo.experience.mujoco_tasks import TASKS
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, check_finite
 from minitrpo.policies import Array
 from minitrpo.supervision import status
@@ -26,10 +26,10 @@ ALL = slice(None)
 
 def supports(env_id: str) -> bool:
     """Return whether the id is one of the tasks and still means Gymnasium's own class with its default settings."""
-    task, registered = TASKS.get(env_id), gymnasium.registry.get(env_id)
-    if task is None or registered is None:
+    registered = gymnasium.registry.get(env_id)
+    if env_id not in TASKS or registered is None:
         return False
-    own = registered.entry_point == f"gymnasium.envs.mujoco.{task.entry_point}"
+    own = str(registered.entry_point).startswith("gymnasium.envs.mujoco.")
     return own and not registered.kwargs and not registered.additional_wrappers
 
 

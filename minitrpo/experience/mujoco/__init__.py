@@ -1,1 +1,0 @@
-"""Batched MuJoCo: Gymnasium's own tasks, all environment slots stepped by one call into C. Serves lecture 06."""
