@@ -5,12 +5,13 @@ Reports go into shared arrays that have a row for each worker, so that no report
 
 import time
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
-from minitrpo.contract import OWN, check_gradient, columns_of, numbers
+from minitrpo.contract import OWN, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shorten
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.fragments import Fragments, concatenate
@@ -105,7 +106,7 @@ class Worker:
             episodes = concatenate(played)
         with self._timeline.span("update"), status.at("gradient"):
             answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, self._random_numbers())
-        gradient, columns = check_gradient(answer, self.columns)
+        gradient, columns = self._checked(answer)
         seen = ObservationFilter.identity(episodes.observations.shape[1])
         if self.settings.filter == "running":
             seen = seen.merged(episodes.observations)
@@ -115,11 +116,17 @@ class Worker:
         """Return a gradient of what the others have kept, and a report of no steps."""
         with self._timeline.span("update"), status.at("gradient"):
             answer = self.algorithm.lesson(shared, self.ask, now, self._random_numbers())
-        gradient, columns = check_gradient(answer, self.columns)
+        gradient, columns = self._checked(answer)
         if not gradient:
             time.sleep(self.patience)
         nothing = np.concatenate([np.zeros(Of.COLUMNS), reported([columns[name] for name in self.columns])])
         return gradient | {REPORT: nothing, SEEN: ObservationFilter.identity(observation_size).to_vector()}
+
+    def _checked(self, answer: Any) -> tuple[Arrays, dict[str, float]]:
+        """Return what `gradient` or `lesson` returned; AlgorithmFailed if it cannot travel."""
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise AlgorithmFailed(f"gradient() must return (arrays, columns), two dicts, not {shorten(answer)}")
+        return numbers("gradient", answer[0]), columns_of("gradient", answer[1], self.columns)
 
     def _random_numbers(self) -> np.random.Generator:
         self.gradients += 1
