@@ -114,7 +114,6 @@ class AnnealingSettings:
     anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
 
     def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
         return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
 
     def step_size_in(self, context: Context) -> Callable[[int], float]:
@@ -129,7 +128,9 @@ class Member(ABC):
     """What both kinds of algorithms have."""
 
     loop: ClassVar[str]  # the module of `training` that plays it
-    Settings: ClassVar[Any]  # a dataclass of `option`s: what it can be told beside what every run can be told
+    # A dataclass of `option`s: what it can be told beside what every run can be told. check(), if it has that, raises
+    # BadInput where values contradict each other; idle() returns which nothing listens to, and why: {name: reason}
+    Settings: ClassVar[Any]
     columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
     chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
     chart_label: ClassVar[str] = ""  # their unit

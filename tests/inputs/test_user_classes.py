@@ -14,7 +14,7 @@ from runs import forked
 import minitrpo
 from minitrpo import AlgorithmFailed, BadInput, load
 from minitrpo.algorithms import Algorithm, Plan, Purpose, option
-from minitrpo.algorithms.actor_critic.a3c import A3C
+from minitrpo.algorithms.actor_critic import A3C
 
 # --- names and modules
 
