@@ -138,7 +138,6 @@ class Member(ABC):
     second_label: ClassVar[str] = ""
     presets: ClassVar[dict[str, Preset]] = {}
     actions: ClassVar[tuple[str, ...]] = KINDS  # of Gymnasium's spaces that it can choose from
-    replays: ClassVar[bool] = False  # whether it learns from observations that it kept from earlier updates
 
     @abstractmethod
     def __init__(self, settings: Any, context: Context) -> None:

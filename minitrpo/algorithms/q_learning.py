@@ -298,6 +298,18 @@ def metrics(gradient: Array, sums: Array, theta: Array) -> dict[str, float]:
     return {"td_loss": loss, "mean_q": q, "gradient_norm": float(np.linalg.norm(gradient)), "exploration": theta[-1]}
 
 
+class DeepQ(Member):
+    """What DQN and Gorila have in common: who acts, and the gradient of 1/2 (Q - y)^2."""
+
+    actions = ("Discrete",)
+    make_policy = staticmethod(epsilon_greedy_policy)
+    settings: Any
+    policy: Any
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        return q_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.huber)
+
+
 class QMember(Member):
     """What these methods have in common, whichever loop plays them; they differ in their targets."""
 

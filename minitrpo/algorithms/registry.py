@@ -42,18 +42,23 @@ def find(name: str) -> Any:
         raise BadInput(
             f"unknown --algorithm {name!r}: {known} {', '.join(ALGORITHMS)}, or your own class as module:Class"
         )
-    namespace = _imported(module, name)
+    try:
+        namespace = importlib.import_module(module) if name in ALGORITHMS else imported(name, "--algorithm")
+    except (BadInput, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a module of a user's fails in any way
+        raise BadInput(
+            f"--algorithm {name}: cannot import {module}: {describe_error(error)}; python looks in {os.getcwd()}"
+        ) from error
     if not hasattr(namespace, attribute):
         where = getattr(namespace, "__file__", "built in")
         raise BadInput(f"--algorithm {name}: the module {module} ({where}) has no {attribute}")
     return getattr(namespace, attribute)
 
 
-def taking(kind: str, replays: bool = False) -> list[str]:
-    """Return the algorithms that take actions of this kind, Box or Discrete; first those that replay, or do not."""
-    classes = {name: find(name) for name in ALGORITHMS}
-    able = [name for name, algorithm in classes.items() if kind in algorithm.actions]
-    return sorted(able, key=lambda name: classes[name].replays != replays)
+def taking(kind: str) -> list[str]:
+    """Return the algorithms that take actions of this kind, Box or Discrete."""
+    return [name for name in ALGORITHMS if kind in find(name).actions]
 
 
 def actions_of_all() -> str:
@@ -62,14 +67,3 @@ def actions_of_all() -> str:
     box_alone = ", ".join(name for name in box if name not in discrete)
     discrete_alone = ", ".join(name for name in discrete if name not in box)
     return f"Actions: {box_alone}: Box alone; {discrete_alone}: Discrete alone; the others: both."
-
-
-def _imported(module: str, name: str) -> Any:
-    try:
-        return importlib.import_module(module) if name in ALGORITHMS else imported(name, "--algorithm")
-    except (BadInput, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # a module of a user's fails in any way
-        raise BadInput(
-            f"--algorithm {name}: cannot import {module}: {describe_error(error)}; python looks in {os.getcwd()}"
-        ) from error

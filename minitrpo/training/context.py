@@ -102,7 +102,7 @@ def check_actions(choice: Choice, spec: EnvironmentSpec) -> None:
         cure = "" if spec.discrete else "; or wrap the environment in gymnasium.wrappers.DiscretizeAction"
         raise BadInput(
             f"--algorithm {choice.common.algorithm} takes {' or '.join(algorithm.actions)} actions, and {spec.id} has "
-            f"{kind}({spec.action_size}): try --algorithm {', '.join(registry.taking(kind, algorithm.replays))}{cure}"
+            f"{kind}({spec.action_size}): try --algorithm {', '.join(registry.taking(kind))}{cure}"
         )
 
 

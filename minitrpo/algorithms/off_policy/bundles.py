@@ -63,7 +63,7 @@ class Bundles(AsynchronousAlgorithm):
     gradient_sums: Any
     columns = ("td_loss", "mean_q", "exploration")
     chart, chart_label = ("td_loss",), "loss (return^2)"
-    pulled, replays = ("theta", "target"), True
+    pulled = ("theta", "target")
 
     def __init__(self, settings: Any, context: Context) -> None:
         self.settings, self.context, self.policy = settings, context, context.policy

@@ -19,25 +19,12 @@ that count linearly beyond 1. What still differs from the paper:
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from minitrpo.algorithms.algorithm import Arrays, Member, Preset
+from minitrpo.algorithms.algorithm import Preset
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning import ExplorationSettings, epsilon_greedy_policy, q_gradient_sums
-from minitrpo.policies import Array
-
-
-class DeepQ(Member):
-    """What DQN and Gorila have in common: who acts, and the gradient of 1/2 (Q - y)^2."""
-
-    actions = ("Discrete",)
-    make_policy = staticmethod(epsilon_greedy_policy)
-    settings: Any
-    policy: Any
-
-    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
-        return q_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.huber)
+from minitrpo.algorithms.q_learning import DeepQ, ExplorationSettings
 
 
 @dataclass(frozen=True)

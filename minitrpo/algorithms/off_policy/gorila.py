@@ -21,9 +21,8 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Arrays, Preset
 from minitrpo.algorithms.asynchronous_algorithm import Moment
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
-from minitrpo.algorithms.off_policy.dqn import DeepQ
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning import ExplorationSettings
+from minitrpo.algorithms.q_learning import DeepQ, ExplorationSettings
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
 

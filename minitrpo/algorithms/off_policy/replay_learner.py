@@ -58,7 +58,7 @@ class ReplayLearner(Algorithm):
     A member has `theta`, what acts, and `networks`, and the three methods from `gradients` on.
     """
 
-    assists_with, replays = ("segments",), True
+    assists_with = ("segments",)
     noise_size: ClassVar[int] = 0  # standard normal numbers that `gradients` wants for every transition
     theta: Array
     networks: Nested  # all that an update changes, in new arrays: networks, their older copies, optimisers
