@@ -60,6 +60,15 @@ class Mail:
         found.Recv([buffer, self._mpi.BYTE])
         return status.Get_source(), status.Get_tag(), buffer
 
+    def wait(self, source: int, look: Callable[[], None] = lambda: None) -> Array:
+        """Return the bytes of the next message from `source`; look: called until it has come."""
+
+        def received() -> tuple[int, int, Array] | None:
+            look()
+            return self.receive(source)
+
+        return np.asarray(until(received)[2])
+
     def close(self) -> None:
         """Wait until everything sent was received; collective."""
         for request, _ in self._sent.values():
@@ -86,7 +95,8 @@ class MailStore:
         """Ask for the arrays and wait, asleep, for the answers; put them together of their shares."""
         shares: list[Arrays] = []
         for server in range(len(self._versions)):
-            message = self._asked(server)
+            self._mail.send(server, PULL, NO_BYTES)
+            message = self._mail.wait(server, self._look)
             if not len(message):  # rank 0 says that the work is over
                 for other in range(1, len(self._versions)):
                     self._mail.send(other, LEAVE, NO_BYTES)
@@ -102,11 +112,6 @@ class MailStore:
             part = share_of(gradient, self._size, server, len(self._versions))
             self._mail.send(server, PUSH, packed({**part, VERSION: np.array([version])}))
         self._look()
-
-    def _asked(self, server: int) -> Array:
-        self._mail.send(server, PULL, NO_BYTES)
-        _, _, message = until(lambda: self._look() or self._mail.receive(server))
-        return np.asarray(message)
 
 
 def serve(
@@ -153,29 +158,12 @@ def serve(
             waiting.remove(worker)
 
 
-class Shares:
-    """Rank 0's way to the shares of the other servers."""
-
-    def __init__(self, mail: Mail, servers: int, own: Arrays, names: tuple[str, ...]) -> None:
-        """Take the way, K, the root's own shares, and the names of those that are shared out."""
-        self._mail, self._others, self._own, self._names = mail, range(1, servers), own, names
-
-    def whole(self) -> Arrays:
-        """Return the arrays that are shared out, put together of what every server has now."""
-        if not self._others:
-            return {}
-        for server in self._others:
-            self._mail.send(server, COLLECT, NO_BYTES)
-        parts = [self._own, *map(self._answer_of, self._others)]
-        return {name: np.concatenate([part[name] for part in parts]) for name in self._names}
-
-    def end(self) -> None:
-        """Tell the other servers that nothing more is needed of them."""
-        for server in self._others:
-            self._mail.send(server, END, NO_BYTES)
-
-    def _answer_of(self, server: int) -> Arrays:
-        return unpacked(until(lambda: self._mail.receive(server))[2])
+def collect_shares(mail: Mail, servers: int, own: Arrays, names: tuple[str, ...]) -> Arrays:
+    """Return the arrays that are shared out, put together of what every server has now; on rank 0, whose are `own`."""
+    for server in range(1, servers):
+        mail.send(server, COLLECT, NO_BYTES)
+    parts = [own, *(unpacked(mail.wait(server)) for server in range(1, servers))]
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
 class Questions:
@@ -193,7 +181,7 @@ class Questions:
         """Return every worker's answer to the question that it is asked, in their order."""
         for worker, question in questions.items():
             self._mail.send(self._first + worker, QUESTION, packed(question))
-        return {worker: unpacked(self._reply_of(worker)) for worker in questions}
+        return {worker: unpacked(self._mail.wait(self._first + worker)) for worker in questions}
 
     def answer(self) -> None:
         """Answer all questions that have come."""
@@ -208,7 +196,3 @@ class Questions:
             self.answer()
             time.sleep(200e-6)
         self._mail.close()
-
-    def _reply_of(self, worker: int) -> Array:
-        found = until(lambda: self._mail.receive(self._first + worker))
-        return np.asarray(found[2])

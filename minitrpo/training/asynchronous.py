@@ -5,6 +5,7 @@ One algorithm, one worker, one server; only what lies between the two is chosen:
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.event_queue import EventQueue
-from minitrpo.parallel.mailbox import Mail, MailStore, Questions, Shares, serve, share_of
+from minitrpo.parallel.mailbox import END, NO_BYTES, Mail, MailStore, Questions, collect_shares, serve, share_of
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 from minitrpo.parallel.timing import Timeline
@@ -98,12 +99,13 @@ def keep_server(context: RunContext, comm: Comm, timeline: Timeline, show: Show)
         if comm.rank > 0:
             serve(mail, server, workers, names, lambda: False, first=servers, collected=shared_out)
         else:
-            shares = Shares(mail, servers, shared, shared_out)
+            others = partial(collect_shares, mail, servers, shared, shared_out) if servers > 1 else None
             with closing(RunLog(context, timeline, show, comm.size, given.notes)) as log:
-                monitor = Monitor(context, shared, log, comm.size, shares.whole if servers > 1 else None)
+                monitor = Monitor(context, shared, log, comm.size, others)
                 serve(mail, server, workers, names, lambda: monitor.over, monitor.look, servers)
                 monitor.close()
-                shares.end()
+            for other in range(1, servers):
+                mail.send(other, END, NO_BYTES)
     mail.close()
     comm.barrier()
 
