@@ -230,22 +230,23 @@ def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
     """
     wanted, name = choice.own.transport, f"--algorithm {choice.common.algorithm}"
     allowed, servers = choice.algorithm.transports, choice.own.servers
-    possible = [t for t in TRANSPORTS if t in allowed and (shares_memory or t != "window")]
     if choice.common.record_every != 1:
         raise BadInput(f"--record-every: {name} writes a row every --steps-per-update steps, however many updates")
     if wanted == "auto":
-        wanted = "server" if servers > 1 else possible[0] if possible else "window"
+        fits = (t for t in TRANSPORTS if t in allowed and (shares_memory or t != "window"))
+        wanted = "server" if servers > 1 else next(fits, "window")
     if wanted not in allowed:
         raise BadInput(f"--transport {wanted}: {name} works over {', '.join(allowed)}")
-    if wanted not in possible:
+    if wanted == "window" and not shares_memory:
         raise BadInput("--transport window: the ranks are on several machines, which share no memory; use server")
     if servers > 1 and wanted != "server":
         raise BadInput(f"--servers {servers}: the parameters lie on servers only with --transport server")
-    workers = (
-        choice.own.workers if wanted == "events" else ranks - servers if wanted == "server" and ranks > 1 else ranks
-    )
+    serving = servers if wanted == "server" and ranks > 1 else 0
+    workers = choice.own.workers if wanted == "events" else ranks - serving
     learners = choice.algorithm.learners(choice.own, workers)
     if workers < 1 or learners >= workers:
-        roles = f"{servers * (wanted == 'server')} serve and {learners} learn"
-        raise BadInput(f"of {max(ranks, workers)} ranks or workers {roles}, so that nobody collects: start more")
+        raise BadInput(
+            f"of {max(ranks, workers)} ranks or workers {serving} serve and {learners} learn, so that nobody collects: "
+            "start more"
+        )
     return str(wanted)

@@ -110,23 +110,18 @@ def fit_cost(Z: Array, costs: Array) -> tuple[Array, Array, float]:
     # 3. the linear part for this C
     left = costs - 0.5 * np.einsum("ri,ij,rj->r", z, C, z)
     *c, e = ridge(np.column_stack([z, np.ones(len(z))]), left)
-    return _absolute(C, np.array(c), float(e), mean, np.where(varies, size, np.inf))
+    # 4. the coefficients for Z itself; a number that never changes has none
+    size, full_C, full_c = size[varies], np.zeros((len(mean), len(mean))), np.zeros(len(mean))
+    full_C[np.ix_(varies, varies)] = C / np.outer(size, size)
+    full_c[varies] = np.array(c) / size
+    shift = full_C @ mean
+    return full_C, full_c - shift, float(e) - float(full_c @ mean) + 0.5 * float(mean @ shift)
 
 
 def ridge(features: Array, targets: Array) -> Array:
     """Return the coefficients b that minimise |targets - features b|^2 + ridge |b|^2, features of about unit size."""
     normal = features.T @ features
     return np.linalg.solve(normal + RIDGE * len(features) * np.eye(len(normal)), features.T @ targets)
-
-
-def _absolute(C: Array, c: Array, e: float, mean: Array, size: Array) -> tuple[Array, Array, float]:
-    """Return the coefficients for z of those for (z - mean) / size; a number of infinite size is not in C and c."""
-    seen = np.flatnonzero(np.isfinite(size))
-    full_C, full_c = np.zeros((len(mean), len(mean))), np.zeros(len(mean))
-    full_C[np.ix_(seen, seen)] = C / np.outer(size[seen], size[seen])
-    full_c[seen] = c / size[seen]
-    shift = full_C @ mean
-    return full_C, full_c - shift, e - float(full_c @ mean) + 0.5 * float(mean @ shift)
 
 
 @dataclass(frozen=True)
