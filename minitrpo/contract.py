@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan
+from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
 from minitrpo.errors import AlgorithmFailed, BadInput, shorten
 from minitrpo.experience.collectors import UNFINISHED
 from minitrpo.parallel.comm import flat, nested
@@ -43,7 +43,7 @@ def accepted(name: str, candidate: Any, taken: set[str]) -> type[Member]:
 def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     """Yield why a class cannot be an algorithm, in words that follow its name."""
     for name in sorted(algorithm.__abstractmethods__):
-        yield f"has no method {name}{inspect.signature(getattr(algorithm, name))}"
+        yield f"has no method {name}({', '.join(inspect.signature(getattr(algorithm, name)).parameters)})"
     base = next(kind for kind in algorithm.__mro__ if "loop" in vars(kind))  # which of the two it inherits
     for name, wanted in inspect.getmembers(base, inspect.isfunction):
         method, arguments = getattr(algorithm, name), inspect.signature(wanted).parameters
@@ -69,6 +69,9 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
         yield f"has a chart of {algorithm.chart} and {algorithm.second_chart}; only names of `columns` can be drawn"
     if not algorithm.actions or not set(algorithm.actions) <= set(KINDS):
         yield f"has actions = {algorithm.actions!r}; it must be a tuple of some of {', '.join(KINDS)}"
+    presets = algorithm.presets
+    if not isinstance(presets, dict) or not all(isinstance(preset, Preset) for preset in presets.values()):
+        yield "has presets that are no dict of Preset(text, values)"
     yield from algorithm.defects()
 
 

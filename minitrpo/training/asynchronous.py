@@ -130,30 +130,23 @@ def make_queue(context: RunContext, timeline: Timeline) -> tuple[EventQueue, lis
     server = make_server(context, shared, algorithm, timeline)
 
     def delay(worker: int, clock: int) -> float:
-        if own.delay_jitter == 0:
-            return 1.0
         return 1.0 + own.delay_jitter * generator(choice.common.seed, clock, worker, Purpose.DELAY).exponential()
 
     for worker in workers:
         worker.ask = lambda asked: {number: workers[number].algorithm.answer(q) for number, q in asked.items()}
     queue = EventQueue(server, [worker.work for worker in workers], pulled_names(choice), delay)
     if context.checkpoint:
-        restore_events(queue, workers, context.checkpoint)
+        saved, iteration = nested(context.checkpoint), int(context.checkpoint[OWN + "counters"][0]) + 1
+        queue.restore(saved[QUEUE])
+        for worker in workers:
+            worker.begin_at(0, int(server.tally.clocks[worker.number]))
+            worker.restore(saved[f"{WORKER}{worker.number}"], iteration)
     return queue, workers, given.notes
 
 
 def events_state(queue: EventQueue, workers: list[Worker]) -> Arrays:
     """Return what a checkpoint needs to go on to the bit: what is under way, and what every worker has of its own."""
     return flat({QUEUE: queue.state(), **{f"{WORKER}{worker.number}": worker.state() for worker in workers}})
-
-
-def restore_events(queue: EventQueue, workers: list[Worker], checkpoint: Arrays) -> None:
-    """Take over what `events_state` returned."""
-    saved, iteration = nested(checkpoint), int(checkpoint[OWN + "counters"][0]) + 1
-    queue.restore(saved[QUEUE])
-    for worker in workers:
-        worker.begin_at(0, int(queue.server.tally.clocks[worker.number]))
-        worker.restore(saved[f"{WORKER}{worker.number}"], iteration)
 
 
 def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, workers: int, exactly: bool) -> Arrays:

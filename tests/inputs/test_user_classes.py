@@ -120,7 +120,7 @@ CLASSES = [
     *((but(columns=["rows"]), "columns"), (but(columns=("two words",)), "columns"), (but(columns=(1,)), "columns")),
     *((but(columns=("mean_return",)), "mean_return"), (but(columns=("rows", "rows")), "rows")),
     *((but(chart=("rows", "kl")), "chart"), (but(second_chart=("kl",)), "chart"), (but(actions=()), "actions")),
-    (but(actions=("Box", "Tuple")), "actions"),
+    *((but(actions=("Box", "Tuple")), "actions"), (but(presets={"a": {}}), "presets")),
     *((but(learn=lambda self, batch: {}), "learn"), (but(plan=lambda self, steps: None), "plan")),
     *((but(__init__=lambda self: None), "__init__"), (but(assist=lambda self, plan: None), "assist")),
     *((but(assist=3), "assist"), (but(state={"theta": 1}), "state")),
