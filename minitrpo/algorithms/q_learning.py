@@ -299,7 +299,7 @@ def metrics(gradient: Array, sums: Array, theta: Array) -> dict[str, float]:
 
 
 class DeepQ(Member):
-    """What DQN and Gorila have in common: who acts, and the gradient of 1/2 (Q - y)^2."""
+    """Who acts, and the gradient of 1/2 (Q - y)^2, of the members that learn from a replay buffer."""
 
     actions = ("Discrete",)
     make_policy = staticmethod(epsilon_greedy_policy)
