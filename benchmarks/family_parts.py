@@ -36,12 +36,12 @@ class Part(NamedTuple):
 COLLECTING = ("environment", "policy", "rest of a tick", "episodes and messages")
 PARTS = (
     Part("environment", (("gymnasium/", "mujoco/batch.py"),)),
-    Part("policy", (("rollouts.py:_tick",), ("perceptron.py", "policies.py", "epsilon_greedy.py"))),
+    Part("policy", (("rollouts.py:_tick",), ("perceptron.py", "policies.py", "q_learning.py"))),
     Part("rest of a tick", (("rollouts.py:_tick",),)),
     Part("replay", (("replay_buffer.py",),)),
     Part("optimiser", (("optimisers.py",),)),
     Part("network", (("perceptron.py", "log_probability.py"),)),
-    Part("advantages and targets", (("returns.py", "samples.py", "targets.py"),)),
+    Part("advantages and targets", (("returns.py", "samples.py", "q_learning.py:q_gradient_sums"),)),
     Part("log and checkpoint", (("run_folder/", "run_log.py", "reports/"),)),
     Part("rest of an update", (("learner.py",),)),
     Part("episodes and messages", (("synchronous.py:collect", "parallel/", "rollouts.py"),)),

@@ -6,7 +6,6 @@ resume come of it cannot be seen from here: `python -m minitrpo check mine:Class
 """
 
 import inspect
-import types
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -14,67 +13,43 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
-from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, AsynchronousSettings
-from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, shorten
+from minitrpo.errors import AlgorithmFailed, BadInput, shorten
 from minitrpo.parallel.comm import flat, nested
-from minitrpo.parallel.parameter_server import TALLY
 from minitrpo.supervision import status
 
 OWN = "run_"  # how the house's arrays are called in a checkpoint, and among those that are shared
 UNFINISHED = "unfinished_"  # and those of episodes that go on
-RESERVED = (OWN, UNFINISHED, TALLY)
+RESERVED = (OWN, UNFINISHED)
 MOST = 10**12  # steps, or episodes, of one update
 NUMBERS = "biufc"  # kinds of dtypes
-REQUIRED = {
-    Algorithm: ("__init__", "plan", "digest", "learn", "state", "restore"),
-    AsynchronousAlgorithm: ("__init__", "state", "gradient", "apply"),
-}
 
 # --- the class
 
 
 def accepted(name: str, candidate: Any, taken: set[str]) -> type[Member]:
-    """Return the class of --algorithm `name`, with the base class's defaults; BadInput if it cannot be an algorithm.
+    """Return the class of --algorithm `name`; BadInput if it cannot be an algorithm.
 
     taken: settings and columns that every run has.
     """
     what = name.rpartition(":")[2]
-    if not inspect.isclass(candidate):
-        raise BadInput(f"--algorithm {name}: {what} is a {type(candidate).__name__}, not a class")
-    try:
-        algorithm = adopted(candidate)
-        problem = next(_defects(algorithm, taken), "")
-    except Exception as error:  # an attribute may be of any kind
-        problem = f"cannot be looked at: {describe_error(error)}"
-    if problem:
+    if not (inspect.isclass(candidate) and issubclass(candidate, Member) and hasattr(candidate, "loop")):
+        raise BadInput(f"--algorithm {name}: {what} is no class that inherits Algorithm or AsynchronousAlgorithm")
+    if problem := next(_defects(candidate, taken), ""):
         raise BadInput(f"--algorithm {name}: {what} {problem}; see minitrpo/algorithms/algorithm.py")
-    return algorithm
-
-
-def adopted(candidate: type) -> type[Member]:
-    """Return a class with the defaults of its base class: one that has all methods need not inherit.
-
-    It is asynchronous if it has both `gradient` and `apply`.
-    """
-    if issubclass(candidate, Algorithm | AsynchronousAlgorithm):
-        return candidate
-    both = callable(getattr(candidate, "gradient", None)) and callable(getattr(candidate, "apply", None))
-    bases: tuple[type, ...] = (candidate, AsynchronousAlgorithm if both else Algorithm)
-    named = {"__module__": candidate.__module__}
-    return types.new_class(candidate.__name__, bases, exec_body=lambda names: names.update(named))
+    return candidate
 
 
 def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     """Yield why a class cannot be an algorithm, in words that follow its name."""
-    base = next(kind for kind in REQUIRED if issubclass(algorithm, kind))
+    for name in sorted(algorithm.__abstractmethods__):
+        yield f"has no method {name}({', '.join(inspect.signature(getattr(algorithm, name)).parameters)})"
+    base = next(kind for kind in algorithm.__mro__ if "loop" in vars(kind))  # which of the two it inherits
     for name, wanted in inspect.getmembers(base, inspect.isfunction):
         method, arguments = getattr(algorithm, name), inspect.signature(wanted).parameters
-        if not callable(method) or (method is wanted and name in REQUIRED[base]):
-            yield f"has no method {name}({', '.join(arguments)})"
         try:
             inspect.signature(method).bind(*arguments)
         except TypeError:
-            yield f"has {name}{inspect.signature(method)}; it must take ({', '.join(arguments)})"
+            yield f"has {name} = {shorten(method)}; it must be a method that takes ({', '.join(arguments)})"
     settings: Any = getattr(algorithm, "Settings", None)
     if not (inspect.isclass(settings) and is_dataclass(settings)):
         yield "has no dataclass called Settings; write `Settings = Settings` inside the class"
@@ -89,27 +64,14 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     for column in columns:
         if column in taken or columns.count(column) > 1:
             yield f"has a column {column}, which metrics.csv has already: choose another name"
-    for name in ("chart", "second_chart"):
-        if not set(getattr(algorithm, name) or ()) <= set(columns):
-            yield f"has {name} = {getattr(algorithm, name)!r}; only names of `columns` can be drawn"
+    if not {*(algorithm.chart or ()), *algorithm.second_chart} <= set(columns):
+        yield f"has a chart of {algorithm.chart} and {algorithm.second_chart}; only names of `columns` can be drawn"
     if not algorithm.actions or not set(algorithm.actions) <= set(KINDS):
         yield f"has actions = {algorithm.actions!r}; it must be a tuple of some of {', '.join(KINDS)}"
-    if not all(isinstance(preset, Preset) for preset in algorithm.presets.values()):
+    presets = algorithm.presets
+    if not isinstance(presets, dict) or not all(isinstance(preset, Preset) for preset in presets.values()):
         yield "has presets that are no dict of Preset(text, values)"
-    if base is AsynchronousAlgorithm:
-        yield from _defects_of_asynchronous(algorithm)
-
-
-def _defects_of_asynchronous(algorithm: Any) -> Iterator[str]:
-    if not issubclass(algorithm.Settings, AsynchronousSettings):
-        yield "has gradient and apply, but its Settings do not inherit AsynchronousSettings"
-    pair = ("worker_state", "restore_worker")
-    if len({getattr(algorithm, name) is getattr(AsynchronousAlgorithm, name) for name in pair}) > 1:
-        yield "has only one of worker_state() and restore_worker(arrays)"
-    if "theta" not in algorithm.pulled:
-        yield f"has pulled = {algorithm.pulled!r}; it must be a tuple of names of shared arrays, theta among them"
-    if not algorithm.transports or not set(algorithm.transports) <= set(TRANSPORTS):
-        yield f"has transports = {algorithm.transports!r}; it must be a tuple of some of {', '.join(TRANSPORTS)}"
+    yield from algorithm.defects()
 
 
 # --- what its methods return
@@ -157,11 +119,9 @@ def check_beginning(algorithm: Member) -> Plan | None:
     if missing:
         raise AlgorithmFailed(f"state() must return a dict of arrays with {min(missing)!r} among them")
     theta = state["theta"]
-    if isinstance(algorithm, AsynchronousAlgorithm):
-        numbers("worker_state", algorithm.worker_state(), within=True)
+    if not isinstance(algorithm, Algorithm):
         if theta.ndim != 1 or not np.all(np.isfinite(theta)):
             raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
-    if not isinstance(algorithm, Algorithm):
         return None
     with status.at("plan"):
         plan = check_plan(algorithm.plan(), theta.shape)
@@ -201,10 +161,3 @@ def check_digest(digest: Any, steps: int) -> Arrays:
                 "row for each step, or one row in all"
             )
     return arrays
-
-
-def check_gradient(answer: Any, columns: tuple[str, ...]) -> tuple[Arrays, dict[str, float]]:
-    """Return what `gradient` or `lesson` returned; AlgorithmFailed if it cannot travel."""
-    if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise AlgorithmFailed(f"gradient() must return (a dict of arrays, a dict of columns), not {shorten(answer)}")
-    return numbers("gradient", answer[0]), columns_of("gradient", answer[1], columns)

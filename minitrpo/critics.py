@@ -29,25 +29,32 @@ ROWS = 128  # of a part: where all had twice as many there are twice the parts, 
 State = dict[str, Array]
 
 
-@dataclass(frozen=True)
-class NoCritic:
-    """V(s) = 0: advantages are what was received from a step on."""
+class Critic:
+    """What a critic has; by itself it is none, V(s) = 0: advantages are what was received from a step on."""
 
     def initialise(self, rng: np.random.Generator) -> State:
-        """Return nothing."""
+        """Return the numbers before the first fit."""
         return {}
 
     def predict(self, state: State, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
-        """Return zeros (N,)."""
+        """Return V(s), (N,); ranks may share the rows, and each then reads those of its own."""
         return np.zeros(len(times))
 
-    def fit(self, state: State, *_: Any) -> State:
-        """Return nothing."""
+    def fit(
+        self,
+        state: State,
+        observations: Array,
+        times: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        reduction: Reduction = SERIAL,
+    ) -> State:
+        """Return the numbers after a fit to the targets."""
         return state
 
 
 @dataclass(frozen=True)
-class LinearCritic:
+class LinearCritic(Critic):
     """V(s) = c . [o, o^2, t/100, (t/100)^2, 1], fitted by ridge regression; 0 before the first fit.
 
     Source: Duan et al. 2016; Frans's code of 2016 (ridge 2.0).
@@ -62,7 +69,6 @@ class LinearCritic:
         return 2 * self.observation_size + 3
 
     def initialise(self, rng: np.random.Generator) -> State:
-        """Return coefficients of 0."""
         return {"coefficients": np.zeros(self.size)}
 
     def features(self, observations: Array, times: Array) -> Array:
@@ -72,7 +78,7 @@ class LinearCritic:
         return np.concatenate([o, o**2, t, t**2, np.ones_like(t)], axis=1)
 
     def predict(self, state: State, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
-        """Return V(s), shape (N,); it is quick enough for every rank to do all of it."""
+        # quick enough for every rank to do all of it
         return np.asarray(self.features(observations, times) @ state["coefficients"])
 
     def fit(
@@ -103,7 +109,7 @@ class LinearCritic:
 
 
 @dataclass(frozen=True)
-class MLPCritic:
+class MLPCritic(Critic):
     """V(s) = shift + scale * mlp(o), fitted by minibatch Adam on standardised targets.
 
     shift and scale are those of the last targets, so that returns of -10 and of 9000 are learned at one step size.
@@ -128,7 +134,6 @@ class MLPCritic:
         return layer_sizes(self.observation_size, self.hidden, 1)
 
     def initialise(self, rng: np.random.Generator) -> State:
-        """Return fresh parameters, Adam's moments and the identity scale."""
         n = count_parameters(self.sizes)
         return {
             "phi": initialise_mlp(rng, self.sizes, last_gain=0.01).astype(np.float32),
@@ -138,7 +143,6 @@ class MLPCritic:
         }
 
     def predict(self, state: State, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
-        """Return V(s), shape (N,), of blocks of rows, which ranks may share: each reads the rows of its own."""
         phi, cut = state["phi"], blocks(len(observations))
         layers, own = unflatten(phi, self.sizes), cut[reduction.own(len(cut))]
         outputs = [activations(layers, observations[rows].astype(phi.dtype))[-1][:, 0] for rows in own]
@@ -181,14 +185,11 @@ class MLPCritic:
         return reduction.sum(squared_error_gradients(phi, self.sizes, few, targets[own], rows.size), len(rows))
 
 
-Critic = NoCritic | LinearCritic | MLPCritic
-
-
 def make_critic(settings: Any, policy: Policy) -> Critic:
     """Return the critic that settings ask for, none, linear or mlp, as wide as the policy."""
     s = settings
     if s.critic == "none":
-        return NoCritic()
+        return Critic()
     if s.critic == "linear":
         return LinearCritic(policy.observation_size)
     return MLPCritic(policy.observation_size, policy.hidden, s.critic_epochs, s.critic_minibatch, s.critic_step_size)

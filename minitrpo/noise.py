@@ -195,9 +195,7 @@ class StepNoise:
         return {"numbers": np.array(numbers, dtype=np.float64), "step": self._step}
 
     def restore(self, arrays: dict[str, Array]) -> None:
-        """Go on from what `state` returned; ValueError if that was of another theta."""
-        if arrays["step"].shape != self._step.shape:
-            raise ValueError(f"the last step has shape {arrays['step'].shape}, theta {self._step.shape}")
+        """Go on from what `state` returned."""
         updates, self._promised, self._kl, steps, *rest = arrays["numbers"].tolist()
         self._updates, self._step = int(updates), arrays["step"]
         self.rule = NoiseState(int(steps), *rest)

@@ -8,7 +8,8 @@ that depends on the rank or the clock; sums in the order in which rows arrive, w
 `python -m minitrpo check mine:Class` tries whether they are kept.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -113,7 +114,6 @@ class AnnealingSettings:
     anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
 
     def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
         return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
 
     def step_size_in(self, context: Context) -> Callable[[int], float]:
@@ -124,11 +124,13 @@ class AnnealingSettings:
         return lambda steps: self.step_size * left(steps)
 
 
-class Member:
+class Member(ABC):
     """What both kinds of algorithms have."""
 
     loop: ClassVar[str]  # the module of `training` that plays it
-    Settings: ClassVar[Any]  # a dataclass of `option`s: what it can be told beside what every run can be told
+    # A dataclass of `option`s: what it can be told beside what every run can be told. check(), if it has that, raises
+    # BadInput where values contradict each other; idle() returns which nothing listens to, and why: {name: reason}
+    Settings: ClassVar[Any]
     columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
     chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
     chart_label: ClassVar[str] = ""  # their unit
@@ -136,11 +138,10 @@ class Member:
     second_label: ClassVar[str] = ""
     presets: ClassVar[dict[str, Preset]] = {}
     actions: ClassVar[tuple[str, ...]] = KINDS  # of Gymnasium's spaces that it can choose from
-    replays: ClassVar[bool] = False  # whether it learns from observations that it kept from earlier updates
 
+    @abstractmethod
     def __init__(self, settings: Any, context: Context) -> None:
         """Begin, alike on every rank."""
-        raise NotImplementedError
 
     @staticmethod
     def make_policy(settings: Any, policy: Policy) -> Any:
@@ -150,9 +151,14 @@ class Member:
         """
         return policy
 
+    @abstractmethod
     def state(self) -> Nested:
         """Return the arrays from which a run goes on, to the bit, or dicts of them; `theta` is among them."""
-        raise NotImplementedError
+
+    @classmethod
+    def defects(cls) -> Iterable[str]:
+        """Return why a class of this kind cannot run, in words that follow its name; see `contract`."""
+        return ()
 
 
 class Algorithm(Member):
@@ -162,20 +168,20 @@ class Algorithm(Member):
     assists_with: ClassVar[tuple[str, ...]] = ("episodes", "segments")  # the --requests with which `assist` works
     spread: tuple[str, ...] = ()  # of a digest: with --learner sharded not to the root, but to who `needs` them
 
+    @abstractmethod
     def plan(self) -> Plan:
         """Return what to collect next; on the root."""
-        raise NotImplementedError
 
+    @abstractmethod
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
         """Return what travels to the root: arrays with a row for each step of the fragment, or one row each.
 
         On the rank that played it, for each fragment by itself; observations are as the policy saw them.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         """Learn from everybody's rows, in episode order, and return the `columns`; on the root."""
-        raise NotImplementedError
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         """Take part in the root's update, on all other ranks, with --learner sharded; only if it can be shared.
@@ -191,9 +197,9 @@ class Algorithm(Member):
         """
         raise NotImplementedError
 
+    @abstractmethod
     def restore(self, arrays: Nested) -> None:
         """Go on from what `state` returned."""
-        raise NotImplementedError
 
     @classmethod
     def can_share(cls) -> bool:

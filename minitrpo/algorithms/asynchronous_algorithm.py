@@ -3,7 +3,8 @@
 `training.asynchronous` plays such a class over each of the transports of `parallel.parameter_server`.
 """
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -79,6 +80,7 @@ class AsynchronousAlgorithm(Member):
     pulled: ClassVar[tuple[str, ...]] = ("theta",)  # which shared arrays a worker is given
     transports: ClassVar[tuple[str, ...]] = TRANSPORTS  # those that make sense
 
+    @abstractmethod
     def gradient(
         self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
     ) -> tuple[Arrays, dict[str, float]]:
@@ -86,7 +88,6 @@ class AsynchronousAlgorithm(Member):
 
         On a worker: shared has its copies of the `pulled` arrays, fragment the steps it took with them.
         """
-        raise NotImplementedError
 
     @staticmethod
     def learners(settings: Any, workers: int) -> int:
@@ -103,12 +104,12 @@ class AsynchronousAlgorithm(Member):
         """Return what another worker asked of this one, which is between two gradients; at least one array."""
         raise NotImplementedError
 
+    @abstractmethod
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool | dict[str, float] | None:
         """Change the shared arrays in place, where they are; keep nothing in self.
 
         Returns False to refuse what has come; or columns that are known only here, in place of the worker's NaN.
         """
-        raise NotImplementedError
 
     def acting(self, shared: Arrays, now: Moment) -> Array:
         """Return what `policy.act_function` is given on a worker."""
@@ -120,6 +121,18 @@ class AsynchronousAlgorithm(Member):
 
     def restore_worker(self, arrays: Nested) -> None:
         """Take over what `worker_state` returned."""
+
+    @classmethod
+    def defects(cls) -> Iterator[str]:
+        if not issubclass(cls.Settings, AsynchronousSettings):
+            yield "is asynchronous, but its Settings do not inherit AsynchronousSettings"
+        base = AsynchronousAlgorithm
+        if (cls.worker_state is base.worker_state) != (cls.restore_worker is base.restore_worker):
+            yield "has only one of worker_state() and restore_worker(arrays)"
+        if "theta" not in cls.pulled:
+            yield f"has pulled = {cls.pulled!r}; it must be a tuple of names of shared arrays, theta among them"
+        if not cls.transports or not set(cls.transports) <= set(TRANSPORTS):
+            yield f"has transports = {cls.transports!r}; it must be a tuple of some of {', '.join(TRANSPORTS)}"
 
 
 def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: float, prefix: str = "") -> None:

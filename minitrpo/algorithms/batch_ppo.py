@@ -20,8 +20,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
-from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
@@ -186,15 +185,12 @@ class BatchPPO(Algorithm):
         self.update = SharedUpdate(context, fitters=min(1, context.comm.size - 1))  # the root steps the policy alone
 
     def plan(self) -> Plan:
-        """Return the policy."""
         return Plan(self.theta.astype(np.float64))
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        """Return the samples."""
         return samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Take K epochs of policy and value function over everybody's samples."""
         s, ascent, (policy_rng, critic_rng) = self.settings, self.ascent(), rng.spawn(2)
         with self.context.span("advantages"):
             batch = batch | advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
@@ -222,7 +218,6 @@ class BatchPPO(Algorithm):
         return Ascent(s.epochs, s.minibatch, clip, step_size, s.entropy, s.max_gradient_norm, s.standardise)
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Fit the value function, if this rank is the one that does."""
         given = self.update.shared()
         self.update.assist(lambda: None, lambda: self._fit(given, rng.spawn(2)[1]))
 
@@ -232,7 +227,6 @@ class BatchPPO(Algorithm):
             return refitted(self.critic, samples, rng)
 
     def state(self) -> Nested:
-        """Return policy, Adam's state, value function, and where the schedule and the moving average stand."""
         return {
             "theta": self.theta.astype(np.float64),
             "optimiser": self.optimiser_state,
@@ -242,7 +236,6 @@ class BatchPPO(Algorithm):
         }
 
     def restore(self, arrays: Nested) -> None:
-        """Take over what `state` returned."""
         self.theta, self.steps = arrays["theta"].astype(np.float32), int(arrays["steps"][0])
         self.optimiser_state, self.critic_state = arrays["optimiser"], arrays["critic"]
         self.last_returns = arrays["last_returns"]

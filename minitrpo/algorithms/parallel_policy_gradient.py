@@ -19,8 +19,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.samples import advantages_of, fragments_of, refitted, samples_of
-from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
 from minitrpo.block_sums import ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, make_critic
 from minitrpo.experience.randomness import Purpose
@@ -30,6 +29,7 @@ from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 
+PER_FRAGMENT = ("final_observations", "final_timesteps")  # of the samples; all others have a row per step
 MOMENTS = 5  # numbers about the weights and the critic's targets that travel with a gradient
 
 
@@ -64,6 +64,15 @@ def explained(about: Array) -> float:
     return 1 - (w2 / n - (w / n) ** 2) / spread if spread > 1e-12 * y2 / n else float("nan")
 
 
+def fragments_of(samples: Arrays) -> list[Arrays]:
+    """Return samples fragment by fragment: the shapes in which the ranks that played them saw them."""
+    stops = (np.flatnonzero(samples["last"]) + 1).tolist()
+    return [
+        {name: a[i : i + 1] if name in PER_FRAGMENT else a[start:stop] for name, a in samples.items()}
+        for i, (start, stop) in enumerate(zip([0, *stops], stops, strict=False))
+    ]
+
+
 @dataclass(frozen=True)
 class PolicyGradientSettings:
     """What the policy gradient can be told."""
@@ -94,7 +103,6 @@ class PolicyGradientSettings:
     critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1)
 
     def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
         of_mlp = () if self.critic == "mlp" else ("critic_epochs", "critic_minibatch", "critic_step_size")
         return dict.fromkeys(of_mlp + (("gae_lambda",) if self.critic == "none" else ()), f"--critic {self.critic}")
 
@@ -117,11 +125,9 @@ class PolicyGradient(Algorithm):
         self.update = SharedUpdate(context)
 
     def plan(self) -> Plan:
-        """Return the policy and the critic: where gradients are computed, advantages are, too."""
-        return Plan(self.theta, arrays=self.critic_state)
+        return Plan(self.theta, arrays=self.critic_state)  # where gradients are computed, advantages are, too
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        """Return the samples of a fragment, or the sums they are good for."""
         samples = samples_of(fragment)
         if self.settings.travels == "samples":
             return samples
@@ -130,7 +136,7 @@ class PolicyGradient(Algorithm):
         return {"sums": self.sums_of(plan.theta, samples)[None]} | {name: samples[name] for name in minibatches_need}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Take one step of the policy, then fit the critic: the other order would leave no advantage."""
+        # a step of the policy, then the critic's fit: the other order would leave no advantage
         if self.settings.travels == "samples":
             parts = [self._advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
             batch = batch | {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
@@ -145,7 +151,6 @@ class PolicyGradient(Algorithm):
         return {"gradient_norm": float(np.linalg.norm(gradient)), "explained_variance": explained(about)}
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Compute this rank's part of the sums."""
         if self._shares:
             batch = self.update.shared()
             *_, equations = self._total(plan.theta, batch)
@@ -189,9 +194,7 @@ class PolicyGradient(Algorithm):
         return refitted(self.critic, {**batch, "critic": state}, rng, self.update.sums)
 
     def state(self) -> Nested:
-        """Return policy, the optimiser's state and the critic."""
         return {"theta": self.theta, "optimiser": self.optimiser_state, "critic": self.critic_state}
 
     def restore(self, arrays: Nested) -> None:
-        """Take over what `state` returned."""
-        self.theta, self.optimiser_state, self.critic_state = (arrays[n] for n in ("theta", "optimiser", "critic"))
+        self.theta, self.optimiser_state, self.critic_state = arrays["theta"], arrays["optimiser"], arrays["critic"]

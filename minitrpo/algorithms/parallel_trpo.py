@@ -16,8 +16,7 @@ import numpy as np
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, flag, option
-from minitrpo.algorithms.samples import advantages_of, refitted, samples_of
-from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
 from minitrpo.critics import MLPCritic, make_critic
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose
@@ -78,13 +77,11 @@ class TRPOSettings:
     adapt_max_kl: float = option(RULE.kl_limits[1], "adapted max-KL stays below", "his code: 0.01, from 0.001", above=0)
 
     def check(self) -> None:
-        """Raise BadInput where two limits contradict each other."""
         for low, high in (("adapt_min_steps", "adapt_max_steps"), ("adapt_min_kl", "adapt_max_kl")):
             if getattr(self, low) > getattr(self, high):
                 raise BadInput(f"{flag(low)} {getattr(self, low)} is above {flag(high)} {getattr(self, high)}")
 
     def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
         of_rule = {
             "adapt_window": ("steps", "kl", "both"),
             "margin": ("steps", "kl", "both"),
@@ -177,20 +174,17 @@ class TRPO(Algorithm):
         self.spread = ("observations", "actions") if isinstance(self.critic, MLPCritic) else ()
 
     def plan(self) -> Plan:
-        """Return the policy, and how many steps of it the adaptive rule asks for."""
         return Plan(self.theta, self.adaptive.steps_per_update)
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        """Return the samples; a perceptron's observations in the precision in which it takes them."""
         own = samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
+        # a perceptron's observations in the precision in which it takes them
         return own | {n: own[n].astype(np.float32) for n in own if self.spread and n.endswith("observations")}
 
     def needs(self, rows: int) -> list[slice]:
-        """Return which observations and actions each rank needs: of its blocks; all, if it fits the critic."""
         return self.update.needs(rows, every_kth(np.arange(rows), self.settings.fisher_fraction))
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Move the policy, from everybody's samples, fit the critic, and adapt."""
         max_kl = self.adaptive.max_kl
         given: Nested = {name: a for name, a in batch.items() if name not in (*self.spread, "ended", "returns")}
         given |= {"critic": self.critic_state, "max_kl": np.array(max_kl), "measure": np.array(self.noise.due)}
@@ -219,12 +213,10 @@ class TRPO(Algorithm):
         }
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Compute this rank's part of what the root leads."""
         given, _ = self._with_advantages(plan.arrays | self.update.shared())
         self.update.assist(lambda: self._step(plan.theta, given), lambda: self._fit(given, rng))
 
     def state(self) -> Nested:
-        """Return policy, critic and the adaptive rule's state."""
         rule = self.adaptive
         before = float("nan") if rule.before is None else rule.before
         return {
@@ -236,7 +228,6 @@ class TRPO(Algorithm):
         }
 
     def restore(self, arrays: Nested) -> None:
-        """Take over what `state` returned."""
         self.theta, self.critic_state = arrays["theta"], arrays["critic"]
         self.noise.restore(arrays["noise"])
         steps, max_kl, before = arrays["adaptive"].tolist()

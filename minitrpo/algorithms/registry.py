@@ -14,19 +14,19 @@ ALGORITHMS = {
     "guided-policy-search": "minitrpo.algorithms.guided_policy_search.guided_policy_search:GuidedPolicySearch",
     "policy-gradient": "minitrpo.algorithms.parallel_policy_gradient:PolicyGradient",
     "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
-    "actor-critic": "minitrpo.algorithms.actor_critic.a2c:OnlineActorCritic",
-    "a2c": "minitrpo.algorithms.actor_critic.a2c:A2C",
-    "n-step-q": "minitrpo.algorithms.q_learning.n_step_q:NStepQ",
-    "one-step-q": "minitrpo.algorithms.q_learning.n_step_q:OneStepQ",
-    "sarsa": "minitrpo.algorithms.q_learning.n_step_q:OneStepSarsa",
-    "async-n-step-q": "minitrpo.algorithms.q_learning.n_step_q:AsynchronousNStepQ",
-    "async-one-step-q": "minitrpo.algorithms.q_learning.n_step_q:AsynchronousOneStepQ",
-    "async-sarsa": "minitrpo.algorithms.q_learning.n_step_q:AsynchronousSarsa",
+    "actor-critic": "minitrpo.algorithms.actor_critic:OnlineActorCritic",
+    "a2c": "minitrpo.algorithms.actor_critic:A2C",
+    "n-step-q": "minitrpo.algorithms.q_learning:NStepQ",
+    "one-step-q": "minitrpo.algorithms.q_learning:OneStepQ",
+    "sarsa": "minitrpo.algorithms.q_learning:OneStepSarsa",
+    "async-n-step-q": "minitrpo.algorithms.q_learning:AsynchronousNStepQ",
+    "async-one-step-q": "minitrpo.algorithms.q_learning:AsynchronousOneStepQ",
+    "async-sarsa": "minitrpo.algorithms.q_learning:AsynchronousSarsa",
     "dqn": "minitrpo.algorithms.off_policy.dqn:DQN",
     "naf": "minitrpo.algorithms.off_policy.naf:NAF",
     "async-naf": "minitrpo.algorithms.off_policy.naf:AsynchronousNAF",
     "gorila": "minitrpo.algorithms.off_policy.gorila:GorilaDQN",
-    "a3c": "minitrpo.algorithms.actor_critic.a3c:A3C",
+    "a3c": "minitrpo.algorithms.actor_critic:A3C",
 }
 
 
@@ -42,18 +42,23 @@ def find(name: str) -> Any:
         raise BadInput(
             f"unknown --algorithm {name!r}: {known} {', '.join(ALGORITHMS)}, or your own class as module:Class"
         )
-    namespace = _imported(module, name)
+    try:
+        namespace = importlib.import_module(module) if name in ALGORITHMS else imported(name, "--algorithm")
+    except (BadInput, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a module of a user's fails in any way
+        raise BadInput(
+            f"--algorithm {name}: cannot import {module}: {describe_error(error)}; python looks in {os.getcwd()}"
+        ) from error
     if not hasattr(namespace, attribute):
         where = getattr(namespace, "__file__", "built in")
         raise BadInput(f"--algorithm {name}: the module {module} ({where}) has no {attribute}")
     return getattr(namespace, attribute)
 
 
-def taking(kind: str, replays: bool = False) -> list[str]:
-    """Return the algorithms that take actions of this kind, Box or Discrete; first those that replay, or do not."""
-    classes = {name: find(name) for name in ALGORITHMS}
-    able = [name for name, algorithm in classes.items() if kind in algorithm.actions]
-    return sorted(able, key=lambda name: classes[name].replays != replays)
+def taking(kind: str) -> list[str]:
+    """Return the algorithms that take actions of this kind, Box or Discrete."""
+    return [name for name in ALGORITHMS if kind in find(name).actions]
 
 
 def actions_of_all() -> str:
@@ -62,14 +67,3 @@ def actions_of_all() -> str:
     box_alone = ", ".join(name for name in box if name not in discrete)
     discrete_alone = ", ".join(name for name in discrete if name not in box)
     return f"Actions: {box_alone}: Box alone; {discrete_alone}: Discrete alone; the others: both."
-
-
-def _imported(module: str, name: str) -> Any:
-    try:
-        return importlib.import_module(module) if name in ALGORITHMS else imported(name, "--algorithm")
-    except (BadInput, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # a module of a user's fails in any way
-        raise BadInput(
-            f"--algorithm {name}: cannot import {module}: {describe_error(error)}; python looks in {os.getcwd()}"
-        ) from error

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.actor_critic.loss import ActorCritic
+from minitrpo.algorithms.actor_critic import ActorCritic
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, initial_state
 from minitrpo.perceptron import Linearisation

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from minitrpo.parallel.comm import Nested, flat
 from minitrpo.parallel.parameter_server import Arrays, ParameterServer, Pulled
 
 Work = Callable[[Pulled], Arrays]
 Delay = Callable[[int, int], float]  # (worker, its clock) -> seconds between its pull and its push
-PULLED = "pulled_"
 
 
 class EventQueue:
@@ -45,7 +45,7 @@ class EventQueue:
                 heapq.heappush(self._arrivals, (self.time + self._delay(worker, clock), worker))
                 self._waiting.remove(worker)
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return what is under way, from which `restore` goes on to the bit: (W, ...) each, NaN for who waits."""
         workers = range(len(self._works))
         due = {worker: time for time, worker in self._arrivals}
@@ -56,20 +56,18 @@ class EventQueue:
             "time": np.array([self.time]),
             "due": np.array([due.get(worker, np.nan) for worker in workers]),
             "versions": np.array(versions, np.int64),
-            **{PULLED + name: np.array([copy[name] for copy in copies]) for name in self._names},
+            "pulled": {name: np.array([copy[name] for copy in copies]) for name in self._names},
         }
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Nested) -> None:
         """Take over what `state` returned; the server has its own arrays already."""
         self.time = float(arrays["time"][0])
-        due = arrays["due"].tolist()
+        due, pulled = arrays["due"].tolist(), flat(arrays["pulled"])
         on_their_way = [worker for worker in range(len(self._works)) if not np.isnan(due[worker])]
         self._arrivals = [(due[worker], worker) for worker in on_their_way]
         heapq.heapify(self._arrivals)
         self._waiting = set(range(len(self._works))) - set(on_their_way)
         self._pulled = {
-            worker: Pulled(
-                {name: arrays[PULLED + name][worker].copy() for name in self._names}, int(arrays["versions"][worker])
-            )
+            worker: Pulled({name: pulled[name][worker].copy() for name in self._names}, int(arrays["versions"][worker]))
             for worker in on_their_way
         }

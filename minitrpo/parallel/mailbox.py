@@ -2,6 +2,11 @@
 
 A push needs no answer. A pull is answered when its worker may go on, with the arrays, or with nothing when the work is
 over. Whoever waits sleeps, so that the server's core is free while the workers compute.
+
+There may be several servers: server k then keeps the k-th part of theta, and of all that goes with it number by number.
+Nobody sees to it that the shares of one pull are of one moment, or that all servers refuse the same gradients: each
+goes its own way, as those of Dean et al. 2012 and Nair et al. 2015 do. Arrays of theta's shape are shared out; of all
+others every server has its own.
 """
 
 import time
@@ -55,6 +60,15 @@ class Mail:
         found.Recv([buffer, self._mpi.BYTE])
         return status.Get_source(), status.Get_tag(), buffer
 
+    def wait(self, source: int, look: Callable[[], None] = lambda: None) -> Array:
+        """Return the bytes of the next message from `source`; look: called until it has come."""
+
+        def received() -> tuple[int, int, Array] | None:
+            look()
+            return self.receive(source)
+
+        return np.asarray(until(received)[2])
+
     def close(self) -> None:
         """Wait until everything sent was received; collective."""
         for request, _ in self._sent.values():
@@ -62,28 +76,42 @@ class Mail:
         self._comm.Free()
 
 
-class MailStore:
-    """A worker's way to the server on rank 0."""
+def share_of(arrays: Arrays, size: int, server: int, servers: int) -> Arrays:
+    """Return server k's own arrays: a part of those of shape (size,), and all others as they are."""
+    return {
+        name: np.array_split(array, servers)[server].copy() if array.shape == (size,) else array
+        for name, array in arrays.items()
+    }
 
-    def __init__(self, mail: Mail, look: Callable[[], None] = lambda: None) -> None:
-        """Take the way; look: called after each push, and while this worker waits."""
-        self._mail, self._look = mail, look
+
+class MailStore:
+    """A worker's way to the server on rank 0, or to K servers, ranks 0 to K - 1; rank 0 says when the work is over."""
+
+    def __init__(self, mail: Mail, look: Callable[[], None] = lambda: None, servers: int = 1, size: int = 0) -> None:
+        """Take the way, and K; look: called after each push, and while this worker waits; size: of theta, if K > 1."""
+        self._mail, self._look, self._size, self._versions = mail, look, size, [0] * servers
 
     def pull(self) -> Pulled | None:
-        """Ask for the arrays and wait, asleep, for the answer."""
-        arrays = self.pull_from(0)
-        return Pulled(arrays, int(arrays.pop(VERSION)[0])) if arrays else None
+        """Ask for the arrays and wait, asleep, for the answers; put them together of their shares."""
+        shares: list[Arrays] = []
+        for server in range(len(self._versions)):
+            self._mail.send(server, PULL, NO_BYTES)
+            message = self._mail.wait(server, self._look)
+            if not len(message):  # rank 0 says that the work is over
+                for other in range(1, len(self._versions)):
+                    self._mail.send(other, LEAVE, NO_BYTES)
+                return None
+            shares.append(unpacked(message))
+            self._versions[server] = int(shares[-1].pop(VERSION)[0])
+        whole = {name: np.concatenate([share[name] for share in shares]) for name in shares[-1]}
+        return Pulled(shares[0] | whole, self._versions[0])
 
     def push(self, gradient: Arrays, version: int) -> None:
-        """Send a gradient and go on at once."""
-        self._mail.send(0, PUSH, packed({**gradient, VERSION: np.array([version])}))
+        """Send every server its part of a gradient, with the version that its share had, and go on at once."""
+        for server, version in enumerate(self._versions):
+            part = share_of(gradient, self._size, server, len(self._versions))
+            self._mail.send(server, PUSH, packed({**part, VERSION: np.array([version])}))
         self._look()
-
-    def pull_from(self, server: int) -> Arrays:
-        """Return what a server answers, its version among it; {} when the work is over."""
-        self._mail.send(server, PULL, NO_BYTES)
-        _, _, message = until(lambda: self._look() or self._mail.receive(server))
-        return unpacked(message) if len(message) else {}
 
 
 def serve(
@@ -106,7 +134,8 @@ def serve(
         rank, tag, message = until(mail.receive)
         worker = rank - first
         if tag == PUSH:
-            _push(server, worker, unpacked(message))
+            gradient = unpacked(message)
+            server.push(worker, gradient, int(gradient.pop(VERSION)[0]))
             look()
         elif tag == PULL:
             waiting.add(worker)
@@ -122,18 +151,19 @@ def serve(
                 there.remove(worker)
                 mail.send(worker + first, ANSWER, NO_BYTES)
             elif server.may_pull(worker):
-                mail.send(worker + first, ANSWER, _answer(server.pull(names)))
+                pulled = server.pull(names)
+                mail.send(worker + first, ANSWER, packed({**pulled.arrays, VERSION: np.array([pulled.version])}))
             else:
                 continue
             waiting.remove(worker)
 
 
-def _push(server: ParameterServer, worker: int, gradient: Arrays) -> None:
-    server.push(worker, gradient, int(gradient.pop(VERSION)[0]))
-
-
-def _answer(pulled: Pulled) -> Array:
-    return packed({**pulled.arrays, VERSION: np.array([pulled.version])})
+def collect_shares(mail: Mail, servers: int, own: Arrays, names: tuple[str, ...]) -> Arrays:
+    """Return the arrays that are shared out, put together of what every server has now; on rank 0, whose are `own`."""
+    for server in range(1, servers):
+        mail.send(server, COLLECT, NO_BYTES)
+    parts = [own, *(unpacked(mail.wait(server)) for server in range(1, servers))]
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
 class Questions:
@@ -151,7 +181,7 @@ class Questions:
         """Return every worker's answer to the question that it is asked, in their order."""
         for worker, question in questions.items():
             self._mail.send(self._first + worker, QUESTION, packed(question))
-        return {worker: unpacked(self._reply_of(worker)) for worker in questions}
+        return {worker: unpacked(self._mail.wait(self._first + worker)) for worker in questions}
 
     def answer(self) -> None:
         """Answer all questions that have come."""
@@ -166,7 +196,3 @@ class Questions:
             self.answer()
             time.sleep(200e-6)
         self._mail.close()
-
-    def _reply_of(self, worker: int) -> Array:
-        found = until(lambda: self._mail.receive(self._first + worker))
-        return np.asarray(found[2])

@@ -29,7 +29,7 @@ Arrays = dict[str, Array]
 NO_LIMIT = 10**9
 LEFT = 2**62  # the clock of a worker that pushes no more: nobody waits for it
 BINS = 256  # of the histogram of staleness; the last one has all that is older
-TALLY = "tally_"  # how the counts are called among the shared arrays
+TALLY = "run_tally_"  # how the counts are called among the shared arrays
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ One algorithm, one worker, one server; only what lies between the two is chosen:
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 
 import numpy as np
 
@@ -13,11 +14,10 @@ from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousA
 from minitrpo.contract import OWN
 from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.parallel.comm import Comm, flat
+from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.event_queue import EventQueue
-from minitrpo.parallel.mailbox import Mail, Questions, serve
+from minitrpo.parallel.mailbox import END, NO_BYTES, Mail, MailStore, Questions, collect_shares, serve, share_of
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules, work_through
-from minitrpo.parallel.sharded_server import ShardedStore, Shares, share_of
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 from minitrpo.parallel.timing import Timeline
 from minitrpo.supervision import status
@@ -27,7 +27,10 @@ from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 from minitrpo.training.workers import OVER, PULLED, REPORT, Worker, account, env_steps, house_arrays, report_applied
 
-QUEUE = OWN + "queue_"  # how the event queue's arrays are called in a checkpoint
+QUEUE, WORKER = (
+    OWN + "queue",
+    OWN + "worker",
+)  # how the event queue's arrays, and each worker's, are called in a checkpoint
 
 
 def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
@@ -51,7 +54,7 @@ def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, o
         worker = real_worker(context, comm.rank - servers, comm.size - servers, timeline)
         size = len(worker.algorithm.state()["theta"])
         with questions(comm, context, servers, worker) as answer:
-            work_through(ShardedStore(mail, servers, size, answer), worker.work)
+            work_through(MailStore(mail, answer, servers, size), worker.work)
         mail.close()
         comm.barrier()
     return timeline
@@ -62,27 +65,21 @@ def share_window(context: RunContext, comm: Comm, timeline: Timeline, show: Show
     worker = real_worker(context, comm.rank, comm.size, timeline)
     window = SharedWindow(comm, starting_arrays(context, worker.algorithm, comm.size, exactly=False))
     server = make_server(context, window.arrays, worker.algorithm, timeline)
-    monitor = None
-    if comm.rank == 0:
-        log = RunLog(context, timeline, show, comm.size, worker.notes)
-        monitor = Monitor(context, window.arrays, log, comm.size)
-    comm.barrier()
-    over = window.arrays[OVER]
-    names, record = pulled_names(context.choice), monitor.look if monitor else nothing
-    try:
+    names, over = pulled_names(context.choice), window.arrays[OVER]
+    with closing(RunLog(context, timeline, show, comm.size, worker.notes)) if comm.rank == 0 else nullcontext() as log:
+        monitor = Monitor(context, window.arrays, log, comm.size) if log else None
+        comm.barrier()
         with questions(comm, context, 0, worker) as answer:
 
             def look() -> None:
                 answer()
-                record()
+                if monitor:
+                    monitor.look()
 
             work_through(WindowStore(server, comm.rank, names, lambda: bool(over[0]), look), worker.work)
         comm.barrier()
         if monitor:
             monitor.close()
-    finally:
-        if monitor:
-            monitor.log.close()
     comm.barrier()
     window.free()
 
@@ -102,15 +99,13 @@ def keep_server(context: RunContext, comm: Comm, timeline: Timeline, show: Show)
         if comm.rank > 0:
             serve(mail, server, workers, names, lambda: False, first=servers, collected=shared_out)
         else:
-            shares = Shares(mail, servers, shared, shared_out)
-            log = RunLog(context, timeline, show, comm.size, given.notes)
-            try:
-                monitor = Monitor(context, shared, log, comm.size, shares.whole if servers > 1 else None)
+            others = partial(collect_shares, mail, servers, shared, shared_out) if servers > 1 else None
+            with closing(RunLog(context, timeline, show, comm.size, given.notes)) as log:
+                monitor = Monitor(context, shared, log, comm.size, others)
                 serve(mail, server, workers, names, lambda: monitor.over, monitor.look, servers)
                 monitor.close()
-                shares.end()
-            finally:
-                log.close()
+            for other in range(1, servers):
+                mail.send(other, END, NO_BYTES)
     mail.close()
     comm.barrier()
 
@@ -118,16 +113,12 @@ def keep_server(context: RunContext, comm: Comm, timeline: Timeline, show: Show)
 def play_events(context: RunContext, timeline: Timeline, show: Show, ranks: int) -> None:
     """Play all workers in this process, with drawn delays."""
     queue, workers, notes = make_queue(context, timeline)
-    shared = queue.server.shared
-    log = RunLog(context, timeline, show, ranks, notes)
-    monitor = Monitor(context, shared, log, ranks, lambda: events_state(queue, workers))
-    try:
+    with closing(RunLog(context, timeline, show, ranks, notes)) as log:
+        monitor = Monitor(context, queue.server.shared, log, ranks, lambda: events_state(queue, workers))
         while not monitor.over:
             queue.play()
             monitor.look()
         monitor.close()
-    finally:
-        monitor.log.close()
 
 
 def make_queue(context: RunContext, timeline: Timeline) -> tuple[EventQueue, list[Worker], list[str]]:
@@ -139,35 +130,23 @@ def make_queue(context: RunContext, timeline: Timeline) -> tuple[EventQueue, lis
     server = make_server(context, shared, algorithm, timeline)
 
     def delay(worker: int, clock: int) -> float:
-        if own.delay_jitter == 0:
-            return 1.0
         return 1.0 + own.delay_jitter * generator(choice.common.seed, clock, worker, Purpose.DELAY).exponential()
 
     for worker in workers:
         worker.ask = lambda asked: {number: workers[number].algorithm.answer(q) for number, q in asked.items()}
     queue = EventQueue(server, [worker.work for worker in workers], pulled_names(choice), delay)
     if context.checkpoint:
-        restore_events(queue, workers, context.checkpoint)
+        saved, iteration = nested(context.checkpoint), int(context.checkpoint[OWN + "counters"][0]) + 1
+        queue.restore(saved[QUEUE])
+        for worker in workers:
+            worker.begin_at(0, int(server.tally.clocks[worker.number]))
+            worker.restore(saved[f"{WORKER}{worker.number}"], iteration)
     return queue, workers, given.notes
 
 
 def events_state(queue: EventQueue, workers: list[Worker]) -> Arrays:
     """Return what a checkpoint needs to go on to the bit: what is under way, and what every worker has of its own."""
-    arrays = {QUEUE + name: array for name, array in queue.state().items()}
-    for worker in workers:
-        arrays |= {f"{OWN}worker{worker.number}_{name}": array for name, array in worker.state().items()}
-    return arrays
-
-
-def restore_events(queue: EventQueue, workers: list[Worker], checkpoint: Arrays) -> None:
-    """Take over what `events_state` returned."""
-    queue.restore({name.removeprefix(QUEUE): a for name, a in checkpoint.items() if name.startswith(QUEUE)})
-    iteration = int(checkpoint[OWN + "counters"][0]) + 1
-    for worker in workers:
-        prefix = f"{OWN}worker{worker.number}_"
-        own = {name.removeprefix(prefix): a for name, a in checkpoint.items() if name.startswith(prefix)}
-        worker.begin_at(0, int(queue.server.tally.clocks[worker.number]))
-        worker.restore(own, iteration)
+    return flat({QUEUE: queue.state(), **{f"{WORKER}{worker.number}": worker.state() for worker in workers}})
 
 
 def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, workers: int, exactly: bool) -> Arrays:
@@ -220,7 +199,7 @@ def questions(comm: Comm, context: RunContext, first: int, worker: Worker | None
     first: rank of worker 0. worker: this rank's; None where a rank only serves. Collective.
     """
     if context.choice.algorithm.learners(context.choice.own, comm.size - first) == 0:
-        yield nothing
+        yield lambda: None
         return
     asked = Questions(comm, first, worker.algorithm.answer if worker else dict)
     if worker:
@@ -244,26 +223,23 @@ def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
     """
     wanted, name = choice.own.transport, f"--algorithm {choice.common.algorithm}"
     allowed, servers = choice.algorithm.transports, choice.own.servers
-    possible = [t for t in TRANSPORTS if t in allowed and (shares_memory or t != "window")]
     if choice.common.record_every != 1:
         raise BadInput(f"--record-every: {name} writes a row every --steps-per-update steps, however many updates")
     if wanted == "auto":
-        wanted = "server" if servers > 1 else possible[0] if possible else "window"
+        fits = (t for t in TRANSPORTS if t in allowed and (shares_memory or t != "window"))
+        wanted = "server" if servers > 1 else next(fits, "window")
     if wanted not in allowed:
         raise BadInput(f"--transport {wanted}: {name} works over {', '.join(allowed)}")
-    if wanted not in possible:
+    if wanted == "window" and not shares_memory:
         raise BadInput("--transport window: the ranks are on several machines, which share no memory; use server")
     if servers > 1 and wanted != "server":
         raise BadInput(f"--servers {servers}: the parameters lie on servers only with --transport server")
-    workers = (
-        choice.own.workers if wanted == "events" else ranks - servers if wanted == "server" and ranks > 1 else ranks
-    )
+    serving = servers if wanted == "server" and ranks > 1 else 0
+    workers = choice.own.workers if wanted == "events" else ranks - serving
     learners = choice.algorithm.learners(choice.own, workers)
     if workers < 1 or learners >= workers:
-        roles = f"{servers * (wanted == 'server')} serve and {learners} learn"
-        raise BadInput(f"of {max(ranks, workers)} ranks or workers {roles}, so that nobody collects: start more")
+        raise BadInput(
+            f"of {max(ranks, workers)} ranks or workers {serving} serve and {learners} learn, so that nobody collects: "
+            "start more"
+        )
     return str(wanted)
-
-
-def nothing() -> None:
-    """Do nothing: only the root writes."""

@@ -111,7 +111,7 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
         cure = "" if spec.discrete else "; or wrap the environment in gymnasium.wrappers.DiscretizeAction"
         raise BadInput(
             f"--algorithm {s.algorithm} takes {' or '.join(algorithm.actions)} actions, and {spec.id} has "
-            f"{kind}({spec.action_size}): try --algorithm {', '.join(registry.taking(kind, algorithm.replays))}{cure}"
+            f"{kind}({spec.action_size}): try --algorithm {', '.join(registry.taking(kind))}{cure}"
         )
     policy = spec.policy(s.hidden_sizes, s.initial_log_std)
     size = count_parameters(policy.sizes)

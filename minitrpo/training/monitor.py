@@ -69,10 +69,8 @@ class Monitor:
 
     def state(self) -> Arrays:
         """Return what a checkpoint holds: the shared arrays, those by which other commands find theirs, and `extra`."""
-        tally = {OWN + name: array for name, array in self.shared.items() if name.startswith(TALLY)}
         return {
-            **{name: array for name, array in self.shared.items() if not name.startswith(TALLY)},
-            **tally,
+            **self.shared,
             OWN + "filter": merged(self.shared[SEEN]).to_vector(),
             OWN + "counters": np.array([self.iteration, int(self._before["report"][Of.STEPS])]),
             OWN + "mean_length": np.array([self._length]),
@@ -147,8 +145,8 @@ def restored(shared: Arrays, checkpoint: Arrays, exactly: bool) -> None:
     that nothing is lost, while the clocks begin together.
     """
     for name, array in shared.items():
-        saved = checkpoint[OWN + name if name.startswith(TALLY) else name]
-        if exactly or not name.startswith((OWN, TALLY)) or name in (ITERATION, TALLY + "increments"):
+        saved = checkpoint[name]
+        if exactly or not name.startswith(OWN) or name in (ITERATION, TALLY + "increments"):
             array[...] = saved
         elif name == SEEN:
             array[0] = merged(saved).to_vector()

@@ -5,18 +5,19 @@ Reports go into shared arrays that have a row for each worker, so that no report
 
 import time
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
-from minitrpo.contract import OWN, check_gradient, columns_of, numbers
+from minitrpo.contract import OWN, columns_of, numbers
 from minitrpo.errors import AlgorithmFailed, infinite_theta, shorten
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter, merged
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
-from minitrpo.parallel.comm import nested
+from minitrpo.parallel.comm import Nested, nested
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
@@ -25,7 +26,6 @@ from minitrpo.training.context import RunContext, fresh_filter, make_algorithm
 from minitrpo.training.settings import Choice, Settings
 
 REPORT, SEEN, ITERATION, OVER = (OWN + name for name in ("report", "seen", "iteration", "over"))
-OWN_STATE = "own_"  # how an algorithm's own arrays are called among those of its worker
 PULLED = (REPORT, SEEN, ITERATION)
 
 
@@ -87,71 +87,66 @@ class Worker:
         self._slots, self.gradients = range(first, first + self.own.envs_per_worker), gradients
 
     def work(self, pulled: Pulled) -> Arrays:
-        """Return a gradient of what was pulled, and the report that goes with it."""
+        """Return a gradient of what was pulled, and the report that goes with it; from who learns, of no steps."""
         shared = pulled.arrays
         now, frozen = Moment(pulled.version, env_steps(shared)), merged(shared.pop(SEEN))
         iteration = int(shared.pop(ITERATION)[0])
         del shared[REPORT]
-        if not self.collects:
-            return self._learn(shared, now, len(frozen.mean))
-        theta = self.algorithm.acting(shared, now)
+        steps, seen = np.zeros(Of.COLUMNS), ObservationFilter.identity(len(frozen.mean))
+        if self.collects:
+            episodes = self._collect(self.algorithm.acting(shared, now), frozen, iteration)
+            steps = counts(episodes)
+            if self.settings.filter == "running":
+                seen = seen.merged(episodes.observations)
+        with self._timeline.span("update"), status.at("gradient"):
+            if self.collects:
+                answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, self._random_numbers())
+            else:
+                answer = self.algorithm.lesson(shared, self.ask, now, self._random_numbers())
+        gradient, columns = self._checked(answer)
+        if not gradient and not self.collects:
+            time.sleep(self.patience)
+        # (value, 1) for each column that has one, (0, 0) for NaN, one after the other
+        known = [(columns[n], 1.0) if np.isfinite(columns[n]) else (0.0, 0.0) for n in self.columns]
+        report = np.concatenate([steps, np.array(known, np.float64).ravel()])
+        return gradient | {REPORT: report, SEEN: seen.to_vector()}
+
+    def _collect(self, theta: Any, frozen: ObservationFilter, iteration: int) -> Fragments:
         if not isinstance(theta, np.ndarray) or theta.ndim != 1 or theta.dtype.kind != "f":
             raise AlgorithmFailed(f"acting() returned {shorten(theta)}; it must return the parameters that act, (P,)")
         if not np.isfinite(theta).all():
             raise infinite_theta(f"in update {iteration}")
         with self._timeline.span("collect"):
             played = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
-            episodes = concatenate(played)
-        with self._timeline.span("update"), status.at("gradient"):
-            answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, self._random_numbers())
-        gradient, columns = check_gradient(answer, self.columns)
-        seen = ObservationFilter.identity(episodes.observations.shape[1])
-        if self.settings.filter == "running":
-            seen = seen.merged(episodes.observations)
-        return gradient | {REPORT: report(episodes, [columns[name] for name in self.columns]), SEEN: seen.to_vector()}
+            return concatenate(played)
 
-    def _learn(self, shared: Arrays, now: Moment, observation_size: int) -> Arrays:
-        """Return a gradient of what the others have kept, and a report of no steps."""
-        with self._timeline.span("update"), status.at("gradient"):
-            answer = self.algorithm.lesson(shared, self.ask, now, self._random_numbers())
-        gradient, columns = check_gradient(answer, self.columns)
-        if not gradient:
-            time.sleep(self.patience)
-        nothing = np.concatenate([np.zeros(Of.COLUMNS), reported([columns[name] for name in self.columns])])
-        return gradient | {REPORT: nothing, SEEN: ObservationFilter.identity(observation_size).to_vector()}
+    def _checked(self, answer: Any) -> tuple[Arrays, dict[str, float]]:
+        """Return what `gradient` or `lesson` returned; AlgorithmFailed if it cannot travel."""
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise AlgorithmFailed(f"gradient() must return (arrays, columns), two dicts, not {shorten(answer)}")
+        return numbers("gradient", answer[0]), columns_of("gradient", answer[1], self.columns)
 
     def _random_numbers(self) -> np.random.Generator:
         self.gradients += 1
         return generator(self.settings.seed, self.gradients - 1, self.number, Purpose.UPDATE)
 
-    def state(self) -> Arrays:
+    def state(self) -> Nested:
         """Return its unfinished episodes, slot by slot, and what its algorithm keeps of its own."""
-        arrays = numbers("worker_state", self.algorithm.worker_state(), within=True)
-        own = {OWN_STATE + name: array for name, array in arrays.items()}
-        if not self.gradients or not self.collects:
-            return own
-        return own | self.rollouts.unfinished()
+        own = {"own": nested(numbers("worker_state", self.algorithm.worker_state(), within=True))}
+        return own | self.rollouts.unfinished() if self.gradients and self.collects else own
 
-    def restore(self, arrays: Arrays, iteration: int) -> None:
+    def restore(self, arrays: Nested, iteration: int) -> None:
         """Take over what `state` returned, for this iteration."""
-        own = {name.removeprefix(OWN_STATE): a for name, a in arrays.items() if name.startswith(OWN_STATE)}
-        self.algorithm.restore_worker(nested(own))
+        self.algorithm.restore_worker(arrays["own"])
         if "numbers" in arrays:
             self.rollouts.restore(arrays, range(len(arrays["numbers"])), iteration)
 
 
-def report(episodes: Fragments, columns: list[float]) -> Array:
-    """Return what a worker says of its steps, (4 + 2C,): see `house_arrays`."""
+def counts(episodes: Fragments) -> Array:
+    """Return what a report begins with, (4,): steps, and of the episodes that ended their number, returns, lengths."""
     ended = episodes.ended
     lengths = (episodes.starts + episodes.lengths)[ended]
-    head = np.array([episodes.steps, ended.sum(), episodes.returns[ended].sum(), lengths.sum()], np.float64)
-    return np.concatenate([head, reported(columns)])
-
-
-def reported(columns: list[float]) -> Array:
-    """Return (value, 1) for each column that has one, (0, 0) for NaN, one after the other, (2C,)."""
-    known = [(value, 1.0) if np.isfinite(value) else (0.0, 0.0) for value in columns]
-    return np.array(known, np.float64).reshape(-1)
+    return np.array([episodes.steps, ended.sum(), episodes.returns[ended].sum(), lengths.sum()], np.float64)
 
 
 def report_applied(row: Array, said: dict[str, float], columns: tuple[str, ...]) -> None:

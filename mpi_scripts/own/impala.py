@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitrpo.algorithms import AsynchronousAlgorithm, AsynchronousSettings, Preset, Purpose, option
-from minitrpo.algorithms.actor_critic.loss import ActorCritic
+from minitrpo.algorithms.actor_critic import ActorCritic
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER, descend
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, clipped_norm, initial_state

@@ -4,14 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.actor_critic.loss import (
-    OPTIMISER,
-    ActorCritic,
-    ActorCriticSettings,
-    Steps,
-    actor_critic_gradient,
-)
-from minitrpo.algorithms.asynchronous_algorithm import descend
+from minitrpo.algorithms.actor_critic import ActorCritic, ActorCriticSettings, actor_critic_gradient
+from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER, descend
+from minitrpo.algorithms.samples import samples_of
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
@@ -34,9 +29,7 @@ def home(seed: int, envs: int) -> Rollouts:
 
 def gradient_of(theta: Array, fragment: Fragments) -> Array:
     """Return the gradient of the actor-critic's loss."""
-    f = fragment
-    steps = Steps(f.observations, f.actions, f.rewards, f.last, f.terminated_steps, f.final_observations)
-    return actor_critic_gradient(MODEL, theta, steps, SETTINGS)[0]
+    return actor_critic_gradient(MODEL, theta, samples_of(fragment), SETTINGS)[0]
 
 
 class Together:

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from minitrpo.algorithms import Purpose, option
-from minitrpo.algorithms.actor_critic.a3c import A3C, A3CSettings
-from minitrpo.algorithms.actor_critic.loss import OPTIMISER
+from minitrpo.algorithms.actor_critic import A3C, A3CSettings
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.asynchronous_algorithm import Moment, descend
+from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER, Moment, descend
 from minitrpo.experience.randomness import generator
 from minitrpo.optimisers import OPTIMISERS
 

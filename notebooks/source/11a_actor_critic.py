@@ -22,7 +22,7 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `bootstrapped_returns`, `loss_gradient` | `minitrpo/algorithms/actor_critic/loss.py` | Mnih et al. 2016, algorithm S3 (A3C) |
+# | `bootstrapped_returns`, `loss_gradient` | `minitrpo/algorithms/actor_critic.py` | Mnih et al. 2016, algorithm S3 (A3C) |
 # | `descend` | `minitrpo/algorithms/asynchronous_algorithm.py` | Mnih et al. 2016: a shared optimiser |
 #
 # *90 minutes in class with the three exercises; the notebook itself runs in half a minute. You need: lectures 01, 05a
@@ -36,7 +36,7 @@ import ipywidgets
 import numpy as np
 from numpy.random import default_rng
 
-from minitrpo.algorithms.actor_critic.loss import OPTIMISER, ActorCritic, ActorCriticSettings
+from minitrpo.algorithms.actor_critic import OPTIMISER, ActorCritic, ActorCriticSettings
 from minitrpo.algorithms.asynchronous_algorithm import Arrays
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.actors import actors_of, collapsed, draw_corridor, draw_late, draw_online, steps_to_goal

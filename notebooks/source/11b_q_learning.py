@@ -22,8 +22,8 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `sarsa_targets` | `minitrpo/algorithms/q_learning/targets.py` | Rummery & Niranjan 1994; Watkins 1989 for Q |
-# | `n_step_q_targets` | `minitrpo/algorithms/q_learning/targets.py` | Mnih et al. 2016, algorithm S2 |
+# | `sarsa_targets` | `minitrpo/algorithms/q_learning.py` | Rummery & Niranjan 1994; Watkins 1989 for Q |
+# | `n_step_q_targets` | `minitrpo/algorithms/q_learning.py` | Mnih et al. 2016, algorithm S2 |
 #
 # *75 minutes in class with the two exercises; the notebook itself runs in half a minute. You need: lecture 11a; for one
 # guess, 07.*
@@ -31,7 +31,7 @@
 # %%
 import numpy as np
 
-from minitrpo.algorithms.q_learning.targets import one_step_q_targets
+from minitrpo.algorithms.q_learning import one_step_q_targets
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import budget, compare, recorded, reveal, train
 from minitrpo.course.cliff import draw_ways, walk_the_cliff, way_of

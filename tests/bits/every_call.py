@@ -16,7 +16,7 @@ from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 from minitrpo.supervision.launch import on_all, on_root
 
 LEFT, NONE = 2**62, 10**9
-NAMES = ("theta", "tally_clocks")
+NAMES = ("theta", "run_tally_clocks")
 
 
 def same(a, b):
@@ -122,7 +122,7 @@ def push_gradients(comm, transport, lead, limit, per_worker):
     fresh, total, worst = {"theta": np.zeros(5000, np.int64), **Tally.arrays(workers)}, workers * per_worker, [0]
 
     def work(pulled):
-        clocks = pulled.arrays["tally_clocks"]
+        clocks = pulled.arrays["run_tally_clocks"]
         worst.append(clocks[number] - min(clocks[clocks < LEFT], default=clocks[number]))
         pulled.arrays["theta"][:] = -1  # a copy of the worker's own
         if number == 0:

@@ -9,7 +9,7 @@ from runs import train
 
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.off_policy.dqn import DQN
-from minitrpo.algorithms.q_learning.targets import q_gradient_sums
+from minitrpo.algorithms.q_learning import q_gradient_sums
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.perceptron import layer_sizes, mlp
 from minitrpo.policies import CategoricalPolicy

@@ -10,7 +10,7 @@ from minitrpo.algorithms.off_policy.gorila import GorilaDQN
 from minitrpo.algorithms.off_policy.naf import AsynchronousNAF
 from minitrpo.optimisers import initial_state
 from minitrpo.parallel.comm import flat
-from minitrpo.parallel.sharded_server import share_of
+from minitrpo.parallel.mailbox import share_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
 KINDS = {  # the class, the house's policy, how many actions there are (0: continuous)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from minitrpo.algorithms.actor_critic.loss import ActorCritic, ActorCriticSettings, Steps, actor_critic_gradient
+from minitrpo.algorithms.actor_critic import ActorCritic, ActorCriticSettings, actor_critic_gradient
 from minitrpo.course.actors import actors_of, collapsed, steps_to_goal
 from minitrpo.course.classroom import play
 from minitrpo.course.cliff import GOAL, move, walk_the_cliff, way_of
@@ -29,7 +29,8 @@ def test_the_mean_gradients_are_those_of_the_loss_one_step_ahead_and_a_critic_is
     theta = model.initialise(np.random.default_rng(0))
     rows = np.flatnonzero(~e.last)[:10]  # each as a fragment of its own, cut after one step
     ones, none = np.ones(10, bool), np.zeros(10, bool)
-    steps = Steps(e.observations[rows], e.actions[rows], e.rewards[rows], ones, none, e.observations[rows + 1])
+    steps = {"observations": e.observations[rows], "actions": e.actions[rows], "rewards": e.rewards[rows]}
+    steps |= {"last": ones, "terminated": none, "final_observations": e.observations[rows + 1]}
     whole = ActorCriticSettings(entropy_weight=0.0, value_weight=1.0, max_gradient_norm=np.inf)
     up, down = mean_gradients(model, theta, e)(rows)
     expected, _ = actor_critic_gradient(model, theta, steps, whole)

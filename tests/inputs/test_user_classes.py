@@ -13,8 +13,8 @@ from runs import forked
 
 import minitrpo
 from minitrpo import AlgorithmFailed, BadInput, load
-from minitrpo.algorithms import Plan, Purpose, option
-from minitrpo.algorithms.actor_critic.a3c import A3C
+from minitrpo.algorithms import Algorithm, Plan, Purpose, option
+from minitrpo.algorithms.actor_critic import A3C
 
 # --- names and modules
 
@@ -48,8 +48,8 @@ class Rate:
     rate: float = option(0.1, "how far", above=0)
 
 
-class Good:
-    """As little as an algorithm can be; it inherits nothing."""
+class Good(Algorithm):
+    """As little as an algorithm can be."""
 
     Settings, columns = Rate, ("rows",)
 
@@ -74,8 +74,8 @@ class Good:
 
 def but(**changes):
     """Return Good with other attributes; one that is None is not there."""
-    attributes = {**vars(Good), **changes}
-    return type("Mine", (), {name: value for name, value in attributes.items() if value is not None})
+    attributes = {**{name: value for name, value in vars(Good).items() if "_abc" not in name}, **changes}
+    return type("Mine", (Algorithm,), {name: value for name, value in attributes.items() if value is not None})
 
 
 def setting(default, name="rate"):
@@ -106,7 +106,8 @@ def test_the_least_that_an_algorithm_can_be(tmp_path):
 
 METHODS = ("__init__", "plan", "digest", "learn", "state", "restore")
 CLASSES = [
-    *((json.dumps, "function"), (json, "module"), (Good.__new__(Good), "Good"), (but(Settings=None), "Settings")),
+    *((json.dumps, "inherits"), (json, "inherits"), (Good.__new__(Good), "inherits"), (Algorithm, "has no method")),
+    *((type("Mine", (), dict(vars(Good))), "inherits"), (but(Settings=None), "Settings")),
     *((but(Settings=Good), "Settings"), (but(Settings=Rate()), "Settings"), (setting(0.1), "rate")),
     *((setting(dataclasses.field(default=0.1, metadata={"help": ""})), "rate"), (setting(dataclasses.field()), "rate")),
     *(
@@ -117,11 +118,11 @@ CLASSES = [
     *((setting(option(0, ""), "resume"), "resume"), (but(columns=None), "columns"), (but(columns="rows"), "columns")),
     *((but(columns=["rows"]), "columns"), (but(columns=("two words",)), "columns"), (but(columns=(1,)), "columns")),
     *((but(columns=("mean_return",)), "mean_return"), (but(columns=("rows", "rows")), "rows")),
-    *((but(chart=("rows", "kl")), "chart"), (but(second_chart=("kl",)), "second_chart"), (but(actions=()), "actions")),
+    *((but(chart=("rows", "kl")), "chart"), (but(second_chart=("kl",)), "chart"), (but(actions=()), "actions")),
     *((but(actions=("Box", "Tuple")), "actions"), (but(presets={"a": {}}), "presets")),
     *((but(learn=lambda self, batch: {}), "learn"), (but(plan=lambda self, steps: None), "plan")),
     *((but(__init__=lambda self: None), "__init__"), (but(assist=lambda self, plan: None), "assist")),
-    *((but(assist=3), "assist"), (but(state={"theta": 1}), "state"), (but(gradient=print, apply=print), "gradient")),
+    *((but(assist=3), "assist"), (but(state={"theta": 1}), "state")),
     *((but(**{name: None}), name) for name in METHODS),
     (but(__init__=lambda self, settings, context: 1 / 0), "ZeroDivisionError.*test_user_classes.py, line"),
     *((of_a3c(worker_state=lambda self: {}), "restore_worker"), (of_a3c(pulled=("x",)), "pulled")),
@@ -191,8 +192,8 @@ def test_what_other_methods_return_is_looked_at_and_named(tmp_path):
             trained(wrong, tmp_path / str(number), transport="events")
     for own in (None, {"odd": np.array([{}], object)}):
         wrong = of_a3c(worker_state=lambda self, own=own: own, restore_worker=lambda self, arrays: None)
-        with pytest.raises(BadInput, match="worker_state"):
-            trained(wrong, tmp_path / "run")
+        with pytest.raises(AlgorithmFailed, match="worker_state"):
+            trained(wrong, tmp_path / f"memory {own}", transport="events")
 
 
 def test_a_bad_input_that_is_raised_at_work_is_the_algorithms_with_file_and_line(tmp_path):

@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import train
 
-from minitrpo.algorithms.actor_critic.a3c import A3C, A3CSettings
-from minitrpo.algorithms.actor_critic.loss import (
+from minitrpo.algorithms.actor_critic import (
+    A3C,
     LOGGED,
-    OPTIMISER,
+    A3CSettings,
     ActorCritic,
     ActorCriticSettings,
-    Steps,
     actor_critic_gradient,
     bootstrapped_returns,
     gradient_sums,
     pooled_gradient,
-    returns_of,
 )
 from minitrpo.algorithms.algorithm import Context
+from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER
+from minitrpo.algorithms.samples import samples_of
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose
@@ -30,7 +30,6 @@ from minitrpo.experience.rollouts import Rollouts, concatenate, make_vector_env
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.perceptron import count_parameters, mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.returns import n_step_returns, next_values
 from minitrpo.run_folder.folder import RunFolder, sha256
 
 POLICIES = {"gaussian": GaussianPolicy(3, 2, (5, 4), 0.3), "categorical": CategoricalPolicy(3, 4, (5,))}
@@ -40,10 +39,6 @@ LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 def played(policy, seed, lengths=(4, 1, 3)):
     """Return fragments with random contents, some terminated."""
     return random_fragments(np.random.default_rng(seed), lengths, 3, policy.action_size if policy.discrete else 0)
-
-
-def steps_of(f):
-    return Steps(f.observations, f.actions, f.rewards, f.last, f.terminated_steps, f.final_observations)
 
 
 @settings(max_examples=50)
@@ -64,10 +59,10 @@ def test_returns_by_brute_force(lengths, discount, seed):
 def loss(model, theta, steps, s, returns, advantages):
     """The docstring's formula, for autograd; returns and advantages are constants."""
     size = len(theta) - count_parameters(model.value_sizes)
-    dist_params = model.policy.distribution(theta[:size], steps.observations)
-    gain = model.policy.log_prob(dist_params, steps.actions) * advantages
+    dist_params = model.policy.distribution(theta[:size], steps["observations"])
+    gain = model.policy.log_prob(dist_params, steps["actions"]) * advantages
     gain = gain + s.entropy_weight * model.policy.entropy(dist_params)
-    values = mlp(theta[size:], model.value_sizes, steps.observations)[:, 0]
+    values = mlp(theta[size:], model.value_sizes, steps["observations"])[:, 0]
     return anp.mean(-gain + s.value_weight * (returns - values) ** 2 / 2)
 
 
@@ -78,30 +73,17 @@ def test_the_gradient_is_that_of_the_loss(kind, seed, entropy_weight, scale):
     model = ActorCritic(POLICIES[kind])
     theta = model.initialise(np.random.default_rng(seed))
     theta = theta + 0.3 * np.random.default_rng(seed + 1).standard_normal(len(theta))
-    steps = steps_of(played(model.policy, seed))
+    steps = samples_of(played(model.policy, seed))
     s = ActorCriticSettings(entropy_weight=entropy_weight, max_gradient_norm=1e9, discount=0.9, reward_scale=scale)
     gradient, told = actor_critic_gradient(model, theta, steps, s)
-    final_values = model.values(theta, steps.final_observations)
-    returns = bootstrapped_returns(scale * steps.rewards, final_values, steps.last, steps.terminated, s.discount)
-    advantages = returns - model.values(theta, steps.observations)
+    final_values = model.values(theta, steps["final_observations"])
+    returns = bootstrapped_returns(
+        scale * steps["rewards"], final_values, steps["last"], steps["terminated"], s.discount
+    )
+    advantages = returns - model.values(theta, steps["observations"])
     expected = grad(lambda t: loss(model, t, steps, s, returns, advantages))(theta)
     np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)
     assert set(told) == set(LOGGED)
-
-
-@settings(max_examples=50)
-@given(LENGTHS, st.floats(0.1, 1.0), st.floats(0.0, 0.99), st.integers(0, 1000))
-def test_a_lambda_mixes_the_returns_of_all_lengths(lengths, discount, gae_lambda, seed):
-    """R = (1 - lambda) sum_n lambda^(n-1) R^(n), the last one, as long as its fragment, having all the weight left."""
-    steps = steps_of(played(POLICIES["gaussian"], seed, lengths))
-    values, final_values = steps.observations[:, 0], steps.final_observations[:, 0]
-    after = next_values(values, final_values, steps.last, steps.terminated)
-    expected, longest = np.zeros(sum(lengths)), max(lengths)
-    for n in range(1, longest + 1):
-        weight = (1 - gae_lambda) * gae_lambda ** (n - 1) if n < longest else gae_lambda ** (n - 1)
-        expected += weight * n_step_returns(steps.rewards, after, steps.last, discount, n)
-    s = ActorCriticSettings(discount=discount, gae_lambda=gae_lambda)
-    np.testing.assert_allclose(returns_of(steps, values, final_values, s), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", POLICIES)
@@ -111,9 +93,9 @@ def test_sums_over_fragments_are_the_gradient_of_all_steps(kind, lengths, seed, 
     model = ActorCritic(POLICIES[kind])
     theta, f = model.initialise(np.random.default_rng(seed)) + 0.3, played(model.policy, seed, lengths)
     s = ActorCriticSettings(max_gradient_norm=longest, entropy_weight=0.5, gae_lambda=gae_lambda)
-    sums = np.array([gradient_sums(model, theta, steps_of(part), s) for part in apart(f)])
+    sums = np.array([gradient_sums(model, theta, samples_of(part), s) for part in apart(f)])
     gradient, told, n = pooled_gradient(model, sums, s)
-    expected, expected_told = actor_critic_gradient(model, theta, steps_of(f), s)
+    expected, expected_told = actor_critic_gradient(model, theta, samples_of(f), s)
     np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)
     assert n == sum(lengths)
     assert told == pytest.approx(expected_told, rel=1e-9, abs=1e-12)
@@ -122,11 +104,11 @@ def test_sums_over_fragments_are_the_gradient_of_all_steps(kind, lengths, seed, 
 def test_policys_and_values_gradients_are_shortened_each_by_itself_and_the_sum_not_its_parts():
     """Fragments that pull in opposite directions cancel, however long each one's gradient is."""
     model = ActorCritic(POLICIES["gaussian"])
-    theta, steps = model.initialise(np.random.default_rng(0)), steps_of(played(model.policy, 1))
+    theta, steps = model.initialise(np.random.default_rng(0)), samples_of(played(model.policy, 1))
     s = ActorCriticSettings(entropy_weight=0.0, max_gradient_norm=0.5)
-    values = model.values(theta, steps.observations)
+    values = model.values(theta, steps["observations"])
     one_step = {"last": np.ones(8, bool), "terminated": np.ones(8, bool), "final_observations": np.zeros((8, 3))}
-    above, below = (Steps(**{**vars(steps), **one_step, "rewards": values + a}) for a in (1e3, -1e3))
+    above, below = ({**steps, **one_step, "rewards": values + a} for a in (1e3, -1e3))
     gradient, _, _ = pooled_gradient(model, np.array([gradient_sums(model, theta, x, s) for x in (above, below)]), s)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
     alone, _, _ = pooled_gradient(model, gradient_sums(model, theta, above, s)[None], s)
@@ -153,7 +135,7 @@ def test_one_worker_is_the_sequential_actor_critic_to_the_bit(env, tmp_path):
     rollouts = Rollouts(spec, model, make_vector_env(spec, 1, "auto"), 0)
     for update in range(total // t_max):
         raw = concatenate(rollouts.advance(theta, seen, 1, range(1), 1, t_max))
-        gradient, _ = actor_critic_gradient(model, theta, steps_of(raw.filtered(seen)), s)
+        gradient, _ = actor_critic_gradient(model, theta, samples_of(raw.filtered(seen)), s)
         state, step = OPTIMISERS["adam"](state, gradient, step_size((update + 1) * t_max))
         theta = theta - step
         seen = seen.merged(raw.observations)

@@ -11,16 +11,16 @@ from fragments import fragment
 from runs import forked, train
 
 from minitrpo.algorithms.algorithm import Context, Plan
-from minitrpo.algorithms.guided_policy_search.cost_network import HIDDEN, CostNetwork
 from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch, GuidedPolicySearchSettings
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std, loss
+from minitrpo.algorithms.guided_policy_search.local_models import HIDDEN, CostNetwork
 from minitrpo.algorithms.guided_policy_search.local_policies import FACTORS, Samples, cost_of, improved, new_factor
 from minitrpo.block_sums import BLOCK
 from minitrpo.course.linear_quadratic import STEPS, LinearQuadratic, best_return
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import first_state_seed
 from minitrpo.perceptron import count_parameters, initialise_mlp, layer_sizes, mlp
-from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.folder import RunFolder
 
 PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
@@ -218,8 +218,6 @@ def test_what_cannot_begin_is_refused(tmp_path):
         make(state_cost="1,2")
     with pytest.raises(BadInput, match="--first-states"):
         make(first_states=0)
-    with pytest.raises(BadInput, match="continuous"):
-        GuidedPolicySearch.make_policy(GuidedPolicySearchSettings(), CategoricalPolicy(4, 2))
     done = forked("train", *JOB, "--requests", "segments", "--out", "run", cwd=tmp_path)
     assert (done.code, done.err.count("\n")) == (2, 1), done
     assert "--requests segments" in done.err

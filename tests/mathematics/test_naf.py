@@ -10,9 +10,8 @@ from scipy.linalg import solve_discrete_are
 
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.off_policy.naf import LARGEST, NAF, NAFPolicy, heads, naf_gradient_sums, naf_q, naf_slopes
-from minitrpo.errors import BadInput
 from minitrpo.perceptron import layer_sizes, mlp
-from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+from minitrpo.policies import GaussianPolicy
 
 SEEDS = st.integers(0, 10_000)
 
@@ -102,7 +101,7 @@ def test_a_linear_quadratic_problem_is_learned_from_data():
     assert np.corrcoef(value, -np.einsum("ni,ij,nj->n", x, s, x))[0, 1] > 0.99
 
 
-def test_actions_stay_where_they_can_be_executed_and_those_that_can_be_counted_are_refused():
+def test_actions_stay_where_they_can_be_executed():
     policy = NAFPolicy(3, 2, (4,), (3.0, 0.5))
     theta = policy.initialise(np.random.default_rng(0))
     noise = policy.draw_noise(np.random.default_rng(1), 16)
@@ -114,5 +113,3 @@ def test_actions_stay_where_they_can_be_executed_and_those_that_can_be_counted_a
     theta[-1] = 0.0
     in_the_end = policy.act_function(theta)(observations, noise, 16)
     np.testing.assert_allclose(in_the_end, np.clip(mu + 0.5 * noise, -1, 1), rtol=1e-5)
-    with pytest.raises(BadInput, match="can be counted"):
-        NAF.make_policy(NAF.Settings(), CategoricalPolicy(3, 2, (4,)))

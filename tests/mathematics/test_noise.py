@@ -198,5 +198,3 @@ def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
         assert np.isfinite(columns[0]["noise"]) == (found is not None)
         theta, last = new, (new - theta, report.gradient @ (new - theta))
     assert whole.rule != NoiseState(60, 0.01)
-    with pytest.raises(ValueError, match="shape"):  # of another theta
-        StepNoise(60, 0.01, 9).restore(StepNoise(60, 0.01, 8).state())

@@ -9,13 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context, Plan
-from minitrpo.algorithms.q_learning import targets
-from minitrpo.algorithms.q_learning.epsilon_greedy import EpsilonGreedy, epsilon_greedy, parsed
-from minitrpo.algorithms.q_learning.n_step_q import NStepQ, OneStepQ, OneStepSarsa
+from minitrpo.algorithms.q_learning import (
+    EpsilonGreedy,
+    NStepQ,
+    OneStepQ,
+    OneStepSarsa,
+    epsilon_greedy,
+    n_step_q_targets,
+    one_step_q,
+    parsed,
+    sarsa_one_step,
+    td_gradient,
+    td_loss,
+)
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import EpisodeKey
 from minitrpo.perceptron import count_parameters, layer_sizes, mlp
-from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+from minitrpo.policies import CategoricalPolicy
 
 
 def made(algorithm, size=3, actions=4, hidden=(5,), **settings):
@@ -54,13 +64,13 @@ def test_targets_by_brute_force(lengths, seed):
         for t in range(n):
             total = sum(GAMMA**k * r[t + k] for k in range(n - t))
             expected.append(total + (0.0 if dead else GAMMA ** (n - t) * max(final)))
-        y, known = targets.one_step_q(q_of, part, GAMMA)
+        y, known = one_step_q(q_of, part, GAMMA)
         assert known.all()
         close(y, [r[t] + (0 if dead and t == n - 1 else GAMMA * max(q[t])) for t in range(n)])
-        y, known = targets.sarsa_one_step(q_of, part, GAMMA)
+        y, known = sarsa_one_step(q_of, part, GAMMA)
         close(y, [r[t] + GAMMA * q[t][u[t + 1]] for t in range(n - 1)] + [r[-1]] * dead)
         assert known.tolist() == [True] * (n - 1) + [dead]  # a cut step has no next action
-    y = targets.n_step_q_targets(episodes.rewards, episodes.last, episodes.terminated_steps, final_q, GAMMA)
+    y = n_step_q_targets(episodes.rewards, episodes.last, episodes.terminated_steps, final_q, GAMMA)
     close(y, expected)
 
 
@@ -70,7 +80,7 @@ def test_the_gradient_is_that_of_the_loss_and_of_several_batches_that_of_each(hu
     theta = rng.normal(size=count_parameters(sizes))
     o, a, y = rng.normal(size=(2, 9, 3)), rng.integers(4, size=(2, 9)), 2 * rng.normal(size=(2, 9))
     weights = rng.integers(2, size=(2, 9)).astype(float)
-    g, errors = targets.td_gradient(theta, sizes, o, a, y, weights, huber)
+    g, errors = td_gradient(theta, sizes, o, a, y, weights, huber)
 
     def loss(theta, i):
         error = mlp(theta, sizes, o[i])[anp.arange(9), a[i]] - y[i]
@@ -79,9 +89,9 @@ def test_the_gradient_is_that_of_the_loss_and_of_several_batches_that_of_each(hu
 
     for i in range(2):
         np.testing.assert_allclose(g[i], grad(loss)(theta, i), rtol=1e-10, atol=1e-10)
-        alone, error = targets.td_gradient(theta, sizes, o[i], a[i], y[i], weights[i], huber)
+        alone, error = td_gradient(theta, sizes, o[i], a[i], y[i], weights[i], huber)
         np.testing.assert_allclose(alone, g[i], rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(np.sum(weights[i] * targets.td_loss(error, huber)), loss(theta, i), rtol=1e-12)
+        np.testing.assert_allclose(np.sum(weights[i] * td_loss(error, huber)), loss(theta, i), rtol=1e-12)
     assert (np.abs(errors) > 0.5).any()
 
 
@@ -146,9 +156,7 @@ def test_an_episode_keeps_its_epsilon_and_episodes_differ():
     np.testing.assert_allclose(np.array([*counts.values()]) / 600, [0.4, 0.3, 0.3], atol=0.07)
 
 
-def test_what_is_no_epsilon_and_continuous_actions_are_refused():
+def test_what_is_no_epsilon_is_refused():
     for text in ("", "x", "-0.1", "1.1", "nan", "0.1:0", "0.1:-1", "0.1,", "0.1:inf", "0.1:1,0.2:0", "0.1;0.2"):
         with pytest.raises(BadInput, match="--final-epsilons"):
             parsed(text)
-    with pytest.raises(BadInput, match="continuous"):
-        NStepQ.make_policy(NStepQ.Settings(), GaussianPolicy(3, 1, (4,)))

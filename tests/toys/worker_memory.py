@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitrpo.algorithms import Purpose, option
-from minitrpo.algorithms.asynchronous_algorithm import AsynchronousSettings
+from minitrpo.algorithms import AsynchronousAlgorithm, AsynchronousSettings, Purpose, option
 
 
 @dataclass(frozen=True)
@@ -13,7 +12,7 @@ class Settings(AsynchronousSettings):
     full: int = option(20, "steps before the first gradient")
 
 
-class Remembers:
+class Remembers(AsynchronousAlgorithm):
     """Pushes sums over a memory of its own; refuses every fifth; acts on something else than theta."""
 
     Settings, columns, pulled, transports = Settings, ("seen",), ("theta", "other"), ("events", "server")

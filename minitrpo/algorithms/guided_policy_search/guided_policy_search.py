@@ -30,16 +30,16 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
-from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std
+from minitrpo.algorithms.guided_policy_search.local_models import CostNetwork
 from minitrpo.algorithms.guided_policy_search.local_policies import Samples, improved
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.shared_update import SharedUpdate
+from minitrpo.algorithms.samples import SharedUpdate
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Nested
-from minitrpo.policies import Array, Policy
+from minitrpo.policies import Array
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,6 @@ class GuidedPolicySearchSettings:
     )
 
     def check(self) -> None:
-        """Raise BadInput for weights that are none, and for two costs."""
         if self.state_cost:
             if self.cost_network:
                 raise BadInput(f"--state-cost {self.state_cost} is the cost: leave out --cost-network, which fits one")
@@ -93,7 +92,6 @@ class GuidedPolicySearchSettings:
                 raise BadInput(f"--state-cost must be weights of 0 or more, such as 1,10,0.1, not {self.state_cost!r}")
 
     def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
         idle = {"steps_per_update": "guided policy search: --samples says how many episodes an update has"}
         return idle | ({} if self.state_cost else {"control_cost": "a cost that is estimated from the rewards"})
 
@@ -147,30 +145,17 @@ class GuidedPolicySearch(Algorithm):
         rng = context.generator(Purpose.CRITIC)
         self.network = CostNetwork.fresh(n + self.policy.action_size, rng) if settings.cost_network else None
 
-    @staticmethod
-    def make_policy(settings: GuidedPolicySearchSettings, policy: Policy) -> Policy:
-        """Return the policy as it is, if it is Gaussian."""
-        if policy.discrete:
-            raise BadInput("guided policy search needs continuous actions: a linear controller cannot choose")
-        return policy
-
     def plan(self) -> Plan:
-        """Return the policy, and that every condition is to be played so many times."""
         episodes = self.settings.samples * self.conditions
         return Plan(self.theta, episodes * self.settings.horizon, episodes=episodes)
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        """Return the first steps of an episode in one row, as long as the horizon and padded with 0."""
-        T, steps = self.settings.horizon, min(self.settings.horizon, fragment.steps)
-        states = np.concatenate([fragment.observations, fragment.final_observations])[: steps + 1]
-        padded = {"X": (states, T + 1), "U": (fragment.actions[:steps], T), "rewards": (fragment.rewards[:steps], T)}
-        row = {name: np.zeros((1, rows, *a.shape[1:])) for name, (a, rows) in padded.items()}
-        for name, (a, _) in padded.items():
-            row[name][0, : len(a)] = a
-        return row | {"alive": np.arange(T)[None] < steps}
+        # an episode's first steps in one row, as long as the horizon and padded with 0
+        T, states = self.settings.horizon, np.concatenate([fragment.observations, fragment.final_observations])
+        steps = {"X": padded(states, T + 1), "U": padded(fragment.actions, T), "rewards": padded(fragment.rewards, T)}
+        return {**steps, "alive": np.arange(T)[None] < fragment.steps}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Take one update from everybody's samples."""
         self._meet(batch["X"][: self.conditions, 0])
         given = self.update.share({**batch, "promises": self.promises, **self._network_state()})
         self.theta, found, imitation = self._update(self.theta, given)
@@ -186,16 +171,13 @@ class GuidedPolicySearch(Algorithm):
         }
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Compute this rank's conditions, and its part of the imitation."""
         self._update(plan.theta, self.update.shared())
 
     def state(self) -> Nested:
-        """Return the policy, and what is remembered of every condition."""
         return {"theta": self.theta, "began": self.began, "promises": self.promises, **self._network_state()}
 
     def restore(self, arrays: Nested) -> None:
-        """Take over what `state` returned."""
-        self.theta, self.began, self.promises = (arrays[name] for name in ("theta", "began", "promises"))
+        self.theta, self.began, self.promises = arrays["theta"], arrays["began"], arrays["promises"]
         if self.network is not None:
             self.network = CostNetwork(**arrays["cost_network"])
 
@@ -222,7 +204,9 @@ class GuidedPolicySearch(Algorithm):
                 self.network = last.fitted(*every.steps(), self.settings.cost_network, self.update.sums)
         with self.context.span("conditions"):
             own = {str(j): self._improved(theta, given, j) for j in range(comm.rank, self.conditions, comm.size)}
-        each = self.update.pool(own)
+        with self.context.span("exchange"):
+            parts = comm.gather(own)
+            each = comm.broadcast({j: found for part in parts for j, found in part.items()})
         # one after the other by their number, whoever computed them
         found = {name: np.concatenate([each[str(j)][name] for j in range(self.conditions)]) for name in each["0"]}
         with self.context.span("imitation"):
@@ -249,3 +233,9 @@ class GuidedPolicySearch(Algorithm):
         )
         std = np.maximum(imitated_std(np.linalg.inv(S)), least)
         return np.concatenate([w, np.log(std)]), loss * unit
+
+
+def padded(rows: Array, count: int) -> Array:
+    """Return the first of these rows, (1, count, ...), and zeros where there are fewer."""
+    rows = rows[:count]
+    return np.pad(rows, [(0, count - len(rows)), *[(0, 0)] * (rows.ndim - 1)])[None]

@@ -1,17 +1,29 @@
-"""Lecture 14: local models from a few samples: dynamics and policy linear, the cost quadratic, step by step.
+"""Lecture 14: local models from a few samples: dynamics and policy linear, the cost quadratic or a network.
 
 N samples of a condition begin in the same state. X (N, T + 1, n) are their states and U (N, T, m) their controls; a
 sample that ended early is shorter, which `alive` (N, T) says. What is fitted is a Gaussian to all that belongs to one
 step, y = [z; x'] or y = [x; u]; conditioned on its first part it is linear in it. N samples cannot tell the 2n + m
 directions of y apart, so that all steps lend their scatter, pooled, as a prior.
+
+A convex quadratic for a whole episode has one curvature everywhere. A distance to a target has another at every
+place: it hardly bends far away and bends sharply near its end. So the cost may be one network, fitted to all rewards of
+an update, and a quadratic near any path. It is one for all first states, since the reward is, and it remembers what it
+learned in earlier updates. At every step of a path it is expanded to the second order, which is what LQR takes.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
+from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate
 from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost, Dynamics
+from minitrpo.block_sums import SERIAL, Reduction
+from minitrpo.perceptron import Linearisation, initialise_mlp, layer_sizes
 from minitrpo.policies import Array
 
 RIDGE = 1e-6  # added to the correlation matrix of what a line is fitted to
+HIDDEN = (64, 64)  # widths of the cost network's tanh layers
+STEP = 1e-2  # of the differences that its second derivatives are taken by, in standard deviations
 
 
 def scatter(Y: Array, alive: Array) -> tuple[Array, Array, Array]:
@@ -98,7 +110,12 @@ def fit_cost(Z: Array, costs: Array) -> tuple[Array, Array, float]:
     # 3. the linear part for this C
     left = costs - 0.5 * np.einsum("ri,ij,rj->r", z, C, z)
     *c, e = ridge(np.column_stack([z, np.ones(len(z))]), left)
-    return _absolute(C, np.array(c), float(e), mean, np.where(varies, size, np.inf))
+    # 4. the coefficients for Z itself; a number that never changes has none
+    size, full_C, full_c = size[varies], np.zeros((len(mean), len(mean))), np.zeros(len(mean))
+    full_C[np.ix_(varies, varies)] = C / np.outer(size, size)
+    full_c[varies] = np.array(c) / size
+    shift = full_C @ mean
+    return full_C, full_c - shift, float(e) - float(full_c @ mean) + 0.5 * float(mean @ shift)
 
 
 def ridge(features: Array, targets: Array) -> Array:
@@ -107,11 +124,61 @@ def ridge(features: Array, targets: Array) -> Array:
     return np.linalg.solve(normal + RIDGE * len(features) * np.eye(len(normal)), features.T @ targets)
 
 
-def _absolute(C: Array, c: Array, e: float, mean: Array, size: Array) -> tuple[Array, Array, float]:
-    """Return the coefficients for z of those for (z - mean) / size; a number of infinite size is not in C and c."""
-    seen = np.flatnonzero(np.isfinite(size))
-    full_C, full_c = np.zeros((len(mean), len(mean))), np.zeros(len(mean))
-    full_C[np.ix_(seen, seen)] = C / np.outer(size[seen], size[seen])
-    full_c[seen] = c / size[seen]
-    shift = full_C @ mean
-    return full_C, full_c - shift, e - float(full_c @ mean) + 0.5 * float(mean @ shift)
+@dataclass(frozen=True)
+class CostNetwork:
+    """cost(z) = mean + size * network of the standardised z = [x; u]: w (P,), units (2, p + 1), z (p,).
+
+    units: mean and standard deviation of every number of [z; cost] in the first update, and zeros before it.
+    """
+
+    w: Array
+    units: Array
+
+    @classmethod
+    def fresh(cls, p: int, rng: np.random.Generator) -> "CostNetwork":
+        """Return one that says the same of every z of p numbers, and has seen nothing."""
+        return cls(initialise_mlp(rng, layer_sizes(p, HIDDEN, 1), 0.0), np.zeros((2, p + 1)))
+
+    def fitted(self, Z: Array, costs: Array, rounds: int, reduction: Reduction = SERIAL) -> "CostNetwork":
+        """Return it after so many Gauss-Newton steps towards the costs (R,) at Z (R, p)."""
+        both, units = np.column_stack([Z, costs]), self.units
+        if not np.any(units):
+            mean, size = both.mean(axis=0), both.std(axis=0)
+            units = np.stack([mean, np.where(size > 1e-8 * (1 + np.abs(mean)), size, 1.0)])
+        both = (both - units[0]) / units[1]
+        to = Targets(both[:, :-1], both[:, -1:], np.ones((len(both), 1, 1)), reduction)
+        return CostNetwork(imitate(self.w, self._sizes(), to, rounds)[0], units)
+
+    def value(self, Z: Array) -> Array:
+        """Return the costs (R,) at Z (R, p)."""
+        return self.units[0, -1] + self.units[1, -1] * self._at(self._standardised(Z)).outputs[:, 0]
+
+    def expansion(self, Z: Array) -> Cost:
+        """Return the quadratic near each of the places Z (T, p): value and gradient there, and the convex part of C."""
+        p, size, unit = Z.shape[1], self.units[1, :-1], self.units[1, -1]
+        z = self._standardised(Z)
+        # 1. second derivatives: by differences of the first ones
+        there = STEP * np.eye(p)
+        H = np.stack([self._gradient(z + h) - self._gradient(z - h) for h in there], axis=1) / (2 * STEP)
+        # 2. the nearest convex one, as LQR needs
+        values, vectors = np.linalg.eigh((H + H.swapaxes(1, 2)) / 2)
+        H = (vectors * np.maximum(values, 0)[:, None]) @ vectors.swapaxes(1, 2)
+        # 3. in units of z, around 0
+        C = unit * H / np.outer(size, size)
+        C = (C + C.swapaxes(1, 2)) / 2
+        moved = np.einsum("tij,tj->ti", C, Z)
+        c = unit * self._gradient(z) / size - moved
+        return Cost(C, c, self.value(Z) - np.sum(c * Z, axis=1) - 0.5 * np.sum(moved * Z, axis=1))
+
+    def _sizes(self) -> list[tuple[int, int]]:
+        return layer_sizes(self.units.shape[1] - 1, HIDDEN, 1)
+
+    def _standardised(self, Z: Array) -> Array:
+        return np.asarray((Z - self.units[0, :-1]) / self.units[1, :-1])
+
+    def _at(self, z: Array) -> Linearisation:
+        return Linearisation(self.w, self._sizes(), z)
+
+    def _gradient(self, z: Array) -> Array:
+        """Return the derivative of the network in its standardised inputs, (T, p)."""
+        return np.asarray(self._at(z).input_product(np.ones((len(z), 1))))

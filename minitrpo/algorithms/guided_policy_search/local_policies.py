@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.guided_policy_search.cost_network import CostNetwork
-from minitrpo.algorithms.guided_policy_search.local_models import fit_cost, fit_dynamics, linearise, weighted_cost
+from minitrpo.algorithms.guided_policy_search.local_models import (
+    CostNetwork,
+    fit_cost,
+    fit_dynamics,
+    linearise,
+    weighted_cost,
+)
 from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost, expected_costs, forward, kl_limited
 from minitrpo.policies import Array, Policy
 

@@ -48,7 +48,6 @@ class BundleSettings(BufferSettings, AsynchronousSettings):
     target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
 
     def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
         if self.learners == 1:
             return {"max_staleness": "--learners 1: nobody else changes theta while it learns"}
         return {} if self.learners else dict.fromkeys(("replay_ratio", "fetch"), "--learners 0")
@@ -58,12 +57,13 @@ class Bundles(AsynchronousAlgorithm):
     """Actors with their replay, learners, and what the server does; a member says what Q and its gradient are.
 
     Its Settings inherit BundleSettings and have exploration_steps; its policy splits theta into the network's
-    parameters and, last, how much of the exploration is left.
+    parameters and, last, how much of the exploration is left. gradient_sums: as that of a `QLearner`.
     """
 
+    gradient_sums: Any
     columns = ("td_loss", "mean_q", "exploration")
     chart, chart_label = ("td_loss",), "loss (return^2)"
-    pulled, replays = ("theta", "target"), True
+    pulled = ("theta", "target")
 
     def __init__(self, settings: Any, context: Context) -> None:
         self.settings, self.context, self.policy = settings, context, context.policy
@@ -76,15 +76,9 @@ class Bundles(AsynchronousAlgorithm):
 
     @staticmethod
     def learners(settings: Any, workers: int) -> int:
-        """Return how many of the workers learn and do not act."""
         return int(settings.learners) if workers > 1 else 0
 
-    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
-        """Return the sum (1, P) of the gradients of transitions (1, M), and the sums (1, 2) of loss and Q."""
-        raise NotImplementedError
-
     def state(self) -> Nested:
-        """Return what the server keeps: Q, its older copy, how many steps were taken, the optimiser."""
         theta = self.policy.initialise(self.context.generator(Purpose.POLICY)).astype(np.float32)
         optimiser = initial_state(self.settings.optimiser, len(theta), np.float32)
         return {"theta": theta, "target": theta.copy(), "updates": np.zeros(1, np.int64), "optimiser": optimiser}
@@ -92,10 +86,9 @@ class Bundles(AsynchronousAlgorithm):
     def gradient(
         self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
     ) -> tuple[Arrays, dict[str, float]]:
-        """Keep what was seen; return a gradient of it in a bundle, nothing while warming up and from who only acts."""
         s = self.settings
         self.replay.add(0, multi_step(fragment, s.n_step, s.discount))
-        if self.actors < self.context.workers or self.replay.added[0] <= s.warm_up:
+        if self.actors < self.context.workers or self.replay.added[0] <= s.warm_up:  # it only acts, or warms up
             return {}, self.columns_of(shared)
         drawn = draw(rng, s.batch, self.replay.sizes)
         return self.descent_of(shared, self.replay.take(drawn), drawn.weights)
@@ -103,8 +96,8 @@ class Bundles(AsynchronousAlgorithm):
     def lesson(
         self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator
     ) -> tuple[Arrays, dict[str, float]]:
-        """Return the gradient of a minibatch of what all actors hold; nothing in the warm-up and when too far ahead."""
         s = self.settings
+        # nothing in the warm-up, and when too far ahead
         ahead = now.version >= s.replay_ratio * (now.env_steps - s.warm_up)
         if not ahead and not len(self.fetched["rewards"]):
             self.fetch(ask, rng)
@@ -130,7 +123,6 @@ class Bundles(AsynchronousAlgorithm):
         self.fetched = {name: np.concatenate([part[name] for part in told.values()])[mixed] for name in told[0]}
 
     def answer(self, question: Arrays) -> Arrays:
-        """Return the rows of this worker's buffer that a learner drew, and how many it holds."""
         positions = question["positions"]
         rows = self.replay.take(Draw(np.array([len(positions)]), positions[None]))
         return {**{name: array[0] for name, array in rows.items()}, "held": self.replay.sizes}
@@ -150,7 +142,6 @@ class Bundles(AsynchronousAlgorithm):
         return {"td_loss": loss, "mean_q": mean_q, "exploration": float(shared["theta"][-1])}
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
-        """Take one step; let theta- follow every so many steps of the server."""
         s, theta, target = self.settings, shared["theta"], shared["target"]
         descend(shared, gradient["gradient"], in_place(s.optimiser), s.step_size, OPTIMISER)
         if self.context.holds_last:
@@ -162,10 +153,8 @@ class Bundles(AsynchronousAlgorithm):
         return True
 
     def worker_state(self) -> Nested:
-        """Return this worker's replay buffer, not copied, and what a learner knows of the others'."""
         return {"replay": self.replay.state(), "known": self.known, "fetched": self.fetched}
 
     def restore_worker(self, arrays: Nested) -> None:
-        """Take over what `worker_state` returned."""
         self.replay.restore(arrays["replay"])
         self.known, self.fetched = arrays["known"], arrays["fetched"]

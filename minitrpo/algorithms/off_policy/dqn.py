@@ -1,10 +1,10 @@
 """DQN, sample-parallel: actors add transitions to a replay buffer, minibatches of them move Q towards n-step targets.
 
-    1. act epsilon-greedily, epsilon falls .................. algorithms/q_learning/epsilon_greedy.py: epsilon_greedy
+    1. act epsilon-greedily, epsilon falls .................. algorithms/q_learning.py: epsilon_greedy
     2. keep (s, a, r, s') in the replay buffer .............. experience/replay_buffer.py: ReplayBuffer.add
     3. draw a minibatch evenly .............................. experience/replay_buffer.py: draw
-    4. y = r + gamma max_a Q(s', a; theta-), 0 at the end ... algorithms/q_learning/targets.py: one_step_q_targets
-    5. a step down grad 1/2 (Q(s, a; theta) - y)^2 .......... algorithms/q_learning/targets.py: q_gradient_sums
+    4. y = r + gamma max_a Q(s', a; theta-), 0 at the end ... algorithms/q_learning.py: one_step_q_targets
+    5. a step down grad 1/2 (Q(s, a; theta) - y)^2 .......... algorithms/q_learning.py: q_gradient_sums
     6. every C updates theta- = theta ....................... algorithms/off_policy/replay_learner.py: QLearner.step
 
 Source: Mnih et al. 2015, algorithm 1. As typed with Adam, targets that look 8 steps ahead, and errors as they are.
@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.off_policy.replay_learner import DeepQ, QLearner, ReplaySettings
+from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings
+from minitrpo.algorithms.q_learning import DeepQ, ExplorationSettings
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Lecture 13: Gorila: bundles of an actor, a replay buffer and a learner, and a server of parameters.
 
     1. pull theta and theta- ........................... parallel/parameter_server.py: ParameterServer.pull
-    2. act epsilon-greedily ............................ algorithms/q_learning/epsilon_greedy.py: epsilon_greedy
+    2. act epsilon-greedily ............................ algorithms/q_learning.py: epsilon_greedy
     3. remember, draw of what is remembered ............ algorithms/off_policy/bundles.py: Bundles.gradient
     4. y by theta-, push grad 1/2 (Q(s, a) - y)^2 ...... algorithms/off_policy/bundles.py: Bundles.descent_of
     5. too old, or far from usual: refused ............. algorithms/off_policy/gorila.py: judged
@@ -21,9 +21,8 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Arrays, Preset
 from minitrpo.algorithms.asynchronous_algorithm import Moment
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
-from minitrpo.algorithms.off_policy.replay_learner import DeepQ
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.q_learning.epsilon_greedy import ExplorationSettings
+from minitrpo.algorithms.q_learning import DeepQ, ExplorationSettings
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
 
@@ -90,11 +89,9 @@ class GorilaDQN(DeepQ, Bundles):
     }
 
     def state(self) -> Nested:
-        """Return what the server keeps, the statistics of losses with it."""
         return super().state() | {"losses": np.zeros(3)}
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
-        """Take one step, unless the loss is an outlier."""
         loss, losses = float(gradient["loss"][0]), shared["losses"]
         usual, losses[:] = judged(losses, loss, self.settings.outlier)
         return usual and super().apply(shared, gradient, now)

@@ -22,7 +22,6 @@ from minitrpo.algorithms.algorithm import Arrays, Member, Preset
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
-from minitrpo.errors import BadInput
 from minitrpo.perceptron import (
     Linearisation,
     Sizes,
@@ -124,25 +123,21 @@ class NAFPolicy(Acting):
 
     @property
     def noise_size(self) -> int:  # type: ignore[override]
-        """Return how many random numbers an action takes."""
         return self.action_size
 
     @property
     def sizes(self) -> Sizes:
-        """Return the (inputs, outputs) of every layer."""
         a = self.action_size
         return layer_sizes(self.observation_size, self.hidden, 1 + a + a * (a + 1) // 2)
 
     def initialise(self, rng: np.random.Generator) -> Array:
-        """Return a fresh theta (P + 1,): V = mu = 0 and P = 1, nearly, and all exploration left."""
-        return np.append(initialise_mlp(rng, self.sizes, last_gain=0.01), 1.0)
+        return np.append(initialise_mlp(rng, self.sizes, last_gain=0.01), 1.0)  # nearly V = mu = 0 and P = 1
 
     def split(self, theta: Array) -> tuple[Array, float]:
         """Return the network's parameters, as a view, and how much of the exploration is left."""
         return theta[:-1], float(theta[-1])
 
     def act_function(self, theta: Array) -> ActFunction:
-        """Return the function (observations, noise, rows in use) -> actions that collecting calls at every tick."""
         network, left = self.split(theta)
         outputs = in_single_precision(network, self.sizes)
         sigma = self.sigmas[1] + (self.sigmas[0] - self.sigmas[1]) * left
@@ -154,7 +149,6 @@ class NAFPolicy(Acting):
         return act
 
     def distribution(self, theta: Array, observations: Array) -> Array:
-        """Return mu(s), shape (N, A), for `observations` (N, D)."""
         return np.tanh(perceptron(self.split(theta)[0], self.sizes, observations)[:, 1 : 1 + self.action_size])
 
 
@@ -171,7 +165,6 @@ class NAFTargets:
     exploration_steps: int = option(20_000, "steps in which the deviation goes from first to final", least=1)
 
     def idle(self) -> dict[str, str]:
-        """Return the settings that nothing listens to, and why."""
         of_others: dict[str, str] = getattr(super(), "idle", dict)()
         return of_others | {"initial_log_std": "NAF: --first-sigma is the deviation of its actions"}
 
@@ -182,7 +175,7 @@ class NAFSettings(NAFTargets, ReplaySettings):
 
 
 class Parabola(Member):
-    """What NAF has with a barrier and without: who acts, and the gradient."""
+    """What NAF has with a barrier and without: who acts, and the gradient of 1/2 (Q - y)^2."""
 
     actions = ("Box",)
     settings: Any
@@ -190,14 +183,10 @@ class Parabola(Member):
 
     @staticmethod
     def make_policy(settings: NAFTargets, policy: Policy) -> NAFPolicy:
-        """Return the policy that acts, with the house's shapes; BadInput for actions that can be counted."""
-        if policy.discrete:
-            raise BadInput("Q is a parabola over continuous actions, and these can be counted")
         sigmas = (settings.first_sigma, settings.final_sigma)
         return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
 
     def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
-        """Return the sums of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
         return naf_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.reward_scale)
 
 

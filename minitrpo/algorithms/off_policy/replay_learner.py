@@ -10,22 +10,21 @@ pooled in the order of the shards, and no transition is sent for learning (shard
 root keeps a copy of every shard, for the checkpoint.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member, Plan, remaining
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, remaining
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.q_learning.epsilon_greedy import epsilon_greedy_policy
-from minitrpo.algorithms.q_learning.targets import q_gradient_sums
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay_buffer import ReplayBuffer, draw, multi_step, updates_due
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.parallel.comm import Nested
-from minitrpo.policies import Array, Policy
+from minitrpo.policies import Array
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class ReplayLearner(Algorithm):
     A member has `theta`, what acts, and `networks`, and the three methods from `gradients` on.
     """
 
-    assists_with, replays = ("segments",), True
+    assists_with = ("segments",)
     noise_size: ClassVar[int] = 0  # standard normal numbers that `gradients` wants for every transition
     theta: Array
     networks: Nested  # all that an update changes, in new arrays: networks, their older copies, optimisers
@@ -71,36 +70,33 @@ class ReplayLearner(Algorithm):
         self.steps, self.updates = 0, 0
         self._reduction, self._synchronised = ordered_allreduce(context.comm), context.comm.size == 1
 
+    @abstractmethod
     def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
         """Return k sums of gradients (k, P), and k sums to report (k, K), of k shards' transitions.
 
         rows: arrays (k, M, ...) as `ReplayBuffer` names them. weights (k, M): 1, or 0 for what does not count. noise:
         (k, M, noise_size). P: all that `step` takes, one after the other.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, gradient: Array) -> None:
         """Take one step with the mean gradient (P,) of all shards."""
-        raise NotImplementedError
 
+    @abstractmethod
     def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
         """Set `theta` for the next round, and return the columns; report (K,): means per transition, NaN without."""
-        raise NotImplementedError
 
     def plan(self) -> Plan:
-        """Return the network that acts."""
         return Plan(self.theta)
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        """Return a fragment's transitions; keep them if this rank learns from its own."""
         rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
         shard = int(fragment.numbers[0]) % len(self.buffer.added)
-        if self.context.comm.rank > 0:
+        if self.context.comm.rank > 0:  # which learns from its own
             self.buffer.add(shard, rows)
         return rows | {"shards": np.full(fragment.steps, shard)}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Keep everybody's transitions and make the updates that are due."""
         s = self.settings
         for shard in np.unique(batch["shards"]).tolist():
             here = batch["shards"] == shard
@@ -113,7 +109,6 @@ class ReplayLearner(Algorithm):
         return self.after_updates(self._make(due, self.buffer.sizes, rng), due)
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Make the same updates as the root, from this rank's shards."""
         news: Nested = self.context.comm.broadcast({})
         if "buffer" in news:
             self.buffer.restore(news["buffer"])
@@ -147,12 +142,10 @@ class ReplayLearner(Algorithm):
         return np.asarray(sums[parts.shape[1] :])
 
     def state(self) -> Nested:
-        """Return who acts, the networks, the buffer."""
         done = np.array([self.steps, self.updates])
         return {"theta": self.theta, "networks": self.networks, "done": done, "buffer": self.buffer.state()}
 
     def restore(self, arrays: Nested) -> None:
-        """Take over what `state` returned."""
         self.theta, self.networks = arrays["theta"], arrays["networks"]
         self.steps, self.updates = arrays["done"].tolist()
         self.buffer.restore(arrays["buffer"])
@@ -165,8 +158,13 @@ def buffer_of(policy: Any, shards: int, capacity: int) -> ReplayBuffer:
 
 
 class QLearner(ReplayLearner):
-    """One network and its older copy; it acts with what is left of the exploration."""
+    """One network and its older copy; it acts with what is left of the exploration.
 
+    A member has gradient_sums(network, older, rows, weights): the sums (k, P) of the gradients of transitions (k, M),
+    and those (k, 2) of loss and Q.
+    """
+
+    gradient_sums: Any
     columns = ("td_loss", "mean_q", "exploration", "updates")
     chart, chart_label = ("td_loss",), "loss (return^2)"
 
@@ -177,16 +175,10 @@ class QLearner(ReplayLearner):
         optimiser = initial_state(settings.optimiser, len(network), np.float32)
         self.networks = {"network": network, "target": network, "optimiser": optimiser}
 
-    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
-        """Return the sums (k, P) of the gradients of transitions (k, M), and those (k, 2) of loss and Q."""
-        raise NotImplementedError
-
     def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
-        """Return the sums of the shards' gradients, and of loss and Q."""
         return self.gradient_sums(self.networks["network"], self.networks["target"], rows, weights)
 
     def step(self, gradient: Array) -> None:
-        """Take one step of the optimiser, and let theta- follow."""
         s, gradient = self.settings, clipped_norm(gradient, self.settings.gradient_clip)
         target, rate = self.networks["target"], np.float32(s.target_rate)
         optimiser, step = OPTIMISERS[s.optimiser](self.networks["optimiser"], gradient, s.step_size)
@@ -196,25 +188,7 @@ class QLearner(ReplayLearner):
         self.networks = {"network": network, "target": target, "optimiser": optimiser}
 
     def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
-        """Act with the new network, and explore a little less."""
         loss, q = np.broadcast_to(report, 2).tolist()
         left = remaining(self.steps, self.settings.exploration_steps)
         self.theta = np.append(self.networks["network"], left)
         return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": updates}
-
-
-class DeepQ(Member):
-    """Who acts and the gradient where actions can be counted, with a barrier or without."""
-
-    actions = ("Discrete",)
-    settings: Any
-    policy: Any
-
-    @staticmethod
-    def make_policy(settings: Any, policy: Policy) -> Any:
-        """Return the epsilon-greedy policy; BadInput for continuous actions."""
-        return epsilon_greedy_policy(settings.final_epsilons, policy)
-
-    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
-        """Return the sums of the gradients of 1/2 (Q - y)^2, and of loss and Q."""
-        return q_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.huber)

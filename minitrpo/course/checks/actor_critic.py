@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.actor_critic.loss import ActorCritic, ActorCriticSettings
-from minitrpo.algorithms.actor_critic.loss import bootstrapped_returns as right_returns
-from minitrpo.algorithms.actor_critic.loss import loss_gradient as right_gradient
+from minitrpo.algorithms.actor_critic import ActorCritic, ActorCriticSettings
+from minitrpo.algorithms.actor_critic import bootstrapped_returns as right_returns
+from minitrpo.algorithms.actor_critic import loss_gradient as right_gradient
 from minitrpo.algorithms.asynchronous_algorithm import descend as right_descent
 from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
 from minitrpo.course.checks.register import exercise
@@ -71,7 +71,7 @@ def bootstrapped_at_the_end_only(r: Array, final: Array, last: Array, terminated
 
 @exercise(
     "bootstrapped_returns",
-    "minitrpo.algorithms.actor_critic.loss:bootstrapped_returns",
+    "minitrpo.algorithms.actor_critic:bootstrapped_returns",
     hints=(
         "Behind the last step of a fragment stands V(final observation), or nothing where the task terminated.",
         "last is a mask: rewards[last] are the last rewards of all fragments, as many as there are final_values.",
@@ -193,7 +193,7 @@ def clipped_together(at: Any, value: Any, returns: Array, settings: ActorCriticS
 
 @exercise(
     "loss_gradient",
-    "minitrpo.algorithms.actor_critic.loss:loss_gradient",
+    "minitrpo.algorithms.actor_critic:loss_gradient",
     hints=(
         "value.outputs has shape (N, 1): V is value.outputs[:, 0]. A mean over N steps is a sum with weights 1 / N.",
         "The loss has a minus before log pi and before the entropy: compute what climbs both, and turn its sign.",

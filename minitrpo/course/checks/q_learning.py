@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.q_learning.targets import sarsa_targets as right_targets
+from minitrpo.algorithms.q_learning import sarsa_targets as right_targets
 from minitrpo.course.checks.actor_critic import masks
 from minitrpo.course.checks.differential import Candidate, Case, case
 from minitrpo.course.checks.edits import edits
@@ -28,7 +28,7 @@ def target_of(rule: Any) -> Candidate:
 
 @exercise(
     "sarsa_targets",
-    "minitrpo.algorithms.q_learning.targets:sarsa_targets",
+    "minitrpo.algorithms.q_learning:sarsa_targets",
     hints=(
         "From row i of next_q you need the entry of column next_actions[i]: one number per row.",
         "numpy takes pairs: next_q[rows, columns] with rows = np.arange(len(next_q)).",
@@ -103,7 +103,7 @@ def sarsa_targets_cases() -> Iterator[Case]:
 
 # --- n_step_q_targets
 
-TARGET = "minitrpo.algorithms.q_learning.targets:n_step_q_targets"
+TARGET = "minitrpo.algorithms.q_learning:n_step_q_targets"
 ON, BEST, WALK = "(1.0 - terminated[last])", "final_q.max(axis=1)", "discounted_sums(rewards, discount, last)"
 SLIPS: dict[str, tuple[str, ...]] = {
     "The max is over all fragments; each has a row of its own: the max over axis 1.": (BEST, "np.max(final_q)"),
