@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from scipy.special import stdtrit
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.contract import OWN
@@ -13,7 +14,6 @@ from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
-from minitrpo.reports.statistics import half_interval
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.launch import raise_on_all
 from minitrpo.training.context import make_algorithm, make_policy
@@ -88,6 +88,14 @@ def policy_of(choice: Choice, arrays: Arrays) -> TrainedPolicy:
     check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice)
     frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
     return TrainedPolicy(spec, make_policy(choice, spec), arrays["theta"], frozen)
+
+
+def half_interval(values: Array, level: float = 0.95) -> Array:
+    """Return half of Student's interval of the mean of N rows, of `values` (N, K): (K,); NaN if N is 1."""
+    n = len(values)
+    if n < 2:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(stdtrit(n - 1, (1 + level) / 2) * np.std(values, axis=0, ddof=1) / np.sqrt(n))
 
 
 @dataclass(frozen=True)

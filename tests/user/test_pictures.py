@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy import stats
 
+from minitrpo.commands.plot import band, curve
 from minitrpo.reports import plots
-from minitrpo.reports.compare import band, curve
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.metrics_log import FIRST, LAST
 
