@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from minitrpo.commands.watch import film
 from minitrpo.course import alt_text
 from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
@@ -21,7 +22,6 @@ from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
-from minitrpo.reports.video import film
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import JobFailed, mpiexec, mpiexec_code
 from minitrpo.training.context import RunContext, make_algorithm
