@@ -42,12 +42,16 @@ class TrainedPolicy:
         drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
         BadInput for an observation of another shape.
         """
-        array, shape = numbers(observation), self.spec.observation_shape
+        try:
+            array = np.asarray(observation, np.float64)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"an observation must be an array of numbers, not {shorten(observation)}") from error
+        shape = self.spec.observation_shape
         alone = array.shape == shape
         if not alone and array.shape[1:] != shape:
             raise BadInput(f"an observation of {self.spec.id} has shape {shape}, or (N, *{shape}), not {array.shape}")
-        if not (rng is None or isinstance(rng, np.random.Generator)):
-            raise BadInput(f"rng must be a numpy.random.Generator, such as default_rng(0), not {shorten(rng)}")
+        if not np.isfinite(array).all():
+            raise BadInput(f"an observation must be finite, not {shorten(observation)}")
         rows = array.reshape(1 if alone else len(array), self.spec.observation_size)
         actions = self.spec.to_environment(self.best(rows) if rng is None else self._drawn(rows, rng))
         if not alone:
@@ -63,18 +67,6 @@ class TrainedPolicy:
         if policy.state_size:
             raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
         return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
-
-
-def numbers(observation: Any) -> Array:
-    """Return an observation as an array; BadInput if it is not one of finite numbers."""
-    try:
-        array = np.asarray(observation)
-        well = array.dtype.kind in "biuf" and bool(np.all(np.isfinite(array)))
-    except (ValueError, TypeError):
-        well = False
-    if not well:
-        raise BadInput(f"an observation must be an array of finite numbers, not {shorten(observation)}")
-    return array.astype(np.float64)
 
 
 def trained(folder: RunFolder) -> TrainedPolicy:
@@ -129,10 +121,8 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
     for a folder that is no run's; EpisodeFailed if the environment fails.
     """
     for name, value, least, most in (("episodes", episodes, 1, MOST_EPISODES), ("seed", seed, 0, 2**63 - 1)):
-        if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= most):
-            raise BadInput(f"--{name} must lie in [{least}, {most}], an integer, not {shorten(value)}")
-    if not isinstance(sample, bool):
-        raise BadInput(f"--sample must be True or False, not {shorten(sample)}")
+        if not least <= value <= most:
+            raise BadInput(f"--{name} must lie in [{least}, {most}], not {value}")
 
     def read() -> Any:
         if folder is None:
@@ -140,13 +130,9 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         choice, arrays = load(folder)
         return choice.flat(), arrays
 
-    def made() -> tuple[Choice, TrainedPolicy]:
-        choice = chosen(settings)
-        return choice, policy_of(choice, arrays)
-
     settings, arrays = comm.broadcast_object(raise_on_all(comm, read))
-    choice, run = raise_on_all(comm, made)
-    evaluator = Evaluator(run.spec, run.policy, seed, comm, choice.common.physics, sample)
+    run = raise_on_all(comm, lambda: policy_of(chosen(settings), arrays))
+    evaluator = Evaluator(run.spec, run.policy, seed, comm, settings["physics"], sample)
     returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
     evaluator.close()
     return Evaluation(comm.broadcast({"returns": returns})["returns"])
