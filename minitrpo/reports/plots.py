@@ -19,7 +19,7 @@ PURPLE, GREY = "#CC79A7", "#8C8C8C"
 COLORS = dict(zip(PHASES, (BLUE, ORANGE, RED, GREEN), strict=True))
 STEPS = "environment steps (thousands)"
 MANY_ROWS = 40  # beyond, points are no longer marked, and what goes up and down is smoothed
-LOOK = {"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}
+LOOK: dict[Any, Any] = {"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25}
 LOOK |= {"legend.frameon": False, "legend.borderaxespad": 0.2, "legend.handlelength": 1.4, "legend.columnspacing": 1.2}
 WIDE = 300.0  # times the least is the most: from there on a positive quantity has a logarithmic axis
 

@@ -27,14 +27,8 @@ def drawn(monkeypatch, tmp_path):
         folder.write_config({"algorithm": "batch-ppo", "env": "a.b:Pendulum-v1", "seed": 3}, {"ranks": 8})
         for i in range(rows):
             row = dict.fromkeys(COLUMNS, 0.1) | {"iteration": i + 1, "env_steps": 100 * (i + 1), "time_s": i + 1.0}
-            row |= {
-                "episodes": 2,
-                "mean_return": -10.0 + i,
-                "ranks": 2,
-                "max_kl": 0.01,
-                "kl": 0.001 * (i + 1),
-                "eval_return": NOT_YET,
-            }
+            row |= {"episodes": 2, "mean_return": -10.0 + i, "eval_return": NOT_YET, "ranks": 2}
+            row |= {"max_kl": 0.01, "kl": 0.001 * (i + 1)}
             folder.append(row | {name: values[i] for name, values in changes.items()})
         plots.learning_curve(folder, (chart, "KL (nats)"), (second, "a part"))
         return figures[-1]
