@@ -106,9 +106,8 @@ def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
                 said, *more = str(error).splitlines()
                 if first is None and error.code == REFUSED:  # what check was told
                     raise BadInput(more[0].partition(": ")[2]) from error
-                more = [
-                    line for line in more if not line.startswith(("  to play that", "  once the cause"))
-                ]  # it is gone
+                gone = ("  to play that", "  once the cause")  # what needs the run folder
+                more = [line for line in more if not line.startswith(gone)]
                 finding = Finding(trial.name, False, said, "\n      ".join(more))
             else:
                 first = first or end
