@@ -4,7 +4,6 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from minitrpo.supervision import status
 from minitrpo.supervision.launch import guarded
 from minitrpo.supervision.stderr import say
 
+VIDEO, FILMSTRIP = "video.mp4", "filmstrip.png"
 LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
 NO_PICTURES = (
     "{env} could not be drawn after step {step}: {cause}. If its render() is your own, mend it there; MuJoCo needs "
@@ -50,23 +50,13 @@ def main(name: str, words: list[str]) -> int:
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
     try:
         with guarded(args.stuck_after, "--stuck-after"):
-            result = film(folder, args.seed, args.steps, args.frames, args.pictures)
+            steps, total = film(folder, args.seed, args.steps, args.frames, args.pictures)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
         say(f"{name}: {place}{one_line(error)}")
         return 1
-    print(f"{result.steps} steps, return {result.episode_return:.2f}; {result.video} and {result.filmstrip}")
+    print(f"{steps} steps, return {total:.2f}; {folder.path / VIDEO} and {folder.path / FILMSTRIP}")
     return 0
-
-
-@dataclass(frozen=True)
-class Film:
-    """Where a film went and what is in it."""
-
-    video: Path
-    filmstrip: Path
-    steps: int
-    episode_return: float
 
 
 class Player:
@@ -97,10 +87,10 @@ class Player:
                 return
 
 
-def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> Film:
-    """Play one episode and write video.mp4 and filmstrip.png, of so many pictures, into the run folder.
+def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> tuple[int, float]:
+    """Play one episode, write video.mp4 and filmstrip.png into the run folder, and return its steps and its return.
 
-    frames: at most in the video, evenly spaced.
+    frames: at most in the video, evenly spaced. pictures: in the filmstrip.
     """
     from tqdm import tqdm
 
@@ -126,10 +116,9 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
     captions = [_caption(at, player.env) for at in chosen]
     rate = float(player.env.metadata.get("render_fps") or 30)  # pictures in a second of the environment's own time
     player.close()
-    video, strip = folder.path / "video.mp4", folder.path / "filmstrip.png"
-    _write_video(video, list(drawn.values()), max(1.0, rate / every))
-    _write_filmstrip(strip, [drawn[at] for at in chosen], captions)
-    return Film(video, strip, step, total)
+    _write_video(folder.path / VIDEO, list(drawn.values()), max(1.0, rate / every))
+    _write_filmstrip(folder.path / FILMSTRIP, [drawn[at] for at in chosen], captions)
+    return step, total
 
 
 def _follow(env: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minitrpo.commands.watch import film
+from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course import alt_text
 from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
@@ -190,11 +190,11 @@ def show_film(folder: RunFolder, steps: int) -> Any:
     from IPython.display import Video
 
     try:
-        path = film(folder, seed=0, limit=steps, frames=60, pictures=6).video
+        film(folder, seed=0, limit=steps, frames=60, pictures=6)
     except BadInput as error:
         print(error)
         return None
-    return Video(str(path), embed=True, html_attributes="controls loop muted")
+    return Video(str(folder.path / VIDEO), embed=True, html_attributes="controls loop muted")
 
 
 def one_process(**settings: object) -> tuple[Learner, Rank]:

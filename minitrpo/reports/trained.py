@@ -124,13 +124,8 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         if not least <= value <= most:
             raise BadInput(f"--{name} must lie in [{least}, {most}], not {value}")
 
-    def read() -> Any:
-        if folder is None:
-            return None
-        choice, arrays = load(folder)
-        return choice.flat(), arrays
-
-    settings, arrays = comm.broadcast_object(raise_on_all(comm, read))
+    read = raise_on_all(comm, lambda: load(folder) if folder else None)
+    settings, arrays = comm.broadcast_object(read and (read[0].flat(), read[1]))
     run = raise_on_all(comm, lambda: policy_of(chosen(settings), arrays))
     evaluator = Evaluator(run.spec, run.policy, seed, comm, settings["physics"], sample)
     returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)

@@ -190,7 +190,7 @@ def test_watch_writes_a_film_from_the_first_step_to_the_last(cartpole_run, monke
     kept = []
     monkeypatch.setattr(watch, "_write_filmstrip", lambda path, images, captions: kept.extend(captions))
     monkeypatch.setattr(watch, "_write_video", lambda *_: None)
-    steps = watch.film(RunFolder(cartpole_run), 0, 30, 9, 4).steps
+    steps, _ = watch.film(RunFolder(cartpole_run), 0, 30, 9, 4)
     assert (kept[0], kept[-1], len(kept)) == ("0.00 s", f"{0.02 * steps:.2f} s", 4)
 
 
