@@ -8,7 +8,7 @@ from benchmarks.published import COUNTERPARTS, TUNED
 from benchmarks.tables import table
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.course.members import DESIGNS
-from minitrpo.reports.statistics import half_interval
+from minitrpo.reports.trained import half_interval
 
 
 def family_table(found: list[dict[str, Any]]) -> str:

@@ -8,9 +8,9 @@ from matplotlib.ticker import EngFormatter
 
 from benchmarks.rules import FIXED, MARGIN, NOISE, STARTS, STEPS, Recorded
 from benchmarks.rules_report import Scores, complete, normalised, over_environments
+from minitrpo.commands.plot import COLORS
 from minitrpo.course.statistics import mean_interval
-from minitrpo.reports.compare import COLORS
-from minitrpo.reports.statistics import half_interval
+from minitrpo.reports.trained import half_interval
 
 LOOKS = {FIXED: COLORS[0], MARGIN: COLORS[1], NOISE: COLORS[2]}
 BAD = (10, 1)

@@ -12,7 +12,7 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
 FLOORS = (  # the rooms of a floor, their colour, and what they are for
     (("mpi_scripts", "course"), GREY, "what a class types, and what only a class needs: checks, grading, speed-up"),
     (("commands",), GREY, "train, evaluate, plot, watch, check ...; library.py: the same from Python"),
-    (("reports",), GREY, "progress, pictures, films, an episode played again"),
+    (("reports",), GREY, "progress, the picture of a run, its policy and how good it is"),
     (("training",), ORANGE, "the two loops, and all that a reader of them reads"),
     (("run_folder",), GREY, "settings, log and checkpoints on disk"),
     (("contract",), GREEN, "what a user's class must keep"),

@@ -48,7 +48,7 @@ class Run:
 
         A notebook shows it; `savefig` writes it.
         """
-        from minitrpo.reports.compare import compare
+        from minitrpo.commands.plot import compare
 
         return compare([folder_of(run) for run in (self, *others)])
 

@@ -33,7 +33,6 @@ RULES = (
     "keyed random numbers alone, nothing of the rank or the clock, sums in the rows' order: see algorithms/algorithm.py"
 )
 DECIDED = ("--algorithm", "--env", "--total-steps", "--out", "--resume", "--seeds")
-Lasting = tuple[str, list[dict[str, str]]]
 
 
 class Trial(NamedTuple):
@@ -47,7 +46,7 @@ class Trial(NamedTuple):
 
 
 TRIALS = (
-    Trial("trains", 1, ""),
+    Trial("trains", 1, "a run on one rank"),
     Trial("again", 1, "the same numbers a second time"),
     Trial("2 ranks", 2, "the same numbers on two ranks"),
     Trial("sharded", 2, "the same numbers on two ranks that share the update", words=("--learner", "sharded")),
@@ -91,38 +90,33 @@ def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
     """Yield a finding for each promise; those after one that is broken are left out where they would say nothing."""
     with guarded(STUCK_AFTER):
         repeats, seen = looked_at(choice.common.env)
-    yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
-    with guarded(STUCK_AFTER):
         drawn = inspect_update(choice)
+    yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
     yield Finding("random", not drawn, drawn or "draws no random numbers that nobody keyed", "take those of rng")
     shares = not choice.asynchronous and choice.algorithm.can_share()
     shares = shares and choice.common.requests in choice.algorithm.assists_with
-    first: Lasting | None = None
+    first = None
     with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as place:
         for trial in (trial for trial in TRIALS if shares or trial.name != "sharded"):
-            finding, first = tried(trial, Path(place), job, first)
+            try:
+                end = run(trial, Path(place), job)
+            except JobFailed as error:
+                said, *more = str(error).splitlines()
+                if first is None and error.code == REFUSED:  # what check was told
+                    raise BadInput(more[0].partition(": ")[2]) from error
+                gone = ("  to play that", "  once the cause")  # what needs the run folder
+                more = [line for line in more if not line.startswith(gone)]
+                finding = Finding(trial.name, False, said, "\n      ".join(more))
+            else:
+                first = first or end
+                same = end == first
+                finding = Finding(trial.name, same, trial.says if same else f"not {trial.says}", trial.cure)
             yield finding
-            if trial.name in ("trains", "again") and not finding.well:
+            if not finding.well and trial in TRIALS[:2]:
                 return
 
 
-def tried(trial: Trial, place: Path, job: list[str], first: Lasting | None) -> tuple[Finding, Lasting | None]:
-    """Return whether a run ends as the first did, and how that ended."""
-    try:
-        end = run(trial, place, job)
-    except JobFailed as error:
-        said, *more = str(error).splitlines()
-        if first is None and error.code == REFUSED:  # what check was told
-            raise BadInput(more[0].partition(": ")[2]) from error
-        more = [line for line in more if not line.startswith(("  to play that", "  once the cause"))]  # it is gone
-        return Finding(trial.name, False, said, "\n      ".join(more)), first
-    if first is None:
-        return Finding(trial.name, True, f"{len(end[1])} updates on one rank, theta sha256 {end[0][:16]}"), end
-    same = end == first
-    return Finding(trial.name, same, trial.says if same else f"not {trial.says}", trial.cure), first
-
-
-def run(trial: Trial, place: Path, job: list[str]) -> Lasting:
+def run(trial: Trial, place: Path, job: list[str]) -> tuple[str, list[dict[str, str]]]:
     """Return the hash of theta at a trial's end, and its log without its seconds."""
     folder = place / trial.name.replace(" ", "_")
     words = ["--out", folder, *job, *trial.words]
@@ -142,40 +136,35 @@ def inspect_update(choice: Choice) -> str:
 
     An asynchronous algorithm, or one that fails, shows nothing here: the runs will.
     """
+    drawn: list[str] = []
+
+    def watched(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            before = global_states()
+            answer = method(*arguments)
+            changed = [whose for whose, state in global_states().items() if state != before[whose]]
+            drawn.extend(f"{name}() draws {whose}'s global random numbers" for whose in changed)
+            return answer
+
+        return call
+
     try:
         context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
         algorithm = make_algorithm(choice, context.spec)[0]
         if not isinstance(algorithm, Algorithm):
             return ""
-        drawn: list[str] = []
         for name in ("plan", "digest", "learn", "state"):
-            setattr(algorithm, name, watched(name, getattr(algorithm, name), drawn))
+            setattr(algorithm, name, watched(name, getattr(algorithm, name)))
         learner, rank = alone(context, algorithm)
         plan, request = learner.plan()
         rank.collector.refill()
         learner.learn(rank.collect(plan, request, checkpoint=False))
-        return next(iter(drawn), "")
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # exit() in a method of the user's, too
+    except (Exception, SystemExit):  # exit() in a method of the user's, too
         return ""
+    return drawn[0] if drawn else ""
 
 
-def watched(name: str, method: Callable[..., Any], drawn: list[str]) -> Callable[..., Any]:
-    """Return a method that adds to `drawn` if it draws random numbers that nobody keyed."""
-
-    def call(*arguments: Any) -> Any:
-        before = global_states()
-        answer = method(*arguments)
-        for whose, one, other in zip(("numpy", "Python"), before, global_states(), strict=True):
-            if one != other:
-                drawn.append(f"{name}() draws {whose}'s global random numbers")
-        return answer
-
-    return call
-
-
-def global_states() -> tuple[bytes, bytes]:
+def global_states() -> dict[str, bytes]:
     """Return the states of numpy's and Python's global random numbers, to be compared."""
     numpys = np.random.get_state(legacy=False)  # noqa: NPY002 - looked at, not drawn from
-    return pickle.dumps(numpys), pickle.dumps(random.getstate())
+    return {"numpy": pickle.dumps(numpys), "Python": pickle.dumps(random.getstate())}

@@ -1,15 +1,29 @@
 """Draw several runs over each other, the seeds of one setting as a band: return against steps and against seconds."""
 
+import io
 import os
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
+from minitrpo.policies import Array
+from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, dots, mean_of_last
+from minitrpo.reports.trained import half_interval
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.launch import command
+from minitrpo.training.settings import MAY_CHANGE
 
 KINDS = (".png", ".pdf", ".svg")
+EPISODES = 100  # over which a return is averaged
+POINTS = 200  # of a band
+COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
+LINES = ("-", "--", ":", "-.")
+NO_SETTING = ("seed", *MAY_CHANGE, "eval_every", "eval_episodes", "record_every")  # of which curves are told apart
+Curve = tuple[Array, Array, Array]  # environment steps, seconds, returns
 
 
 @command("plot")
@@ -20,9 +34,8 @@ def main(name: str, words: list[str]) -> int:
     parser.add_argument("--out", metavar="FILE", help="default: comparison.png, or the next free name like it")
     args = parser.parse_args(words)
     folders = [folder for path in args.runs for folder in folders_of(path)]
-    from minitrpo.reports.compare import compare
-
-    out = Path(free() if args.out is None else args.out)
+    names = chain(["comparison.png"], (f"comparison_{number}.png" for number in count(2)))
+    out = Path(args.out or next(free for free in names if not os.path.lexists(free)))
     if out.suffix not in KINDS:
         raise BadInput(f"--out {out} must end in {', '.join(KINDS)}")
     if out.is_symlink():
@@ -36,16 +49,99 @@ def main(name: str, words: list[str]) -> int:
     return 0
 
 
-def free() -> str:
-    """Return the first of comparison.png, comparison_2.png, ... that is not there."""
-    names = chain(["comparison.png"], (f"comparison_{number}.png" for number in count(2)))
-    return next(name for name in names if not os.path.lexists(name))
-
-
 def folders_of(path: str) -> list[RunFolder]:
     """Return the run in a folder, or all runs somewhere in it, by name; BadInput if there is none."""
-    if not (Path(path) / "config.json").exists() and Path(path).is_dir():
-        inside = sorted(config.parent for config in Path(path).glob("**/config.json"))
-        if inside:
-            return [RunFolder.open(str(folder)) for folder in inside]
-    return [RunFolder.open(path)]
+    inside = sorted(config.parent for config in Path(path).glob("**/config.json"))
+    if (Path(path) / "config.json").exists() or not inside:
+        return [RunFolder.open(path)]
+    return [RunFolder.open(str(folder)) for folder in inside]
+
+
+def compare(runs: list[RunFolder]) -> Any:
+    """Return a matplotlib Figure of these runs: a line for each setting, a band for its seeds (95 %, Student's).
+
+    The return is that of evaluations where all runs have some, else the mean over the last 100 episodes. BadInput if a
+    folder is damaged. A notebook shows the picture.
+    """
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            content = io.BytesIO()
+            self.savefig(content, format="png")
+            return content.getvalue()
+
+    evaluated = all(np.isfinite(run.columns().get("eval_return", np.zeros(0))).any() for run in runs)
+    figure, grouped = Picture(figsize=(11, 4.5), layout="constrained", dpi=110), groups(runs)
+    axes = figure.subplots(1, 2, sharey=True)
+    for number, (label, (_, members)) in enumerate(zip(labels(grouped), grouped, strict=True)):
+        style = {"color": COLORS[number % len(COLORS)], "linestyle": LINES[number // len(COLORS) % len(LINES)]}
+        curves = [curve(run.columns(), evaluated) for run in members]
+        many = f"{label} ({len(members)} seeds)" if len(members) > 1 else label
+        for axis, against in zip(axes, (0, 1), strict=True):
+            _draw(axis, [(c[against], c[2]) for c in curves if len(c[2])], style, many)
+    figure.suptitle(", ".join(sorted({settings["env"] for settings, _ in grouped})))
+    what = "return of the mean action, fresh episodes" if evaluated else f"return, mean of the last {EPISODES} episodes"
+    axes[0].set(xlabel="environment steps", ylabel=what)
+    axes[1].set(xlabel="seconds")
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    bands = len(grouped) < len(runs)
+    axes[0].legend(loc="best", title="thin: each seed; band: 95 % of their mean" if bands else None)
+    return figure
+
+
+def groups(runs: list[RunFolder]) -> list[tuple[dict[str, Any], list[RunFolder]]]:
+    """Return the runs by settings and ranks, in the order in which they come; BadInput for two of one seed."""
+    found: list[tuple[dict[str, Any], dict[int, RunFolder]]] = []
+    for run in runs:
+        config = run.read_config()
+        settings = {n: v for n, v in config["settings"].items() if n not in NO_SETTING}
+        settings["ranks"] = config["provenance"].get("ranks", 1)  # seconds hang on them
+        seed, seeds = config["settings"]["seed"], next((seeds for known, seeds in found if known == settings), {})
+        if not seeds:
+            found.append((settings, seeds))
+        if seed in seeds:
+            raise BadInput(f"{run.path} and {seeds[seed].path} are runs of one seed and setting: leave one of them out")
+        seeds[seed] = run
+    return [(settings, list(seeds.values())) for settings, seeds in found]
+
+
+def labels(grouped: list[tuple[dict[str, Any], list[RunFolder]]]) -> list[str]:
+    """Return a name for each group: its algorithm, and what tells it from the others of that algorithm."""
+    several = len({settings["env"] for settings, _ in grouped}) > 1
+    names = []
+    for settings, _ in grouped:
+        alike = [other for other, _ in grouped if other["algorithm"] == settings["algorithm"]]
+        told = [n for n, v in settings.items() if any(other.get(n) != v for other in alike) and n != "env"]
+        words = [settings["algorithm"], *([settings["env"]] if several else [])]
+        names.append(", ".join([*words, *(f"{n.replace('_', ' ')} {settings[n]}" for n in told)]))
+    return names
+
+
+def curve(columns: dict[str, Array], evaluated: bool) -> Curve:
+    """Return steps, seconds and returns of a run, where there is a return; `evaluated`: those of eval_return."""
+    rows = columns["eval_return"] if evaluated else mean_of_last(columns["mean_return"], columns["episodes"], EPISODES)
+    known = np.isfinite(rows)
+    return columns["env_steps"][known], columns["time_s"][known], rows[known]
+
+
+def band(curves: list[tuple[Array, Array]]) -> tuple[Array, Array, Array]:
+    """Return x (K,), mean and half the 95 % interval of curves (x, y) over what all of them cover, perhaps nothing."""
+    begin, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    x = np.linspace(begin, end, POINTS if end > begin else 0)
+    y = np.array([np.interp(x, *one) for one in curves])
+    return x, y.mean(axis=0), half_interval(y)
+
+
+def _draw(axis: Any, curves: list[tuple[Array, Array]], style: dict[str, str], label: str) -> None:
+    if not curves:
+        axis.plot([], [], **style, label=f"{label}: no episode has ended yet")
+    elif len(curves) == 1:
+        axis.plot(*curves[0], **style, linewidth=2, label=label, **dots(curves[0][0]))
+    else:
+        for one in curves:
+            axis.plot(*one, **style, linewidth=0.7, alpha=0.35)
+        x, mean, half = band(curves)
+        axis.plot(x, mean, **style, linewidth=2, label=label)
+        axis.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)

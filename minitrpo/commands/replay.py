@@ -2,13 +2,21 @@
 
 import traceback
 
+from threadpoolctl import threadpool_limits
+
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput, EpisodeFailed
-from minitrpo.reports.rerun import replay
+from minitrpo.experience.environments import describe
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.timing import Timeline
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.launch import command
 from minitrpo.supervision.watchdog import guarded
+from minitrpo.training.asynchronous import make_queue
+from minitrpo.training.context import RunContext, check_arrays, load, make_algorithm
+from minitrpo.training.synchronous import alone
+from minitrpo.training.workers import ITERATION, env_steps
 
 
 @command("replay")
@@ -20,13 +28,68 @@ def main(name: str, words: list[str]) -> int:
         "--iteration", type=whole, metavar="N", help="in which it failed (default: the first after the checkpoint)"
     )
     args = parser.parse_args(words)
-    for option in ("episode", "iteration"):
-        if (getattr(args, option) or 0) < 0:
-            raise BadInput(f"{option} must be 0 or more, not {getattr(args, option)}")
     try:
-        with guarded(args.stuck_after):
-            print(replay(trusted(RunFolder.open(args.run), vars(args)), args.episode, args.iteration))
+        with guarded(args.stuck_after), threadpool_limits(1):
+            folder = trusted(RunFolder.open(args.run), vars(args))
+            choice, checkpoint = load(folder)
+            context = RunContext(choice, describe(choice.common.env), folder, checkpoint)
+            play = replay_events if choice.asynchronous else replay
+            print(play(context, args.episode, args.iteration))
     except EpisodeFailed as error:
         traceback.print_exception(error)
         return 1
     return 0
+
+
+def replay(context: RunContext, episode: int, iteration: int | None) -> str:
+    """Return how an episode ends; raises what it raised in the run.
+
+    iteration: in which it is, by default the first after the checkpoint; updates that lie between are taken again,
+    which gives the same policy to the bit.
+    """
+    algorithm = make_algorithm(context.choice, context.spec)[0]
+    check_arrays(context.checkpoint, algorithm, context.spec, context.choice)
+    learner, rank = alone(context, algorithm)
+    first = learner.iteration + 1
+    iteration = after_checkpoint(iteration, first)
+    rank.collector.restore(context.checkpoint, first)
+    plan, request = learner.plan()
+    while request.iteration < iteration:
+        if learner.finished:
+            raise BadInput(f"--iteration {iteration} lies behind the run's last, which is {learner.iteration}")
+        rank.collector.refill()
+        learner.learn(rank.collect(plan, request, checkpoint=False))
+        plan, request = learner.plan()
+    played = [each for each in rank.collector.rerun(request, episode) if each.numbers[0] == episode]
+    if not played:
+        raise BadInput(f"iteration {iteration} has no episode {episode}; its failure message names one")
+    last = played[-1]
+    end = "terminated" if last.terminated[0] else "hit its time limit" if last.truncated[0] else "is not over yet"
+    steps = last.starts[0] + last.lengths[0]
+    return f"episode {episode} of iteration {iteration}: {steps} steps, return {last.returns[0]:.6g}, {end}"
+
+
+def replay_events(context: RunContext, episode: int, iteration: int | None) -> str:
+    """Play the event queue again from the checkpoint to the end of an iteration; raises what it raised in the run."""
+    choice = context.choice
+    if choice.own.transport != "events":
+        raise BadInput(
+            f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, and nobody kept the "
+            "parameters with which an episode was played; its reset seed stands in failure.txt"
+        )
+    queue, _, _ = make_queue(context, Timeline(Comm(), keep=False))
+    shared = queue.server.shared
+    iteration = after_checkpoint(iteration, int(shared[ITERATION][0]))
+    while int(shared[ITERATION][0]) <= iteration:
+        due = env_steps(shared) + choice.common.steps_per_update
+        while env_steps(shared) < due:
+            queue.play()
+        shared[ITERATION][0] += 1
+    return f"iteration {iteration} was played again, and episode {episode} did not fail"
+
+
+def after_checkpoint(iteration: int | None, first: int) -> int:
+    """Return the iteration to play, by default the first after the checkpoint; BadInput for one before it."""
+    if iteration is not None and iteration < first:
+        raise BadInput(f"--iteration {iteration} lies before the checkpoint, which is of iteration {first - 1}")
+    return first if iteration is None else iteration

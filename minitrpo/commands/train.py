@@ -21,7 +21,7 @@ from minitrpo.experience.vector_env import differences
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
-from minitrpo.reports.progress import Progress, short
+from minitrpo.reports.progress import Progress
 from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.run_folder.provenance import provenance
@@ -244,7 +244,7 @@ def finish(context: RunContext) -> None:
     """Draw the learning curve and print where everything is; the hash of theta comes last."""
     theta, rows = context.folder.load_checkpoint()["theta"], context.folder.rows()
     returns = [float(row["mean_return"]) for row in rows if int(row["episodes"])]  # a segment may end no episode
-    result = f"last mean return {short(returns[-1])}" if returns else "no episode ended"
+    result = f"last mean return {returns[-1]:.5g}" if returns else "no episode ended"
     picture = draw(context)
     last = rows[-1] if rows else {"env_steps": 0, "time_s": 0.0}
     print(f"{last['env_steps']} steps in {float(last['time_s']):.1f} s, {result}; {picture}")

@@ -1,23 +1,40 @@
 """See the policy of a run, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
 
+import io
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
-from minitrpo.errors import BadInput, EpisodeFailed, one_line
-from minitrpo.experience.vector_env import EnvironmentFailed
+from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line
+from minitrpo.experience.environments import make, without_stderr
+from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
+from minitrpo.policies import Array
+from minitrpo.reports.trained import trained
+from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision import status
 from minitrpo.supervision.launch import command
 from minitrpo.supervision.watchdog import guarded
 
-FILES = ("video.mp4", "filmstrip.png")
+VIDEO, FILMSTRIP = "video.mp4", "filmstrip.png"
 LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
+NO_PICTURES = (
+    "{env} could not be drawn after step {step}: {cause}. If its render() is your own, mend it there; MuJoCo needs "
+    "OpenGL without a screen: set MUJOCO_GL=egl (Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), "
+    "then see python -m minitrpo doctor"
+)
+PER_ROW = 8  # pictures of a filmstrip
 
 
-def read(name: str, words: list[str]) -> tuple[RunFolder, Any]:
-    """Return the run folder, and what was asked for; BadInput if it makes no sense."""
+@command("watch")
+def main(name: str, words: list[str]) -> int:
+    """Film one episode."""
     parser = run_parser(name, __doc__)
     parser.add_argument("--seed", type=whole, default=0, help="which start (default: 0)")
     parser.add_argument("--steps", type=whole, default=1000, help="at most this many steps (default: 1000)")
@@ -30,24 +47,132 @@ def read(name: str, words: list[str]) -> tuple[RunFolder, Any]:
     folder = trusted(RunFolder.open(args.run), vars(args))
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
-    for path in (folder.path / name for name in FILES):
-        if os.path.lexists(path) and not (path.is_file() and os.access(path, os.W_OK)):
-            raise BadInput(f"{path} is in the way, no file that can be written: move it away first")
-    return folder, args
-
-
-@command("watch")
-def main(name: str, words: list[str]) -> int:
-    """Film one episode."""
-    folder, args = read(name, words)
-    from minitrpo.reports.video import film
-
     try:
         with guarded(args.stuck_after):
-            result = film(folder, args.seed, args.steps, args.frames, args.pictures)
+            steps, total = film(folder, args.seed, args.steps, args.frames, args.pictures)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
         print(f"{name}: {place}{one_line(error)}", file=sys.stderr)
         return 1
-    print(f"{result.steps} steps, return {result.episode_return:.2f}; {result.video} and {result.filmstrip}")
+    print(f"{steps} steps, return {total:.2f}; {folder.path / VIDEO} and {folder.path / FILMSTRIP}")
     return 0
+
+
+class Player:
+    """A trained policy in one environment: the checkpoint's theta and filter, the most probable action."""
+
+    def __init__(self, folder: RunFolder, **render: Any) -> None:
+        self.policy = trained(folder)
+        self.spec = self.policy.spec
+        with status.at("make"):
+            self.env = make(self.spec.id, **render)
+        self.envs = VectorEnv(self.spec, 1)
+        self.envs.environments[0] = self.env
+
+    def close(self) -> None:
+        """Close the environment."""
+        with status.at("close"):
+            self.env.close()
+
+    def play(self, seed: int, limit: int) -> Iterator[float]:
+        """Yield the reward of each step of one episode, of at most `limit` steps."""
+        observation = self.envs.reset(0, seed)
+        for _ in range(limit):
+            best = self.policy.best(observation[None])
+            observations, rewards, terminated, truncated = self.envs.step(np.zeros(1, int), best)
+            observation = observations[0]
+            yield float(rewards[0])
+            if terminated[0] or truncated[0]:
+                return
+
+
+def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> tuple[int, float]:
+    """Play one episode, write video.mp4 and filmstrip.png into the run folder, and return its steps and its return.
+
+    frames: at most in the video, evenly spaced. pictures: in the filmstrip.
+    """
+    from tqdm import tqdm
+
+    if not os.environ.get("DISPLAY"):
+        os.environ.setdefault("MUJOCO_GL", "egl")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    player = Player(folder, render_mode="rgb_array")
+    _follow(player.env)
+    player.envs.reset(0, seed)
+    drawn, every, step, total = {0: _draw(player, 0)}, 1, 0, 0.0
+    bar = tqdm(player.play(seed, limit), unit=" steps", desc="drawing", disable=not sys.stderr.isatty())
+    for step, reward in enumerate(bar, start=1):
+        total += reward
+        if step % every == 0:
+            drawn[step] = _draw(player, step)
+        if len(drawn) > frames:
+            every *= 2
+            drawn = {at: image for at, image in drawn.items() if at % every == 0}
+    if step not in drawn:
+        drawn[step] = _draw(player, step)
+    chosen = [list(drawn)[i] for i in np.linspace(0, len(drawn) - 1, pictures).round().astype(int)]  # evenly spaced
+    captions = [_caption(at, player.env) for at in chosen]
+    rate = float(player.env.metadata.get("render_fps") or 30)  # pictures in a second of the environment's own time
+    player.close()
+    _write_video(folder.path / VIDEO, list(drawn.values()), max(1.0, rate / every))
+    _write_filmstrip(folder.path / FILMSTRIP, [drawn[at] for at in chosen], captions)
+    return step, total
+
+
+def _follow(env: Any) -> None:
+    """Keep a walker in the picture, by the camera that its model has for it, which Gymnasium 1.4 no longer takes."""
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    if renderer is None:
+        return
+    import mujoco
+
+    camera = mujoco.mj_name2id(renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+    if camera >= 0:
+        renderer.camera_id = camera
+
+
+def _draw(player: Player, step: int) -> Array:
+    """Return a picture, (H, W, 3) uint8; BadInput if the environment draws none or something else."""
+    env = player.spec.id
+    try:
+        with without_stderr(), status.at("render"):
+            picture = player.env.render()
+    except (Exception, SystemExit) as error:  # OpenGL fails in as many ways as there are drivers
+        raise BadInput(NO_PICTURES.format(env=env, step=step, cause=describe_error(error))) from error
+    array = np.asarray(picture)
+    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
+        seen = f"{array.dtype} of shape {array.shape}"
+        raise BadInput(f"render() of {env} returned {seen}; it must be an image (height, width, 3) of uint8")
+    return array
+
+
+def _caption(step: int, env: Any) -> str:
+    """Return when a picture was taken: seconds of the environment's own clock, if it has one, else steps."""
+    seconds = getattr(env.unwrapped, "dt", getattr(env.unwrapped, "tau", None))  # of a step: MuJoCo's tasks, CartPole
+    return f"{step * seconds:.2f} s" if isinstance(seconds, float) else f"step {step}"
+
+
+def _write_video(path: Path, images: list[Array], rate: float) -> None:
+    import imageio.v3 as imageio
+
+    even = [image[: image.shape[0] // 2 * 2, : image.shape[1] // 2 * 2] for image in images]  # what H.264 asks for
+    content = imageio.imwrite("<bytes>", even, extension=".mp4", fps=rate, codec="libx264", macro_block_size=2)
+    write_atomically(path, content)
+
+
+def _write_filmstrip(path: Path, images: list[Array], captions: list[str]) -> None:
+    """Write pictures of one size side by side, with a line under each."""
+    from matplotlib.figure import Figure
+
+    height, width = images[0].shape[:2]
+    columns = min(PER_ROW, len(images))
+    rows = -(-len(images) // columns)
+    figure = Figure(figsize=(2.0 * columns, (2.0 * height / width + 0.3) * rows), layout="constrained")
+    for number, (image, caption) in enumerate(zip(images, captions, strict=True), start=1):
+        axis = figure.add_subplot(rows, columns, number)
+        axis.imshow(image, interpolation="antialiased")
+        axis.set(xticks=[], yticks=[], xlabel=caption)
+    content = io.BytesIO()
+    figure.savefig(content, dpi=120, format="png")
+    write_atomically(path, content.getvalue())

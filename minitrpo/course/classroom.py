@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course import alt_text
 from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
@@ -20,7 +21,6 @@ from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
-from minitrpo.reports.video import film
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import JobFailed, mpiexec, mpiexec_code
 from minitrpo.training.context import RunContext, make_algorithm
@@ -189,11 +189,11 @@ def show_film(folder: RunFolder, steps: int) -> Any:
     from IPython.display import Video
 
     try:
-        path = film(folder, seed=0, limit=steps, frames=60, pictures=6).video
+        film(folder, seed=0, limit=steps, frames=60, pictures=6)
     except BadInput as error:
         print(error)
         return None
-    return Video(str(path), embed=True, html_attributes="controls loop muted")
+    return Video(str(folder.path / VIDEO), embed=True, html_attributes="controls loop muted")
 
 
 def one_process(**settings: object) -> tuple[Learner, Rank]:

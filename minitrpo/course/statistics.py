@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minitrpo.reports.statistics import half_interval
+from minitrpo.reports.trained import half_interval
 
 LEVEL = 0.95
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = "holds", "does not hold", "cannot tell"

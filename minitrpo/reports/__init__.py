@@ -1,1 +1,1 @@
-"""Reports: what becomes of a run's numbers: progress, pictures, films, speed-up. Serves lectures 06 and 08."""
+"""Reports: what becomes of a run: its progress, its picture, its policy. Serves lectures 06 and 08."""

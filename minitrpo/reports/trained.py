@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from scipy.special import stdtrit
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.contract import OWN
@@ -13,7 +14,6 @@ from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
-from minitrpo.reports.statistics import half_interval
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.launch import on_all, on_root
 from minitrpo.training.context import check_arrays, load, make_algorithm, make_policy
@@ -41,12 +41,16 @@ class TrainedPolicy:
         drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
         BadInput for an observation of another shape.
         """
-        array, shape = numbers(observation), self.spec.observation_shape
+        try:
+            array = np.asarray(observation, np.float64)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"an observation must be an array of numbers, not {shorten(observation)}") from error
+        shape = self.spec.observation_shape
         alone = array.shape == shape
         if not alone and array.shape[1:] != shape:
             raise BadInput(f"an observation of {self.spec.id} has shape {shape}, or (N, *{shape}), not {array.shape}")
-        if not (rng is None or isinstance(rng, np.random.Generator)):
-            raise BadInput(f"rng must be a numpy.random.Generator, such as default_rng(0), not {shorten(rng)}")
+        if not np.isfinite(array).all():
+            raise BadInput(f"an observation must be finite, not {shorten(observation)}")
         rows = array.reshape(1 if alone else len(array), self.spec.observation_size)
         actions = self.spec.to_environment(self.best(rows) if rng is None else self._drawn(rows, rng))
         if not alone:
@@ -64,18 +68,6 @@ class TrainedPolicy:
         return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
 
 
-def numbers(observation: Any) -> Array:
-    """Return an observation as an array; BadInput if it is not one of finite numbers."""
-    try:
-        array = np.asarray(observation)
-        well = array.dtype.kind in "biuf" and bool(np.all(np.isfinite(array)))
-    except (ValueError, TypeError):
-        well = False
-    if not well:
-        raise BadInput(f"an observation must be an array of finite numbers, not {shorten(observation)}")
-    return array.astype(np.float64)
-
-
 def trained(folder: RunFolder) -> TrainedPolicy:
     """Return the policy of a run's newest checkpoint; BadInput if it does not fit its environment or settings."""
     return policy_of(*load(folder))
@@ -87,6 +79,14 @@ def policy_of(choice: Choice, arrays: Arrays) -> TrainedPolicy:
     check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice)
     frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
     return TrainedPolicy(spec, make_policy(choice, spec), arrays["theta"], frozen)
+
+
+def half_interval(values: Array, level: float = 0.95) -> Array:
+    """Return half of Student's interval of the mean of N rows, of `values` (N, K): (K,); NaN if N is 1."""
+    n = len(values)
+    if n < 2:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(stdtrit(n - 1, (1 + level) / 2) * np.std(values, axis=0, ddof=1) / np.sqrt(n))
 
 
 @dataclass(frozen=True)
@@ -120,22 +120,16 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
     for a folder that is no run's; EpisodeFailed if the environment fails.
     """
     for name, value, least, most in (("episodes", episodes, 1, MOST_EPISODES), ("seed", seed, 0, 2**63 - 1)):
-        if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= most):
-            raise BadInput(f"--{name} must lie in [{least}, {most}], an integer, not {shorten(value)}")
-    if not isinstance(sample, bool):
-        raise BadInput(f"--sample must be True or False, not {shorten(sample)}")
+        if not least <= value <= most:
+            raise BadInput(f"--{name} must lie in [{least}, {most}], not {value}")
 
-    def read() -> Any:
+    def read() -> tuple[dict[str, Any], Arrays]:
         choice, arrays = load(cast(RunFolder, folder))
         return choice.flat(), arrays
 
-    def made() -> tuple[Choice, TrainedPolicy]:
-        choice = chosen(settings)
-        return choice, policy_of(choice, arrays)
-
     settings, arrays = on_root(comm, read)
-    (choice, run), _ = on_all(comm, made, lambda found: None)
-    evaluator = Evaluator(run.spec, run.policy, seed, comm, choice.common.physics, sample)
+    run, _ = on_all(comm, lambda: policy_of(chosen(settings), arrays), lambda found: None)
+    evaluator = Evaluator(run.spec, run.policy, seed, comm, settings["physics"], sample)
     returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
     evaluator.close()
     return Evaluation(comm.broadcast({"returns": returns})["returns"])

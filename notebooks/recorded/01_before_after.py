@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 import imageio.v3 as imageio
 import numpy as np
 
+from minitrpo.commands.watch import Player
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.reports.video import Player
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import mpiexec

@@ -45,7 +45,7 @@ from minitrpo.line_search import backtracking, step_scale
 from minitrpo.policies import Array, Policy
 from minitrpo.returns import standardise
 from minitrpo.course.statistics import half_interval, mean_interval
-from minitrpo.reports.video import Player
+from minitrpo.commands.watch import Player
 from minitrpo.trpo import Batch, Report, damped_fisher, objective, report_of, surrogate_gradient
 
 # %% [markdown]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.course.scaling import recorded as recorded_runs
-from minitrpo.course.scaling.designs import BEFORE, MENDED, SET, TODAY, Design, Machine
+from minitrpo.course.scaling.designs import MENDED, SET, TODAY, Design, Machine
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
 from minitrpo.course.scaling.model import iteration
@@ -35,7 +35,7 @@ def test_one_rank_is_the_sum_of_its_parts():
     assert one.seconds == pytest.approx(ticks + 0.01 + 1e-3 + learning, rel=0.02)
 
 
-@given(st.integers(1, 64), st.sampled_from([Design(), BEFORE, TODAY, SET, MENDED]), st.floats(0, 1e-4))
+@given(st.integers(1, 64), st.sampled_from([Design(), TODAY, SET, MENDED]), st.floats(0, 1e-4))
 def test_nothing_is_faster_than_the_ideal_and_a_slower_network_never_helps(ranks, design, latency):
     quick, slow = (iteration(TOY, TASK, Machine(Network(t, 1e-10)), design, ranks, 20_000) for t in (0, latency))
     assert all(seconds >= -1e-12 for _, seconds in quick.parts())
@@ -71,17 +71,12 @@ def test_slow_ranks_and_failures_cost_something_and_dollars_follow_from_seconds(
         assert share * row.seconds == pytest.approx(20 * costs[name])
 
 
-def test_what_breaks_first_by_hand_and_what_was_mended_is_cheaper():
+def test_what_breaks_first_by_hand():
     task = replace(TASK, order=NONE, rest=Line(0.0, 1e-7))
     found = breaks(TOY, task, Machine(Network(1e-5, 0.0)), 1000, memory=3 * 20_000 * 777, updates=20)
     assert found["memory of rank 0"] == pytest.approx(777)
     assert list(found.values()) == sorted(found.values())
     assert breaks(TOY, TASK, IDEAL, 1000, 1e99, 20)["the pool's one counter"] == math.inf
-    for ranks in (2, 4096):  # more steps than the tree's 32 blocks
-        before, now = (iteration(TOY, TASK, CABLE, design, ranks, 1000 * max(ranks, 60)) for design in (BEFORE, TODAY))
-        assert now.gather < 0.3 * before.gather
-        assert (now.root < 0.1 * before.root, now.spread < before.spread) == (True, True)
-        assert (now.ideal, now.wait, now.digest) == (before.ideal, before.wait, before.digest)
 
 
 def test_a_server_serves_up_to_its_limit_and_a_generation_of_evolution_is_its_longest_share():

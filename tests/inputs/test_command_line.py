@@ -21,7 +21,7 @@ from refusals import CARTPOLE, SMALL, one_line, unchanged
 from runs import ROOT, SCRIPTS, TOYS, forked, lasting
 
 import minitrpo
-from minitrpo import BadInput, Run, evaluate, load
+from minitrpo import BadInput, Run, load
 from minitrpo.__main__ import COMMANDS, main
 from minitrpo.algorithms.options import check_options, flag
 from minitrpo.algorithms.registry import ALGORITHMS, find
@@ -391,18 +391,12 @@ def test_so_it_is_from_python_with_names_as_python_has_them(a_run, tmp_path, mon
     for wrong in (*numbers, *outs):
         with pytest.raises(BadInput, match=min(wrong).replace("_", "[-_]")):
             minitrpo.train("CartPole-v1", **{"total_steps": 100, "progress": "none", **wrong})
-    counts = ({"episodes": 2.5}, {"episodes": "5"}, {"episodes": True}, {"seed": 1.5}, {"seed": None}, {"sample": 1})
-    for wrong in counts:
-        with pytest.raises(BadInput, match=min(wrong)):
-            evaluate(a_run, **wrong)
     policy = load(a_run)
     assert policy(np.zeros((0, 4))).shape == (0,)
-    for observation in (np.full(4, np.nan), np.zeros(4, complex), "abc", [[1, 2], [3]], None):
+    for observation in (np.full(4, np.nan), "abc", [[1, 2], [3]], None):
         with pytest.raises(BadInput, match="observation"):
             policy(observation)
-    with pytest.raises(BadInput, match="rng"):
-        policy(np.zeros(4), 5)
-    for nobody in (tmp_path / "nowhere", "nowhere"):
+    for nobody in (tmp_path / "nowhere", "nowhere", ""):
         with pytest.raises(BadInput):
             Run(nobody).rows()
     assert Run(str(a_run)) == Run(a_run)

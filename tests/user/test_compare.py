@@ -6,8 +6,8 @@ import pytest
 from runs import lasting, run, train
 
 from minitrpo.commands.command_line import seeds_of
+from minitrpo.commands.plot import compare, groups, labels
 from minitrpo.errors import BadInput
-from minitrpo.reports.compare import compare, groups, labels
 from minitrpo.run_folder.folder import RunFolder
 
 JOB = ("--env", "CartPole-v1", "--steps-per-update", 300, "--hidden", "8", "--total-steps", 600)

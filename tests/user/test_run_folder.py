@@ -10,11 +10,10 @@ import pytest
 from runs import needs, run, train
 
 from minitrpo.algorithms.parallel_trpo import TRPO
-from minitrpo.commands import doctor
+from minitrpo.commands import doctor, watch
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
-from minitrpo.reports import video
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.metrics_log import FIRST, LAST
 from minitrpo.training.context import RunContext
@@ -189,9 +188,9 @@ def test_watch_writes_a_film_from_the_first_step_to_the_last(cartpole_run, monke
     assert rate == pytest.approx(max(1, 50 / every), rel=0.01)  # CartPole's own is 50 pictures a second
     assert seconds == pytest.approx((1 + -(-steps // every)) / rate, rel=0.2)
     kept = []
-    monkeypatch.setattr(video, "_write_filmstrip", lambda path, images, captions: kept.extend(captions))
-    monkeypatch.setattr(video, "_write_video", lambda *_: None)
-    steps = video.film(RunFolder(cartpole_run), 0, 30, 9, 4).steps
+    monkeypatch.setattr(watch, "_write_filmstrip", lambda path, images, captions: kept.extend(captions))
+    monkeypatch.setattr(watch, "_write_video", lambda *_: None)
+    steps, _ = watch.film(RunFolder(cartpole_run), 0, 30, 9, 4)
     assert (kept[0], kept[-1], len(kept)) == ("0.00 s", f"{0.02 * steps:.2f} s", 4)
 
 
@@ -204,8 +203,8 @@ def test_watch_draws_mujoco_without_a_screen(tmp_path):
 
 
 def test_what_is_no_picture_is_refused(cartpole_run, monkeypatch):
-    player = video.Player(RunFolder(cartpole_run), render_mode="rgb_array")
-    for picture in (None, "a", np.zeros((9, 9)), np.zeros((9, 9, 3)), np.zeros((1, 1, 3), np.uint8)):
+    player = watch.Player(RunFolder(cartpole_run), render_mode="rgb_array")
+    for picture in (None, "a", np.zeros((9, 9)), np.zeros((9, 9, 3))):
         monkeypatch.setattr(player.env, "render", lambda picture=picture: picture, raising=False)
         with pytest.raises(BadInput, match="render\\(\\) of CartPole-v1"):
-            video._draw(player, 0)
+            watch._draw(player, 0)

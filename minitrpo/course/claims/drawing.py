@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.commands.plot import band
 from minitrpo.course.claims.claim import Claim, Run, Runs
 from minitrpo.course.claims.panels import axes_of, ghosts, heights, legend, look, names, seeds, tasks
 from minitrpo.course.claims.quantities import rows, seconds
 from minitrpo.course.statistics import mean_interval
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
-from minitrpo.reports.compare import band
 from minitrpo.reports.plots import COLORS, GREY
-from minitrpo.reports.statistics import half_interval
+from minitrpo.reports.trained import half_interval
 
 Draw = Callable[[Any, Claim, Runs], None]
 LABELS = {

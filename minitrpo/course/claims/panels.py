@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.commands.plot import COLORS
 from minitrpo.course.claims.claim import Claim, Runs
-from minitrpo.reports.compare import COLORS
 from minitrpo.reports.plots import GREY
 
 HUES = COLORS[:5]  # grey is the author's

@@ -145,7 +145,7 @@ def predict(args: Any) -> int:
     rest = (STEPS_EACH, 1e9 * args.memory, round(job.steps / job.batch))
     found = {name: breaks(inputs, job.task, machine, *rest, design) for name, design in COLUMNS.items()}
     print(f"\na tenth of an iteration, {STEPS_EACH:,} steps a rank ({SIMULATED}): from ... ranks ({', '.join(found)})")
-    for cost in found["before"]:
+    for cost in found["now"]:
         print(f"  {cost:30s} {'  '.join(f'{ranks_of(each[cost]):>9s}' for each in found.values())}")
     keep(args, inputs.provenance, told(inputs), title, tables, found)
     return 0

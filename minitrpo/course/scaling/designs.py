@@ -26,23 +26,19 @@ class Design:
     learner: str = "root"  # or "sharded"
     pool: str = "dynamic"  # or "static"
     gather: str = "root"  # one message after another, or "tree"
-    sums: str = "tree"  # added on the way, in a fixed order, or "parts": all ranks get all blocks' parts
     counter: str = "one"  # for all ranks, or "node": one for NODE ranks, who get an equal share
-    # of the sharded learner "straight": to those who need them, and advantages are shared; "travel": to the root and
-    # back, which has the advantages to itself; "stay": every rank keeps its own, and only sums leave it
+    # of the sharded learner "straight": to those who need them, or "stay": every rank keeps its own, only sums leave it
     samples: str = "straight"
-    overlap: bool = False  # the critic is fitted while the next episodes are played
     segments: bool = False  # equal shares of steps, in place of whole episodes
     minibatches: int = 0  # of a pass of the critic; 0: as many as have 256 steps
 
 
 NODE = 64  # ranks of a machine
 MINIBATCHES = 50  # of a pass of the critic, where all ranks share each: so there must be few
-BEFORE = Design("sharded", sums="parts", samples="travel", overlap=True)
 TODAY = Design("sharded")
 SET = replace(TODAY, segments=True, minibatches=MINIBATCHES)  # with what can be set already
-MENDED = Design("sharded", "dynamic", "tree", "tree", "node", "stay")
-COLUMNS = {"before": BEFORE, "now": TODAY, "now, set for it": SET}  # of the table that says what breaks first
+MENDED = Design("sharded", "dynamic", "tree", "node", "stay")
+COLUMNS = {"now": TODAY, "now, set for it": SET}  # of the table that says what breaks first
 DESIGNS = {
     "rank 0 learns alone": Design(),
     "sharded learner, as the package has it": TODAY,

@@ -11,7 +11,6 @@ from minitrpo.critics import PARTS, MLPCritic
 
 CG_ITERATIONS = 10
 ROWS = 64  # of a minibatch, for which a rank is worth its message
-DOUBLE = 2.0  # times the bytes of a step, while a perceptron's observations travelled in double precision
 EVERYWHERE = 2.5e-8  # seconds for each step of the batch, on every rank: mean, deviation, where rows lie
 
 
@@ -28,8 +27,6 @@ def travelling(
         return 8.0 * fragments, 0.0  # of each episode its return
     if design.learner == "root" or ranks == 1:
         return everything, 0.0
-    if design.samples == "travel":
-        return DOUBLE * everything, formulas.broadcast(machine.network, ranks, DOUBLE * everything)
     rows, few = steps * (task.step_bytes - task.root_bytes), steps * task.root_bytes
     sent = (
         formulas.gather(machine.network, min(ranks, 4 * fragments), rows) + task.order.each * steps * rows / everything
@@ -72,20 +69,18 @@ def learning(
     fitters = fitters_of(design, ranks, steps)
     steppers = ranks - fitters
     fitted = crowd * task.critic(steps) / fitters + critic_sums(messages, machine, task, design, fitters, steps)
-    each = summed(net, steppers, 8 * task.parameters, count, design.sums)
+    each = summed(net, steppers, 8 * task.parameters, count)
     added = vectors * each if steppers > 1 else 0.0
     own = crowd * work * -(-count // min(steppers, count)) / count
-    if design.samples == "travel":
-        return task.rest(steps) + task.advantages(steps), own, added, max(0.0, fitted - own - added)
     # advantages are shared; values, advantages and targets are told to all, who have their mean and deviation each
     after = max(0.0, fitted - own - added)
     added += formulas.all_gather(net, ranks, 20.0 * steps) + EVERYWHERE * steps
     return task.rest(steps), own + crowd * task.advantages(steps) / ranks, added, after
 
 
-def summed(net: Network, ranks: int, size: float, count: int, sums: str) -> float:
+def summed(net: Network, ranks: int, size: float, count: int) -> float:
     """Return the seconds of a sum of so many parts: few of them to everybody; of more, FAN to one rank, and so on."""
-    if sums == "parts" or count <= FAN:
+    if count <= FAN:
         return formulas.all_gather(net, ranks, size * count)
     levels = 0
     while count > 1:
@@ -98,5 +93,5 @@ def critic_sums(messages: Messages, machine: Machine, task: Task, design: Design
     if fitters == 1:
         return 0.0
     several = MLPCritic(1).epochs * -(-steps // minibatch_of(design, steps))
-    one = summed(machine.network, fitters, 4 * task.parameters, max(PARTS, fitters), design.sums)
+    one = summed(machine.network, fitters, 4 * task.parameters, max(PARTS, fitters))
     return several * max(messages.all_gather, one)

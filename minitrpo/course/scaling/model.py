@@ -12,7 +12,7 @@ from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.designs import NODE, Design, Machine, crowding
 from minitrpo.course.scaling.events import Playing, play, preempted
 from minitrpo.course.scaling.inputs import Inputs, Messages, Task
-from minitrpo.course.scaling.learning import fitters_of, learning, travelling
+from minitrpo.course.scaling.learning import learning, travelling
 from minitrpo.parallel.episode_pool import concurrency, requests_for
 from minitrpo.policies import Array
 
@@ -61,9 +61,6 @@ def iteration(
     steps, crowd = int(lengths.sum()), crowding(task, machine, ranks)
     ideal, narrow, counter, wait = collecting(inputs.messages, task, machine, design, ranks, lengths)
     alone, shared, sums, critic = learning(inputs.messages, task, machine, design, ranks, steps)
-    if design.overlap and ranks > 1:  # others play meanwhile what those would play who fit
-        playing = ideal + narrow
-        critic = max(0.0, critic - playing) + min(critic, playing) * fitters_of(design, ranks, steps) / ranks
     to_root, spread = travelling(task, machine, design, ranks, len(lengths), steps)
     arrives = formulas.gather(machine.network, ranks, to_root, design.gather == "tree")
     return Iteration(
