@@ -145,7 +145,9 @@ class Panel:
         mean = curve(rows, steps)
         returns = [each for _, each, count in rows for _ in range(count)]
         row = [*run, steps, len(returns), round(seconds, 1), round(cpu, 1)]
-        row += [float(f"{value:.6g}") for value in (np.mean(filled(mean)), end(rows), np.std(returns))]
+        whole = float(np.mean(returns))
+        scores = (whole, whole) if run.system == RANDOM else (float(np.mean(filled(mean))), end(rows))
+        row += [float(f"{value:.6g}") for value in (*scores, np.std(returns))]
         self.append("curves.csv", ["task", "system", "seed", *map(str, range(PARTS))], [*run, *texts(mean)])
         self.append("runs.csv", COLUMNS, [*row, self.versions(run.system), machine()])
         print(f"{time.strftime('%H:%M:%S')} {run.task}, {run.system}, {run.seed}: {row[5:9]}", flush=True)

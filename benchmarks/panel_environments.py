@@ -53,7 +53,8 @@ def in_units(env: Env, bounds: float = 1, rewards: float = 1, observations: floa
         env = TransformReward(env, lambda reward: rewards * float(reward))
     if observations != 1:
         space = env.observation_space
-        assert isinstance(space, Box) and space.dtype is not None
+        assert isinstance(space, Box)
+        assert space.dtype is not None
         other = Box(space.low * observations, space.high * observations, dtype=space.dtype.type)
         env = TransformObservation(env, lambda observation: observation * observations, other)
     return env
