@@ -10,7 +10,6 @@ Ours is run on the choosing half alone, unless --held-out is said, which is for 
 """
 
 import csv
-import itertools
 import json
 import os
 import platform
@@ -55,11 +54,13 @@ def curve(rows: Rows, steps: int) -> list[float]:
         return list(sums / of_part)
 
 
-def filled(values: Iterable[float]) -> list[float]:
+def filled(values: list[float]) -> list[float]:
     """Return a curve without gaps: each holds the value before it, those at the beginning the first one."""
-    values = list(values)
-    known = [value for value in values if value == value]
-    return list(itertools.accumulate([known[0], *values], lambda old, new: new if new == new else old))[1:]
+    last, full = next(value for value in values if value == value), []
+    for value in values:
+        last = last if value != value else value
+        full.append(last)
+    return full
 
 
 def end(rows: Rows) -> float:
@@ -154,10 +155,9 @@ class Panel:
 
     def versions(self, system: str) -> str:
         """Return what made a result."""
-        of_system = {RANDOM: []} | {peer: ["stable-baselines3", "sb3-contrib", "torch"] for peer in PEERS}
-        ours = [f"minitrpo {self.commit}"] if system not in of_system else []
-        more = [f"{name} {version(name)}" for name in (*of_system.get(system, ()), "gymnasium", "numpy")]
-        return "; ".join([*ours, *more])
+        names = ["stable-baselines3", "sb3-contrib", "torch"] if system in PEERS else []
+        ours = [f"minitrpo {self.commit}"] if system not in (*PEERS, RANDOM) else []
+        return "; ".join([*ours, *(f"{name} {version(name)}" for name in (*names, "gymnasium", "numpy"))])
 
 
 def texts(values: list[float]) -> list[str]:

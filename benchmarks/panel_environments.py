@@ -152,7 +152,7 @@ def build(name: str, **options: Any) -> Env:
 
 def drawn() -> dict[str, str]:
     """Return the half of each task: in each kind, half of them by lot, rounded up, are for choosing."""
-    halves = {}
+    halves: dict[str, str] = {}
     for kind in dict.fromkeys(task.kind for task in TASKS.values()):
         names = [task.name for task in TASKS.values() if task.kind == kind]
         lots = sorted(set(names) - set(KNOWN))

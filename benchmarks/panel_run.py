@@ -20,7 +20,7 @@ Rows = list[tuple[int, float, int]]
 RANDOM, TRPO, PPO = "random", "sb3-contrib TRPO", "stable-baselines3 PPO"
 PEERS = (TRPO, PPO)
 EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy: so many, fewer where they take more steps than that
-ARMS = {  # of ours: the command as typed, and what is added to it
+ARMS: dict[str, dict[str, Any]] = {  # of ours: the command as typed, and what is added to it
     "typed": {},
     "logstd-1": {"initial_log_std": -1},
     "nofilter": {"filter": "none"},
@@ -30,7 +30,8 @@ ARMS = {  # of ours: the command as typed, and what is added to it
 
 def at_random(task: Task, seed: int) -> Rows:
     """Return episodes of actions drawn uniformly from their space."""
-    env, rows, steps = gymnasium.make(task.env, disable_env_checker=True), [], 0
+    env, steps = gymnasium.make(task.env, disable_env_checker=True), 0
+    rows: Rows = []
     env.action_space.seed(seed)
     while len(rows) < EPISODES and (len(rows) < FEWEST or steps < ENOUGH):
         env.reset(seed=seed if not rows else None)
