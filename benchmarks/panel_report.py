@@ -4,7 +4,8 @@
     python -m benchmarks.panel_report FOLDER --score end --systems typed,nofilter
 
 A score is normalised per task: 0 is the random policy, 1 the best end of any run seen. The area is that under the curve
-of training returns, the end the last tenth of the episodes. Interquartile means and probabilities of improvement are
+of training returns, the end its last tenth: the episodes that ended in the last tenth of the steps. Episodes of ours
+count from the end of their update, up to 2,048 steps late. Interquartile means and probabilities of improvement are
 those of Agarwal et al. 2021, over the tasks that all systems have run; intervals (95 %) are of a bootstrap over tasks
 and, in each, seeds. A task where no run got away from the random policy by more than chance is named and left out.
 """
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.options import make_parser, names
-from benchmarks.panel import read
+from benchmarks.panel import PARTS, filled, read
 from benchmarks.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
 from benchmarks.panel_run import PEERS, RANDOM
 from benchmarks.summaries import iqm
@@ -26,23 +27,36 @@ RESAMPLES = 2_000
 CHANCE = 4.0  # standard errors of the random policy's mean
 
 
-def normalised(rows: list[dict[str, str]], score: str) -> tuple[Scores, list[str]]:
-    """Return the normalised scores, and the tasks that nobody learned."""
-    trained = [row for row in rows if row["system"] != RANDOM]
+def curves(folder: Path) -> dict[tuple[str, str, str], Array]:
+    """Return the curve of each run, by (task, system, seed), without gaps."""
+    kept = {}
+    for row in read(folder / "curves.csv"):
+        parts = [float(row[str(part)] or "nan") for part in range(PARTS)]
+        kept[row["task"], row["system"], row["seed"]] = np.array(filled(parts))
+    return kept
+
+
+def normalised(folder: Path, rows: list[dict[str, str]], score: str) -> tuple[Scores, list[str]]:
+    """Return the normalised scores of the runs in these rows, and the tasks that nobody learned."""
+    of_run, last = curves(folder), PARTS // 10
     scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     unlearned = []
     for row in rows:
         task = row["task"]
-        ends = [float(each["end"]) for each in trained if each["task"] == task]
-        if row["system"] != RANDOM or not ends:
+        trained = [
+            (each["system"], of_run[task, each["system"], each["seed"]])
+            for each in rows
+            if each["task"] == task and each["system"] != RANDOM
+        ]
+        if row["system"] != RANDOM or not trained:
             continue
-        chance, best = float(row["area"]), max(ends)
+        chance, best = float(row["area"]), max(float(curve[-last:].mean()) for _, curve in trained)
         if best - chance <= CHANCE * float(row["deviation"]) / float(row["episodes"]) ** 0.5:
             unlearned.append(task)
             continue
-        for each in trained:
-            if each["task"] == task:
-                scores[each["system"]][task].append((float(each[score]) - chance) / (best - chance))
+        for system, curve in trained:
+            of_curve = float((curve if score == "area" else curve[-last:]).mean())
+            scores[system][task].append((of_curve - chance) / (best - chance))
     return {s: {t: np.array(v) for t, v in of.items()} for s, of in scores.items()}, unlearned
 
 
@@ -115,7 +129,7 @@ def main() -> None:
     parser.add_argument("--systems", type=names, help="with commas, beside the peers (default: all there are)")
     args = parser.parse_args()
     rows = [row for row in read(args.folder / "runs.csv") if HALVES[row["task"]] == args.half]
-    scores, unlearned = normalised(rows, args.score)
+    scores, unlearned = normalised(args.folder, rows, args.score)
     others = [system for system in scores if system not in PEERS]
     systems = [*(peer for peer in PEERS if peer in scores), *(args.systems or others)]
     tasks = [task for task in TASKS if any(task in scores[system] for system in systems)]
