@@ -5,7 +5,8 @@
 
 FOLDER/runs.csv has a row per run, FOLDER/curves.csv its mean return in 50 parts of its steps. What stands there is not
 run again, so that the panel can be stopped and started at any time; what failed stands in FOLDER/failed.csv, and is run
-again when its line is taken out. While FOLDER/PAUSE exists no run begins. FOLDER/pids names the processes.
+again when its line is taken out. Where actions are discrete, arms that differ in --initial-log-std alone are the same
+run: its rows are copied. While FOLDER/PAUSE exists no run begins. FOLDER/pids names the processes.
 Ours is run on the choosing half alone, unless --held-out is said, which is for the end.
 """
 
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.options import make_parser
-from benchmarks.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
+from benchmarks.panel_environments import CHOOSING, DISCRETE, HALVES, HELD_OUT, TASKS
 from benchmarks.panel_run import ARMS, PEERS, RANDOM, Rows
 
 PARTS = 50  # of a curve
@@ -96,7 +97,7 @@ class Panel:
     """The tables, the processes, and who may write."""
 
     def __init__(self, folder: Path, flags: dict[str, dict[str, Any]], commit: str) -> None:
-        self.folder, self.flags, self.commit = folder, flags, commit
+        self.folder, self.flags, self.commit = folder, ARMS | flags, commit
         self.lock, self.pids = threading.Lock(), {os.getpid()}
         folder.mkdir(parents=True, exist_ok=True)
         self.note_pids()
@@ -122,6 +123,8 @@ class Panel:
         """Run in a process of its own, and add what it found to the tables."""
         while (self.folder / "PAUSE").exists():
             time.sleep(5)
+        if self.copied(run):
+            return
         words = [sys.executable, "-W", "ignore", "-m", "benchmarks.panel_run", run.task, run.system, str(run.seed)]
         more = ["--flags", json.dumps(self.flags[run.system])] if run.system in self.flags else []
         with TemporaryDirectory() as folder:
@@ -152,6 +155,28 @@ class Panel:
         self.append("curves.csv", ["task", "system", "seed", *map(str, range(PARTS))], [*run, *texts(mean)])
         self.append("runs.csv", COLUMNS, [*row, self.versions(run.system), machine()])
         print(f"{time.strftime('%H:%M:%S')} {run.task}, {run.system}, {run.seed}: {row[5:9]}", flush=True)
+
+    def acting(self, run: Run) -> dict[str, Any] | None:
+        """Return what acts of an arm's flags on a task; None for a system that is no arm of ours."""
+        flags = self.flags.get(run.system)
+        idle = ("initial_log_std",) if run.task in DISCRETE else ()
+        return None if flags is None else {name: value for name, value in flags.items() if name not in idle}
+
+    def copied(self, run: Run) -> bool:
+        """Copy the rows of an arm that is the same on this task and at this commit, if there are such."""
+        acting = self.acting(run)
+        if acting is None:
+            return False
+        for row in read(self.folder / "runs.csv"):
+            same = Run(row["task"], row["system"], int(row["seed"]))
+            like = same._replace(system=run.system) == run and self.acting(same) == acting
+            if like and row["versions"] == self.versions(run.system):
+                curves = read(self.folder / "curves.csv")
+                of_same = [c for c in curves if Run(c["task"], c["system"], int(c["seed"])) == same]
+                for name, values in (("curves.csv", of_same[0]), ("runs.csv", row)):
+                    self.append(name, list(values), list((values | {"system": run.system}).values()))
+                return True
+        return False
 
     def versions(self, system: str) -> str:
         """Return what made a result."""

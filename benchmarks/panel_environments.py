@@ -140,6 +140,8 @@ TASKS = {
         ),
     )
 }
+DISCRETE = ("Acrobot", "MountainCar", "LunarLander", "FrozenLake", "CliffWalking", "Taxi", "Blackjack", "GridEmpty")
+DISCRETE += ("GridLavaGap", "GridObstacles", "FlappyBird", "Minecart", "ReacherDiscrete", "CartPoleLong")
 KNOWN = ("Acrobot", "Pusher", "InvertedPendulum")  # looked at before the draw: for choosing
 
 

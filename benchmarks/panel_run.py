@@ -22,8 +22,8 @@ PEERS = (TRPO, PPO)
 EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy: so many, fewer where they take more steps than that
 ARMS: dict[str, dict[str, Any]] = {  # of ours: the command as typed, and what is added to it
     "typed": {},
-    "logstd-1": {"initial_log_std": -1},
     "nofilter": {"filter": "none"},
+    "logstd-1": {"initial_log_std": -1},
     "logstd-1,nofilter": {"initial_log_std": -1, "filter": "none"},
 }
 
