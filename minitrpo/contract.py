@@ -8,7 +8,7 @@ resume come of it cannot be seen from here: `python -m minitrpo check mine:Class
 import inspect
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -120,6 +120,7 @@ def check_beginning(algorithm: Member) -> Plan | None:
         raise AlgorithmFailed(f"state() must return a dict of arrays with {min(missing)!r} among them")
     theta = state["theta"]
     if not isinstance(algorithm, Algorithm):
+        numbers("worker_state", cast(Any, algorithm).worker_state(), within=True)
         if theta.ndim != 1 or not np.all(np.isfinite(theta)):
             raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
         return None

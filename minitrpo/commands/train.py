@@ -226,7 +226,7 @@ def play(context: RunContext, job: Job, comm: Comm) -> None:
     show = partial(Progress, job.progress, context.settings.total_steps, shown=shown)
     try:
         timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
-    except BadInput as error:  # what was asked for has been looked at: somebody raised it at work
+    except (BadInput, SystemExit) as error:  # what was asked for has been looked at: an algorithm raised it at work
         raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
     spans = comm.gather(timeline.spans)
     if comm.rank == 0 and job.trace:

@@ -115,7 +115,7 @@ def answer(error: BaseException, title: str = "minitrpo") -> int:
     """Say why a program ends, once for all ranks, and return its exit code."""
     resume, first = status.job().get("resume"), launched_rank() == 0
     match error:
-        case SystemExit() if not status.job():  # --help; later it is an algorithm's
+        case SystemExit():  # --help
             return error.code if isinstance(error.code, int) else OK
         case Stopped():
             if first:

@@ -26,7 +26,7 @@
 # |---|---|---|
 # | `requests_for` | `minitrpo/parallel/episode_pool.py` | Frans & Hafner 2016, section 5: the number of episodes |
 # | the two pools, `concurrency` | `minitrpo/parallel/episode_pool.py` | section 5 and algorithm 1: the distributed pool |
-# | `reset_seed` (given), `in_order` | `minitrpo/experience/randomness.py`, `training/gather.py` | (assumed) |
+# | `reset_seed` (given), `in_order` | `minitrpo/experience/randomness.py`, `minitrpo/training/gather.py` | (assumed) |
 # | `slots_of` (given) | `minitrpo/parallel/episode_pool.py` | (not there: segments for episodes) |
 #
 # *90 minutes in class with the exercises, a minute to run. You need: lectures 05b and 06.*

@@ -167,7 +167,7 @@ EARLY = {
 }  # fmt: skip
 LATE = {
     "digest": [lambda *_: None, but_with(x=np.zeros(3)), but_with(x=3.0), but_with(x=[[1.0], [1.0, 2.0]]),
-               but_with(fragment_x=np.zeros(1)), lambda *_: {3: np.zeros(1)}],
+               lambda *_: {3: np.zeros(1)}],
     "learn": [lambda *_: None, lambda *_: {"norm": 1.0}, but_with(rows=np.zeros(2)), but_with(rows="two\nlines"),
               but_with(rows="a\0b"), theta(lambda old: np.nan * old), theta(lambda old: old[1:]),
               theta(lambda old: old.astype(np.float32)), theta(lambda old: None),
@@ -192,7 +192,7 @@ def test_what_other_methods_return_is_looked_at_and_named(tmp_path):
             trained(wrong, tmp_path / str(number), transport="events")
     for own in (None, {"odd": np.array([{}], object)}):
         wrong = of_a3c(worker_state=lambda self, own=own: own, restore_worker=lambda self, arrays: None)
-        with pytest.raises(AlgorithmFailed, match="worker_state"):
+        with pytest.raises(BadInput, match="worker_state"):
             trained(wrong, tmp_path / f"memory {own}", transport="events")
 
 
