@@ -17,7 +17,7 @@ from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
-from minitrpo.supervision.launch import on_root, ranks
+from minitrpo.supervision.exit_codes import on_root, ranks
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 

@@ -20,8 +20,8 @@ from minitrpo.experience.vector_env import looked_at
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.metrics_log import TIMINGS
+from minitrpo.supervision.exit_codes import REFUSED, command
 from minitrpo.supervision.jobs import JobFailed, mpiexec
-from minitrpo.supervision.launch import REFUSED, command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.settings import Choice

@@ -18,7 +18,7 @@ from minitrpo.experience.vector_env import looked_at
 from minitrpo.parallel.launcher import cores as usable
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.provenance import PACKAGES, installed
-from minitrpo.supervision.launch import command
+from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 
 NEEDED = (

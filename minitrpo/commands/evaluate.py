@@ -6,7 +6,7 @@ from minitrpo.experience.modules import trust
 from minitrpo.reports.trained import evaluate
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import status
-from minitrpo.supervision.launch import command, on_root, ranks
+from minitrpo.supervision.exit_codes import command, on_root, ranks
 from minitrpo.supervision.watchdog import guarded
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import minitrpo
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
-from minitrpo.supervision.launch import command
+from minitrpo.supervision.exit_codes import command
 
 EXAMPLE = Path(minitrpo.__file__).parent / "course" / "reinforce.py"
 

@@ -14,7 +14,7 @@ from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, dots, mean_of_last
 from minitrpo.reports.trained import half_interval
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.launch import command
+from minitrpo.supervision.exit_codes import command
 from minitrpo.training.settings import MAY_CHANGE
 
 KINDS = (".png", ".pdf", ".svg")

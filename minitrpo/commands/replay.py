@@ -11,7 +11,7 @@ from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.launch import command
+from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.asynchronous import make_queue
 from minitrpo.training.context import RunContext, check_arrays, load, make_algorithm

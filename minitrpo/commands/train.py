@@ -26,8 +26,8 @@ from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
+from minitrpo.supervision.exit_codes import command, on_all, on_root, ranks
 from minitrpo.supervision.heartbeat import Heartbeat
-from minitrpo.supervision.launch import command, on_all, on_root, ranks
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm

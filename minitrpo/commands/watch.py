@@ -19,7 +19,7 @@ from minitrpo.reports.trained import trained
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import status
-from minitrpo.supervision.launch import command
+from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import guarded
 
 VIDEO, FILMSTRIP = "video.mp4", "filmstrip.png"

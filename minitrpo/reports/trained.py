@@ -15,7 +15,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.launch import on_all, on_root
+from minitrpo.supervision.exit_codes import on_all, on_root
 from minitrpo.training.context import check_arrays, load, make_algorithm, make_policy
 from minitrpo.training.settings import Choice, chosen
 

@@ -92,10 +92,10 @@ def worker_loop(rank: Rank, seed: int) -> None:
     """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
     while True:
         with rank.timeline.span("idle"):
-            told = rank.comm.broadcast(None)
-        if told is None:
+            message = rank.comm.broadcast(None)
+        if message is None:
             return
-        plan, request, checkpoint = told
+        plan, request, checkpoint = message
         if plan is None:
             with rank.timeline.span("evaluate"):
                 rank.evaluate(request)

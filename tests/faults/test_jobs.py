@@ -184,7 +184,7 @@ def test_too_little_shared_memory_is_named(tmp_path):
 
 def test_what_mpi_raises_when_a_rank_has_gone_is_one_line():
     program = (
-        "from mpi4py import MPI\nfrom minitrpo.supervision.launch import explain\n"
+        "from mpi4py import MPI\nfrom minitrpo.supervision.exit_codes import explain\n"
         "print([len(explain(MPI.Exception(number)).splitlines()) for number in (MPI.ERR_OTHER, MPI.ERR_RANK)])"
     )
     said = subprocess.run([sys.executable, "-c", program], env=HOME, capture_output=True, text=True, check=True).stdout

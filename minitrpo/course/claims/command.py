@@ -14,8 +14,8 @@ from minitrpo.course.claims.registry import find
 from minitrpo.course.claims.store import Place, place_in, recorded
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import RANK_VARIABLES
+from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.jobs import JobFailed
-from minitrpo.supervision.launch import command
 
 TASKS = ("measure", "plot", "judge")
 

@@ -11,7 +11,7 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
-from minitrpo.supervision.launch import command
+from minitrpo.supervision.exit_codes import command
 
 EPILOG = """Every notebook runs from top to bottom, in a process and a temporary folder of its own, with short budgets.
 An exercise has 1 point if its function passes the check of this package; that of the notebook does not count, and

@@ -19,7 +19,7 @@ from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.launch import command, on_root, ranks
+from minitrpo.supervision.exit_codes import command, on_root, ranks
 from minitrpo.supervision.watchdog import guarded
 
 COLORS = dict(zip(MODES, (BLUE, ORANGE, GREEN, RED), strict=True))

@@ -13,7 +13,7 @@ from minitrpo.course.scaling.formulas import INFINITE, Network
 from minitrpo.course.scaling.inputs import RECORDED, Inputs, load, save
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import RANK_VARIABLES
-from minitrpo.supervision.launch import command
+from minitrpo.supervision.exit_codes import command
 
 ENVIRONMENTS = "Reacher-v5,HalfCheetah-v5,Hopper-v5,Humanoid-v5"
 SIMULATED = "simulated, not measured"
