@@ -98,7 +98,7 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     player = Player(folder, render_mode="rgb_array")
-    _follow(player.env)
+    follow(player.env)
     player.envs.reset(0, seed)
     drawn, every, step, total = {0: _draw(player, 0)}, 1, 0, 0.0
     bar = tqdm(player.play(seed, limit), unit=" steps", desc="drawing", disable=not sys.stderr.isatty())
@@ -120,7 +120,7 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
     return step, total
 
 
-def _follow(env: Any) -> None:
+def follow(env: Any) -> None:
     """Keep a walker in the picture, by the camera that its model has for it, which Gymnasium 1.4 no longer takes."""
     renderer = getattr(env.unwrapped, "mujoco_renderer", None)
     if renderer is None:

@@ -9,13 +9,14 @@ notebooks/recorded/01_before_after.mp4, and what made it beside it.
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import imageio.v3 as imageio
 import numpy as np
 
-from minitrpo.commands.watch import Player
+from minitrpo.commands.watch import Player, follow
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
@@ -42,9 +43,11 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         said = mpiexec(2, "train", *WORDS, "--out", out, "--progress", "none", timeout=3600)
-        player = Player(RunFolder(out), render_mode="rgb_array", camera_name="track", width=320, height=240)
+        player = Player(RunFolder(out), render_mode="rgb_array", width=320, height=240)
+        follow(player.env)
         after, learned = pictures(player)
-        player.theta = player.policy.initialise(generator(SEED, 0, 0, Purpose.POLICY))
+        theta = player.policy.policy.initialise(generator(SEED, 0, 0, Purpose.POLICY))
+        player.policy = replace(player.policy, theta=theta)
         before, fresh = pictures(player)
     frames = min(len(before), len(after))
     film = np.concatenate([before[:frames], after[:frames]], axis=2)
