@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +25,7 @@ ASYNCHRONOUS = (
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 PROGRESS = ("auto", "bar", "lines", "none")
 MOST_SEEDS = 1000
+Read = Callable[[str], dict[str, Any]]
 APART = (("out", "resume"), ("config", "resume"), ("seeds", "resume"), ("preset", "resume"), ("config", "preset"))
 
 
@@ -123,15 +125,20 @@ def seconds(text: str) -> float:
     return float(text)
 
 
-def parse(words: list[str], program: str = "train") -> Job:
+def recorded(path: str) -> dict[str, Any]:
+    """Return the settings of the run in this folder; BadInput if there is none."""
+    return recorded_settings(RunFolder.open(path)).flat()
+
+
+def parse(words: list[str], program: str = "train", read: Read = recorded) -> Job:
     """Return the job that a command line asks for; BadInput if it makes no sense.
 
-    What every run can be told is read first; what is left is its algorithm's.
+    What every run can be told is read first; what is left is its algorithm's. read: as `beginning` has it.
     """
     first, rest = make_parser(program).parse_known_args(words)
     asked = vars(first)
     trust(asked.get("env"), asked.get("algorithm"))
-    base, algorithm = beginning(asked)
+    base, algorithm = beginning(asked, read)
     parser = make_parser(program, algorithm, asked.get("algorithm", base.get("algorithm", registry.DEFAULT)))
     if {"-h", "--help"} & set(rest):
         bits = ASYNCHRONOUS if algorithm.loop == "asynchronous" else SAME_BITS
@@ -145,16 +152,19 @@ def choice_of(words: list[str]) -> Choice:
     return parse(words).choice
 
 
-def beginning(asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the settings that a job takes over, {} without --config and --resume, and the class of its algorithm."""
+def beginning(asked: dict[str, Any], read: Read = recorded) -> tuple[dict[str, Any], Any]:
+    """Return the settings that a job takes over, {} without --config and --resume, and the class of its algorithm.
+
+    read: gets the settings of a run to resume from its folder, which other hosts than the root's need not see.
+    """
     for one, other in APART:
         if asked.get(one) is not None and asked.get(other) is not None:
             raise BadInput(f"--{one} and --{other} do not go together: give one of the two")
     if "" in (asked.get("out"), asked.get("resume")):
         raise BadInput("--out and --resume need the name of a folder, not an empty text")
     if asked.get("resume") is not None:
-        choice = recorded_settings(RunFolder.open(asked["resume"]))
-        return choice.flat(), choice.algorithm
+        taken = read(asked["resume"])
+        return taken, algorithm_of(taken["algorithm"])
     base: dict[str, Any] = {}
     if asked.get("config") is not None:
         place = Path(asked["config"])

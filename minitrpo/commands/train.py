@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.options import flag
-from minitrpo.commands.command_line import Job, one_by_one, parse
+from minitrpo.commands.command_line import Job, make_parser, one_by_one, parse, recorded
 from minitrpo.contract import check_beginning
 from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
 from minitrpo.experience.environments import EnvironmentSpec, describe
@@ -41,9 +41,11 @@ SYNCHRONOUS += ["renew_first_states"]
 def main(name: str, words: list[str]) -> int:
     """Read the command line and launch the run, or that of each of --seeds."""
     start = Path.cwd()  # what the user brings may change it
-    asked = parse(words, name)
-    jobs = one_by_one(asked)
-    with guarded(asked.stuck_after), ranks() as comm:
+    first = make_parser(name).parse_known_args(words)[0]
+    jobs = [] if first.resume else one_by_one(parse(words, name))
+    with guarded(first.stuck_after), ranks() as comm:
+        if first.resume:
+            jobs = [parse(words, name, lambda path: on_root(comm, lambda: recorded(path)))]
         later = [Path(job.out) for job in jobs[1:] if job.out is not None]
         if later:
             on_root(comm, lambda: check_free(*later))

@@ -18,7 +18,7 @@ def provenance(ranks: int = 1, packages: tuple[str, ...] = ()) -> dict[str, Any]
     """Return what made a result on this many ranks; `packages` are named beside our own dependencies."""
     versions = {name: installed(name) for name in (*PACKAGES, *packages)}
     return {
-        "command": "a notebook" if in_notebook() else on_ranks(ranks, shlex.join(["python", *sys.orig_argv[1:]])),
+        "command": "a notebook" if in_notebook() else on_ranks(ranks, shlex.join([*typed(), *sys.argv[1:]])),
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "ranks": ranks,
         "cores": os.cpu_count(),
@@ -26,6 +26,15 @@ def provenance(ranks: int = 1, packages: tuple[str, ...] = ()) -> dict[str, Any]
         "python": platform.python_version(),
         "versions": {name: result for name, result in versions.items() if result},
     }
+
+
+def typed() -> list[str]:
+    """Return the words that started this program: python mpi_scripts/train.py, python -m minitrpo, or minitrpo."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is None:
+        first = sys.argv[0]
+        return ["minitrpo"] if os.path.basename(first) == "minitrpo" else ["python", first]
+    return ["python", "-m", spec.name.removesuffix(".__main__")]
 
 
 def in_notebook() -> bool:

@@ -18,8 +18,6 @@ def started(tmp_path, monkeypatch):
     def start(*words, module=None):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", [str(word) for word in words])
-        program = [words[0]] if module is None else ["-m", module.removesuffix(".__main__")]
-        monkeypatch.setattr(sys, "orig_argv", ["/bin/python3.11", *map(str, (*program, *words[1:]))])
         spec = None if module is None else SimpleNamespace(name=module)
         monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__spec__=spec))
 
@@ -42,7 +40,7 @@ def test_a_script_names_the_scripts_beside_it(where, started, tmp_path):
     [
         (("mpi_scripts/train.py", "--out", "my run"), None, "python mpi_scripts/train.py --out 'my run'"),
         (("/somebody/theirs.py",), None, "python /somebody/theirs.py"),
-        (("/bin/minitrpo", "train"), None, "python /bin/minitrpo train"),
+        (("/bin/minitrpo", "train"), None, "minitrpo train"),
         (("x/__main__.py", "train"), "minitrpo.__main__", "python -m minitrpo train"),
         (("x/train.py", "--quick"), "somebody.train", "python -m somebody.train --quick"),
         (("/lib/ipykernel_launcher.py", "-f"), "ipykernel_launcher", "a notebook"),
