@@ -124,7 +124,9 @@ class HangDetector:
         """Return why the rank is to be ended, "" if it is not."""
         clock, heartbeat = time.monotonic(), status.heartbeat()
         passed, self._last = min(clock - self._last, AT_MOST), clock
-        now, state = status.now(), state_of(self._process)
+        now, (state, parent) = status.now(), state_of(self._process)
+        if now == "MPI_Init" and launched_size() > 1 and parent not in ("", str(LAUNCHER)):  # MPI would wait for ever
+            return "has lost its launcher, which was killed"
         stopped = state == "T" and launched_size() > 1  # alone: Ctrl-Z
         if not stopped and (heartbeat != self._heartbeat or now == "" or state in ("T", "t")):
             self._still, self._heartbeat = 0.0, heartbeat
@@ -142,12 +144,13 @@ class HangDetector:
         return f"is stuck: {call.name} has not returned for {limit:g} s{longer}"
 
 
-def state_of(process: int) -> str:
-    """Return a letter for what a process does: T stopped, t traced, Z ended; "" if it is not there, or not Linux."""
+def state_of(process: int) -> tuple[str, str]:
+    """Return a letter for what a process does (T stopped, t traced, Z ended), and its parent; "" where nobody says."""
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        state, parent, *_ = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return state, parent
     except OSError:
-        return ""
+        return "", ""
 
 
 def started_by(process: int) -> set[Any]:

@@ -95,10 +95,10 @@ class World:
     """Time, and what a process does in it."""
 
     def __init__(self, monkeypatch, ranks=2):
-        self.time, self.state = 0.0, "S"
+        self.time, self.state, self.parent = 0.0, "S", str(watchdog.LAUNCHER)
         status.share()
         monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: self.time))
-        monkeypatch.setattr(watchdog, "state_of", lambda process: self.state)
+        monkeypatch.setattr(watchdog, "state_of", lambda process: (self.state, self.parent))
         monkeypatch.setattr(watchdog, "launched_size", lambda: ranks)
         self.detector = HangDetector(1, 5.0)
 
@@ -125,6 +125,14 @@ def test_a_step_may_take_a_while_and_an_update_longer(monkeypatch):
     words, when = world.complaint(1000)
     assert words.startswith("is stuck: learn has not returned for 100 s")
     assert 5 * PATIENCE < when <= 5 * PATIENCE + 2
+
+
+def test_a_rank_whose_launcher_is_killed_while_it_joins_the_others_does_not_wait_for_them(monkeypatch):
+    for ranks, launcher, lost in ((2, "1", True), (1, "1", False), (2, str(watchdog.LAUNCHER), False), (2, "", False)):
+        world = World(monkeypatch, ranks)
+        status.begin("MPI_Init")
+        world.parent = launcher
+        assert (world.complaint(3) is not None) == lost, (ranks, launcher)
 
 
 def test_who_is_suspended_together_with_its_watchdog_is_not_stuck(monkeypatch):
