@@ -25,7 +25,7 @@ TICK, AT_MOST = 1.0, 2.0  # seconds between two looks; that count between them
 RARELY = 5  # looks at the rank for one at what it has started
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
 SPARED = "resource_tracker"  # multiprocessing's: it clears up shared memory and leaves when all others have gone
-BEGAN, LAUNCHER = time.time(), os.getppid()  # a shell launches one job after the other
+LAUNCHER = os.getppid()
 
 _pipe = -1  # the rank's end
 
@@ -94,6 +94,7 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
     os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
     os.close(1)
     detector, started, interrupted = HangDetector(rank, stuck_after), set[Any](), False
+    beside = launched_beside(rank)
     for look in count():
         gone = os.getppid() != rank  # a child of the environment's may hold the pipe open
         ready, _, _ = select.select([0], [], [], 0 if gone else TICK)
@@ -104,7 +105,7 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
             return
         complaint = "was killed or crashed" if ended else detector.look()
         if complaint and not interrupted:
-            _say(complaint)
+            _say(complaint, beside)
             if not gone:
                 os.kill(rank, signal.SIGKILL)
             end(started | started_by(rank))  # a launcher waits for whoever holds what it gave the rank
@@ -144,6 +145,18 @@ class HangDetector:
         return f"is stuck: {call.name} has not returned for {limit:g} s{longer}"
 
 
+def launched_beside(rank: int) -> set[int]:
+    """Return the processes that this machine's launcher has started beside a rank; none where nobody says."""
+    with suppress(OSError):
+        return {int(child) for child in Path(f"/proc/{LAUNCHER}/task/{LAUNCHER}/children").read_text().split()} - {rank}
+    return set()
+
+
+def living(processes: set[int]) -> bool:
+    """Return whether one of the processes has not ended."""
+    return any(state_of(process)[0] not in ("", "Z") for process in processes)
+
+
 def state_of(process: int) -> tuple[str, str]:
     """Return a letter for what a process does (T stopped, t traced, Z ended), and its parent; "" where nobody says."""
     try:
@@ -176,12 +189,14 @@ def end(processes: set[Any]) -> None:
 # --- what is said, by one rank
 
 
-def _say(what: str) -> None:
-    """Print what has become of the rank, and in which call or episodes."""
+def _say(what: str, beside: set[int]) -> None:
+    """Print what has become of the rank, and in which call or episodes; beside: the other ranks of this machine."""
     job, now = status.job(), status.now()
     call, idle = CALLS[now], now == "" and not status.is_playing()
-    if launched_size() > 1 and (idle or call.patient) and "killed" in what:
+    if launched_size() > 1 and (idle or call.patient) and "killed" in what and not living(beside):
         let_others_speak(1.0)  # the launcher kills all ranks when one has died: it was perhaps not this one
+        if beside and job.get("several_machines"):
+            return  # it was one on another machine, or its watchdog has spoken
     claimed = claim()  # before anything slow: the launcher is about to kill the other ranks
     iteration, episodes = status.iteration(), status.episodes() if job else []
     of = f"of iteration {iteration}" if iteration >= 0 else f"of the evaluation after update {-iteration}"
@@ -223,11 +238,10 @@ def claim() -> int | None:
 
 def _of_launcher() -> Path:
     """Return the file with which a rank of this launcher is the first to speak, while there is no run folder."""
-    path = Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}"
     with suppress(OSError):
-        if path.stat().st_mtime < BEGAN - 60:  # of another launcher, which had the same number
-            path.unlink()
-    return path
+        began = Path(f"/proc/{LAUNCHER}/stat").read_text().rpartition(")")[2].split()[19]  # another had the same number
+        return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{began}"
+    return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}"
 
 
 def announce(claimed: int | None, failure: str, episode: int | None) -> None:
