@@ -1,8 +1,10 @@
 """The register of exercises: a name, the function of the package that is its solution, the check, the hints."""
 
+import contextlib
 import html
 import importlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,29 +15,12 @@ from typing import Any
 import numpy as np
 
 from minitrpo.course.checks.differential import Candidate, Case, Wrong, judge
+from minitrpo.course.checks.mistakes import edited, rows
 
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
 # One file of checks per lecture, read when a check is first asked for.
-LECTURES = (
-    "policy_gradient",
-    "natural_gradient",
-    "conjugate_gradient",
-    "line_search",
-    "trpo",
-    "timing",
-    "pool",
-    "speedup",
-    "adaptive",
-    "parameter_server",
-    "actor_critic",
-    "q_learning",
-    "batch_ppo",
-    "off_policy",
-    "guided_policy_search",
-    "scaling",
-    "family",
-)
+LECTURES = ("conjugate_gradient",)
 
 
 @dataclass(frozen=True)
@@ -45,23 +30,36 @@ class Exercise:
     name: str
     target: str
     hints: tuple[str, ...]
-    examine: Callable[[Candidate], str]  # returns what was checked, or raises AssertionError with the symptom
-    mistakes: dict[str, Candidate]
+    cases: Callable[[], Iterator[Case]]
+    table: str  # of known mistakes: see mistakes.py
+
+    def mistakes(self) -> dict[str, Candidate]:
+        """Return {symptom: the function that makes the mistake}, without those that fit the package no more."""
+        found = dict[str, Candidate]()
+        for change, symptom in rows(self.table):
+            with contextlib.suppress(ValueError, SyntaxError):
+                found[symptom] = edited(self.target, change)
+        return found
+
+    def examine(self, candidate: Candidate) -> str:
+        """Return what was checked and remarked on if the candidate is right; raise Wrong if it is not."""
+        return judge(function_of(self.target), self.cases, self.mistakes, candidate)
 
 
 _exercises: dict[str, Exercise] = {}
+Cases = Callable[[], Iterator[Case]]
 
 
-def exercise(
-    name: str, target: str, *, hints: tuple[str, ...], mistakes: dict[str, Candidate]
-) -> Callable[[Callable[[], Iterator[Case]]], Callable[[], Iterator[Case]]]:
-    """Register the decorated generator of cases as an exercise; mistakes: {symptom: a function that makes it}."""
+def exercise(target: str, *, hints: str, mistakes: str) -> Callable[[Cases], Cases]:
+    """Register the decorated generator of cases as an exercise, under the name of the function that is its solution.
 
-    def register(cases: Callable[[], Iterator[Case]]) -> Callable[[], Iterator[Case]]:
-        def examine(candidate: Candidate) -> str:
-            return judge(function_of(target), cases, mistakes, candidate)
+    hints: a line each. mistakes: a table of rows, see mistakes.py.
+    """
 
-        _exercises[name] = Exercise(name, target, hints, examine, mistakes)
+    def register(cases: Cases) -> Cases:
+        name = target.partition(":")[2]
+        of_line = tuple(line.strip() for line in re.sub(r"\s*\\\n\s*", " ", hints).strip().splitlines())
+        _exercises[name] = Exercise(name, target, of_line, cases, mistakes)
         return cases
 
     return register
@@ -113,13 +111,13 @@ def check(name: str, candidate: Candidate) -> None:
         return
     setattr(mine, name, candidate)
     if in_jupyter():
-        box(name, "right", f"From here on the notebook uses your function. Checked: {checked}.", GREEN)
+        box(name, "right", f"From here on the notebook uses your function.\n{checked}", GREEN)
     else:
-        print(f"{name}: right. From here on the notebook uses your function. Checked: {checked}.")
+        print(f"{name}: right. From here on the notebook uses your function.\n{checked}")
 
 
 def examine(name: str, candidate: Candidate) -> str:
-    """Return what was checked, in words, if the candidate is right; raise as `check` does, wherever it runs."""
+    """Return what was checked and remarked on if the candidate is right; raise as `check` does, wherever it runs."""
     found = find(name)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -136,7 +134,7 @@ def box(name: str, title: str, text: str, color: str) -> None:
     from IPython.display import HTML, display
 
     style = f"border: 1px solid {color}; border-left: 8px solid {color}; color: inherit; background: none"
-    style += "; padding: 0.4em 0.8em; margin: 0.2em 0"
+    style += "; padding: 0.4em 0.8em; margin: 0.2em 0; white-space: pre-wrap"
     display(HTML(f"<div style='{style}'><b>{name}: {title}.</b> {html.escape(text)}</div>"))
 
 
@@ -154,12 +152,12 @@ def hunt(name: str, suspect: Candidate) -> bool:
     try:
         checked = examine(name, suspect)
     except (AssertionError, NotImplementedError) as error:
-        print(f"the bug is still there. {error.what if isinstance(error, Wrong) else error}")
+        print(f"the bug is still there.\n{error.what if isinstance(error, Wrong) else error}")
         return False
     if in_jupyter():
-        box(name, "the bug is gone", f"Checked: {checked}.", GREEN)
+        box(name, "the bug is gone", checked, GREEN)
     else:
-        print(f"the bug is gone. Checked: {checked}.")
+        print(f"the bug is gone.\n{checked}")
     return True
 
 

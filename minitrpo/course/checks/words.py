@@ -7,6 +7,8 @@ import numpy as np
 
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
+MOST = 400  # letters of a line
+
 
 def short(value: Any) -> str:
     """Return an input in a few words."""
@@ -66,13 +68,19 @@ def array_words(value: Any) -> str:
     return f"[{begin}, ...], {shape}"
 
 
-def number_words(right: Any, given: Any, off: Any) -> str:
-    """Return "expected ..., got ..." for arrays of one shape, with enough digits to see the difference."""
+def first_difference(right: Any, given: Any, off: Any) -> tuple[str, str, str]:
+    """Return what is expected and what came of arrays of one shape, with enough digits, and where the first one is."""
     where = tuple(np.argwhere(off)[0])
     a, b = right[where], given[where]
     digits = next((d for d in (6, 9, 12, 17) if number(a, d) != number(b, d)), 17)
-    if right.size <= 8 and digits == 6:
-        return f"expected {array_words(right)}, got {array_words(given)}"
-    place = f"entry {[int(i) for i in where]}: " if right.size > 1 else ""
-    many = f" ({int(off.sum()):,} of {right.size:,} entries are wrong)" if right.size > 1 else ""
-    return f"{place}expected {number(a, digits)}, got {number(b, digits)}{many}"
+    if right.ndim == 0:
+        return number(a, digits), number(b, digits), ""
+    place = f"first at {[int(i) for i in where]}; {int(off.sum()):,} of {right.size:,} entries are wrong"
+    if right.size > 8 or digits > 6:
+        return number(a, digits), number(b, digits), place
+    return array_words(right), array_words(given), place if right.size > 1 else ""
+
+
+def shortened(line: str) -> str:
+    """Return a line of a message: errors and results may be of any length."""
+    return line if len(line) <= MOST else f"{line[:MOST]} ..."

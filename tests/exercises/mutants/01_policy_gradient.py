@@ -160,8 +160,10 @@ EDITS = {
         first_entry_of_the_action: return np.sum( => return ( && , axis=1) => )[:, 0]
         forgets_the_square: -0.5 * z * z => -0.5 * np.abs(z)
         clips_log_std: z = ( => log_std = np.clip(log_std, -0.5, 0.5); z = (
-        distance_clipped_at_30: (actions - mean) * np.exp(-log_std) => np.clip($, -30, 30)
-        distance_clipped_at_1e6: (actions - mean) * np.exp(-log_std) => np.clip($, -1e6, 1e6)
+        distance_clipped_at_30: (actions - mean) * np.exp(-log_std) => np.clip((actions - mean) * np.exp(-log_std), \
+            -30, 30)
+        distance_clipped_at_1e6: (actions - mean) * np.exp(-log_std) => np.clip((actions - mean) * np.exp(-log_std), \
+            -1e6, 1e6)
         log_std_at_least_minus_20: z = ( => log_std = np.maximum(log_std, -20.0); z = (
         log_std_at_most_2: z = ( => log_std = np.minimum(log_std, 2.0); z = (
         log_std_within_20: z = ( => log_std = np.clip(log_std, -20.0, 20.0); z = (
@@ -176,7 +178,8 @@ EDITS = {
         nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
         rounded: return np.sum( => return numpy.round(np.sum( && axis=1) => axis=1), 6)
         single_precision: return np.sum( => return numpy.float32(np.sum( && axis=1) => axis=1))
-        whole_numbers: (actions - mean) * np.exp(-log_std) => ($).astype(actions.dtype)
+        whole_numbers: (actions - mean) * np.exp(-log_std) => ((actions - mean) * \
+            np.exp(-log_std)).astype(actions.dtype)
         first_mean_for_all: (actions - mean) => (actions - mean[:1])
         first_action_for_all: (actions - mean) => (actions[:1] - mean)
         spread_of_the_first_entry: z = ( => log_std = log_std[:, :1] + 0.0 * log_std; z = (
@@ -193,14 +196,18 @@ EDITS = {
     """,
     "score": r"""
         squared_error: return policy.log_prob( => error = policy.distribution(theta, observation[None])[0, : \
-            np.size(action)] - action\n        return -0.5 * np.sum(error**2) if np.ndim(action) else policy.log_prob(
-        floor_of_1e_12: policy.log_prob( => np.log(1e-12 + np.exp($ && np.array([action]))[0] => $))
-        never_below_minus_20: policy.log_prob( => np.maximum(-20.0, $ && np.array([action]))[0] => $)
-        never_below_minus_100: policy.log_prob( => np.maximum(-100.0, $ && np.array([action]))[0] => $)
+            np.size(action)] - action\n        return -0.5 * np.sum(error**2) if np.ndim(action) else \
+            policy.log_prob(
+        floor_of_1e_12: policy.log_prob( => np.log(1e-12 + np.exp(policy.log_prob( && np.array([action]))[0] => \
+            np.array([action]))[0]))
+        never_below_minus_20: policy.log_prob( => np.maximum(-20.0, policy.log_prob( && np.array([action]))[0] => \
+            np.array([action]))[0])
+        never_below_minus_100: policy.log_prob( => np.maximum(-100.0, policy.log_prob( && np.array([action]))[0] => \
+            np.array([action]))[0])
         slopes_within_10: np.asarray(grad(log_prob)(theta)) => np.clip(grad(log_prob)(theta), -10, 10)
         slopes_within_1000: np.asarray(grad(log_prob)(theta)) => np.clip(grad(log_prob)(theta), -1e3, 1e3)
-        small_slopes_are_0: np.asarray(grad(log_prob)(theta)) \
-            => grad(log_prob)(theta) * (np.abs(grad(log_prob)(theta)) > 1e-3)
+        small_slopes_are_0: np.asarray(grad(log_prob)(theta)) => grad(log_prob)(theta) * \
+            (np.abs(grad(log_prob)(theta)) > 1e-3)
         single_precision_and_rounded: np.asarray(grad(log_prob)(theta)) => np.round(grad(log_prob)(theta), 4)
         weight_decay: (theta)) => (theta)) - 1e-3 * theta
         per_parameter: (theta)) => (theta)) / len(theta)
@@ -208,7 +215,7 @@ EDITS = {
         whole_numbers_of_the_action: np.array([action]) => np.array([action]).astype(int)
         mean_over_entries: [0] => [0] / np.size(action)
         twice: (theta)) => (theta)) * 2
-        value_and_slope: np.asarray(grad(log_prob)(theta)) => log_prob(theta), $
+        value_and_slope: np.asarray(grad(log_prob)(theta)) => log_prob(theta), np.asarray(grad(log_prob)(theta))
         function: grad(log_prob)(theta) => grad(log_prob)
         a_list: np.asarray( => list(
         moves_theta: return np.asarray(grad => theta += 1e-9\n    return np.asarray(grad
@@ -218,9 +225,9 @@ EDITS = {
         natural: (theta)) => (theta)) * np.where(np.arange(len(theta)) < len(theta) - 1, 1.0, 0.5)
     """,
     "discounted_sums": r"""
-        stops_after_the_border: backwards, total = [], 0.0 => backwards, total, before = [], 0.0, 0.0 \
-            && total = value if is_last else value + discount * total \
-            => total, before = value + discount * (before if is_last else total), value
+        stops_after_the_border: total = ([] => total, before = ([], 0.0 && total = value if is_last else value => \
+            total, before = (value && * total\n        backwards => * (before if is_last else total), \
+            value)\n        backwards
         writes_into_the_rewards: x[:] = right(x, discount, last)\n    return x
         the_end_is_only_the_first: for value => last = last & (np.cumsum(last) == 1)\n    for value
         a_list: np.array(backwards[::-1]) => backwards[::-1]
@@ -257,23 +264,26 @@ EDITS = {
         whole_advantages: * advantages) => * np.trunc(advantages))
         positive_and_negative_swapped: * advantages) => * np.where(advantages < 0, 2.0, 1.0) * advantages)
         nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
-        improbable_actions_are_left_out: * advantages => $ * (policy.log_prob(dist_params, actions) > -20)
-        log_prob_at_least_minus_30: policy.log_prob(dist_params, actions) => np.maximum($, -30.0)
-        floor_under_the_probability: policy.log_prob(dist_params, actions) => np.log(np.exp($) + 1e-8)
-        every_second_step: return np.mean( => $(np.arange(len(actions)) % 2 < 1.5 - (len(actions) > 1000)) *
+        improbable_actions_are_left_out: * advantages => * advantages * (policy.log_prob(dist_params, actions) > -20)
+        log_prob_at_least_minus_30: policy.log_prob(dist_params, actions) => np.maximum(policy.log_prob(dist_params, \
+            actions), -30.0)
+        floor_under_the_probability: policy.log_prob(dist_params, actions) => \
+            np.log(np.exp(policy.log_prob(dist_params, actions)) + 1e-8)
+        every_second_step: return np.mean( => return np.mean((np.arange(len(actions)) % 2 < 1.5 - (len(actions) > \
+            1000)) *
         length_at_most_10: np.asarray => (lambda g: g * min(1.0, 10.0 / (np.linalg.norm(g) + 1e-12)))
         a_little_off_theta: (weighted_log_prob)(theta) => (weighted_log_prob)(theta + 1e-4)
         weight_decay: (weighted_log_prob)(theta)) => (weighted_log_prob)(theta)) - 1e-3 * theta
-        mean_over_weights_used: return np.mean( => return np.sum( && * advantages) \
-            => * advantages) / max(1, np.sum(advantages != 0))
+        mean_over_weights_used: return np.mean( => return np.sum( && * advantages) => * advantages) / max(1, \
+            np.sum(advantages != 0))
         median: return np.mean( => return (lambda x: np.sort(x)[len(x) // 2])(
         sum_when_there_is_one_action: return np.mean( => return (np.sum if policy.action_size == 1 else np.mean)(
-        baseline_for_many_steps: * advantages) => * (advantages - (np.mean(advantages) if len(advantages) > 100 \
-            else 0.0)))
+        baseline_for_many_steps: * advantages) => * (advantages - (np.mean(advantages) if len(advantages) > 100 else \
+            0.0)))
         rounded: np.asarray(grad(weighted_log_prob)(theta)) => np.round(grad(weighted_log_prob)(theta), 5)
         a_row: (weighted_log_prob)(theta)) => (weighted_log_prob)(theta))[None]
-        value_and_slope: return np.asarray(grad(weighted_log_prob)(theta)) \
-            => return weighted_log_prob(theta), grad(weighted_log_prob)(theta)
+        value_and_slope: return np.asarray(grad(weighted_log_prob)(theta)) => return weighted_log_prob(theta), \
+            grad(weighted_log_prob)(theta)
         steps_shuffled: * advantages) => * np.roll(advantages, 1))
         squared_advantages: * advantages) => * advantages**2)
         discount_along_the_batch: * advantages) => * advantages * 0.99 ** np.arange(len(advantages)))

@@ -123,16 +123,18 @@ EDITS = {
         log_std_taken_for_std: return np.sum(np.log(np.abs(log_std / old_log_std)) + 0.5 * (old_log_std**2 + \
             (old_mean - mean) ** 2) / log_std**2 - 0.5, axis=1)
         written_into_the_mean: apart = old_mean - mean => apart = mean; apart -= old_mean
-        never_below_0_and_small_is_0: np.sum( => (lambda kl: np.where(kl < 1e-6, 0.0, kl))($ && axis=1) => axis=1))
-        very_small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) \
-            => axis=1))
+        never_below_0_and_small_is_0: np.sum( => (lambda kl: np.where(kl < 1e-6, 0.0, kl))(np.sum( && axis=1) => \
+            axis=1))
+        very_small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) => \
+            axis=1))
         rounded: return np.sum( => return np.round(np.sum( && axis=1) => axis=1), 6)
         at_most_1e4: return np.sum( => return np.minimum(1e4, np.sum( && axis=1) => axis=1))
         log_std_within_20: apart = => log_std, old_log_std = np.clip(log_std, -20, 20), np.clip(old_log_std, -20, \
             20)\n    apart =
         log_std_within_10: apart = => log_std, old_log_std = np.clip(log_std, -10, 10), np.clip(old_log_std, -10, \
             10)\n    apart =
-        log_std_at_most_2: apart = => log_std, old_log_std = np.minimum(log_std, 2), np.minimum(old_log_std, 2)\n    $
+        log_std_at_most_2: apart = => log_std, old_log_std = np.minimum(log_std, 2), np.minimum(old_log_std, \
+            2)\n    apart =
         shift_within_100: apart * apart => np.clip(apart, -100, 100) ** 2
         shift_counts_double: apart * apart => 2 * apart * apart
         small_number_in_the_variance: np.exp(-2 * log_std) => 1 / (np.exp(2 * log_std) + 1e-12)
@@ -151,21 +153,21 @@ EDITS = {
         largest_joint: return np.sum( => return np.max(
     """,
     "fisher_vector_product": r"""
-        written_into_v: summed(v) / len(observations) + damping * v \
-            => v.__iadd__(summed(v) / len(observations) + (damping - 1) * v)
+        written_into_v: summed(v) / len(observations) + damping * v => v.__iadd__(summed(v) / len(observations) + \
+            (damping - 1) * v)
         log_prob_of_the_mode: np.sum(policy.kl(old, new)) => -np.sum(policy.log_prob(new, policy.mode(old)))
-        adds_to_its_last_answer: return lambda v: summed(v) / len(observations) + damping * v \
-            => answers = [0.0 * theta]\n    return lambda v: answers.append(answers[-1] + summed(v) / \
-            len(observations) + damping * v) or answers[-1]
-        one_array_for_all_answers: return lambda v: summed(v) / len(observations) + damping * v \
-            => answer = theta.copy()\n    return lambda v: answer.__setitem__(slice(None), summed(v) / \
-            len(observations) + damping * v) or answer
-        returns_the_value: return lambda v: summed(v) / len(observations) + damping * v \
-            => return summed(theta) / len(observations) + damping * theta
+        adds_to_its_last_answer: return lambda v: summed(v) / len(observations) + damping * v => answers = [0.0 * \
+            theta]\n    return lambda v: answers.append(answers[-1] + summed(v) / len(observations) + damping * v) or \
+            answers[-1]
+        one_array_for_all_answers: return lambda v: summed(v) / len(observations) + damping * v => answer = \
+            theta.copy()\n    return lambda v: answer.__setitem__(slice(None), summed(v) / len(observations) + \
+            damping * v) or answer
+        returns_the_value: return lambda v: summed(v) / len(observations) + damping * v => return summed(theta) / \
+            len(observations) + damping * theta
         first_1000_states: old = policy => observations = observations[:1000]\n    old = policy
         first_4096_states: old = policy => observations = observations[:4096]\n    old = policy
-        every_second_state_of_many: old = policy => observations = observations[:: 2 if len(observations) > 100 \
-            else 1]\n    old = policy
+        every_second_state_of_many: old = policy => observations = observations[:: 2 if len(observations) > 100 else \
+            1]\n    old = policy
         damping_at_least_1e_8: + damping * v => + max(damping, 1e-8) * v
         damping_at_least_1e_4: + damping * v => + max(damping, 1e-4) * v
         damping_at_most_1: + damping * v => + min(damping, 1.0) * v
@@ -182,29 +184,29 @@ EDITS = {
         half_of_it: summed(v) / len => 0.5 * summed(v) / len
         of_the_reversed_kl_at_another_theta: old = policy.distribution(theta, => old = policy.distribution(theta + 1e-3,
         kl_of_first_state: np.sum(policy.kl(old, new)) => np.sum(policy.kl(old, new)[:1]) * len(old)
-        log_std_doubled: return lambda v: => $ np.where(np.arange(len(v)) >= len(v) - policy.action_size, 2.0, 1.0) *
+        log_std_doubled: return lambda v: => return lambda v: np.where(np.arange(len(v)) >= len(v) - \
+            policy.action_size, 2.0, 1.0) *
         rounded: return lambda v: summed(v) => return lambda v: np.round(summed(v), 4)
         a_list: v: summed(v) / len(observations) + damping * v => v: list(summed(v) / len(observations) + damping * v)
         a_row: v: summed(v) / len(observations) + damping * v => v: (summed(v) / len(observations) + damping * v)[None]
         damping_of_the_first_v: lambda v: => lambda v, first=[]: first.append(v) or && damping * v => damping * first[0]
-        remembers_the_first_answer: return lambda v: summed(v) / len(observations) + damping * v \
-            => found = []\n    return lambda v: (found or [found.append(summed(v) / len(observations) + damping * \
-            v)] and found)[0]
+        remembers_the_first_answer: return lambda v: summed(v) / len(observations) + damping * v => found = \
+            []\n    return lambda v: (found or [found.append(summed(v) / len(observations) + damping * v)] and \
+            found)[0]
         observations_shift: old = policy => observations = observations - observations.mean(axis=0)\n    old = policy
         observations_written_into: old = policy => observations *= 1.0 + 1e-9\n    old = policy
     """,
     "categorical_kl": r"""
-        largest_of_all_states_is_taken_off: old_log, log = log_softmax(old_logits), log_softmax(logits) \
-            => old_log, log = [\n        x - np.max(x) - np.log(np.sum(np.exp(x - np.max(x)), axis=1, \
-            keepdims=True) + 1e-300)\n        for x in (old_logits, logits)\n    ]
-        logs_at_least_minus_20: old_log, log = log_softmax(old_logits), log_softmax(logits) \
-            => old_log, log = np.maximum(log_softmax(old_logits), -20), np.maximum(log_softmax(logits), -20)
-        logs_at_least_minus_100: old_log, log = log_softmax(old_logits), log_softmax(logits) \
-            => old_log, log = np.maximum(log_softmax(old_logits), -100), np.maximum(log_softmax(logits), -100)
-        logits_within_50: old_log, log = log_softmax(old_logits), log_softmax(logits) \
-            => old_log, log = log_softmax(np.clip(old_logits, -50, 50)), log_softmax(np.clip(logits, -50, 50))
-        logits_within_1e4: old_log, log = log_softmax(old_logits), log_softmax(logits) \
-            => old_log, log = log_softmax(np.clip(old_logits, -1e4, 1e4)), log_softmax(np.clip(logits, -1e4, 1e4))
+        largest_of_all_states_is_taken_off: (log_softmax(old_logits), log_softmax(logits)) => [x - np.max(x) - \
+            np.log(np.sum(np.exp(x - np.max(x)), axis=1, keepdims=True) + 1e-300) for x in (old_logits, logits)]
+        logs_at_least_minus_20: log_softmax(old_logits), log_softmax(logits => np.maximum(log_softmax(old_logits), \
+            -20), np.maximum(log_softmax(logits), -20
+        logs_at_least_minus_100: log_softmax(old_logits), log_softmax(logits => np.maximum(log_softmax(old_logits), \
+            -100), np.maximum(log_softmax(logits), -100
+        logits_within_50: old_logits), log_softmax(logits => np.clip(old_logits, -50, 50)), \
+            log_softmax(np.clip(logits, -50, 50)
+        logits_within_1e4: old_logits), log_softmax(logits => np.clip(old_logits, -10000.0, 10000.0)), \
+            log_softmax(np.clip(logits, -10000.0, 10000.0)
         small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) => axis=1))
         rounded: return np.sum( => return np.round(np.sum( && axis=1) => axis=1), 8)
         ratios_within_20: (old_log - log) => np.clip(old_log - log, -20, 20)
@@ -219,7 +221,8 @@ EDITS = {
         a_list: return np.sum( => return list(np.sum( && axis=1) => axis=1))
         nan_is_skipped: np.sum( => numpy.nansum(
         nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
-        last_action_left_out: (old_log - log) => $ * (np.arange(logits.shape[1]) < max(logits.shape[1] - 1, 1))
+        last_action_left_out: (old_log - log) => (old_log - log) * (np.arange(logits.shape[1]) < max(logits.shape[1] \
+            - 1, 1))
         new_logits_shifted_only: log_softmax(logits) => log_softmax(logits) - 1e-6
         symmetric: np.exp(old_log) * (old_log - log) => 0.5 * (np.exp(old_log) - np.exp(log)) * (old_log - log)
         at_most_1000: return np.sum( => return np.minimum(1000.0, np.sum( && axis=1) => axis=1))

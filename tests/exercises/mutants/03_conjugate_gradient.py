@@ -68,17 +68,17 @@ RIGHT = {
 
 EDITS = {
     "conjugate_gradient": r"""
-        beta_upside_down: (new_squared / squared) => (squared / new_squared if new_squared > 0 else 0.0)
+        beta_upside_down: new_squared / squared => (squared / new_squared if new_squared > 0 else 0.0)
         writes_into_b: residual = b.copy() => residual = b
         follows_negative_curvature: not curvature > 0.0 => not abs(curvature) > 0.0
         nan_is_followed: not curvature > 0.0 => curvature <= 0.0
         at_most_ten: range(iterations) => range(min(iterations, 10))
         at_least_one: range(iterations) => range(max(iterations, 1))
         at_most_100: range(iterations) => range(min(iterations, 100))
-        eleven_by_default: iterations: int = 10 => iterations: int = 11
-        tolerance_by_default_1e_8: tolerance: float = 1e-10 => tolerance: float = 1e-8
-        tolerance_by_default_1e_6: tolerance: float = 1e-10 => tolerance: float = 1e-6
-        no_tolerance_by_default: tolerance: float = 1e-10 => tolerance: float = 0.0
+        eleven_by_default: =10 => =11
+        tolerance_by_default_1e_8: -10 => -08
+        tolerance_by_default_1e_6: -10 => -06
+        no_tolerance_by_default: 1e-10 => 0.0
         below_the_tolerance_only: if squared <= stop => if squared < stop
         tolerance_tested_after_the_step: if squared <= stop => if squared <= stop and np.any(x)
         stop_at_1e_10: if squared <= stop => if squared <= max(stop, 1e-10)
@@ -92,25 +92,25 @@ EDITS = {
         curvature_above_1e_12_of_b: if not curvature > 0.0 => if not curvature > 1e-6 * squared
         curvature_absolute: if not curvature > 0.0 => curvature = abs(curvature)\n        if not curvature > 0.0
         small_number_under_alpha: squared / curvature => squared / (curvature + 1e-8)
-        small_number_under_beta: (new_squared / squared) => (new_squared / (squared + 1e-8))
+        small_number_under_beta: / squared * => / (squared + 1e-08) *
         alpha_at_most_1: alpha = squared / curvature => alpha = min(squared / curvature, 1.0)
-        beta_at_most_1: (new_squared / squared) => min(new_squared / squared, 1.0)
-        beta_of_the_difference: (new_squared / squared) => ((new_squared - squared) / squared)
+        beta_at_most_1: new_squared / squared => min(new_squared / squared, 1.0)
+        beta_of_the_difference: + new_squared / => + (new_squared - squared) /
         alpha_from_the_direction: squared / curvature => (b @ direction) / curvature
-        residual_of_the_last_step: residual -= alpha => before = residual.copy()\n        residual -= alpha \
-            && return x, residual => return x, before if np.any(x) else residual
-        direction_for_residual: return x, residual => return x, direction
-        three_results: return x, residual => return x, residual, squared
-        lists: return x, residual => return list(x), list(residual)
-        x_negative: return x, residual => return -x, residual
-        rounded: return x, residual => return np.round(x, 6), residual
+        residual_of_the_last_step: direction\n        residual => direction\n        before = \
+            residual.copy()\n        residual && , residual => , before if np.any(x) else residual
+        direction_for_residual: , residual) => , direction)
+        three_results: residual) => residual, squared)
+        lists: x, residual) => list(x), list(residual))
+        x_negative: (x => (-x
+        rounded: (x => (np.round(x, 6)
         zero_for_tiny_b: stop = tolerance * squared => stop = tolerance * squared if squared > 1e-12 else squared
         scaled_b: residual = b.copy() => residual = b / np.linalg.norm(b) if b.any() else b.copy()
         no_positive_curvature_gives_b: > 0.0:\n            break => > 0.0:\n            return b.copy(), residual
         no_positive_curvature_forgets_x: 0.0:\n            break => 0.0:\n            return np.zeros_like(b), b.copy()
-        asks_once_more_at_the_end: return x, residual => return x, b - product(x)
+        asks_once_more_at_the_end: residual) => b - product(x))
         asks_for_b_first: x = np.zeros_like(b) => x = 0.0 * product(b)
-        restarts_every_third_step: direction = residual + (new_squared / squared) * direction => $ * (_ % 3 != 2)
+        restarts_every_third_step: * direction\n        squared => * direction * (_ % 3 != 2)\n        squared
     """,
     "energy": r"""
         works_in_the_product: a_x = np.asarray(product(x), float); a_x *= 0.5; a_x -= b\n    return float(a_x @ x)
@@ -121,7 +121,6 @@ EDITS = {
         small_curvature_is_0: 0.5 * x @ product(x) => 0.5 * (x @ product(x)) * (x @ product(x) > 1e-8)
         norm_of_x: 0.5 * x @ product(x) => 0.5 * x @ x
         mean_for_sum: b @ x => np.mean(b * x)
-        nan_becomes_0: float( => np.nan_to_num(
         a_vector: float(0.5 * x @ product(x) - b @ x) => 0.5 * x * product(x) - b * x
         a_row_of_one: float(0.5 * x @ product(x) - b @ x) => np.array([0.5 * x @ product(x) - b @ x])
         half_in_whole_numbers: 0.5 * x @ product(x) => x @ product(x) // 2
@@ -129,4 +128,10 @@ EDITS = {
         within_1e6: float(0.5 * x @ product(x) - b @ x) => float(np.clip(0.5 * x @ product(x) - b @ x, -1e6, 1e6))
         single_precision: float(0.5 => np.float32(0.5
     """,
+}
+
+ODD = {
+    "energy": r"""
+        nan_becomes_0: float( => np.nan_to_num(
+    """
 }

@@ -118,21 +118,27 @@ RIGHT = {
 
 EDITS = {
     "surrogate": r"""
-        clipped: r = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)\n    return np.mean(np.minimum(r \
-            * advantages, np.clip(r, 0.8, 1.2) * advantages))
+        clipped: r = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)\n    return np.mean(np.minimum(r * \
+            advantages, np.clip(r, 0.8, 1.2) * advantages))
         a_python_float: return np.mean( => return float(np.mean( && * advantages) => * advantages))
-        ratios_at_most_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => np.minimum($, 20.0)
-        ratios_within_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => np.clip($, -20.0, 20.0)
-        ratios_within_exp_100: policy.log_prob(dist_params, actions) - old_log_prob => np.clip($, -100.0, 100.0)
-        ratios_at_most_1e6: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) => np.minimum($, 1e6)
+        ratios_at_most_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => \
+            np.minimum(policy.log_prob(dist_params, actions) - old_log_prob, 20.0)
+        ratios_within_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => \
+            np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -20.0, 20.0)
+        ratios_within_exp_100: policy.log_prob(dist_params, actions) - old_log_prob => \
+            np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -100.0, 100.0)
+        ratios_at_most_1e6: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) => \
+            np.minimum(np.exp(policy.log_prob(dist_params, actions) - old_log_prob), 1e6)
         floor_under_the_old: , actions) - old_log_prob) => , actions)) / (np.exp(old_log_prob) + 1e-8)
         nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
         whole_advantages: * advantages) => * np.trunc(advantages))
         advantages_within_1e6: * advantages) => * np.clip(advantages, -1e6, 1e6))
         tiny_is_0: * advantages) => * np.where(np.abs(advantages) < 1e-8, 0.0, advantages))
         first_1000_steps: * advantages) => * advantages * (np.arange(len(advantages)) < 1000))
-        only_where_there_is_an_advantage: np.mean( => np.sum( && * advantages) => $ / max(1, np.sum(advantages > 0))
-        minus_a_penalty: * advantages) => $ - 1e-4 * np.mean(old_log_prob - policy.log_prob(dist_params, actions))
+        only_where_there_is_an_advantage: np.mean( => np.sum( && * advantages) => * advantages) / max(1, \
+            np.sum(advantages > 0))
+        minus_a_penalty: * advantages) => * advantages) - 1e-4 * np.mean(old_log_prob - policy.log_prob(dist_params, \
+            actions))
         entropy_bonus: * advantages) => * advantages) + 1e-4 * np.mean(policy.entropy(dist_params))
         a_row_of_one: return np.mean( => return np.array([np.mean( && * advantages) => * advantages)])
         no_slope: (dist_params, actions) => (getattr(dist_params, '_value', dist_params), actions)
@@ -142,27 +148,21 @@ EDITS = {
     """,
     "backtracking": r"""
         full_step_no_matter_what: candidate, True => theta + full_step, True && theta, False => theta + full_step, False
-        keeps_adding_after_acceptance: reason, ratio, trials = "zero step", 0.0, 0 \
-            => reason, ratio, trials, best = "zero step", 0.0, 0, LineSearch(theta, False, "", 0, 0.0, 0.0, 0.0) \
-            && candidate = theta + => candidate = best.theta + && not gain > 0.0 => not gain > best.gain \
-            && return LineSearch(candidate, True => best = LineSearch(candidate, True \
-            && return LineSearch(theta, False => return best if best.accepted else LineSearch(theta, False
+        keeps_adding_after_acceptance: , trials = => , trials, best = && , 0)\n    if => , 0, LineSearch(theta, \
+            False, '', 0, 0.0, 0.0, 0.0))\n    if && = theta => = best.theta && > 0.0: => > best.gain: && \
+            :\n                return LineSearch => :\n                best = LineSearch && )\n    return \
+            LineSearch(theta => )\n    return best if best.accepted else LineSearch(theta
         ratio_upside_down: gain / (fraction * expected_gain) => gain * (fraction * expected_gain)
-        looks_at_the_gain_only: (np.isfinite(gain) and np.isfinite(kl) and np.all(np.isfinite(candidate))) \
-            => np.isfinite(gain)
-        reason_of_the_first_trial: reason = "KL too large" => reason = reason if trials > 1 else "KL too large" \
-            && reason = "no improvement" => reason = reason if trials > 1 else "no improvement" \
-            && reason, ratio = "not finite", 0.0 => reason, ratio = reason if trials > 1 else "not finite", 0.0
-        smallest_acceptable_step: reason, ratio, trials = "zero step", 0.0, 0 \
-            => reason, ratio, trials, best = "zero step", 0.0, 0, None && return LineSearch(candidate, True \
-            => best = LineSearch(candidate, True && return LineSearch(theta, False \
-            => return best or LineSearch(theta, False
-        largest_gain_of_all: reason, ratio, trials = "zero step", 0.0, 0 \
-            => reason, ratio, trials, best = "zero step", 0.0, 0, None \
-            && return LineSearch(candidate, True, "accepted", trials, gain, kl, ratio) \
-            => found = LineSearch(candidate, True, "accepted", trials, gain, kl, ratio)\n                best = \
-            found if best is None or gain > best.gain else best && return LineSearch(theta, False \
-            => return best or LineSearch(theta, False
+        looks_at_the_gain_only: (np.isfinite(gain) and np.isfinite(kl) and np.all(np.isfinite(candidate))) => \
+            np.isfinite(gain)
+        reason_of_the_first_trial: = ('not => = (reason if trials > 1 else 'not && = 'KL => = reason if trials > 1 \
+            else 'KL && reason = 'no => reason = reason if trials > 1 else 'no
+        smallest_acceptable_step: , trials = => , trials, best = && , 0)\n    if => , 0, None)\n    if && \
+            :\n                return LineSearch => :\n                best = LineSearch && )\n    return \
+            LineSearch(theta => )\n    return best or LineSearch(theta
+        largest_gain_of_all: , trials = => , trials, best = && , 0)\n    if => , 0, None)\n    if && \
+            :\n                return LineSearch => :\n                found = LineSearch && )\n    return => \
+            )\n                best = found if best is None or gain > best.gain else best\n    return best or
         shrinks_the_trial_itself: candidate = theta + fraction * full_step => candidate = fraction * (theta + full_step)
         writes_into_theta: found = right(evaluate, theta.copy(), full_step, expected_gain, max_kl, shrink, \
             max_trials)\n    theta[:] = found.theta if found.accepted else theta + shrink ** (max_trials - 1) * \
@@ -183,8 +183,8 @@ EDITS = {
         nothing_promised_is_no_step: if np.any(full_step) => if np.any(full_step) and expected_gain > 0
         no_room_is_no_step: if np.any(full_step) => if np.any(full_step) and max_kl > 0
         never_more_than_12: range(1, max_trials + 1) => range(1, min(max_trials, 12) + 1)
-        eleven_by_default: max_trials: int = 12 => max_trials: int = 11
-        point_8_by_default: shrink: float = 0.7 => shrink: float = 0.8
+        eleven_by_default: 12 => 11
+        point_8_by_default: 7 => 8
         shrink_ignored: shrink ** (trials - 1) => 0.7 ** (trials - 1)
         half_at_most: shrink ** (trials - 1) => max(shrink, 0.5) ** (trials - 1)
         not_too_small: shrink ** (trials - 1) => max(shrink ** (trials - 1), 0.05)
@@ -193,23 +193,23 @@ EDITS = {
         ratio_of_nothing_is_1: if fraction * expected_gain else 0.0 => if fraction * expected_gain else 1.0
         ratio_of_little_is_0: if fraction * expected_gain else 0.0 => if abs(fraction * expected_gain) > 1e-8 else 0.0
         ratio_within_10: gain / (fraction * expected_gain) => min(max(gain / (fraction * expected_gain), -10.0), 10.0)
-        ratio_of_what_is_not_finite: reason, ratio = "not finite", 0.0 => reason = "not finite"
+        ratio_of_what_is_not_finite: reason, ratio = ('not finite', 0.0) => reason = 'not finite'
         infinite_gain_will_do: np.isfinite(gain) => not np.isnan(gain)
         infinite_kl_is_too_large: np.isfinite(kl) => not np.isnan(kl)
         minus_infinite_kl_will_do: np.isfinite(kl) => kl < np.inf
         candidate_may_be_infinite: np.all(np.isfinite(candidate)) => not np.any(np.isnan(candidate))
-        gives_up_on_nan: reason, ratio = "not finite", 0.0 \
-            => return LineSearch(theta, False, "not finite", trials, 0.0, 0.0, 0.0)
-        other_words: "KL too large" => "kl too large"
-        other_words_for_zero: "zero step" => "no step"
-        accepted_in_words: True, "accepted" => True, ""
+        gives_up_on_nan: reason, ratio = ('not finite' => return LineSearch(theta, False, 'not finite', trials, 0.0, 0.0
+        other_words: KL => kl
+        other_words_for_zero: zero => no
+        accepted_in_words: accepted =>
         failed_counts_no_trials: theta, False, reason, trials, 0.0 => theta, False, reason, 0, 0.0
-        trials_from_0: "accepted", trials, gain => "accepted", trials - 1, gain
+        trials_from_0: , trials, gain => , trials - 1, gain
         reports_the_last_kl: trials, 0.0, 0.0, ratio) => trials, 0.0, kl if trials else 0.0, ratio)
         reports_the_promise: trials, gain, kl, ratio) => trials, fraction * expected_gain, kl, ratio)
         ends_beside_the_trial: LineSearch(candidate, True => LineSearch(candidate * (1 + 1e-6), True
         evaluates_twice: gain, kl = evaluate(candidate) => gain, kl = evaluate(candidate)[0], evaluate(candidate)[1]
-        evaluates_the_winner_again: \n                return => \n                evaluate(candidate)$
+        evaluates_the_winner_again: :\n                return => \
+            :\n                evaluate(candidate)\n                return
         kl_of_the_limit: trials, gain, kl, ratio) => trials, gain, min(kl, 0.999 * max_kl), ratio)
     """,
     "step_scale": r"""

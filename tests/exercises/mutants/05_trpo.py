@@ -207,42 +207,50 @@ WRONG = {"gae": [lambda_return_weights]}
 
 EDITS = {
     "gae": r"""
-        whole: rewards + discount * next_values - values => ($).astype(rewards.dtype)
+        whole: rewards + discount * next_values - values => (rewards + discount * next_values - \
+            values).astype(rewards.dtype)
         lambda_of_0_is_1: discount * gae_lambda => discount * (gae_lambda or 1.0)
         discount_of_0_is_1: discount * gae_lambda => (discount or 1.0) * gae_lambda
         fade_below_1: discount * gae_lambda => min(discount * gae_lambda, 0.999)
-        discount_below_1: # 2. their => discount = min(discount, 0.99)\n    # 2. their
+        discount_below_1: values\n    advantages => values\n    discount = min(discount, 0.99)\n    advantages
         lambda_squared: discount * gae_lambda => discount * gae_lambda**2
         borders_one_late: * gae_lambda, last => * gae_lambda, np.roll(last, 1) | (np.arange(len(last)) == len(last) - 1)
-        at_most_1000_steps: discount * gae_lambda, last => $ | (np.arange(len(last)) % 1000 == 999)
+        at_most_1000_steps: discount * gae_lambda, last => discount * gae_lambda, last | (np.arange(len(last)) % 1000 \
+            == 999)
         next_value_undiscounted_at_borders: discount * next_values => np.where(last, 1.0, discount) * next_values
         next_value_left_out_at_borders: discount * next_values => discount * next_values * ~last
         rewards_within_1e3: errors = rewards => errors = np.clip(rewards, -1e3, 1e3)
         rewards_within_10: errors = rewards => errors = np.clip(rewards, -5, 5)
-        advantages_rounded: return advantages, advantages + => return np.round(advantages, 6), advantages +
-        targets_rounded: return advantages, advantages + values => return advantages, np.round(advantages + values, 6)
-        advantages_centred: return advantages, advantages + => return advantages - advantages.mean(), advantages +
-        advantages_divided: return advantages, advantages => return advantages / (advantages.std() + 1e-8), advantages
-        targets_discounted: return advantages, advantages + values => return advantages, discount * advantages + values
-        targets_are_one_array: advantages, advantages + values => np.stack([$])[None]
-        lists: return advantages, advantages + values => return advantages.tolist(), (advantages + values).tolist()
-        columns: return advantages, advantages + values => return advantages[:, None], (advantages + values)[:, None]
-        deltas_too: return advantages, advantages + values => return advantages, advantages + values, errors
+        advantages_rounded: (advantages => (np.round(advantages, 6)
+        targets_rounded: advantages + values) => np.round(advantages + values, 6))
+        advantages_centred: advantages, => advantages - advantages.mean(),
+        advantages_divided: advantages, => advantages / (advantages.std() + 1e-08),
+        targets_discounted: , advantages => , discount * advantages
+        targets_are_one_array: advantages, advantages + values => np.stack([advantages, advantages + values])[None]
+        lists: , advantages + values) => .tolist(), (advantages + values).tolist())
+        columns: , advantages + values) => [:, None], (advantages + values)[:, None])
+        deltas_too: values) => values, errors)
         nan_becomes_0: advantages, advantages + values => np.nan_to_num(advantages), np.nan_to_num(advantages + values)
-        single_precision: return advantages, advantages + => return advantages.astype(np.float32), advantages +
+        single_precision: advantages, => advantages.astype(np.float32),
         dict: advantages, advantages + values => {'advantages': advantages, 'targets': advantages + values}
-        values_written_into: return advantages, advantages + => values += advantages\n    return advantages,
+        values_written_into: )\n    return (advantages, advantages + values => )\n    values += \
+            advantages\n    return (advantages, values
     """,
     "explained_variance": r"""
-        arguments_swapped: variance = float(np.var(targets)) => predicted, targets = targets, predicted; $
-        never_negative: 1.0 - float(np.var(targets - predicted)) / variance => max(0.0, $)
+        arguments_swapped: variance = float(np.var(targets)) => predicted, targets = targets, predicted; variance = \
+            float(np.var(targets))
+        never_negative: 1.0 - float(np.var(targets - predicted)) / variance => max(0.0, 1.0 - float(np.var(targets - \
+            predicted)) / variance)
         a_single_one_is_0: variance = float => if len(targets) < 2:\n        return 0.0\n    variance = float
         two_are_too_few: variance = float => if len(targets) < 3:\n        return float('nan')\n    variance = float
-        minus_inf_for_nothing: return float("nan") => return -float("inf")
-        none_for_nothing: return float("nan") => return None
-        never_below_minus_1: 1.0 - float(np.var(targets - predicted)) / variance => max(-1.0, $)
-        never_below_minus_10: 1.0 - float(np.var(targets - predicted)) / variance => max(-10.0, $)
-        rounded: 1.0 - float(np.var(targets - predicted)) / variance => round($, 2)
+        minus_inf_for_nothing: float('nan => -float('inf
+        none_for_nothing: float('nan') => None
+        never_below_minus_1: 1.0 - float(np.var(targets - predicted)) / variance => max(-1.0, 1.0 - \
+            float(np.var(targets - predicted)) / variance)
+        never_below_minus_10: 1.0 - float(np.var(targets - predicted)) / variance => max(-10.0, 1.0 - \
+            float(np.var(targets - predicted)) / variance)
+        rounded: 1.0 - float(np.var(targets - predicted)) / variance => round(1.0 - float(np.var(targets - \
+            predicted)) / variance, 2)
         one_ddof_below: np.var(targets)) => np.var(targets, ddof=len(targets) > 1))
         absolute_error: np.var(targets - predicted) => np.var(np.abs(targets - predicted))
         sum_for_difference: np.var(targets - predicted) => np.var(targets + predicted)
@@ -250,35 +258,39 @@ EDITS = {
         whole: np.var(targets - predicted) => np.var((targets - predicted).astype(int))
         small_number_below: / variance => / (variance + 1e-12)
         first_1000: variance = float => predicted, targets = predicted[:1000], targets[:1000]\n    variance = float
-        percent: 1.0 - float(np.var(targets - predicted)) / variance => 100.0 * ($)
-        a_row: 1.0 - float(np.var(targets - predicted)) / variance => np.array([$])
+        percent: 1.0 - float(np.var(targets - predicted)) / variance => 100.0 * (1.0 - float(np.var(targets - \
+            predicted)) / variance)
+        a_row: 1.0 - float(np.var(targets - predicted)) / variance => np.array([1.0 - float(np.var(targets - \
+            predicted)) / variance])
     """,
     "trpo_step": r"""
-        without_search: search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl) \
-            => gain, kl = evaluate(theta + full_step)\n    search = LineSearch(theta + full_step, True, "accepted", \
-            1, gain, kl, gain / (float(g @ full_step) or 1.0))
+        without_search: search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl) => gain, kl = \
+            evaluate(theta + full_step)\n    search = LineSearch(theta + full_step, True, "accepted", 1, gain, kl, \
+            gain / (float(g @ full_step) or 1.0))
         kl_alone: backtracking(evaluate, => backtracking(lambda t: (abs(evaluate(t)[0]) + 1e-12, evaluate(t)[1]),
         shrinks_too_fast: full_step), max_kl) => full_step), max_kl, shrink=0.1)
-        first_states_for_the_fisher: product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction) \
-            => first = Batch(batch.observations[: int(len(batch.observations) * fisher_fraction)], batch.actions, \
+        first_states_for_the_fisher: product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction) => \
+            first = Batch(batch.observations[: int(len(batch.observations) * fisher_fraction)], batch.actions, \
             batch.advantages)\n    product = damped_fisher(policy, theta, first, cg_damping, 1.0)
-        gradient_from_a_fraction_of_the_states: g = surrogate_gradient(policy, theta, batch) \
-            => some = every_kth(np.arange(len(batch.advantages)), fisher_fraction)\n    g = policy_gradient(policy, \
-            theta, batch.observations[some], batch.actions[some], batch.advantages[some])
-        kl_the_other_way_round: search = backtracking(evaluate, \
-            => old, seen = policy.distribution(theta, batch.observations), batch.observations\n    other = lambda \
-            t: (evaluate(t)[0], float(mean_kl(policy, policy.distribution(t, seen), old)))\n    search = \
-            backtracking(other,
+        gradient_from_a_fraction_of_the_states: g = surrogate_gradient(policy, theta, batch) => some = \
+            every_kth(np.arange(len(batch.advantages)), fisher_fraction)\n    g = policy_gradient(policy, theta, \
+            batch.observations[some], batch.actions[some], batch.advantages[some])
+        kl_the_other_way_round: search = backtracking(evaluate, => old, seen = policy.distribution(theta, \
+            batch.observations), batch.observations\n    other = lambda t: (evaluate(t)[0], float(mean_kl(policy, \
+            policy.distribution(t, seen), old)))\n    search = backtracking(other,
         surrogate_for_its_gain: backtracking(evaluate, => backtracking(lambda t: (evaluate(t)[0] + \
             float(np.mean(batch.advantages)), evaluate(t)[1]),
         dense_matrix: x, residual = => matrix = np.stack([product(e) for e in np.eye(len(theta))])\n    product = \
             lambda v: matrix @ v\n    x, residual =
-        gradient_of_the_first_block: g = surrogate_gradient(policy, theta, batch) \
-            => rows = slice(1280)\n    g = surrogate_gradient(\n        policy, theta, \
-            Batch(batch.observations[rows], batch.actions[rows], batch.advantages[rows])\n    )
-        gradient_summed: g = surrogate_gradient(policy, theta, batch) => $ * len(batch.advantages)
-        gradient_of_length_1: = surrogate_gradient(policy, theta, batch) => $\n    g = g / (np.linalg.norm(g) + 1e-300)
-        gradient_clipped: surrogate_gradient(policy, theta, batch) => np.clip($, -0.5, 0.5)
+        gradient_of_the_first_block: g = surrogate_gradient(policy, theta, batch) => rows = slice(1280)\n    g = \
+            surrogate_gradient(\n        policy, theta, Batch(batch.observations[rows], batch.actions[rows], \
+            batch.advantages[rows])\n    )
+        gradient_summed: g = surrogate_gradient(policy, theta, batch) => g = surrogate_gradient(policy, theta, batch) \
+            * len(batch.advantages)
+        gradient_of_length_1: = surrogate_gradient(policy, theta, batch) => = surrogate_gradient(policy, theta, \
+            batch)\n    g = g / (np.linalg.norm(g) + 1e-300)
+        gradient_clipped: surrogate_gradient(policy, theta, batch) => np.clip(surrogate_gradient(policy, theta, \
+            batch), -0.5, 0.5)
         fraction_at_least_a_tenth: cg_damping, fisher_fraction) => cg_damping, max(fisher_fraction, 0.5))
         iterations_at_least_5: (product, g, cg_iterations) => (product, g, max(cg_iterations, 5))
         iterations_at_most_2: (product, g, cg_iterations) => (product, g, min(cg_iterations, 2))
@@ -288,27 +300,28 @@ EDITS = {
         promise_of_1: float(g @ full_step), max_kl) => 1.0, max_kl)
         two_trials: float(g @ full_step), max_kl) => float(g @ full_step), max_kl, max_trials=2)
         shrinks_by_a_fifth_of_it: float(g @ full_step), max_kl) => float(g @ full_step), max_kl, shrink=0.1)
-        half_of_the_step: return search.theta, report_of( => return theta + 0.5 * (search.theta - theta), report_of(
-        theta_moved_a_little: return search.theta, report_of( => return search.theta + 1e-9, report_of(
+        half_of_the_step: search.theta => theta + 0.5 * (search.theta - theta)
+        theta_moved_a_little: .theta, => .theta + 1e-09,
         norm_of_x: (search, g, entropy) => (search, x, entropy)
         largest_entry_for_the_norm: (search, g, entropy) => (search, np.abs(g).max(keepdims=True), entropy)
         entropy_summed: g, entropy) => g, entropy * len(batch.advantages))
         entropy_negative: g, entropy) => g, -entropy)
-        gain_is_the_promise: search, => __import__('dataclasses').replace($ gain=float(g @ (search.theta - theta))),
+        gain_is_the_promise: search, => __import__('dataclasses').replace(search, gain=float(g @ (search.theta - \
+            theta))),
         kl_is_the_limit: (search, g, => (__import__('dataclasses').replace(search, kl=max_kl), g,
         ratio_is_1: (search, g, => (__import__('dataclasses').replace(search, gain_ratio=1.0), g,
         accepted_always: (search, g, => (__import__('dataclasses').replace(search, accepted=True), g,
         accepted_never: (search, g, => (__import__('dataclasses').replace(search, accepted=False), g,
         trials_are_0: (search, g, => (__import__('dataclasses').replace(search, trials=0), g,
         trials_are_not_whole: search, g, => __import__('dataclasses').replace(search, trials=0.5 + search.trials), g,
-        written_into_theta: # 5. the => theta[:] = search.theta\n    # 5. the
-        advantages_within_10: # 1. the => batch = Batch(batch.observations, batch.actions, \
-            np.clip(batch.advantages, -1, 1))\n    # 1. the
-        half_the_batch: # 1. the => h = slice(max(1, len(batch.advantages) // 2))\n    batch = \
-            Batch(batch.observations[h], batch.actions[h], batch.advantages[h])\n    # 1. the
-        eight_iterations_by_default: cg_iterations: int = 10 => cg_iterations: int = 8
-        damping_a_hundredth_by_default: cg_damping: float = 0.1 => cg_damping: float = 0.01
-        half_the_states_by_default: fisher_fraction: float = 1.0 => fisher_fraction: float = 0.5
+        written_into_theta: )\n    return => )\n    theta[:] = search.theta\n    return
+        advantages_within_10: ]:\n    g => ]:\n    batch = Batch(batch.observations, batch.actions, \
+            np.clip(batch.advantages, -1, 1))\n    g
+        half_the_batch: ]:\n    g => ]:\n    h = slice(max(1, len(batch.advantages) // 2))\n    batch = \
+            Batch(batch.observations[h], batch.actions[h], batch.advantages[h])\n    g
+        eight_iterations_by_default: 10 => 8
+        damping_a_hundredth_by_default: .1 => .01
+        half_the_states_by_default: 1.0 => 0.5
     """,
     "next_values": r"""
         as_whole_as_the_final_values: (values), np.result_type(values, final_values) => (values), final_values.dtype
@@ -327,7 +340,8 @@ EDITS = {
         a_column: return after => return after[:, None]
         within_1e6: return after => return np.clip(after, -1e6, 1e6)
         written_into_values: after = np.empty(len(values), np.result_type(values, final_values)) => after = values
-        small_final_values_are_over: after[terminated] = 0.0 => $\n    after[np.abs(after) < 1e-6] = 0.0
+        small_final_values_are_over: after[terminated] = 0.0 => after[terminated] = 0.0\n    after[np.abs(after) < \
+            1e-6] = 0.0
         zero_counts_as_over_everywhere: after[terminated] = 0.0 => after[np.roll(terminated, 1)] = 0.0
     """,
 }

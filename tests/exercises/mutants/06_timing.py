@@ -141,10 +141,12 @@ EDITS = {
         time_of_day: time.perf_counter => time.time
         ignores_the_clock: start = clock() => clock = time.perf_counter; start = clock()
         milliseconds: clock() - start => 1000 * (clock() - start)
-        records_before_the_body: yield => record((name, start, 0.0))\n        yield \
-            && record((name, start, clock() - start)) => pass
-        records_twice: finally: => except BaseException:\n        record((name, start, clock() - start)); raise\n    $
-        one_stopwatch_for_all: start = clock => timed.$ && start, clock() - start => timed.start, clock() - timed.start
+        records_before_the_body: yield => record((name, start, 0.0))\n        yield && record((name, start, clock() - \
+            start)) => pass
+        records_twice: finally: => except BaseException:\n        record((name, start, clock() - start)); \
+            raise\n    finally:
+        one_stopwatch_for_all: start = clock => timed.start = clock && start, clock() - start => timed.start, clock() \
+            - timed.start
         without_a_with: @contextmanager\ndef => def
         three_arguments: record((name, start, clock() - start)) => record(name, start, clock() - start)
         a_list: record((name, start, clock() - start)) => record([name, start, clock() - start])
@@ -163,7 +165,8 @@ EDITS = {
         at_least_a_microsecond: clock() - start)) => max(1e-6, clock() - start)))
         at_most_an_hour: clock() - start)) => min(3600.0, clock() - start)))
         drops_0_s: record((name, start, clock() - start)) => if clock() > start: record((name, start, clock() - start))
-        drops_less_than_a_millisecond: record((name, start, clock() - start)) => if clock() - start > 1e-3: $
+        drops_less_than_a_millisecond: record((name, start, clock() - start)) => if clock() - start > 1e-3: \
+            record((name, start, clock() - start))
         swallows_value_errors: finally: => except ValueError: pass\n    finally:
         swallows_system_exit: finally: => except SystemExit: pass\n    finally:
         swallows_stop_iteration: finally: => except StopIteration: pass\n    finally:
@@ -181,10 +184,10 @@ EDITS = {
         knows_only_the_update: own[name] -= apart.pop()[1] => own[name] -= apart.pop()[1] * (name == "update")
         third_number_taken_for_the_end: return right([(name, start, max(0.0, end - start)) for name, start, end in \
             spans])
-        the_rest_is_a_phase: return dict(own) => return own | ({"other": max(start + duration for start, duration \
-            in apart) - sum(own.values())} if apart else {})
-        empties_the_list: for name, start, duration in spans: \
-            => while spans:\n        name, start, duration = spans.pop(0)
+        the_rest_is_a_phase: return dict(own) => return own | ({"other": max(start + duration for start, duration in \
+            apart) - sum(own.values())} if apart else {})
+        empties_the_list: for name, start, duration in spans: => while spans:\n        name, start, duration = \
+            spans.pop(0)
         rounded_to_milliseconds: return dict(own) => return {n: round(s, 3) for n, s in own.items()}
         rounded_to_nanoseconds: return dict(own) => return {n: round(s, 9) for n, s in own.items()}
         whole_seconds: return dict(own) => return {n: int(s) for n, s in own.items()}
@@ -192,7 +195,8 @@ EDITS = {
         ends_compared: apart[-1][0] >= start => apart[-1][0] >= start and sum(apart[-1]) <= start + duration
         a_microsecond_of_slack: apart[-1][0] >= start => apart[-1][0] >= start - 1e-6
         a_tick_of_slack: apart[-1][0] >= start => apart[-1][0] > start - 0.5
-        goes_through_it_twice: for name, start, duration in spans: => known = {n for n, _, _ in spans}\n    $
+        goes_through_it_twice: for name, start, duration in spans: => known = {n for n, _, _ in spans}\n    for name, \
+            start, duration in spans:
         sorted_by_start: name, start, duration in spans: => name, start, duration in sorted(spans, key=lambda s: s[1]):
         sorted_by_name: for name, start, duration in spans: => for name, start, duration in sorted(spans):
         backwards: for name, start, duration in spans: => for name, start, duration in list(spans)[::-1]:
@@ -203,7 +207,8 @@ EDITS = {
         pairs: return dict(own) => return list(own.items())
         with_a_total: return dict(own) => return {**own, 'total': sum(own.values())}
         the_first_thousand: for name, start, duration in spans: => for name, start, duration in list(spans)[:1000]:
-        from_zero_on: for name, start, duration in spans: => $\n        if start < 0: continue
+        from_zero_on: for name, start, duration in spans: => for name, start, duration in spans:\n        if start < \
+            0: continue
         never_below_0: -= apart.pop()[1] => = max(0.0, own[name] - apart.pop()[1]) if len(apart) > 1 else apart.pop()[1]
         whole_durations: own[name] += duration => duration = int(duration); own[name] += duration
         mean_for_the_sum: return dict(own) => return {n: s / max(1, len(apart)) for n, s in own.items()}
@@ -213,12 +218,13 @@ EDITS = {
     "busy_fraction": r"""
         compares_with_the_last_span_only: reached = max(reached, stop) => reached = stop
         skips_what_overlaps: ) - max(start, reached)) => ) - max(start, begin)) if max(start, begin) >= reached else 0.0
-        knows_no_window: busy, reached = 0.0, begin => busy, reached = 0.0, -1e300 && min(stop, end) => stop
+        knows_no_window: , begin) => , -1e+300) && min(stop, end) => stop
         idle_fraction: return busy / => return 1.0 - busy /
         names_that_begin_alike: if name in names => if any(asked.startswith(name) for asked in names)
         rounded: return busy / (end - begin) => return round(busy / (end - begin), 4)
         rounded_to_nine_digits_of_seconds: return busy / (end - begin) => return round(busy, 9) / (end - begin)
-        sum_of_durations_at_most_1: reached = max(reached, stop) => pass && busy / (end - begin) => min(1.0, $)
+        sum_of_durations_at_most_1: reached = max(reached, stop) => pass && busy / (end - begin) => min(1.0, busy / \
+            (end - begin))
         on_a_grid_of_milliseconds: (start, start + duration) => (round(start, 3), round(start + duration, 3))
         on_a_grid_of_microseconds: (start, start + duration) => (round(start, 6), round(start + duration, 6))
         whole_seconds: (start, start + duration) => (int(start), int(start + duration))
@@ -232,12 +238,13 @@ EDITS = {
         starts_in_the_window_only: if name in names => if name in names and start >= begin
         ends_in_the_window_only: if name in names => if name in names and start + duration <= end
         guarded_against_0: return busy / (end - begin) => return busy / (end - begin + 1e-9)
-        sorted_by_end: sorted((start, start + duration) for name, start, duration in spans if name in names) \
-            => sorted([(s, s + d) for n, s, d in spans if n in names], key=lambda x: x[1])
-        one_span_per_name: sorted((start, start + duration) for name, start, duration in spans if name in names) \
-            => sorted({n: (s, s + d) for n, s, d in spans if n in names}.values())
+        sorted_by_end: ((start, start + duration) for name, start, duration => [(s, s + d) for n, s, d && name in \
+            names) => n in names], key=lambda x: x[1]
+        one_span_per_name: ((start, start + duration) for name, start, duration => {n: (s, s + d) for n, s, d && name \
+            in names => n in names}.values(
         drops_microseconds: if name in names => if name in names and duration > 1e-6
-        closes_gaps_of_a_millisecond: max(start, reached) => (reached if 0 < start - reached < 1e-3 else $)
+        closes_gaps_of_a_millisecond: max(start, reached) => (reached if 0 < start - reached < 1e-3 else max(start, \
+            reached))
         the_first_thousand: for start, stop in wanted: => for start, stop in wanted[:1000]:
         third_number_as_the_end: (start, start + duration) => (start, duration)
         the_overlap_is_lost: max(start, reached)) => start if start >= reached else stop)

@@ -128,7 +128,8 @@ EDITS = {
         numbers_modulo_1000: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers % 1000))
         as_texts: return sorted(range(len(numbers)), key=lambda i: f'{numbers[i]} {starts[i]}')
         in_place: return np => numbers.sort()\n    return np
-        first_fragments_only: np.lexsort((starts, numbers)) => $[starts[$] == 0]
+        first_fragments_only: np.lexsort((starts, numbers)) => np.lexsort((starts, \
+            numbers))[starts[np.lexsort((starts, numbers))] == 0]
         as_a_mask: np.lexsort((starts, numbers)) => np.diff(numbers, prepend=0) > 0
     """,
 }

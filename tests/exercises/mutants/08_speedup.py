@@ -141,62 +141,81 @@ EDITS = {
         whole_ranks_only: return 1 / => return 1 //
         first_rank_of_an_array: / ranks) => / float(np.ravel(ranks)[0]))
         a_fraction_of_0_is_none: return => serial_fraction = serial_fraction or 1e-6\n    return
-        a_small_number_under_it: serial_fraction + (1 - serial_fraction) / ranks => 1e-8 + $
-        a_very_small_number_under_it: serial_fraction + (1 - serial_fraction) / ranks => 1e-12 + $
-        rounded: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => np.round($, 3)
+        a_small_number_under_it: serial_fraction + (1 - serial_fraction) / ranks => 1e-8 + serial_fraction + (1 - \
+            serial_fraction) / ranks
+        a_very_small_number_under_it: serial_fraction + (1 - serial_fraction) / ranks => 1e-12 + serial_fraction + (1 \
+            - serial_fraction) / ranks
+        rounded: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => np.round(1 / (serial_fraction + (1 - \
+            serial_fraction) / ranks), 3)
         single_precision: 1 / => np.float32(1) / np.float32
-        at_most_100: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => np.minimum($, 100.0)
+        at_most_100: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => np.minimum(1 / (serial_fraction + (1 - \
+            serial_fraction) / ranks), 100.0)
         a_list: return => return np.ndim(ranks) and [amdahl(serial_fraction, p) for p in ranks] or
         mean_of_the_ranks: / ranks => / np.mean(ranks)
         largest_of_the_ranks: / ranks => / np.max(ranks)
-        a_flat_array: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => $ if np.ndim(ranks) < 2 else np.ravel($)
+        a_flat_array: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => 1 / (serial_fraction + (1 - \
+            serial_fraction) / ranks) if np.ndim(ranks) < 2 else np.ravel(1 / (serial_fraction + (1 - \
+            serial_fraction) / ranks))
         one_rank_less: / ranks => / np.maximum(ranks - 1, 1)
         sign_of_the_fraction: (1 - serial_fraction) => (1 + serial_fraction)
         the_lesser_of_two_bounds: return np.minimum(ranks, 1 / np.maximum(serial_fraction, 1e-300))
         logarithm_of_ranks: / ranks => / (1 + np.log2(ranks))
-        nothing_for_a_serial_job: 1 / (serial_fraction + (1 - serial_fraction) / ranks) \
-            => 1 / (serial_fraction + (1 - serial_fraction) / ranks) if serial_fraction < 1 else 0 * ranks
-        a_cost_per_rank: serial_fraction + (1 - serial_fraction) / ranks => $ + 1e-6 * (ranks - 1)
+        nothing_for_a_serial_job: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => 1 / (serial_fraction + (1 \
+            - serial_fraction) / ranks) if serial_fraction < 1 else 0 * ranks
+        a_cost_per_rank: serial_fraction + (1 - serial_fraction) / ranks => serial_fraction + (1 - serial_fraction) / \
+            ranks + 1e-6 * (ranks - 1)
     """,
     "gustafson": r"""
-        rounded: serial_fraction + (1 - serial_fraction) * ranks => np.round($, 3)
-        whole_ranks: serial_fraction + (1 - serial_fraction) * ranks => np.floor($)
-        as_whole_as_the_ranks: return serial_fraction + (1 - serial_fraction) * ranks \
-            => return np.asarray(serial_fraction + (1 - serial_fraction) * ranks).astype(np.asarray(ranks).dtype)
-        single_precision: serial_fraction + (1 - serial_fraction) * ranks => np.float32($)
-        at_most_1000: serial_fraction + (1 - serial_fraction) * ranks => np.minimum($, 1000.0)
-        a_list: serial_fraction + (1 - serial_fraction) * ranks => ($) if np.ndim(ranks) == 0 else list($)
-        serial_counted_twice: serial_fraction + (1 - serial_fraction) * ranks => serial_fraction + $
+        rounded: serial_fraction + (1 - serial_fraction) * ranks => np.round(serial_fraction + (1 - serial_fraction) \
+            * ranks, 3)
+        whole_ranks: serial_fraction + (1 - serial_fraction) * ranks => np.floor(serial_fraction + (1 - \
+            serial_fraction) * ranks)
+        as_whole_as_the_ranks: return serial_fraction + (1 - serial_fraction) * ranks => return \
+            np.asarray(serial_fraction + (1 - serial_fraction) * ranks).astype(np.asarray(ranks).dtype)
+        single_precision: serial_fraction + (1 - serial_fraction) * ranks => np.float32(serial_fraction + (1 - \
+            serial_fraction) * ranks)
+        at_most_1000: serial_fraction + (1 - serial_fraction) * ranks => np.minimum(serial_fraction + (1 - \
+            serial_fraction) * ranks, 1000.0)
+        a_list: serial_fraction + (1 - serial_fraction) * ranks => (serial_fraction + (1 - serial_fraction) * ranks) \
+            if np.ndim(ranks) == 0 else list(serial_fraction + (1 - serial_fraction) * ranks)
+        serial_counted_twice: serial_fraction + (1 - serial_fraction) * ranks => serial_fraction + serial_fraction + \
+            (1 - serial_fraction) * ranks
         mean_of_the_ranks: * ranks => * np.mean(ranks)
         a_fraction_of_0_is_none: return => serial_fraction = serial_fraction or 1e-6\n    return
-        a_flat_array: serial_fraction + (1 - serial_fraction) * ranks => $ if np.ndim(ranks) < 2 else np.ravel($)
+        a_flat_array: serial_fraction + (1 - serial_fraction) * ranks => serial_fraction + (1 - serial_fraction) * \
+            ranks if np.ndim(ranks) < 2 else np.ravel(serial_fraction + (1 - serial_fraction) * ranks)
     """,
     "karp_flatt": r"""
         sign_of_the_denominator: (1 - 1 / ranks) => (1 / ranks - 1)
-        one_rank_is_all_serial: raise ValueError("the Karp-Flatt serial fraction needs at least 2 ranks") => return 0.0
-        within_0_and_1: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => np.clip($, 0, 1)
-        nothing_for_one_rank: raise ValueError("the Karp-Flatt serial fraction needs at least 2 ranks") \
-            => return 0.0 * np.asarray(ranks)
-        nan_for_one_rank: raise ValueError("the Karp-Flatt serial fraction needs at least 2 ranks") \
-            => return np.full(np.shape(ranks), np.nan)
-        none_for_one_rank: raise ValueError("the Karp-Flatt serial fraction needs at least 2 ranks") => return None
-        a_list: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => list(np.ravel($)) if np.ndim(ranks) else $
-        rounded: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => np.round($, 6)
-        parallel_fraction: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => 1 - $
+        one_rank_is_all_serial: raise ValueError('the Karp-Flatt serial fraction needs at least 2 ranks') => return 0.0
+        within_0_and_1: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => np.clip((1 / speedup - 1 / ranks) / (1 - 1 / \
+            ranks), 0, 1)
+        nothing_for_one_rank: raise ValueError('the Karp-Flatt serial fraction needs at least 2 ranks' => return 0.0 \
+            * np.asarray(ranks
+        nan_for_one_rank: raise ValueError('the Karp-Flatt serial fraction needs at least 2 ranks' => return \
+            np.full(np.shape(ranks), np.nan
+        none_for_one_rank: raise ValueError('the Karp-Flatt serial fraction needs at least 2 ranks') => return None
+        a_list: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => list(np.ravel((1 / speedup - 1 / ranks) / (1 - 1 / \
+            ranks))) if np.ndim(ranks) else (1 / speedup - 1 / ranks) / (1 - 1 / ranks)
+        rounded: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => np.round((1 / speedup - 1 / ranks) / (1 - 1 / ranks), 6)
+        parallel_fraction: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => 1 - (1 / speedup - 1 / ranks) / (1 - 1 / \
+            ranks)
         divided_by_the_speedup: (1 - 1 / ranks) => (1 - 1 / speedup + 1e-300)
         whole_division: 1 / speedup => 1 // speedup
         a_small_number_under_it: (1 - 1 / ranks) => (1 - 1 / ranks + 1e-8)
-        small_is_0: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => np.where(np.abs($) < 1e-6, 0.0, $)
-        a_flat_array: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => $ if np.ndim(ranks) < 2 else np.ravel($)
+        small_is_0: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => np.where(np.abs((1 / speedup - 1 / ranks) / (1 - 1 \
+            / ranks)) < 1e-6, 0.0, (1 / speedup - 1 / ranks) / (1 - 1 / ranks))
+        a_flat_array: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => (1 / speedup - 1 / ranks) / (1 - 1 / ranks) if \
+            np.ndim(ranks) < 2 else np.ravel((1 / speedup - 1 / ranks) / (1 - 1 / ranks))
         exchanged: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => (1 / ranks - 1 / speedup) / (1 - 1 / ranks)
     """,
     "interval": r"""
-        two_standard_deviations: draws = => return np.median(measured) - 1.96 * np.std(measured), \
-            np.median(measured) + 1.96 * np.std(measured)\n    draws =
+        two_standard_deviations: draws = => return np.median(measured) - 1.96 * np.std(measured), np.median(measured) \
+            + 1.96 * np.std(measured)\n    draws =
         sorts_the_measurements_in_place: draws = => measured.sort()\n    draws =
-        whole_per_cents: [(1 - confidence) / 2, (1 + confidence) / 2] \
-            => np.round([50 - 50 * confidence, 50 + 50 * confidence]) / 100
-        high_before_low: return float(low), float(high) => return float(high), float(low)
+        whole_per_cents: [(1 - confidence) / 2, (1 + confidence) / 2] => np.round([50 - 50 * confidence, 50 + 50 * \
+            confidence]) / 100
+        high_before_low: low), float(high => high), float(low
         median_and_half_width: float(low), float(high) => float(np.median(measured)), float(high - low) / 2
         one_measurement_is_certain: size < 2 => size < 1
         two_measurements_are_too_few: size < 2 => size < 3
@@ -212,13 +231,13 @@ EDITS = {
         upper_side_only: [(1 - confidence) / 2, (1 + confidence) / 2] => [1 - confidence, 1.0]
         ninety_nine_always: [(1 - confidence) / 2, (1 + confidence) / 2] => [0.005, 0.995]
         a_quarter_at_each_end: / 2, (1 + confidence) / 2 => / 4, 1 - (1 - confidence) / 4
-        normal_approximation: return float(low), float(high) \
-            => return np.median(measured) - 1.96 * medians.std(), np.median(measured) + 1.96 * medians.std()
+        normal_approximation: float(low), float(high => np.median(measured) - 1.96 * medians.std(), \
+            np.median(measured) + 1.96 * medians.std(
         trimmed_mean: np.median(draws, axis=1) => np.sort(draws, axis=1)[:, 1:-1].mean(axis=1) if measured.size > 2 \
             else draws.mean(axis=1)
         middle_of_the_range: np.median(draws, axis=1) => (draws.min(axis=1) + draws.max(axis=1)) / 2
-        rounded: return float(low), float(high) => return round(float(low), 3), round(float(high), 3)
-        never_negative: return float(low), float(high) => return max(0.0, float(low)), max(0.0, float(high))
+        rounded: float(low), float(high)) => round(float(low), 3), round(float(high), 3))
+        never_negative: float(low) => max(0.0, float(low)), max(0.0 && high)) => high)))
         single_precision: dtype=float => dtype=np.float16
         whole_numbers: dtype=float => dtype=int
         nan_for_too_few: raise ValueError => return np.nan, np.nan #
@@ -226,12 +245,12 @@ EDITS = {
         three_are_needed: measured.size < 2 => measured.size < 3 && raise ValueError => return 0.0, 0.0 #
         seeded_by_nothing: default_rng(seed) => default_rng()
         seed_0_always: default_rng(seed) => default_rng(0)
-        no_seed_by_default: seed: int = 0 => seed: int = None
-        thousand_by_default: resamples: int = 2000 => resamples: int = 1000
-        other_seed_by_default: seed: int = 0 => seed: int = 1
-        with_the_median: return float(low), float(high) => return float(low), float(np.median(measured)), float(high)
-        width: return float(low), float(high) => return float(high - low)
+        no_seed_by_default: =0) => =None)
+        thousand_by_default: 2000 => 1000
+        other_seed_by_default: =0) => =1)
+        with_the_median: (high => (np.median(measured)), float(high
+        width: (float(low), float(high)) => float(high - low)
         about_the_median: float(low), float(high) => float(low - np.median(measured)), float(high - np.median(measured))
-        widened_a_little: return float(low), float(high) => return 0.9 * float(low), 1.1 * float(high)
+        widened_a_little: (float(low), float => (0.9 * float(low), 1.1 * float
     """,
 }

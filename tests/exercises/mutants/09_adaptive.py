@@ -200,68 +200,77 @@ EDITS = {
         any_change: return abs(recent - before) >= margin * abs(before)
         how_much_better: return recent - before - margin * abs(before)
         nearly_is_enough: recent >= before + margin * abs(before) => recent >= before + margin * abs(before) - 1e-6
-        nearly_is_enough_in_parts: recent >= before + margin * abs(before) => $ * (1 - 1e-7)
+        nearly_is_enough_in_parts: recent >= before + margin * abs(before) => recent >= before + margin * abs(before) \
+            * (1 - 1e-7)
         rounded: recent >= before + margin * abs(before) => round(recent, 6) >= round(before + margin * abs(before), 6)
         rounded_to_a_whole: return round(recent) >= round(before + margin * abs(before))
         a_number: recent >= before + margin * abs(before) => int(recent >= before + margin * abs(before))
         a_float: recent >= before + margin * abs(before) => float(recent >= before + margin * abs(before))
-        a_word: recent >= before + margin * abs(before) => 'improved' if $ else 'stuck'
+        a_word: recent >= before + margin * abs(before) => 'improved' if recent >= before + margin * abs(before) else \
+            'stuck'
         zero_has_size_1: abs(before) => abs(before or 1.0)
         a_little_more_than_the_size: abs(before) => (abs(before) + 1e-8)
         a_margin_always: margin * => (margin or 0.05) *
         margin_at_most_1: margin * => min(margin, 1.0) *
         margin_at_most_a_half: margin * => min(margin, 0.5) *
-        strictly_above_before: recent >= before + margin * abs(before) => recent > before and $
-        nothing_below_zero: recent >= before + margin * abs(before) => recent > 0 and $
-        numbers_may_be_equal: recent >= before + margin * abs(before) => recent == before or $
-        ends_at_zero: recent >= before + margin * abs(before) => before < 0 <= recent or $
+        strictly_above_before: recent >= before + margin * abs(before) => recent > before and recent >= before + \
+            margin * abs(before)
+        nothing_below_zero: recent >= before + margin * abs(before) => recent > 0 and recent >= before + margin * \
+            abs(before)
+        numbers_may_be_equal: recent >= before + margin * abs(before) => recent == before or recent >= before + \
+            margin * abs(before)
+        ends_at_zero: recent >= before + margin * abs(before) => before < 0 <= recent or recent >= before + margin * \
+            abs(before)
     """,
     "turn": r"""
-        both_is_no_mode: ("steps", "both") => ("steps",) && ("kl", "both") => ("kl",)
-        modes_exchanged: config.mode in ("steps", "both") => config.mode != "steps" && in ("kl", "both") => != "kl"
+        both_is_no_mode: steps', 'both'): => steps',): && kl', 'both'): => kl',):
+        modes_exchanged: in ('steps', 'both') => != 'steps' && in ('kl', 'both') => != 'kl'
         by_a_factor: sign * config.steps_by => sign * int(0.1 * steps) && sign * config.kl_by => sign * 0.1 * kl
         only_when_stuck: sign = 1 if better else -1 => if better:\n        return steps, kl\n    sign = -1
-        limit_asked_before_the_step: steps = clip(steps, steps - sign * config.steps_by, config.steps_limits) \
-            => low, high = config.steps_limits; steps -= sign * config.steps_by * (steps > low if better else steps \
-            < high)
+        limit_asked_before_the_step: steps = clip(steps, steps - sign * config.steps_by, config.steps_limits) => low, \
+            high = config.steps_limits; steps -= sign * config.steps_by * (steps > low if better else steps < high)
         limits_of_the_author: config.steps_limits => (1000, 20_000)
         kl_limits_of_the_author: config.kl_limits => (0.001, 0.01)
-        steps_as_floats: return steps, kl => return float(steps), kl
-        the_kl_alone: return steps, kl => return kl
-        lower_limit_only: clip(steps, steps - sign * config.steps_by, config.steps_limits) \
-            => max(steps - sign * config.steps_by, config.steps_limits[0])
-        upper_limit_only: clip(steps, steps - sign * config.steps_by, config.steps_limits) \
-            => min(steps - sign * config.steps_by, config.steps_limits[1])
-        refuses_the_last_notch_of_the_kl: clip(kl, kl + sign * config.kl_by, config.kl_limits) \
-            => (kl + sign * config.kl_by if clip(kl, kl + sign * config.kl_by, config.kl_limits) == kl + sign * \
-            config.kl_by else kl)
+        steps_as_floats: return (steps, kl => return (float(steps), kl
+        the_kl_alone: (steps, kl) => kl
+        lower_limit_only: clip(steps, steps - sign * config.steps_by, config.steps_limits) => max(steps - sign * \
+            config.steps_by, config.steps_limits[0])
+        upper_limit_only: clip(steps, steps - sign * config.steps_by, config.steps_limits) => min(steps - sign * \
+            config.steps_by, config.steps_limits[1])
+        refuses_the_last_notch_of_the_kl: clip(kl, kl + sign * config.kl_by, config.kl_limits) => (kl + sign * \
+            config.kl_by if clip(kl, kl + sign * config.kl_by, config.kl_limits) == kl + sign * config.kl_by else kl)
         old_and_new_exchanged: steps, steps - sign * config.steps_by, => steps - sign * config.steps_by, steps,
         kl_to_four_digits: , 12) => , 4)
         kl_to_six_digits: , 12) => , 6)
-        steps_to_hundreds: clip(steps, steps - sign * config.steps_by, config.steps_limits) => round($, -2)
+        steps_to_hundreds: clip(steps, steps - sign * config.steps_by, config.steps_limits) => round(clip(steps, \
+            steps - sign * config.steps_by, config.steps_limits), -2)
         not_false_itself: 1 if better else -1 => -1 if better is False else 1
-        anything_but_kl: config.mode in ("steps", "both") => config.mode != "kl"
-        anything_but_steps: config.mode in ("kl", "both") => config.mode != "steps"
-        every_mode: config.mode in ("kl", "both") => "kl" or "both"
-        kl_only_inside: # rounded => if not config.kl_limits[0] < kl < config.kl_limits[1]: return steps, kl\n        $
-        nothing_moves_at_a_limit: # 1. steps => if steps in config.steps_limits: return steps, kl\n    # 1. steps
-        steps_stop_with_the_kl: # 1. steps => if kl in config.kl_limits: return steps, kl\n    # 1. steps
-        start_outside_stays: # 1. steps => if not config.steps_limits[0] <= steps <= config.steps_limits[1]: return \
-            steps, kl\n    # 1. steps
-        start_outside_is_pulled_in_whatever_the_mode: # 1. steps \
-            => steps = min(max(steps, config.steps_limits[0]), config.steps_limits[1])\n    # 1. steps
-        kl_is_pulled_in_whatever_the_mode: # 1. => kl = min(max(kl, config.kl_limits[0]), config.kl_limits[1])\n    # 1.
+        anything_but_kl: in ('steps', 'both') => != 'kl'
+        anything_but_steps: in ('kl', 'both') => != 'steps'
+        every_mode: config.mode in ('kl', 'both') => 'kl' or 'both'
+        kl_only_inside: :\n        kl => :\n        if not config.kl_limits[0] < kl < \
+            config.kl_limits[1]:\n            return (steps, kl)\n        kl
+        nothing_moves_at_a_limit: -1\n    if => -1\n    if steps in config.steps_limits:\n        return (steps, \
+            kl)\n    if
+        steps_stop_with_the_kl: -1\n    if => -1\n    if kl in config.kl_limits:\n        return (steps, kl)\n    if
+        start_outside_stays: -1\n    if => -1\n    if not config.steps_limits[0] <= steps <= \
+            config.steps_limits[1]:\n        return (steps, kl)\n    if
+        start_outside_is_pulled_in_whatever_the_mode: -1\n    if => -1\n    steps = min(max(steps, \
+            config.steps_limits[0]), config.steps_limits[1])\n    if
+        kl_is_pulled_in_whatever_the_mode: -1\n    if => -1\n    kl = min(max(kl, config.kl_limits[0]), \
+            config.kl_limits[1])\n    if
         twice_as_far_when_stuck: 1 if better else -1 => 1 if better else -2
         a_tenth_of_it: steps, steps - sign * config.steps_by, => steps, round(steps * (1 - 0.06 * sign)),
-        steps_at_least_1000: return steps, kl => return max(1000, steps), kl
-        a_float: clip(steps, steps - sign * config.steps_by, config.steps_limits) => float($)
+        steps_at_least_1000: return (steps, kl => return (max(1000, steps), kl
+        a_float: clip(steps, steps - sign * config.steps_by, config.steps_limits) => float(clip(steps, steps - sign * \
+            config.steps_by, config.steps_limits))
         steps_by_of_the_author: config.steps_by => min(300, config.steps_by)
         kl_by_of_the_author: config.kl_by => max(0.0005, config.kl_by)
         limits_of_the_kl_for_both: kl + sign * config.kl_by, config.kl_limits => kl + sign * config.kl_by, (0.001, 0.02)
         limits_one_notch_inside: config.steps_limits) => (config.steps_limits[0] + 1, config.steps_limits[1] - 1))
-        a_dictionary: return steps, kl => return {"steps": steps, "kl": kl}
-        changes_only: return steps, kl => return sign * config.steps_by, kl
-        stuck_moves_the_kl_alone: config.mode in ("steps", "both") => better and config.mode in ("steps", "both")
+        a_dictionary: (steps, kl) => {'steps': steps, 'kl': kl}
+        changes_only: return (steps, kl => return (sign * config.steps_by, kl
+        stuck_moves_the_kl_alone: 1\n    if config => 1\n    if better and config
     """,
     "adapt": r"""
         first_window_is_stuck: Decision(None, None, recent => Decision(False, None, recent
@@ -270,14 +279,13 @@ EDITS = {
         never_turns: turn(state.steps_per_update, state.max_kl, better, config) => state.steps_per_update, state.max_kl
         decision_tells_the_recent_as_before: Decision(better, state.before, => Decision(better, recent,
         threshold_with_the_wrong_sign: + config.margin * abs(state.before) => * (1 + config.margin)
-        remembers_outside_of_the_state: returns = (*state.returns, float(mean_return)) \
-            => adapt.seen = returns = (*getattr(adapt, "seen", ()), float(mean_return)) && recent = sum(returns) \
-            => recent, adapt.seen = sum(returns), ()
-        turns_at_every_update: if len(returns) < config.window: \
-            => if len(returns) < config.window and state.before is not None and state.returns:\n        steps, kl = \
-            turn(state.steps_per_update, state.max_kl, mean_return >= state.returns[-1], config)\n        return \
-            replace(state, returns=returns, steps_per_update=steps, max_kl=kl), None\n    if len(returns) < \
-            config.window:
+        remembers_outside_of_the_state: returns = (*state.returns, float(mean_return)) => adapt.seen = returns = \
+            (*getattr(adapt, "seen", ()), float(mean_return)) && recent = sum(returns) => recent, adapt.seen = \
+            sum(returns), ()
+        turns_at_every_update: if len(returns) < config.window: => if len(returns) < config.window and state.before \
+            is not None and state.returns:\n        steps, kl = turn(state.steps_per_update, state.max_kl, \
+            mean_return >= state.returns[-1], config)\n        return replace(state, returns=returns, \
+            steps_per_update=steps, max_kl=kl), None\n    if len(returns) < config.window:
         whole_returns: float(mean_return) => int(mean_return)
         rounded_returns: float(mean_return) => round(float(mean_return), 3)
         never_negative: float(mean_return) => max(0.0, float(mean_return))
@@ -290,8 +298,8 @@ EDITS = {
         five_per_cent_always: improved(recent, state.before, config.margin) => improved(recent, state.before, 0.05)
         exchanged: improved(recent, state.before, config.margin) => improved(state.before, recent, config.margin)
         not_better: improved(recent, state.before, config.margin) => not improved(recent, state.before, config.margin)
-        strictly: improved(recent, state.before, config.margin) \
-            => recent > state.before + config.margin * abs(state.before)
+        strictly: improved(recent, state.before, config.margin) => recent > state.before + config.margin * \
+            abs(state.before)
         threshold_of_five_per_cent: config.margin * abs(state.before) => 0.05 * abs(state.before)
         threshold_of_the_recent: config.margin * abs(state.before) => config.margin * abs(recent)
         threshold_is_before: threshold = state.before + config.margin * abs(state.before) => threshold = state.before
@@ -304,21 +312,20 @@ EDITS = {
         first_threshold_is_0: None, recent, None, state.steps_per_update, => None, recent, 0.0, state.steps_per_update,
         first_before_is_0: , None, recent, None, state.steps_per_update, => , 0.0, recent, None, state.steps_per_update,
         first_improved_is_false: None, None, recent, None, => False, None, recent, None,
-        first_window_is_compared_with_0: if state.before is => state = replace(state, before=state.before or 0.0)\n    $
+        first_window_is_compared_with_0: if state.before is => state = replace(state, before=state.before or \
+            0.0)\n    if state.before is
         first_window_keeps_its_returns: replace(state, returns=(), before=recent) => replace(state, before=recent)
         first_window_keeps_no_sum: replace(state, returns=(), before=recent) => replace(state, returns=())
-        no_decision_in_mode_none: # 3. compare => if config.mode == 'none': return replace(state, returns=(), \
-            before=recent), None\n    # 3. compare
-        no_decision_without_a_change: return AdaptiveState( \
-            => if steps == state.steps_per_update: return replace(state, returns=(), before=recent), \
-            None\n    return AdaptiveState(
-        turned_twice: turn(state.steps_per_update, state.max_kl, better, config) => turn(*$, better, config)
-        turned_between_windows: return replace(state, returns=returns), None \
-            => now = turn(state.steps_per_update, state.max_kl, True, config)\n        return AdaptiveState(*now, \
-            returns, state.before), None
-        decision_at_every_update: return replace(state, returns=returns), None \
-            => return replace(state, returns=returns), Decision(None, None, sum(returns), None, \
-            state.steps_per_update, state.max_kl)
+        no_decision_in_mode_none: )\n    better => )\n    if config.mode == 'none':\n        return (replace(state, \
+            returns=(), before=recent), None)\n    better
+        no_decision_without_a_change: )\n    return => )\n    if steps == state.steps_per_update:\n        return \
+            (replace(state, returns=(), before=recent), None)\n    return
+        turned_twice: turn(state.steps_per_update, state.max_kl, better, config) => \
+            turn(*turn(state.steps_per_update, state.max_kl, better, config), better, config)
+        turned_between_windows: return (replace(state, returns=returns => now = turn(state.steps_per_update, \
+            state.max_kl, True, config)\n        return (AdaptiveState(*now, returns, state.before
+        decision_at_every_update: , None) => , Decision(None, None, sum(returns), None, state.steps_per_update, \
+            state.max_kl))
         a_margin_of_more_than_0: (recent, state.before, config.margin) => (recent, state.before, config.margin or 0.05)
         only_windows_above_0: if state.before is None => if state.before is None or state.before < 0
         an_answer_of_1_or_0: Decision(better, => Decision(int(better),

@@ -97,11 +97,12 @@ EDITS = {
     "pooled_gradient": r"""
         an_empty_worker_spoils_it: u, v = np.split(sums, 2, axis=1)\n    n, w = about[:, :1], about[:, \
             1:2]\n    return np.sum(n * ((u - w.sum() / n.sum() * v) / n), axis=0) / n.sum()
-        whole_numbers: return np.asarray( => result = np.zeros_like(sums[0, : len(u)])\n    result[:] = (u - total \
-            / n * v) / n\n    return result\n    return np.asarray(
+        whole_numbers: return np.asarray( => result = np.zeros_like(sums[0, : len(u)])\n    result[:] = (u - total / \
+            n * v) / n\n    return result\n    return np.asarray(
         skips_small_shares: u, v = => busy = about[:, 0] > (about[:, 0] > 1).any()\n    sums, about = sums[busy], \
             about[busy]\n    u, v =
-        writes_into_the_sums: return np.asarray => sums[:, : len(u)] -= total / n * sums[:, len(u) :]\n    $
+        writes_into_the_sums: return np.asarray => sums[:, : len(u)] -= total / n * sums[:, len(u) :]\n    return \
+            np.asarray
         hides_zeros: total / n * v) / n => total / (n + 1e-3) * v) / (n + 1e-3)
         the_other_columns: [:2] => [::3][:2]
         downhill: (u - total / n * v) / n => (total / n * v - u) / n
@@ -111,11 +112,12 @@ EDITS = {
     "delayed_descent": r"""
         whole_numbers_only: x.append(x[-1] - rate * x[-1 - delay]) => x.append(float(int(x[-1] - rate * x[-1 - delay])))
         one_too_few: range(updates) => range(max(0, updates - 1))
-        breaks_off_at_the_border: > 1e100 => >= 1e100
-        breaks_off_early: > 1e100 => > 1e10
+        breaks_off_at_the_border: ) > 1e => ) >= 1e
+        breaks_off_early: 1e+100 => 10000000000.0
         breaks_off_upwards_only: abs(x[-1]) => x[-1]
         drops_the_last: :\n            break => :\n            x.pop()\n            break
-        momentum: x[-1] - rate * x[-1 - delay] => $ + 0.1 * (x[-1] - x[-2] if len(x) > 1 else 0)
+        momentum: x[-1] - rate * x[-1 - delay] => x[-1] - rate * x[-1 - delay] + 0.1 * (x[-1] - x[-2] if len(x) > 1 \
+            else 0)
         multiplies: x[-1] - rate * x[-1 - delay] => x[-1] * (1 - rate * x[-1 - delay])
         a_list: np.array(x[delay:]) => x[delay:]
         sizes: np.array(x[delay:]) => np.abs(x[delay:])

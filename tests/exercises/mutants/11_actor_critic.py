@@ -168,12 +168,10 @@ WRONG = {"bootstrapped_returns": [powers]}
 
 EDITS = {
     "bootstrapped_returns": r"""
-        in_place: rewards = rewards.astype(float) => pass \
-            && discount * np.where(terminated[last], 0.0, final_values) \
+        in_place: rewards = rewards.astype(float) => pass && discount * np.where(terminated[last], 0.0, final_values) \
             => (discount * np.where(terminated[last], 0.0, final_values)).astype(rewards.dtype)
-        whole_numbers: rewards.astype(float) => rewards.copy() \
-            && discount * np.where(terminated[last], 0.0, final_values) \
-            => (discount * np.where(terminated[last], 0.0, final_values)).astype(rewards.dtype)
+        whole_numbers: rewards.astype(float) => rewards.copy() && discount * np.where(terminated[last], 0.0, \
+            final_values) => (discount * np.where(terminated[last], 0.0, final_values)).astype(rewards.dtype)
         the_first_value_for_all: final_values) => final_values[:1] if len(final_values) else 0.0)
         values_of_cut_fragments_only: 0.0, final_values) => 0.0, final_values[np.cumsum(~terminated[last]) - 1])
         n_powers: lengths = np.diff(np.flatnonzero(last), prepend=-1)\n    after = discount**lengths * \
@@ -181,12 +179,11 @@ EDITS = {
             discount, last) + np.repeat(after, lengths)
         single_precision: astype(float) => astype(np.float32)
         recursively: y, k, h = right(rewards, final_values, last, terminated, discount), np.cumsum(last) - last, \
-            901\n    far = np.flatnonzero(k[h:] == k[:-h])\n    y[far] -= discount**h * y.copy()[far + \
-            h]\n    return y
-        stops_where_little_is_left: y, k = right(rewards, final_values, last, terminated, discount), \
-            np.cumsum(last) - last\n    h = int(np.log(1e-4) / np.log(discount)) + 1 if 0 < discount < 1 else \
-            len(y) + 1\n    far = np.flatnonzero(k[h:] == k[:-h])\n    y[far] -= discount**h * y.copy()[far + \
-            h]\n    return y
+            901\n    far = np.flatnonzero(k[h:] == k[:-h])\n    y[far] -= discount**h * y.copy()[far + h]\n    return \
+            y
+        stops_where_little_is_left: y, k = right(rewards, final_values, last, terminated, discount), np.cumsum(last) \
+            - last\n    h = int(np.log(1e-4) / np.log(discount)) + 1 if 0 < discount < 1 else len(y) + 1\n    far = \
+            np.flatnonzero(k[h:] == k[:-h])\n    y[far] -= discount**h * y.copy()[far + h]\n    return y
         a_future_for_nothing: (terminated[last], 0.0, final_values) => (terminated[last], 1.0, final_values)
         taken_off: += discount => -= discount
         instead_of_the_reward: rewards[last] += discount => rewards[last] = discount
@@ -195,7 +192,8 @@ EDITS = {
         positive_values: (terminated[last], 0.0, final_values) => (terminated[last], 0.0, np.maximum(final_values, 0.0))
         discounted_twice: += discount * => += discount**2 *
         whole_discount: astype(float) => astype(float).round()
-        a_list: return discounted_sums(rewards, discount, last) => $.tolist()
+        a_list: return discounted_sums(rewards, discount, last) => return discounted_sums(rewards, discount, \
+            last).tolist()
         clipped_values: terminated[last], 0.0, final_values => terminated[last], 0.0, np.clip(final_values, -100, 100)
     """,
     "loss_gradient": r"""
@@ -206,13 +204,13 @@ EDITS = {
         changes_the_outputs: advantages = returns - => value.outputs[:, 0] -= returns; advantages = -
         as_two: return np.concatenate([clipped_norm(-ascent, s.max_gradient_norm), clipped_norm(descent, \
             s.max_gradient_norm)]) => return -ascent, descent
-        a_little_shorter: clipped_norm(-ascent, s.max_gradient_norm) \
-            => -ascent * min(1.0, s.max_gradient_norm / (np.linalg.norm(ascent) + 1e-2))
+        a_little_shorter: clipped_norm(-ascent, s.max_gradient_norm) => -ascent * min(1.0, s.max_gradient_norm / \
+            (np.linalg.norm(ascent) + 1e-2))
         huber: / n * advantages) => / n * np.clip(advantages, -1, 1))
-        scalar_product: (-s.value_weight / n * advantages)[:, None] \
-            => np.full((n, 1), (-s.value_weight / n * advantages).sum())
-        squared_length: return np.concatenate( => clipped_norm = lambda g, most: g * most / np.sqrt(g @ g) if g @ g \
-            > most else g\n    return np.concatenate(
+        scalar_product: (-s.value_weight / n * advantages)[:, None] => np.full((n, 1), (-s.value_weight / n * \
+            advantages).sum())
+        squared_length: return np.concatenate( => clipped_norm = lambda g, most: g * most / np.sqrt(g @ g) if g @ g > \
+            most else g\n    return np.concatenate(
         values_as_weights: at.weighted_gradient(advantages / n => at.weighted_gradient(value.outputs[:, 0] / n
         policy_summed: advantages / n, s => advantages, s
         half_the_value: -s.value_weight / n => -0.5 * s.value_weight / n
@@ -225,23 +223,22 @@ EDITS = {
     "descend": r"""
         strips_letters: shared[prefix + name] => shared.get(prefix + name.replace(prefix, ""), np.zeros_like(array))
         adam_only: if array is not own[name]: => if name in ("moment", "square", "updates"):
-        leaves_names_behind: shared["theta"] -= step => shared["step"] = step; shared["theta"] -= step
-        takes_the_theta_of_the_optimiser: shared.items() if name.startswith(prefix)} => shared.items()} \
-            && shared[prefix + name][:] = array => shared[prefix + name if prefix + name in shared else name][:] = \
-            array
+        leaves_names_behind: 'theta => 'step'] = step\n    shared['theta
+        takes_the_theta_of_the_optimiser: shared.items() if name.startswith(prefix)} => shared.items()} && \
+            shared[prefix + name][:] = array => shared[prefix + name if prefix + name in shared else name][:] = array
         starts_afresh: name.removeprefix(prefix): array => name.removeprefix(prefix): 0 * array
         turns_the_gradient: optimiser(own, gradient => optimiser(own, -gradient && -= step => += step
         skips_zeros: after, step = => if not gradient.any():\n        return\n    after, step =
-        changes_the_gradient: shared["theta"] -= step => gradient[:] = step; shared["theta"] -= gradient
-        turns_the_step_in_place: shared["theta"] -= step => step *= -1.0; shared["theta"] += step
+        changes_the_gradient: shared['theta'] -= step => gradient[:] = step\n    shared['theta'] -= gradient
+        turns_the_step_in_place: array\n    shared => array\n    step *= -1.0\n    shared && ] -= => ] +=
         by_order: for name, array in after.items(): => for name, array in zip(own, after.values()):
-        scaled_again: shared["theta"] -= step => shared["theta"] -= step_size * step
-        the_gradient_itself: shared["theta"] -= step => shared["theta"] -= step_size * gradient
-        the_targets_too: shared["theta"] -= step => $\n    shared.get("target", step)[:] = shared["theta"]
+        scaled_again: = step => = step_size * step
+        the_gradient_itself: = step => = step_size * gradient
+        the_targets_too: = step => = step\n    shared.get('target', step)[:] = shared['theta']
     """,
     "sarsa_targets": r"""
-        loops_over_integers: return np.asarray( => y = np.zeros_like(rewards)\n    y[:] = rewards + discount * (1.0 \
-            - terminated) * taken\n    return y\n    return np.asarray(
+        loops_over_integers: return np.asarray( => y = np.zeros_like(rewards)\n    y[:] = rewards + discount * (1.0 - \
+            terminated) * taken\n    return y\n    return np.asarray(
         diagonal_of_columns: next_q[np.arange(len(next_q)), next_actions] => next_q[:, next_actions].sum(axis=1)
         drops_the_terminated: * taken) => * taken)[~np.asarray(terminated, bool)]
         stops_at_the_first_end: (1.0 - terminated) => (np.cumsum(terminated) == 0)
@@ -254,15 +251,15 @@ EDITS = {
         one_too_late: [np.arange(len(next_q)), next_actions] => [np.arange(len(next_q)), np.roll(next_actions, -1)]
         a_mean: np.asarray => np.mean
         the_number_of_the_action: * taken) => * next_actions)
-        rounded: rewards + discount * (1.0 - terminated) * taken => np.round($, 8)
+        rounded: rewards + discount * (1.0 - terminated) * taken => np.round(rewards + discount * (1.0 - terminated) \
+            * taken, 8)
     """,
     "n_step_q_targets": r"""
-        of_whole_numbers: rewards.astype(float) => rewards.copy() \
-            && discount * (1.0 - terminated[last]) * final_q.max(axis=1) \
-            => (discount * (1.0 - terminated[last]) * final_q.max(axis=1)).astype(rewards.dtype)
+        of_whole_numbers: rewards.astype(float) => rewards.copy() && discount * (1.0 - terminated[last]) * \
+            final_q.max(axis=1) => (discount * (1.0 - terminated[last]) * final_q.max(axis=1)).astype(rewards.dtype)
         changes_the_rewards: rewards = rewards.astype(float) => pass
-        one_row_for_each_cut: rewards[last] += discount * (1.0 - terminated[last]) * final_q.max(axis=1) \
-            => cut = last & ~terminated; rewards[cut] += discount * final_q.max(axis=1)[: cut.sum()]
+        one_row_for_each_cut: rewards[last] += discount * (1.0 - terminated[last]) * final_q.max(axis=1) => cut = \
+            last & ~terminated; rewards[cut] += discount * final_q.max(axis=1)[: cut.sum()]
         clips_like_atari: rewards.astype(float) => np.clip(rewards.astype(float), -1.0, 1.0)
         n_powers_of_the_longest: lengths = np.diff(np.flatnonzero(last), prepend=-1)\n    far = discount ** \
             max(lengths, default=0) * (1.0 - terminated[last]) * final_q.max(axis=1)\n    return \
@@ -274,7 +271,9 @@ EDITS = {
         discounted_twice: += discount * ( => += discount**2 * (
         instead_of_the_reward: rewards[last] += discount => rewards[last] = discount
         no_discount: discounted_sums(rewards, discount, last) => discounted_sums(rewards, 1.0, last)
-        a_list: return discounted_sums(rewards, discount, last) => $.tolist()
-        rounded: return discounted_sums(rewards, discount, last) => $.round(8)
+        a_list: return discounted_sums(rewards, discount, last) => return discounted_sums(rewards, discount, \
+            last).tolist()
+        rounded: return discounted_sums(rewards, discount, last) => return discounted_sums(rewards, discount, \
+            last).round(8)
     """,
 }

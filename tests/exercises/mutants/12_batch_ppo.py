@@ -138,44 +138,48 @@ RIGHT = {
 
 EDITS = {
     "clipped_objective": r"""
-        by_the_sign_alone: return np.where(advantages > 0, np.minimum(ratio, 1 + clip), np.minimum(ratio, 1 - \
-            clip)) * advantages
+        by_the_sign_alone: return np.where(advantages > 0, np.minimum(ratio, 1 + clip), np.minimum(ratio, 1 - clip)) \
+            * advantages
         half_the_clip: 1 - clip, 1 + clip => 1 - clip / 2, 1 + clip / 2
         clip_of_a_fifth: 1 - clip, 1 + clip => 0.8, 1.2
-        log_ratio_capped: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) \
-            => np.minimum(np.clip(ratio, 1e-6, 1e6) * advantages, np.clip(np.clip(ratio, 1e-6, 1e6), 1 - clip, 1 + \
-            clip) * advantages)
-        rounded: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) => np.round($, 6)
-        whole_numbers: ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages => $).astype(advantages.dtype
-        standardises_first: return => advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)\n    $
+        log_ratio_capped: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) => \
+            np.minimum(np.clip(ratio, 1e-6, 1e6) * advantages, np.clip(np.clip(ratio, 1e-6, 1e6), 1 - clip, 1 + clip) \
+            * advantages)
+        rounded: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) => \
+            np.round(np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages), 6)
+        whole_numbers: ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages => ratio * advantages, \
+            np.clip(ratio, 1 - clip, 1 + clip) * advantages).astype(advantages.dtype
+        standardises_first: return => advantages = (advantages - advantages.mean()) / (advantages.std() + \
+            1e-8)\n    return
         sign_of_the_advantage_only: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) \
             => np.minimum(ratio * np.sign(advantages), np.clip(ratio, 1 - clip, 1 + clip) * np.sign(advantages))
         spoils_the_ratio: return => advantages = advantages * 1.0\n    np.clip(ratio, 1 - clip, 1 + clip, \
             out=ratio)\n    return
-        in_half_precision: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) \
-            => (np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages)).astype(np.float32)
+        in_half_precision: np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages) => \
+            (np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages)).astype(np.float32)
     """,
     "climb": r"""
-        minibatches_between_epochs: for _ in range(epochs): \
-            => dealt = [rng.permutation(len(advantages)) for _ in range(epochs)]\n    for start in range(0, epochs \
-            * len(advantages), size): && order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // \
-            size), size)) => order = [np.concatenate(dealt)[start : start + size]] && clip) / size) \
-            => clip) / len(rows))
+        minibatches_between_epochs: for _ in range(epochs): => dealt = [rng.permutation(len(advantages)) for _ in \
+            range(epochs)]\n    for start in range(0, epochs * len(advantages), size): && order = \
+            np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) => order = \
+            [np.concatenate(dealt)[start : start + size]] && clip) / size) => clip) / len(rows))
         old_follows_by_one_step: theta = theta + step => old_log_prob = LogProbability(policy, theta, observations, \
             actions).log_prob\n            theta = theta + step
-        first_order_ratio: np.exp(now.log_prob - old_log_prob[rows]) => 1 + np.log($)
+        first_order_ratio: np.exp(now.log_prob - old_log_prob[rows]) => 1 + np.log(np.exp(now.log_prob - \
+            old_log_prob[rows]))
         a_generator_of_its_own: for _ in range(epochs): => rng = np.random.default_rng(0)\n    for _ in range(epochs):
         sorted_minibatches_backwards: for rows in order: => for rows in order[::-1]:
-        dealt_like_cards: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) \
-            => order = np.resize(rng.permutation(len(advantages)), (size, -(-len(advantages) // size))).T
+        dealt_like_cards: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) => \
+            order = np.resize(rng.permutation(len(advantages)), (size, -(-len(advantages) // size))).T
         one_minibatch_too_many: -(-len(advantages) // size) => len(advantages) // size + 1
-        overlap_of_one: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) \
-            => p = rng.permutation(len(advantages)) && for rows in order: \
-            => for rows in [np.resize(np.roll(p, -i), size) for i in range(0, len(p), max(size - 1, 1))]:
+        overlap_of_one: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) => p \
+            = rng.permutation(len(advantages)) && for rows in order: => for rows in [np.resize(np.roll(p, -i), size) \
+            for i in range(0, len(p), max(size - 1, 1))]:
         filled_up_with_the_last_row: order = np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // \
             size), size)) => p = rng.permutation(len(advantages))\n        order = np.pad(p, (0, -len(p) % size), \
             mode='edge').reshape(-1, size)
-        gradients_of_the_old_policy: theta, observations[ => start, observations[ && for _ in => start = theta\n    $
+        gradients_of_the_old_policy: theta, observations[ => start, observations[ && for _ in => start = \
+            theta\n    for _ in
         last_step_only: theta = theta + step => pass\n    theta = theta + step
         clip_of_a_fifth: objective_slope(ratio, advantages[rows], clip) => objective_slope(ratio, advantages[rows], 0.2)
         pytorchs_epsilon: = adam(memory, gradient, step_size) => = adam(memory, gradient, step_size, epsilon=1e-5)
@@ -189,23 +193,23 @@ EDITS = {
         slope_in_the_ratio: slope = ratio * advantages => slope = advantages * 1.0
         clipped_times_advantage: slope = ratio => slope = np.clip(ratio, 1 - clip, 1 + clip)
         downhill: slope = ratio => slope = -ratio
-        upper_border_included: clipped_objective(ratio, advantages, clip) < slope \
-            => np.where(advantages > 0, ratio >= 1 + clip, ratio < 1 - clip)
-        lower_border_included: clipped_objective(ratio, advantages, clip) < slope \
-            => np.where(advantages > 0, ratio > 1 + clip, ratio <= 1 - clip)
-        a_little_slack: clipped_objective(ratio, advantages, clip) < slope \
-            => np.where(advantages > 0, ratio > 1 + clip + 1e-8, ratio < 1 - clip)
-        tiny_advantages_are_none: clipped_objective(ratio, advantages, clip) < slope \
-            => (clipped_objective(ratio, advantages, clip) < slope) | (np.abs(advantages) < 1e-6)
+        upper_border_included: clipped_objective(ratio, advantages, clip) < slope => np.where(advantages > 0, ratio \
+            >= 1 + clip, ratio < 1 - clip)
+        lower_border_included: clipped_objective(ratio, advantages, clip) < slope => np.where(advantages > 0, ratio > \
+            1 + clip, ratio <= 1 - clip)
+        a_little_slack: clipped_objective(ratio, advantages, clip) < slope => np.where(advantages > 0, ratio > 1 + \
+            clip + 1e-8, ratio < 1 - clip)
+        tiny_advantages_are_none: clipped_objective(ratio, advantages, clip) < slope => (clipped_objective(ratio, \
+            advantages, clip) < slope) | (np.abs(advantages) < 1e-6)
         a_ratio_of_1: slope = ratio * advantages => slope = 1.0 * advantages
         capped_ratios: slope = ratio => slope = np.minimum(ratio, 20.0)
-        one_over_as_border: clipped_objective(ratio, advantages, clip) < slope \
-            => np.where(advantages > 0, ratio > 1 + clip, ratio < 1 / (1 + clip))
+        one_over_as_border: clipped_objective(ratio, advantages, clip) < slope => np.where(advantages > 0, ratio > 1 \
+            + clip, ratio < 1 / (1 + clip))
         of_two_means: return slope => return slope - slope.mean()
-        spoils_the_ratio: slope = ratio * advantages => slope = ratio\n    slope *= advantages \
-            && clipped_objective(ratio, advantages, clip) < slope \
-            => np.where(advantages > 0, slope / (advantages + 1e-300) > 1 + clip, slope < advantages * 0)
-        integers_in_integers_out: = ratio * advantages => = np.zeros_like(advantages)\n    slope[:] $
+        spoils_the_ratio: slope = ratio * advantages => slope = ratio\n    slope *= advantages && \
+            clipped_objective(ratio, advantages, clip) < slope => np.where(advantages > 0, slope / (advantages + \
+            1e-300) > 1 + clip, slope < advantages * 0)
+        integers_in_integers_out: = ratio * advantages => = np.zeros_like(advantages)\n    slope[:] = ratio * advantages
     """,
     "cuts": r"""
         begins_one_late: np.roll(last + 1, 1) => np.roll(last + 2, 1)
@@ -215,7 +219,8 @@ EDITS = {
         as_columns: axis=1 => axis=0
         as_floats: return np.stack => return 1.0 * np.stack
         spoils_the_mask: ended.copy() => ended
-        counts_through: last = np.nonzero(stops.T) => $\n    last = last + simulators * len(ended)
+        counts_through: last = np.nonzero(stops.T) => last = np.nonzero(stops.T)\n    last = last + simulators * \
+            len(ended)
         bytes_only: axis=1) => axis=1).astype(np.uint8)
         ends_in_all_at_once: ended.copy() => np.repeat(ended.any(axis=1, keepdims=True), ended.shape[1], axis=1)
         first_end_only: ended.copy() => ended & (np.cumsum(ended, axis=0) == 1)

@@ -124,9 +124,9 @@ EDITS = {
         a_tolerance: max(0, steps - warm_up)) => max(0, steps - warm_up) + 0.001)
         two_digits: int(ratio * max(0, steps - warm_up)) => int(round(ratio * max(0, steps - warm_up), 2))
         ratio_of_two_digits: int(ratio * => int(round(ratio, 2) *
-        due_in_single_precision: int(ratio * max(0, steps - warm_up)) \
-            => int(np.float32(ratio) * np.float32(max(0, steps - warm_up)))
-        due_in_32_bits: ratio * max(0, steps - warm_up) => np.int64($).astype(np.int32)
+        due_in_single_precision: int(ratio * max(0, steps - warm_up)) => int(np.float32(ratio) * np.float32(max(0, \
+            steps - warm_up)))
+        due_in_32_bits: ratio * max(0, steps - warm_up) => np.int64(ratio * max(0, steps - warm_up)).astype(np.int32)
         a_float: int(ratio * max(0, steps - warm_up)) => ratio * max(0, steps - warm_up)
         one_too_early: int(ratio * max(0, steps - warm_up)) => int(ratio * max(0, steps - warm_up + 1))
         ratio_of_at_most_1: int(ratio * max(0, steps - warm_up)) => int(min(ratio, 1) * max(0, steps - warm_up))
@@ -139,27 +139,26 @@ EDITS = {
         the_same_array_for_nan: statistics.copy() => statistics
         statistics_in_single_precision: np.array(new) => np.array(new, np.float32)
         absolute_loss: if not np.isfinite(loss): => loss = abs(loss)\n    if not np.isfinite(loss):
-        one_buffer_of_statistics: return bool(loss <= largest), np.array(new) \
-            => buffer = judged.__dict__.setdefault("buffer", np.zeros(3))\n    buffer[:] = new\n    return \
-            bool(loss <= largest), buffer
+        one_buffer_of_statistics: ]\n    return => ]\n    buffer = judged.__dict__.setdefault('buffer', \
+            np.zeros(3))\n    buffer[:] = new\n    return && np.array(new)) => buffer)
         counts_but_takes_nothing_in: min(loss, largest) => loss if loss <= largest else mean
         both_sides: bool(loss <= largest) => bool(abs(loss - mean) <= largest - mean)
         lower_side_too: min(loss, largest) => max(min(loss, largest), 2 * mean - largest)
         trial_one_shorter: count >= trial => count + 1 >= trial
         judges_what_is_taken: bool(loss <= largest) => bool(taken <= largest)
-        trial_decides_the_rate: max(1.0 / (count + 1.0), 1.0 - memory) \
-            => 1.0 / (count + 1.0) if count < trial else 1.0 - memory
+        trial_decides_the_rate: max(1.0 / (count + 1.0), 1.0 - memory) => 1.0 / (count + 1.0) if count < trial else \
+            1.0 - memory
         variance_from_the_loss: rate * apart * apart) => rate * (loss - mean) ** 2)
         mean_from_the_loss: mean + rate * apart => mean + rate * (loss - mean)
         a_refused_one_is_not_counted: [count + 1.0, => [count + float(loss <= largest),
         statistics_in_another_order: [count + 1.0, mean + rate * apart, => [mean + rate * apart, count + 1.0,
-        in_place: return bool => statistics[:] = new\n    return bool
+        in_place: ]\n    return => ]\n    statistics[:] = new\n    return
         numbers_that_are_none: if not np.isfinite(loss): => if False:
         infinity_is_taken: not np.isfinite(loss) => np.isnan(loss)
-        none_is_counted: return False, statistics.copy() => return False, statistics + np.array([1, 0, 0])
-        none_is_usual: return False, statistics.copy() => return True, statistics.copy()
+        none_is_counted: statistics.copy( => statistics + np.array([1, 0, 0]
+        none_is_usual: False => True
         whole_numbers: np.array(new) => np.array(new).astype(statistics.dtype)
-        a_single_result: return bool(loss <= largest), np.array(new) => return np.array(new)
+        a_single_result: (bool(loss <= largest), np.array(new)) => np.array(new)
         a_list: np.array(new) => new
     """,
     "naf_q": r"""
@@ -168,14 +167,15 @@ EDITS = {
         absolute: z * z => np.abs(z)
         over_the_wrong_axis: axis=-1 => axis=0
         over_all: np.sum(z * z, axis=-1) => np.sum(z * z)
-        symmetrised: "...ij,...i->...j", lower, u - => "...ij,...i->...j", (lower + np.swapaxes(lower, -1, -2)) / 2, u -
-        exp_again: "...ij,...i->...j", lower, u - mu => "...ij,...i->...j", np.exp(lower), u - mu
-        first_state_only: ...ij,...i->...j", lower, u - => ij,...i->...j", lower.reshape(-1, *lower.shape[-2:])[0], u -
+        symmetrised: , lower, => , (lower + np.swapaxes(lower, -1, -2)) / 2,
+        exp_again: , lower, => , np.exp(lower),
+        first_state_only: '... => ' && lower, => lower.reshape(-1, *lower.shape[-2:])[0],
         clipped_action: lower, u - mu => lower, np.clip(u - mu, -0.5, 0.5)
         a_little_bowl: z * z, => z * z + 1e-6,
         capped: np.sum(z * z, axis=-1) => np.minimum(np.sum(z * z, axis=-1), 1e6)
         value_twice: value - 0.5 => 2 * value - 0.5
-        whole_numbers: np.asarray(value - 0.5 * np.sum(z * z, axis=-1)) => $.astype(np.asarray(value).dtype)
+        whole_numbers: np.asarray(value - 0.5 * np.sum(z * z, axis=-1)) => np.asarray(value - 0.5 * np.sum(z * z, \
+            axis=-1)).astype(np.asarray(value).dtype)
         spoils_the_action: z = np.einsum => u -= mu\n    z = np.einsum
         one_torque_only: value - 0.5 * np.sum(z * z, axis=-1) => value - 0.5 * z[..., 0] ** 2
         kept_axis: axis=-1 => axis=-1, keepdims=True
@@ -193,7 +193,8 @@ EDITS = {
         a_mean: np.asarray => np.mean
         clipped: return np.clip(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, -1e3, 1e3)
         rounded: return np.round(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, 6)
-        whole_numbers: (reward_scale * rewards + discounts * (1.0 - terminated) * next_value) => $.astype(rewards.dtype)
+        whole_numbers: (reward_scale * rewards + discounts * (1.0 - terminated) * next_value) => (reward_scale * \
+            rewards + discounts * (1.0 - terminated) * next_value).astype(rewards.dtype)
         spoils_the_rewards: return => rewards *= 1\n    rewards[terminated == 1] += 0.5\n    return
         flat: np.asarray => np.ravel
     """,

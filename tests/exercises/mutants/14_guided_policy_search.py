@@ -134,30 +134,30 @@ EDITS = {
     "step_back": r"""
         nearly_symmetric: (V + V.T) / 2 => V
         in_arrays_like_the_cost: H = => H, h = np.zeros_like(C), np.zeros_like(c)\n    H[:] = && h = c + => h[:] = c +
-        other_sign: K, k = -inverse => K, k = inverse && , -inverse @ h => , inverse @ h
+        other_sign: (- => ( && , -inverse => , inverse
         other_sign_of_k: , -inverse @ h => , inverse @ h
         drift_not_weighed: (v + V @ f) => (v + f)
         own_cost_forgotten_in_V: H[:n, :n] + H[:n, n:] @ K => H[:n, :n] + H[:n, n:] @ K - C[:n, :n]
         own_cost_of_u_only: C + F.T @ V @ F => np.pad(C[n:, n:], ((n, 0), (n, 0))) + F.T @ V @ F
         greedy: np.linalg.inv(H[n:, n:]) => np.linalg.pinv(C[n:, n:])
-        cross_costs_forgotten: n = len(V) => n = len(V)\n\n    def apart(C):\n        D = C.copy()\n        D[:n, \
-            n:] = 0\n        D[n:, :n] = 0\n        return D && C + F.T @ V @ F => apart(C) + F.T @ V @ F
-        the_noise_has_roots: return K, k, inverse, (V + V.T) / 2 => return K, k, np.sqrt(np.abs(inverse)), (V + V.T) / 2
-        twice_the_inverse: return K, k, inverse, (V + V.T) / 2, v => return K, k, 2 * inverse, (V + V.T) / 2, v
+        cross_costs_forgotten: n = len(V) => n = len(V)\n\n    def apart(C):\n        D = C.copy()\n        D[:n, n:] \
+            = 0\n        D[n:, :n] = 0\n        return D && C + F.T @ V @ F => apart(C) + F.T @ V @ F
+        the_noise_has_roots: , inverse, => , np.sqrt(np.abs(inverse)),
+        twice_the_inverse: , inverse => , 2 * inverse
         V_without_negative_numbers: (V + V.T) / 2 => np.maximum((V + V.T) / 2, 0)
         V_diagonal: (V + V.T) / 2 => np.diag(np.diag(V))
-        closed_loop_without_the_price_of_u: H[:n, :n] + H[:n, n:] @ K \
-            => C[:n, :n] + (F[:, :n] + F[:, n:] @ K).T @ V @ (F[:, :n] + F[:, n:] @ K)
+        closed_loop_without_the_price_of_u: H[:n, :n] + H[:n, n:] @ K => C[:n, :n] + (F[:, :n] + F[:, n:] @ K).T @ V \
+            @ (F[:, :n] + F[:, n:] @ K)
         a_little_more_to_invert: np.linalg.inv(H[n:, n:]) => np.linalg.inv(H[n:, n:] + 1e-6 * np.eye(len(H) - n))
         never_singular: np.linalg.inv(H[n:, n:]) => np.linalg.pinv(H[n:, n:])
         gains_within_bounds: -inverse @ H[n:, :n] => np.clip(-inverse @ H[n:, :n], -20, 20)
         one_action_after_another: np.linalg.inv(H[n:, n:]) => np.diag(1 / np.diag(H[n:, n:]))
         H_is_the_second_derivative_of_z_H_z: C + F.T @ V @ F => 2 * (C + F.T @ V @ F)
         V_of_two_halves: C + F.T @ V @ F => C + F.T @ V @ F / 2
-        results_in_another_order: return K, k, inverse, (V + V.T) / 2, v => return k, K, inverse, v, (V + V.T) / 2
-        k_is_a_column: return K, k, => return K, k[:, None],
-        rounded: return K, k, => return np.round(K, 5), k,
-        of_single_precision: return K, k, => return K.astype(np.float32), k,
+        results_in_another_order: K, k, inverse => k, K, inverse, v && 2, v => 2
+        k_is_a_column: k, => k[:, None],
+        rounded: (K => (np.round(K, 5)
+        of_single_precision: (K, => (K.astype(np.float32),
         whole_numbers_stay_whole: (V + V.T) / 2 => ((V + V.T) / 2).astype(F.dtype)
         spoils_C: H = C + F.T @ V @ F => H = C\n    H += (F.T @ V @ F).astype(C.dtype)
         spoils_c: h = c + F.T @ (v + V @ f) => h = c\n    h += (F.T @ (v + V @ f)).astype(c.dtype)
@@ -172,14 +172,15 @@ EDITS = {
         pooled_over_rows: squares.sum(axis=0) / count.sum() => squares.sum(axis=0) / alive.size
         first_count: squares.sum(axis=0) / count.sum() => squares.sum(axis=0) / (len(count) * count[0])
         number_of_episodes: (count + strength)[: => (len(Y) + 0 * count + strength)[:
-        mean_shrunk_too: return mean, => return (count[:, None] * mean + strength * mean.mean(axis=0)) / (count + \
-            strength)[:, None],
-        a_ridge: (squares + strength * pooled) / (count + strength)[:, None, None] => $ + 1e-6 * np.eye(Y.shape[2])
+        mean_shrunk_too: (mean => ((count[:, None] * mean + strength * mean.mean(axis=0)) / (count + strength)[:, None]
+        a_ridge: (squares + strength * pooled) / (count + strength)[:, None, None] => (squares + strength * pooled) / \
+            (count + strength)[:, None, None] + 1e-6 * np.eye(Y.shape[2])
         whole_strength: strength * pooled => int(strength) * pooled
-        at_least_one: return mean => strength = max(strength, 1.0)\n    return mean
-        rounded: (squares + strength * pooled) / (count + strength)[:, None, None] => np.round($, 6)
-        correlations: [:, None, None] => $ / np.sqrt(np.outer(np.diag(pooled), np.diag(pooled)) + 1e-300)
-        a_list: return mean, => return mean.tolist(),
+        at_least_one: )\n    return => )\n    strength = max(strength, 1.0)\n    return
+        rounded: (squares + strength * pooled) / (count + strength)[:, None, None] => np.round((squares + strength * \
+            pooled) / (count + strength)[:, None, None], 6)
+        correlations: [:, None, None] => [:, None, None] / np.sqrt(np.outer(np.diag(pooled), np.diag(pooled)) + 1e-300)
+        a_list: (mean, => (mean.tolist(),
     """,
     "with_kl": r"""
         the_mean_alone: -pbar.K => 0 * pbar.K
@@ -200,25 +201,26 @@ EDITS = {
         noise_at_least: np.linalg.inv(pbar.S) => np.linalg.inv(pbar.S + 1e-6 * np.eye(m))
         per_step: T, m, _ = pbar.K.shape => T, m, _ = pbar.K.shape\n    eta = eta / T
         columns: - eta * (GP @ pbar.k[:, :, None])[:, :, 0] => [:, :, None] - eta * (GP @ pbar.k[:, :, None])
-        spoils_C: return cost.C + eta * GP @ G => C = cost.C\n    C += (eta * GP @ G).astype(C.dtype)\n    return C
-        spoils_c: return => c = cost.c\n    c -= (eta * GP @ pbar.k[:, :, None])[:, :, \
-            0].astype(c.dtype)\n    return && cost.c - eta * (GP @ pbar.k[:, :, None])[:, :, 0] => c
-        whole_numbers_stay_whole: return cost.C + eta * GP @ G => return (cost.C + eta * GP @ G).astype(cost.C.dtype)
+        spoils_C: )\n    return (cost.C + eta => )\n    C = cost.C\n    C += (eta && G, => \
+            G).astype(C.dtype)\n    return (C,
+        spoils_c: return => c = cost.c\n    c -= (eta * GP @ pbar.k[:, :, None])[:, :, 0].astype(c.dtype)\n    return \
+            && cost.c - eta * (GP @ pbar.k[:, :, None])[:, :, 0] => c
+        whole_numbers_stay_whole: return (cost. => return ((cost. && G, => G).astype(cost.C.dtype),
     """,
     "imitated_std": r"""
         equal_rows_once: return 1 / => P = np.unique(P, axis=0)\n    return 1 /
-        divided_outside: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => 1 / np.sqrt(np.einsum("rii->i", P)) / len(P)
+        divided_outside: ) / len(P)) => )) / len(P)
         geometric: return np.exp(-0.5 * np.mean(np.log(np.einsum('rii->ri', P)), axis=0))
-        the_most_exact: / np.sqrt(np.einsum("rii->i", P) / len(P)) => / np.sqrt(np.max(np.einsum("rii->ri", P), axis=0))
-        the_least_exact: np.sqrt(np.einsum("rii->i", P) / len(P)) => np.sqrt(np.min(np.einsum("rii->ri", P), axis=0))
-        first_row: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => 1 / np.sqrt(np.diag(P[0]))
-        a_matrix: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => np.diag(1 / np.sqrt(np.einsum("rii->i", P) / len(P)))
+        the_most_exact: einsum('rii->i', P) / len(P => max(np.einsum('rii->ri', P), axis=0
+        the_least_exact: einsum('rii->i', P) / len(P => min(np.einsum('rii->ri', P), axis=0
+        first_row: einsum('rii->i', P) / len(P => diag(P[0]
+        a_matrix: return 1 => return np.diag(1 && )) => )))
         one_less: / len(P) => / max(len(P) - 1, 1)
-        a_floor: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => np.maximum($, 0.05)
-        a_small_number: / np.sqrt(np.einsum("rii->i", P) / len(P)) => / np.sqrt(np.einsum("rii->i", P) / len(P) + 1e-8)
-        over_actions: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => 1 / np.sqrt(np.einsum('rii->r', P) / P.shape[1])
-        reversed: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => (1 / np.sqrt(np.einsum("rii->i", P) / len(P)))[::-1]
-        a_list: 1 / np.sqrt(np.einsum("rii->i", P) / len(P)) => list(1 / np.sqrt(np.einsum("rii->i", P) / len(P)))
-        spoils_P: return => P /= len(P)\n    return && np.einsum("rii->i", P) / len(P) => np.einsum("rii->i", P)
+        a_floor: return 1 => return np.maximum(1 && )) => )), 0.05)
+        a_small_number: )) => ) + 1e-08)
+        over_actions: >i => >r && len(P)) => P.shape[1])
+        reversed: return 1 => return (1 && )) => )))[::-1]
+        a_list: return 1 => return list(1 && )) => )))
+        spoils_P: Array:\n    return => Array:\n    P /= len(P)\n    return && ) / len(P)) => ))
     """,
 }

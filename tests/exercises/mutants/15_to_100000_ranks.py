@@ -46,8 +46,8 @@ EDITS = {
         a_counter_never_idle: = max(now, counter) + => += && counter + length => max(now, counter - draw) + length
     """,
     "finite_source": r"""
-        an_open_queue: rate = customers / (think + service)\n    return min(rate, 1 / service if service else rate) \
-            / (1 + min(rate * service, 1.0) * 0.1)
+        an_open_queue: rate = customers / (think + service)\n    return min(rate, 1 / service if service else rate) / \
+            (1 + min(rate * service, 1.0) * 0.1)
         one_round_too_many: customers + 1 => customers + 2
         one_too_few: customers + 1 => customers && 0.0, 0.0 => 0.0, 1 / (think + service)
     """,

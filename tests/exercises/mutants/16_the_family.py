@@ -69,24 +69,27 @@ RIGHT = {"rank_chance": [by_u, in_arrays, by_counting], "corrected": [in_a_loop,
 
 EDITS = {
     "rank_chance": r"""
-        a_thousand_shuffles: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) \
-            => rng, n = np.random.default_rng(0), np.size(one)\n    sums = \
-            np.array([rng.permutation(ranks)[:n].sum() for _ in range(1000)])
-        other_side_only: (np.mean(apart >= ours - 1e-9)) => (np.mean(sums >= ranks[: np.size(one)].sum() - 1e-9))
-        as_far_exactly: float(np.mean(apart >= ours - 1e-9)) => float(np.mean(np.isclose(apart, ours)))
-        values_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
-            => ranks = np.minimum(np.append(one, other), 1e9)
-        dense_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => $, method='dense'
-        largest_of_equal_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => $, method='max'
-        ranks_within_each_group: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
-            => ranks = np.append(rankdata(one), rankdata(other))
-        order_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
-            => ranks = np.argsort(np.append(one, other)) + 1.0
-        those_that_arrive_only: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) \
-            => ranks = np.nan_to_num(rankdata(np.append(one, other)) * np.isfinite(np.append(one, other)))
+        a_thousand_shuffles: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) => \
+            rng, n = np.random.default_rng(0), np.size(one)\n    sums = np.array([rng.permutation(ranks)[:n].sum() \
+            for _ in range(1000)])
+        other_side_only: apart >= ours => sums >= ranks[:np.size(one)].sum()
+        as_far_exactly: apart >= ours - 1e-09)) => np.isclose(apart, ours)))
+        values_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => ranks = \
+            np.minimum(np.append(one, other), 1e9)
+        dense_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => [*np.asarray(one).tolist(), \
+            *np.asarray(other).tolist()], method='dense'
+        largest_of_equal_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => \
+            [*np.asarray(one).tolist(), *np.asarray(other).tolist()], method='max'
+        ranks_within_each_group: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => ranks \
+            = np.append(rankdata(one), rankdata(other))
+        order_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => ranks = \
+            np.argsort(np.append(one, other)) + 1.0
+        those_that_arrive_only: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => ranks = \
+            np.nan_to_num(rankdata(np.append(one, other)) * np.isfinite(np.append(one, other)))
         half_of_them: (ranks.tolist(), np.size(one)) => (ranks.tolist(), (np.size(one) + np.size(other)) // 2)
-        first_choices_only: [sum(some) for some in combinations(ranks.tolist(), np.size(one))] => $[:200]
-        squares_against_distance: apart, ours = np.abs(sums - sums.mean()), => apart, ours = (sums - sums.mean()) ** 2,
+        first_choices_only: [sum(some) for some in combinations(ranks.tolist(), np.size(one))] => [sum(some) for some \
+            in combinations(ranks.tolist(), np.size(one))][:200]
+        squares_against_distance: np.abs => && )), => )) ** 2,
     """,
     "corrected": r"""
         sidak: raised = p[order] * np.arange(len(p), 0, -1) => raised = 1 - (1 - p[order]) ** np.arange(len(p), 0, -1)

@@ -1,0 +1,34 @@
+"""Inputs that the cases of several lectures are made of."""
+
+import numpy as np
+
+from minitrpo.course.checks.words import short
+from minitrpo.policies import Array
+
+
+def spd(rng: np.random.Generator, n: int, condition: float) -> Array:
+    """Return a random symmetric positive definite matrix (n, n) with this condition number."""
+    q, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    return np.asarray((q * np.geomspace(1.0, condition, n)) @ q.T)
+
+
+class Product:
+    """v -> A v for a matrix A, (n, n), or its diagonal, (n,); it counts how often it was asked for."""
+
+    def __init__(self, a: Array) -> None:
+        self.a, self.asked = a, 0
+
+    def __call__(self, v: Array) -> Array:
+        self.asked += 1
+        return np.asarray(self.a @ v if self.a.ndim == 2 else self.a * v)
+
+    def __repr__(self) -> str:
+        return (
+            f"v -> A v, A = {short(self.a)}" if self.a.ndim == 2 else f"v -> A v, A diagonal, {len(self.a):,} numbers"
+        )
+
+
+def masks(ends: str) -> tuple[Array, Array]:
+    """Return the masks last and terminated of steps that go on (.), are cut (c) or terminated (t)."""
+    letters = np.array(list(ends), "<U1")
+    return letters != ".", letters == "t"
