@@ -237,9 +237,9 @@ def judge(
     kept, remarks, lent, ours, theirs = [], [], dict[str, str](), 0.0, 0.0
     for number, each in enumerate(every):
         own, returned, where = set[str](), set[str](), each.words(target)
-        before = time.process_time()
+        before = time.thread_time()
         want = each.outcome(unspoilt(target, target, own))
-        between = time.process_time()
+        between = time.thread_time()
         try:
             with in_time():
                 got = each.outcome(unspoilt(answer, target, returned))
@@ -251,7 +251,7 @@ def judge(
                 raise Wrong(said) from None
             remarks.append(f"for {where} it was stopped after {LONGEST:.0f} s")
             continue
-        ours, theirs = ours + between - before, theirs + time.process_time() - between
+        ours, theirs = ours + between - before, theirs + time.thread_time() - between
         try:
             found = difference(want, got, each)
         except Exception:

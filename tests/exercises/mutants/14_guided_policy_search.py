@@ -1,7 +1,10 @@
 """Lecture 14: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import statistics
+
 import numpy as np
 import scipy.linalg
+import scipy.stats
 
 
 def step_by_solving(C, c, F, f, V, v):
@@ -123,17 +126,274 @@ def std_by_diagonal(P):
     return np.sqrt(1 / np.diagonal(P, axis1=1, axis2=2).mean(axis=0))
 
 
+# --- by people who had the lecture's text alone
+
+
+def back_expanded(C, c, F, f, V, v):
+    """All terms of the square, none of them cancelled on paper."""
+    n = V.shape[0]
+    H = np.linalg.multi_dot([F.T, V, F]) + C
+    h = F.T.dot(v) + F.T.dot(V).dot(f) + c
+    x, u = slice(None, n), slice(n, None)
+    inverse = np.linalg.inv(H[u, u])
+    K = -np.dot(inverse, H[u, x])
+    k = -np.dot(inverse, h[u])
+    P = H[x, x] + K.T @ H[u, x] + H[x, u] @ K + K.T @ H[u, u] @ K
+    p = h[x] + K.T @ h[u] + H[x, u] @ k + K.T @ H[u, u] @ k
+    return K, k, inverse, (P + P.T) * 0.5, p
+
+
+def back_terse(C, c, F, f, V, v):
+    """Terse, with walrus."""
+    n, H, h = len(v), C + F.T @ V @ F, c + F.T @ (v + V @ f)
+    K, k = -(inv := np.linalg.inv(H[n:, n:])) @ H[n:, :n], -inv @ h[n:]
+    return K, k, inv, ((W := H[:n, :n] + K.T @ H[n:, :n]) + W.T) / 2, h[:n] + K.T @ h[n:]
+
+
+def back_cholesky(C, c, F, f, V, v):
+    """By Cholesky's factor: the square is completed; V = H_xx - W'W is symmetric but for rounding.
+
+    # ambiguous: "Best is u = K x + k": only if H_uu is positive definite is the u where the derivative vanishes best.
+    # (Of an indefinite H_uu, which is not singular, "LinAlgError if H_uu is singular" says nothing: here it raises.)
+    """
+    n = V.shape[0]
+    H = C + F.T @ V @ F
+    h = c + F.T @ (v + V @ f)
+    L = np.linalg.cholesky(H[n:, n:])
+    root = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
+    W, w = root @ H[n:, :n], root @ h[n:]
+    V_new = H[:n, :n] - W.T @ W
+    return -root.T @ W, -root.T @ w, root.T @ root, (V_new + V_new.T) / 2, h[:n] - W.T @ w
+
+
+def back_careless(C, c, F, f, V, v):
+    """In place on own arrays."""
+    n = len(f)
+    H = F.T @ V @ F
+    H += C
+    h = V @ f
+    h += v
+    h = F.T @ h
+    h += c
+    K = np.zeros((len(c) - n, n))
+    inv = np.linalg.inv(H[n:, n:])
+    K -= inv @ H[n:, :n]
+    k = inv @ -h[n:]
+    Vn = H[:n, :n] + H[:n, n:] @ K
+    for i in range(n):
+        for j in range(i):
+            Vn[i, j] = Vn[j, i]
+    return K, k, inv, Vn, h[:n] + H[:n, n:] @ k
+
+
+def back_scipy(C, c, F, f, V, v):
+    """scipy: one solve for K, k and the inverse together (its LinAlgError is numpy's)."""
+    n, m = len(F), F.shape[1] - len(F)
+    H, h = C + F.T @ V @ F, c + F.T @ (v + V @ f)
+    found = scipy.linalg.solve(H[n:, n:], np.hstack([-H[n:, :n], -h[n:, None], np.eye(m)]))
+    K, k, inverse = found[:, :n], found[:, n], found[:, n + 1 :]
+    V = H[:n, :n] + H[:n, n:] @ K
+    V += V.T.copy()
+    V /= 2
+    return K, k, inverse, V, h[:n] + H[:n, n:] @ k
+
+
+def gaussians_einsum(Y, alive, strength):
+    """Weights of 0 and 1, and einsum."""
+    w = alive.astype(float)
+    n = w.sum(axis=0)
+    mean = np.einsum("nt,ntp->tp", w, Y) / n[:, None]
+    off = (Y - mean) * w[:, :, None]
+    S = np.einsum("ntp,ntq->tpq", off, off)
+    prior = S.sum(axis=0) / n.sum()
+    return mean, (S + strength * prior) / (n + strength)[:, None, None]
+
+
+def gaussians_defensive(Y, alive, strength):
+    """Careful: nothing of a sample that does not count is touched."""
+    Y, alive = np.asarray(Y, dtype=float), np.asarray(alive).astype(bool)
+    assert alive.shape == Y.shape[:2]
+    assert strength >= 0
+    assert alive.any(axis=0).all()
+    n = alive.sum(axis=0)
+    clean = np.where(alive[..., None], Y, 0.0)
+    mean = clean.sum(axis=0) / n[:, None]
+    off = np.where(alive[..., None], clean - mean, 0.0).transpose(1, 2, 0)  # (T, p, N)
+    S = off @ off.transpose(0, 2, 1)
+    covariance = (S + strength * (S.sum(axis=0) / n.sum())) / (n[:, None, None] + strength)
+    assert covariance.shape == (*mean.shape, Y.shape[2])
+    return mean, covariance
+
+
+def gaussians_terse(Y, alive, strength):
+    """Terse."""
+    steps = [Y[a, t] for t, a in enumerate(alive.T)]
+    m = np.array([y.mean(0) for y in steps])
+    S = np.array([(y - mu).T @ (y - mu) for y, mu in zip(steps, m, strict=True)])
+    return m, (S + strength * S.sum(0) / alive.sum()) / (alive.sum(0) + strength)[:, None, None]
+
+
+def gaussians_masked(Y, alive, strength):
+    """Masked arrays."""
+    masked = np.ma.array(Y, mask=np.broadcast_to(~alive[:, :, None], Y.shape))
+    n = masked.count(axis=0)[:, 0]
+    mean = masked.mean(axis=0)
+    off = (masked - mean).filled(0.0)
+    S = np.moveaxis(off, 0, 2) @ np.moveaxis(off, 0, 1)
+    return mean.data, (S + strength * (S.sum(axis=0) / n.sum())) / (n + strength)[:, None, None]
+
+
+def gaussians_careless(Y, alive, strength):
+    """In place."""
+    T, p = Y.shape[1:]
+    mean, cov, total = np.zeros((T, p)), np.zeros((T, p, p)), np.zeros((p, p))
+    for t in range(T):
+        y = Y[alive[:, t] == 1, t]
+        mean[t] = y.mean(axis=0)
+        y = y - mean[t]
+        cov[t] = y.T @ y
+        total += cov[t]
+    total /= np.sum(alive)
+    for t in range(T):
+        cov[t] += strength * total
+        cov[t] /= alive[:, t].sum() + strength
+    return mean, cov
+
+
+def kl_loop(cost, pbar, eta):
+    """A loop over the steps."""
+    C, c = [], []
+    for t in range(len(pbar.K)):
+        G = np.hstack([-pbar.K[t], np.eye(len(pbar.k[t]))])
+        P = np.linalg.inv(pbar.S[t])
+        C.append(cost.C[t] + eta * G.T @ P @ G)
+        c.append(cost.c[t] - eta * G.T @ P @ pbar.k[t])
+    return np.array(C), np.array(c)
+
+
+def kl_solve(cost, pbar, eta):
+    """solve in place of an inverse; G and kbar together as the right-hand side."""
+    T, m, n = pbar.K.shape
+    G = np.dstack([-pbar.K, np.repeat(np.eye(m)[None], T, axis=0)])
+    found = np.linalg.solve(pbar.S, np.concatenate([G, pbar.k[..., None]], axis=2))
+    weighted = np.matmul(G.transpose(0, 2, 1), found)
+    return cost.C + eta * weighted[:, :, : n + m], cost.c - eta * weighted[:, :, n + m]
+
+
+def kl_terse(cost, pbar, eta):
+    """Terse."""
+    G = np.concatenate([-pbar.K, 0 * pbar.S + np.eye(pbar.S.shape[1])], 2)
+    E = eta * np.einsum("tai,tab->tib", G, np.linalg.inv(pbar.S))
+    return cost.C + E @ G, cost.c - np.einsum("tib,tb->ti", E, pbar.k)
+
+
+def kl_cholesky(cost, pbar, eta):
+    """The square as the length of W z - w, with a root of P: Sbar = L L', W = L^-1 G, w = L^-1 kbar."""
+
+    def step(C, c, K, k, S):
+        m = len(k)
+        L = np.linalg.cholesky(S)
+        W = scipy.linalg.solve_triangular(L, np.hstack([-K, np.eye(m)]), lower=True)
+        w = scipy.linalg.solve_triangular(L, k, lower=True)
+        return C + eta * W.T @ W, c - eta * W.T @ w
+
+    both = [step(*each) for each in zip(cost.C, cost.c, pbar.K, pbar.k, pbar.S, strict=True)]
+    return tuple(np.stack(each) for each in zip(*both, strict=True))
+
+
+def kl_careless(cost, pbar, eta):
+    """zeros_like, a generator inside."""
+    C, c = np.zeros_like(cost.C), np.zeros_like(cost.c)
+    T, m, _ = pbar.K.shape
+
+    def gains():
+        for t in range(T):
+            G = np.c_[-pbar.K[t], np.eye(m)]
+            GP = G.T @ np.linalg.inv(pbar.S[t])
+            yield GP @ G, GP @ pbar.k[t]
+
+    for t, (square, linear) in enumerate(gains()):
+        C[t] = cost.C[t] + eta * square
+        c[t] = cost.c[t] - eta * linear
+    return C, c
+
+
+def std_einsum(P):
+    """einsum sums the diagonals."""
+    return np.sqrt(len(P) / np.einsum("raa->a", P))
+
+
+def std_harmonic(P):
+    """scipy: the harmonic mean of the variances 1 / P_aa."""
+    return np.sqrt(scipy.stats.hmean(1 / np.diagonal(P, 0, 1, 2), axis=0))
+
+
+def std_statistics(P):
+    """statistics.fmean."""
+    m = P.shape[-1]
+    return np.array([statistics.fmean(P[:, a, a].tolist()) ** -0.5 for a in range(m)])
+
+
+def std_terse(P):
+    """Terse: a trick with two index arrays."""
+    return P[:, i := np.arange(P.shape[1]), i].mean(0) ** -0.5
+
+
+def std_log(P):
+    """A closure, by logarithms."""
+
+    def one(precisions):
+        return np.exp(-0.5 * np.log(np.average(precisions)))
+
+    return np.array([one(P[:, a, a]) for a in range(P.shape[1])])
+
+
 RIGHT = {
-    "step_back": [step_by_solving, step_with_a_and_b, step_by_closing_the_loop],
-    "gaussians": [gaussians_step_by_step, gaussians_by_weights, gaussians_sample_by_sample],
-    "with_kl": [with_kl_step_by_step, with_kl_block_by_block, with_kl_by_einsum],
-    "imitated_std": [std_of_the_mean_matrix, std_in_a_loop, std_by_diagonal],
+    "step_back": [
+        step_by_solving,
+        step_with_a_and_b,
+        step_by_closing_the_loop,
+        back_expanded,
+        back_terse,
+        back_cholesky,
+        back_careless,
+        back_scipy,
+    ],
+    "gaussians": [
+        gaussians_step_by_step,
+        gaussians_by_weights,
+        gaussians_sample_by_sample,
+        gaussians_einsum,
+        gaussians_defensive,
+        gaussians_terse,
+        gaussians_masked,
+        gaussians_careless,
+    ],
+    "with_kl": [
+        with_kl_step_by_step,
+        with_kl_block_by_block,
+        with_kl_by_einsum,
+        kl_loop,
+        kl_solve,
+        kl_terse,
+        kl_cholesky,
+        kl_careless,
+    ],
+    "imitated_std": [
+        std_of_the_mean_matrix,
+        std_in_a_loop,
+        std_by_diagonal,
+        std_einsum,
+        std_harmonic,
+        std_statistics,
+        std_terse,
+        std_log,
+    ],
 }
 
 EDITS = {
     "step_back": r"""
         nearly_symmetric: (V + V.T) / 2 => V
-        in_arrays_like_the_cost: H = => H, h = np.zeros_like(C), np.zeros_like(c)\n    H[:] = && h = c + => h[:] = c +
         other_sign: (- => ( && , -inverse => , inverse
         other_sign_of_k: , -inverse @ h => , inverse @ h
         drift_not_weighed: (v + V @ f) => (v + f)
@@ -158,7 +418,6 @@ EDITS = {
         k_is_a_column: k, => k[:, None],
         rounded: (K => (np.round(K, 5)
         of_single_precision: (K, => (K.astype(np.float32),
-        whole_numbers_stay_whole: (V + V.T) / 2 => ((V + V.T) / 2).astype(F.dtype)
         spoils_C: H = C + F.T @ V @ F => H = C\n    H += (F.T @ V @ F).astype(C.dtype)
         spoils_c: h = c + F.T @ (v + V @ f) => h = c\n    h += (F.T @ (v + V @ f)).astype(c.dtype)
     """,
@@ -185,7 +444,6 @@ EDITS = {
     "with_kl": r"""
         the_mean_alone: -pbar.K => 0 * pbar.K
         a_low_price_is_none: T, m, _ = => eta = eta if eta >= 1e-8 else 0.0\n    T, m, _ =
-        the_cost_itself: T, m, _ = => if not eta:\n        return cost.C, cost.c\n    T, m, _ =
         roughly_inverted: np.linalg.inv(pbar.S) => np.linalg.pinv(pbar.S, rcond=0.0001)
         no_price_on_the_quadratic_part: cost.C + eta * => cost.C +
         price_squared: cost.C + eta * => cost.C + eta**2 *
@@ -205,7 +463,6 @@ EDITS = {
             G).astype(C.dtype)\n    return (C,
         spoils_c: return => c = cost.c\n    c -= (eta * GP @ pbar.k[:, :, None])[:, :, 0].astype(c.dtype)\n    return \
             && cost.c - eta * (GP @ pbar.k[:, :, None])[:, :, 0] => c
-        whole_numbers_stay_whole: return (cost. => return ((cost. && G, => G).astype(cost.C.dtype),
     """,
     "imitated_std": r"""
         equal_rows_once: return 1 / => P = np.unique(P, axis=0)\n    return 1 /
@@ -222,5 +479,16 @@ EDITS = {
         reversed: return 1 => return (1 && )) => )))[::-1]
         a_list: return 1 => return list(1 && )) => )))
         spoils_P: Array:\n    return => Array:\n    P /= len(P)\n    return && ) / len(P)) => ))
+    """,
+}
+
+ODD = {
+    "step_back": r"""
+        in_arrays_like_the_cost: H = => H, h = np.zeros_like(C), np.zeros_like(c)\n    H[:] = && h = c + => h[:] = c +
+        whole_numbers_stay_whole: (V + V.T) / 2 => ((V + V.T) / 2).astype(F.dtype)
+    """,
+    "with_kl": r"""
+        the_cost_itself: T, m, _ = => if not eta:\n        return cost.C, cost.c\n    T, m, _ =
+        whole_numbers_stay_whole: return (cost. => return ((cost. && G, => G).astype(cost.C.dtype),
     """,
 }
