@@ -1,5 +1,8 @@
 """Lecture 03: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import itertools
+import math
+
 import numpy as np
 
 
@@ -61,9 +64,152 @@ def as_an_array_of_no_dimension(product, b, x):
     return np.array(np.sum(0.5 * x * product(x)) - np.sum(b * x))
 
 
+# --- by people who had the lecture's text alone
+
+
+def energy_einsum(product, b, x):
+    """Style 3: einsum."""
+    return np.einsum("i,i->", x, 0.5 * product(x)) - np.einsum("i,i->", b, x)
+
+
+def energy_residual(product, b, x):
+    """Style 6: by the residual: -1/2 x'(rho + b)."""
+    residual = b - product(x)
+    return -0.5 * np.dot(x, residual + b)
+
+
+def energy_gradient(product, b, x):
+    """Style 6: the mean of the slopes at 0 and at x, along x: exact for a parabola."""
+    slope_there = product(x) - b
+    slope_here = -b
+    return 0.5 * ((slope_there + slope_here) * x).sum()
+
+
+def energy_fsum(product, b, x):
+    """Style 7: a generator into math.fsum."""
+    return math.fsum(xi * (0.5 * mi - bi) for xi, mi, bi in zip(x, product(x), b))
+
+
+def energy_careless(product, b, x):
+    """Style 8: one array of its own, np.sum."""
+    e = x * product(x)
+    e *= 0.5
+    e -= b * x
+    return np.sum(e)
+
+
+def cg_terse(product, b, iterations=10, tolerance=1e-10):
+    """Style 5: terse, with walruses."""
+    x, r, d, k = 0 * b, b, b, 0
+    while k < iterations and (rr := r @ r) > tolerance * (b @ b) and (c := d @ (Ad := product(d))) > 0:
+        x, r, k = x + rr / c * d, r - rr / c * Ad, k + 1
+        d = r + (r @ r) / rr * d
+    return x, r
+
+
+def cg_other_formulas(product, b, iterations=10, tolerance=1e-10):
+    """Style 6: the step length as r'd / d'Ad and the factor as -r'Ad / d'Ad: the same numbers, from conjugacy."""
+    x, r, d = np.zeros(len(b)), b.copy(), b.copy()
+    for _ in range(iterations):
+        if np.sum(r**2) <= tolerance * np.sum(b**2):
+            break
+        Ad = product(d)
+        dAd = np.sum(d * Ad)
+        if not dAd > 0:
+            break
+        alpha = np.sum(r * d) / dAd
+        x = x + alpha * d
+        r = r - alpha * Ad
+        d = r - np.sum(r * Ad) / dAd * d
+    return x, r
+
+
+def cg_unit(product, b, iterations=10, tolerance=1e-10):
+    """Style 6: solves for b of length 1, and scales both answers back: no square of a tiny number."""
+    size = np.linalg.norm(b)
+    if not 0 < size < np.inf:
+        return np.zeros_like(b), b
+    r = b / size
+    x, d = np.zeros(len(b)), r
+    rr = first = r @ r
+    for _ in range(iterations):
+        if rr <= tolerance * first:
+            break
+        Ad = product(d)
+        dAd = d @ Ad
+        if not dAd > 0:
+            break
+        x = x + (rr / dAd) * d
+        r = r - (rr / dAd) * Ad
+        rr, last = r @ r, rr
+        d = r + (rr / last) * d
+    return size * x, size * r
+
+
+def cg_generator(product, b, iterations=10, tolerance=1e-10):
+    """Style 7: a generator of (x, residual) that ends when it has to; islice takes what is asked for."""
+
+    def steps():
+        x, r, d = np.zeros(len(b)), b, b
+        rr = bb = r @ r
+        yield x, r
+        while rr > tolerance * bb:
+            Ad = product(d)
+            curvature = d @ Ad
+            if not curvature > 0:
+                return
+            x, r = x + rr / curvature * d, r - rr / curvature * Ad
+            yield x, r
+            rr, before = r @ r, rr
+            d = r + rr / before * d
+
+    return functools.reduce(lambda _, new: new, itertools.islice(steps(), iterations + 1))
+
+
+def cg_careless(product, b, iterations=10, tolerance=1e-10):
+    """Style 8: in place on arrays of its own, the direction too."""
+    x = np.zeros_like(b)
+    r = b.copy()
+    d = b.copy()
+    bb = rr = r @ r
+    for _ in range(iterations):
+        if rr <= tolerance * bb:
+            break
+        Ad = product(d)
+        dAd = d @ Ad
+        if not dAd > 0:
+            break
+        a = rr / dAd
+        x += a * d
+        r -= a * Ad
+        old = rr
+        rr = r @ r
+        d *= rr / old
+        d += r
+    return x, r
+
+
 RIGHT = {
-    "conjugate_gradient": [by_recurrence, without_a_break, from_the_residual_and_direction],
-    "energy": [lambda product, b, x: np.dot(x, 0.5 * product(x) - b), half_of_two_terms, as_an_array_of_no_dimension],
+    "conjugate_gradient": [
+        by_recurrence,
+        without_a_break,
+        from_the_residual_and_direction,
+        cg_terse,
+        cg_other_formulas,
+        cg_unit,
+        cg_generator,
+        cg_careless,
+    ],
+    "energy": [
+        lambda product, b, x: np.dot(x, 0.5 * product(x) - b),
+        half_of_two_terms,
+        as_an_array_of_no_dimension,
+        energy_einsum,
+        energy_residual,
+        energy_gradient,
+        energy_fsum,
+        energy_careless,
+    ],
 }
 
 EDITS = {
