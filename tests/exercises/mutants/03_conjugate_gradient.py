@@ -1,5 +1,6 @@
 """Lecture 03: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import functools
 import itertools
 import math
 
@@ -87,7 +88,7 @@ def energy_gradient(product, b, x):
 
 def energy_fsum(product, b, x):
     """Style 7: a generator into math.fsum."""
-    return math.fsum(xi * (0.5 * mi - bi) for xi, mi, bi in zip(x, product(x), b))
+    return math.fsum(xi * (0.5 * mi - bi) for xi, mi, bi in zip(x, product(x), b, strict=True))
 
 
 def energy_careless(product, b, x):
