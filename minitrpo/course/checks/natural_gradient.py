@@ -30,7 +30,7 @@ def distance(kind: str, *arguments: Any) -> Case:
         np.sum( => np.mean( :: takes the mean over the joints :: add their distances up
         axis=1 => axis=0 :: sums over the states :: sum over the joints, axis 1
         , axis=1 =>  :: sums over everything :: have one number for each state
-        return np.mean(right(old_mean, old_log_std, mean, log_std)) :: is a mean over the states :: have a number for each
+        return np.mean(right(old_mean, old_log_std, mean, log_std)) :: is a mean over the states :: have one for each
         (2 * old_log => (2 * log && (-2 * log => (-2 * old_log :: divides by the old variance :: divide by the new
         (2 * => (1 * && (-2 * => (-1 * :: takes exp(log_std) for the variance :: square it: exp(2 log_std)
         (-2 * => (-1 * :: divides by the new deviation :: divide by its square, exp(2 log_std)
@@ -82,7 +82,7 @@ def gaussian_kl() -> Iterator[Case]:
         np.sum( => np.mean( :: takes the mean over the actions :: sum over them
         axis=1 => axis=0 :: sums over the states :: sum over the actions, axis 1
         , axis=1 =>  :: sums over everything :: have one number for each state
-        return np.mean(right(old_logits, logits)) :: is a mean over the states :: have a number for each
+        return np.mean(right(old_logits, logits)) :: is a mean over the states :: have one for each
         (old_log - log) => (old_logits - logits) :: takes logits for log probabilities :: have log_softmax of them
         (old_log - log) => (-log) :: is the cross entropy :: take the old policy's own entropy off
         np.exp(old_log) * =>  :: counts all actions alike :: weigh each by its old probability
