@@ -36,14 +36,14 @@ def distance(kind: str, *arguments: Any) -> Case:
         (-2 * => (-1 * :: divides by the new deviation :: divide by its square, exp(2 log_std)
         apart * apart => np.abs(apart) :: does not square the shift of the mean :: square it
         0.5 * square => square :: does not halve variance and shift :: halve them
-        0.5 * square => square && - 0.5 => - 1 :: does not halve variance and shift :: halve them, and take off 1/2
+        0.5 * square => square && - 0.5 => - 1 :: does not halve variance, shift and 1 :: halve them
         - 0.5, axis=1) => , axis=1) - 0.5 :: takes 1/2 off once :: take it off for every joint
         - 0.5, => , :: takes no 1/2 off at the end :: be 0 for a policy and itself
         log_std - old_log_std => old_log_std - log_std :: has the logarithm upside down :: have log(new std / old std)
         log_std - old_log_std => 2 * ($) :: has the logarithm of the variances :: halve it
         log_std - old_log_std => np.log(np.abs(log_std / old_log_std)) :: takes log_std for std :: subtract the two
-        apart = old_mean - mean; return np.sum(0.5 * apart**2 * np.exp(-2 * log_std), axis=1) \
-            :: leaves out that the spreads differ :: count the means and the spreads
+        return np.sum(0.5 * (old_mean - mean) ** 2 / np.exp(log_std) ** 2, axis=1) :: counts the means alone \
+            :: count the spreads, too
         * np.exp(-2 * log_std) => / (np.exp(2 * log_std) + 1e-8) :: adds something small to the variance :: add nothing
     """,
 )
@@ -76,7 +76,7 @@ def gaussian_kl() -> Iterator[Case]:
         Logits are no log probabilities yet: log_softmax turns them into some, np.exp those into probabilities.
     """,
     mistakes=r"""
-        old_log, log = => log, old_log = :: is the KL the other way round :: have the old policy first
+        return right(logits, old_logits) :: is the KL the other way round :: have the old policy first
         (old_log - log) => (log - old_log) :: has its sign turned :: never be negative
         np.sum( => ( && , axis=1 =>  :: has a number for each action :: add those of a state up (axis 1)
         np.sum( => np.mean( :: takes the mean over the actions :: sum over them
@@ -89,8 +89,8 @@ def gaussian_kl() -> Iterator[Case]:
         np.exp(old_log) * => old_logits * :: weighs each action by its old logit :: weigh it by its old probability
         np.exp(old_log) * => np.exp(old_logits) * :: weighs each action by exp(logit) :: divide those by their sum
         np.exp(old_log) * => np.exp(log) * :: weighs each action by its new probability :: weigh it by its old
-        (old_logits) => (old_logits.T).T && (logits) => (logits.T).T \
-            :: has a softmax over the states :: have one over the actions of each state
+        (old_logits) => (old_logits.T).T && (logits) => (logits.T).T :: takes the softmax over the states \
+            :: take it over the actions of each
         (old_log - log) => np.log((np.exp(old_log) + 1e-8) / (np.exp(log) + 1e-8)) \
             :: adds something small under the logarithm :: add nothing
         (old_log - log) => np.log(np.exp(old_log) / np.exp(log)) \
@@ -123,29 +123,26 @@ def categorical_kl() -> Iterator[Case]:
 @exercise(
     "minitrpo.natural_gradient:fisher_vector_product",
     hints="""
-        make_ggnvp(f, h)(theta) is a function of v. Here f takes theta to the distribution parameters of all states, \
-            and h takes those to one number.
-        The old policy stands still: compute its distribution parameters once, outside of f and h. policy.kl gives \
-            one KL a state; h may return their sum.
+        make_ggnvp(f, h)(theta) is a function of v. f takes theta to distribution parameters, h takes those to a number.
+        The old policy stands still: compute its parameters once, outside of f and h. h may return the sum of policy.kl.
         F is the mean over the states: divide what comes of the sum by their number. Then add damping * v.
     """,
     mistakes=r"""
         + damping * v =>  :: leaves out the damping :: add damping * v
+        damping * v => damping :: adds the damping as a number :: add damping * v
+        damping * v => damping * theta :: adds the damping along theta :: add it along v: damping * v
+        damping * v => damping * v / len(observations) :: divides the damping by the number of states :: add damping * v
+        + damping * v => * (1 + damping) :: multiplies F by the damping :: add damping * v
         / len(observations) =>  :: is the sum over the states :: be their mean
         / len(observations) => / len(theta) :: is a mean over the parameters :: be one over the states
         / len(observations) => / observations.size :: divides by all numbers of the states :: divide by their rows
-        summed(v) / len(observations) + damping * v => (summed(v) + damping * v) / len(observations) \
-            :: divides the damping by the number of states, too :: add damping * v to the mean
         / len(observations) => / len(observations) ** 2 :: divides by the number of states twice :: divide once
-        damping * v => damping :: adds the damping as a number :: add damping * v
-        damping * v => damping * theta :: adds the damping along theta :: add it along v: damping * v
-        + damping * v => * (1 + damping) :: multiplies F by the damping :: add damping * v
         summed(v) / => -summed(v) / :: has the sign of F v turned :: have that of a KL which is smallest at theta
         kl(old, new) => kl(new, new) :: has F v = 0, as where both policies move :: keep the old policy as it was
-        old = => observations = observations.mean(axis=0)[None]; old = :: is F of the mean state :: be the mean F
-        old = => observations = observations[:-1]; old = :: leaves out one of the states :: take them all
         np.sum(policy.kl(old, new)) => policy.kl(old, new)[0] :: has an h of the first state :: have one of all
         policy.kl(old, new) => 0.5 * new * new :: is J'J v :: have the Hessian of the KL between: J'H J v
+        old = => observations = observations.mean(axis=0)[None]; old = :: is F of the mean state :: be the mean F
+        old = => observations = observations[:-1]; old = :: leaves out one of the states :: take them all
         summed(v) => summed(v) / (np.linalg.norm(v) + 1e-12) :: scales v to length 1 :: take it as it is
         (theta) =>  && summed( => summed(v)( :: takes F at v :: take it at theta
         kept = np.arange(len(theta)) < len(theta) - policy.action_size * (not policy.discrete); \
@@ -168,7 +165,6 @@ def fisher_vector_product() -> Iterator[Case]:
             v, w = rng.standard_normal((2, len(theta)))
             yield products(f"{n} states of a {type(policy).__name__}", policy, theta, observations, damping, v, w, v)
     yield products("zero, long and short v", policy, theta, observations, 0.1, 0 * v, 1e6 * v, 1e-6 * v)
-    yield products("a huge damping", policy, theta, observations, 1e9, v)
     still = np.array([0.0, 0.0, 1.0, 1.0])  # the biases of both actions
     yield products("a v that leaves the policy as it is", CategoricalPolicy(1, 2, ()), np.zeros(4), two, 1e-9, still)
     for log_std in (-6.0, 6.0):
