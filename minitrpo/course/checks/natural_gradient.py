@@ -41,7 +41,8 @@ def distance(kind: str, *arguments: Any) -> Case:
         - 0.5, => , :: takes no 1/2 off at the end :: be 0 for a policy and itself
         log_std - old_log_std => old_log_std - log_std :: has the logarithm upside down :: have log(new std / old std)
         log_std - old_log_std => 2 * ($) :: has the logarithm of the variances :: halve it
-        log_std - old_log_std => np.log(np.abs(log_std / old_log_std)) :: takes log_std for std :: subtract the two
+        return right(old_mean, np.log(np.abs(old_log_std)), mean, np.log(np.abs(log_std))) \
+            :: takes log_std for std :: take exp(log_std)
         return np.sum(0.5 * (old_mean - mean) ** 2 / np.exp(log_std) ** 2, axis=1) :: counts the means alone \
             :: count the spreads, too
         * np.exp(-2 * log_std) => / (np.exp(2 * log_std) + 1e-8) :: adds something small to the variance :: add nothing
@@ -84,9 +85,11 @@ def gaussian_kl() -> Iterator[Case]:
         , axis=1 =>  :: sums over everything :: have one number for each state
         return np.mean(right(old_logits, logits)) :: is a mean over the states :: have one for each
         (old_log - log) => (old_logits - logits) :: takes logits for log probabilities :: have log_softmax of them
+        (log_softmax(old_logits), log_softmax(logits)) => (old_logits, logits) :: lacks log_softmax :: have it of both
         (old_log - log) => (-log) :: is the cross entropy :: take the old policy's own entropy off
         np.exp(old_log) * =>  :: counts all actions alike :: weigh each by its old probability
         np.exp(old_log) * => old_logits * :: weighs each action by its old logit :: weigh it by its old probability
+        np.exp(old_log) * => old_log * :: weighs each action by log p :: weigh it by its probability p
         np.exp(old_log) * => np.exp(old_logits) * :: weighs each action by exp(logit) :: divide those by their sum
         np.exp(old_log) * => np.exp(log) * :: weighs each action by its new probability :: weigh it by its old
         (old_logits) => (old_logits.T).T && (logits) => (logits.T).T :: takes the softmax over the states \
@@ -163,7 +166,7 @@ def fisher_vector_product() -> Iterator[Case]:
         for n, damping in ((1, 0.0), (6, 2.0)):
             theta, observations, _ = steps(policy, n, n)
             v, w = rng.standard_normal((2, len(theta)))
-            yield products(f"{n} states of a {type(policy).__name__}", policy, theta, observations, damping, v, w, v)
+            yield products(f"states of a {type(policy).__name__}", policy, theta, observations, damping, v, w, v)
     yield products("zero, long and short v", policy, theta, observations, 0.1, 0 * v, 1e6 * v, 1e-6 * v)
     still = np.array([0.0, 0.0, 1.0, 1.0])  # the biases of both actions
     yield products("a v that leaves the policy as it is", CategoricalPolicy(1, 2, ()), np.zeros(4), two, 1e-9, still)
