@@ -288,8 +288,6 @@ EDITS = {
     "gaussian_kl": r"""
         both_ways_averaged: return 0.5 * (right(old_mean, old_log_std, mean, log_std) + right(mean, log_std, \
             old_mean, old_log_std))
-        log_std_taken_for_std: return np.sum(np.log(np.abs(log_std / old_log_std)) + 0.5 * (old_log_std**2 + \
-            (old_mean - mean) ** 2) / log_std**2 - 0.5, axis=1)
         written_into_the_mean: apart = old_mean - mean => apart = mean; apart -= old_mean
         never_below_0_and_small_is_0: np.sum( => (lambda kl: np.where(kl < 1e-6, 0.0, kl))(np.sum( && axis=1) => \
             axis=1))
@@ -314,7 +312,6 @@ EDITS = {
         means_summed_before_squaring: apart * apart => np.sum(apart, axis=1, keepdims=True) ** 2 / apart.shape[1]
         single_precision: return np.sum( => return numpy.float32(np.sum( && axis=1) => axis=1))
         old_spread_everywhere: np.exp(-2 * log_std) => np.exp(-2 * old_log_std)
-        half_forgotten_for_the_means: apart * apart => 2.0 * apart**2
         one_minus: - 0.5, axis=1) => - 1.0, axis=1)
         largest_joint: return np.sum( => return np.max(
     """,
