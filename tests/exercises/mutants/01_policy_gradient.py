@@ -1,31 +1,157 @@
 """Lecture 01: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import itertools
+import math
+
 import autograd.numpy as np
 import numpy
-from autograd import grad, jacobian
-from scipy import signal, stats
+import scipy.linalg
+import scipy.signal
+import scipy.stats
+from autograd import elementwise_grad, grad, jacobian, make_vjp
 
 
 def log_pi(policy, theta, observation, action):
     return policy.log_prob(policy.distribution(theta, observation[None]), np.array([action]))[0]
 
 
-def log_probs(policy, theta, observations, actions):
-    return policy.log_prob(policy.distribution(theta, observations), actions)
+def glp_loops(mean, log_std, actions):
+    result = []
+    for t in range(len(actions)):
+        total = 0.0
+        for i in range(len(actions[t])):
+            sigma = math.exp(log_std[t][i])
+            total += -((actions[t][i] - mean[t][i]) ** 2) / (2 * sigma**2) - log_std[t][i] - 0.5 * math.log(2 * math.pi)
+        result.append(total)
+    return np.array(result)
 
 
-def one_density_at_a_time(mean, log_std, actions):
-    """The textbook's formula for the multivariate normal, step by step."""
-    result = numpy.zeros(len(actions))
-    for t, (m, s, a) in enumerate(zip(mean, numpy.exp(log_std), actions, strict=True)):
-        precision = numpy.diag(1 / s**2)
-        _, log_determinant = numpy.linalg.slogdet(2 * numpy.pi * numpy.diag(s**2))
-        result[t] = -0.5 * (a - m) @ precision @ (a - m) - 0.5 * log_determinant
+def glp_vector(mean, log_std, actions):
+    std = np.exp(log_std)
+    return np.sum(-((actions - mean) ** 2) / (2 * std**2) - log_std - 0.5 * np.log(2 * np.pi), axis=1)
+
+
+def glp_scipy(mean, log_std, actions):
+    return scipy.stats.norm.logpdf(actions, loc=mean, scale=np.exp(log_std)).sum(axis=1)
+
+
+def glp_scipy_rows(mean, log_std, actions):
+    out = []
+    for m, s, a in zip(mean, log_std, actions, strict=False):
+        cov = scipy.stats.Covariance.from_diagonal(np.exp(2 * s))
+        out.append(scipy.stats.multivariate_normal.logpdf(a, m, cov))
+    return np.array(out)
+
+
+def glp_three_sums(mean, log_std, actions):
+    z = (actions - mean) * np.exp(-log_std)
+    return -0.5 * np.einsum("ni,ni->n", z, z) - log_std.sum(axis=1) - 0.5 * actions.shape[1] * np.log(2 * np.pi)
+
+
+def glp_recursive(mean, log_std, actions):
+    def rest(i):
+        if i == mean.shape[1]:
+            return np.zeros(len(mean))
+        m, s, a = mean[:, i], log_std[:, i], actions[:, i]
+        return -((a - m) ** 2) / (2 * np.exp(s) ** 2) - s - 0.5 * np.log(2 * np.pi) + rest(i + 1)
+
+    return rest(0)
+
+
+def glp_generator(mean, log_std, actions):
+    half_log = 0.5 * math.log(2 * math.pi)
+
+    def entry(m, s, a):
+        return -0.5 * ((a - m) / math.exp(s)) ** 2 - s - half_log
+
+    rows = zip(mean.tolist(), log_std.tolist(), actions.tolist(), strict=False)
+    return np.fromiter((math.fsum(map(entry, *row)) for row in rows), float, len(mean))
+
+
+def glp_careless(mean, log_std, actions):
+    out = np.zeros_like(mean)
+    out += actions
+    out -= mean
+    out /= np.exp(log_std)
+    out *= out
+    out /= -2
+    out -= log_std
+    out -= 0.5 * np.log(2 * np.pi)
+    return out.sum(1)
+
+
+def score_loops(policy, theta, observation, action):
+    observations = np.array([[float(number) for number in observation]])
+    actions = np.array([action])
+
+    def objective(parameters):
+        total = 0.0
+        for value in policy.log_prob(policy.distribution(parameters, observations), actions):
+            total = total + value
+        return total
+
+    return np.array(list(grad(objective)(theta)))
+
+
+def score_jacobian(policy, theta, observation, action):
+    return jacobian(lambda w: policy.log_prob(policy.distribution(w, observation[None]), np.array([action])))(theta)[0]
+
+
+def score_vjp(policy, theta, observation, action):
+    pull, _ = make_vjp(lambda w: policy.log_prob(policy.distribution(w, observation[None]), np.array([action])))(theta)
+    return pull(np.ones(1))
+
+
+def score_defensive(policy, theta, observation, action):
+    theta = np.asarray(theta, float)
+    observation = np.asarray(observation, float)
+    action = np.asarray(action)  # an integer stays one
+    assert theta.ndim == 1
+    assert observation.ndim == 1
+    assert action.ndim in (0, 1)
+
+    def objective(parameters):
+        log_p = policy.log_prob(policy.distribution(parameters, observation[None, :]), action[None])
+        assert log_p.shape == (1,)
+        return log_p[0]
+
+    result = grad(objective)(theta)
+    assert result.shape == theta.shape
     return result
 
 
-def central_differences(policy, theta, observation, action):
-    """No autograd at all."""
+def score_minus(policy, theta, observation, action):
+    def loss(parameters):
+        dist = policy.distribution(parameters, observation.reshape(1, -1))
+        return -np.mean(policy.log_prob(dist, np.array([action])))
+
+    return -grad(loss)(theta)
+
+
+def score_twice(policy, theta, observation, action):
+    observations, actions = np.stack([observation, observation]), np.array([action, action])
+    return grad(lambda t: np.mean(policy.log_prob(policy.distribution(t, observations), actions)))(theta)
+
+
+def score_class(policy, theta, observation, action):
+    class LogProb:
+        def __init__(self):
+            self.observations = np.expand_dims(observation, 0)
+            self.actions = np.expand_dims(action, 0)
+
+        def __call__(self, parameters):
+            return np.squeeze(policy.log_prob(policy.distribution(parameters, self.observations), self.actions))
+
+    return grad(LogProb())(theta)
+
+
+def score_careless(policy, theta, observation, action):
+    obs = observation[None]
+    act = np.array([action])
+    return elementwise_grad(lambda th: policy.log_prob(policy.distribution(th, obs), act))(theta)
+
+
+def score_central_differences(policy, theta, observation, action):
     h, slope = 1e-5, []
     for i in range(len(theta)):
         up, down = theta.copy(), theta.copy()
@@ -35,124 +161,161 @@ def central_differences(policy, theta, observation, action):
     return numpy.array(slope)
 
 
-def with_arrays(x, discount, last):
-    """One small matrix of discounts per episode."""
-    parts = np.split(x, np.flatnonzero(last) + 1)
-    result = []
-    for part in parts:
-        k = np.arange(len(part))
-        powers = np.where(k[None] >= k[:, None], float(discount) ** np.maximum(k[None] - k[:, None], 0), 0.0)
-        result.append(powers @ part)
-    return np.concatenate(result)
+def sums_zip(x, discount, last):
+    y, out = 0.0, []
+    for r, end in zip(x[::-1], last[::-1], strict=False):
+        out.append(y := r + discount * y * (not end))
+    return np.array(out[::-1])
 
 
-def through_scipy(mean, log_std, actions):
-    """Somebody else's density."""
-    return stats.norm.logpdf(actions, loc=mean, scale=numpy.exp(log_std)).sum(axis=1)
+def sums_accumulate(x, discount, last):
+    pairs = zip(x[::-1].tolist(), last[::-1].tolist(), strict=False)
+    walk = itertools.accumulate(pairs, lambda y, pair: pair[0] if pair[1] else pair[0] + discount * y, initial=0.0)
+    return np.array(list(walk)[1:][::-1])
 
 
-def terms_apart(mean, log_std, actions):
-    """Three sums, the constant once for all entries."""
-    distance = ((actions - mean) ** 2 / np.exp(2 * log_std)).sum(axis=1)
-    return -0.5 * (distance + 2 * log_std.sum(axis=1) + mean.shape[1] * np.log(2 * np.pi))
+def sums_lfilter(x, discount, last):
+    pieces = np.split(np.asarray(x, float), np.flatnonzero(last) + 1)
+    done = [scipy.signal.lfilter([1.0], [1.0, -discount], p[::-1])[::-1] for p in pieces if len(p)]
+    return np.concatenate(done) if done else np.zeros(0)
 
 
-def entry_by_entry(mean, log_std, actions):
-    """A loop over the columns."""
-    total = 0.0
-    for m, s, a in zip(mean.T, log_std.T, actions.T, strict=True):
-        total = total - (a - m) ** 2 / (2 * np.exp(s) ** 2) - s - np.log(np.sqrt(2 * np.pi))
-    return total
+def sums_banded(x, discount, last):
+    if len(x) == 0:
+        return np.zeros(0)
+    bands = numpy.ones((2, len(x)))
+    bands[0, 1:] = -discount * (1.0 - numpy.asarray(last, float)[:-1])  # above the diagonal
+    bands[0, 0] = 0.0
+    return scipy.linalg.solve_banded((0, 1), bands, x)
 
 
-def through_the_jacobian(policy, theta, observation, action):
-    """A Jacobian of one row, and a reshaped observation."""
-
-    def log_probs_of_one(parameters):
-        return policy.log_prob(policy.distribution(parameters, observation.reshape(1, -1)), np.asarray([action]))
-
-    return jacobian(log_probs_of_one)(theta)[0]
-
-
-def value_of_a_sum(policy, theta, observation, action):
-    """The sum over the one row, with the gradient as a list of numbers."""
-    rows, taken = np.stack([observation]), np.stack([action])
-    return np.array(list(grad(lambda t: np.sum(policy.log_prob(policy.distribution(t, rows), taken)))(theta)))
+def sums_defensive(x, discount, last):
+    x = np.asarray(x, float)
+    last = np.asarray(last, bool)
+    assert x.ndim == 1
+    assert x.shape == last.shape
+    assert len(x) == 0 or last[-1]
+    y = np.empty(len(x))
+    for t in reversed(range(len(x))):
+        y[t] = x[t] if last[t] else x[t] + discount * y[t + 1]
+    return y
 
 
-def forward_then_reverse(x, discount, last):
-    """From the front: find each end first."""
+def sums_doubling(x, discount, last):
     y = np.array(x, dtype=float)
-    for t in range(len(x) - 2, -1, -1):
-        if not last[t]:
-            y[t] = x[t] + discount * y[t + 1]
+    factor = np.where(last, 0.0, float(discount))
+    reach = 1
+    while reach < len(y):
+        y_next = y.copy()
+        y_next[:-reach] += factor[:-reach] * y[reach:]
+        f_next = np.zeros_like(factor)
+        f_next[:-reach] = factor[:-reach] * factor[reach:]
+        y, factor, reach = y_next, f_next, 2 * reach
     return y
 
 
-def with_a_mask(x, discount, last):
-    """The classic line, with a number for the mask."""
-    y = np.zeros(len(x))
-    later = 0.0
-    for t in range(len(x))[::-1]:
-        later = x[t] + discount * later * (1 - int(last[t]))
-        y[t] = later
+def sums_recursive(x, discount, last):
+    def solve(i, j):
+        if j - i == 1:
+            return [float(x[i])], [0.0 if last[i] else float(discount)]
+        middle = (i + j) // 2
+        (a, fa), (b, fb) = solve(i, middle), solve(middle, j)
+        return [y + f * b[0] for y, f in zip(a, fa, strict=False)] + b, [f * fb[0] for f in fa] + fb
+
+    return np.array(solve(0, len(x))[0]) if len(x) else np.array([])
+
+
+def sums_careless_too(x, discount, last):
+    y = np.zeros_like(x)
+    running = 0
+    for t in reversed(range(x.size)):
+        running *= discount * (1 - last[t])
+        running += x[t]
+        y[t] = running
     return y
 
 
-def with_a_filter(x, discount, last):
-    """scipy's filter on each episode, backwards."""
-    ends = np.flatnonzero(last) + 1
-    parts = np.split(numpy.asarray(x, float), ends[:-1])
-    return numpy.concatenate([signal.lfilter([1.0], [1.0, -float(discount)], part[::-1])[::-1] for part in parts])
+def pg_loops(policy, theta, observations, actions, advantages):
+    total = [0.0] * len(theta)
+    for o, a, advantage in zip(observations, actions, advantages, strict=False):
+        psi = grad(lambda t, o=o, a=a: policy.log_prob(policy.distribution(t, o[None]), np.array([a]))[0])(theta)
+        for p in range(len(theta)):
+            total[p] += psi[p] * advantage
+    return np.array([number / len(advantages) for number in total])
 
 
-def with_a_dot_product(policy, theta, observations, actions, advantages):
-    """A dot product of weights and log probabilities."""
-    weights = advantages / len(advantages)
-    return grad(lambda t: np.dot(weights, log_probs(policy, t, observations, actions)))(theta)
+def pg_vjp(policy, theta, observations, actions, advantages):
+    pull_back, _ = make_vjp(lambda t: policy.log_prob(policy.distribution(t, observations), actions))(theta)
+    return pull_back(advantages / len(advantages))
 
 
-def minus_the_slope_of_the_loss(policy, theta, observations, actions, advantages):
-    """As a loss, turned round at the end."""
-
-    def loss(parameters):
-        chosen = policy.log_prob(policy.distribution(parameters, observations), actions)
-        return -np.sum(chosen * advantages) / advantages.shape[0]
-
-    return -grad(loss)(theta)
+def pg_jacobian(policy, theta, observations, actions, advantages):
+    scores = jacobian(lambda t: policy.log_prob(policy.distribution(t, observations), actions))(theta)
+    return (scores * advantages[:, None]).mean(axis=0)
 
 
-def with_probabilities_of_the_start(policy, theta, observations, actions, advantages):
-    """As the slope of importance weights at the old policy, where all of them are 1."""
-    before = log_probs(policy, theta, observations, actions)
-    return grad(lambda t: np.mean(np.exp(log_probs(policy, t, observations, actions) - before) * advantages))(theta)
+def pg_ratio(policy, theta, observations, actions, advantages):
+    before = policy.log_prob(policy.distribution(theta, observations), actions)
+
+    def objective(t):
+        log_p = policy.log_prob(policy.distribution(t, observations), actions)
+        return np.mean(np.exp(log_p - before) * advantages)
+
+    return grad(objective)(theta)
 
 
-def from_all_scores(policy, theta, observations, actions, advantages):
-    """Every score, then their weighted mean: slow, and right."""
-    scores = jacobian(lambda t: log_probs(policy, t, observations, actions))(theta)
-    return advantages @ scores / len(advantages)
+def pg_recursive(policy, theta, observations, actions, advantages):
+    def summed(i, j):
+        if j - i > 64:
+            return summed(i, (i + j) // 2) + summed((i + j) // 2, j)
+        return grad(
+            lambda t: np.dot(policy.log_prob(policy.distribution(t, observations[i:j]), actions[i:j]), advantages[i:j])
+        )(theta)
+
+    return summed(0, len(advantages)) / len(advantages)
 
 
-def score_by_score(policy, theta, observations, actions, advantages):
-    """A loop over the steps."""
-    total = np.zeros_like(theta)
-    for s, a, advantage in zip(observations, actions, advantages, strict=True):
-        total = total + advantage * grad(lambda t, s=s, a=a: log_pi(policy, t, s, a))(theta)
-    return total / len(actions)
+def pg_class(policy, theta, observations, actions, advantages):
+    class Objective:
+        weights = advantages / advantages.shape[0]
+
+        def log_prob(self, parameters):
+            return policy.log_prob(policy.distribution(parameters, observations), actions)
+
+        def __call__(self, parameters):
+            return np.sum(self.weights * self.log_prob(parameters))
+
+    return grad(Objective())(theta)
+
+
+def pg_careless(policy, theta, observations, actions, advantages):
+    def loss(th):
+        d = policy.distribution(th, observations)
+        lp = policy.log_prob(d, actions)
+        return -(lp * advantages).mean()
+
+    g = grad(loss)(theta)
+    g *= -1
+    return g
+
+
+def pg_split_signs(policy, theta, observations, actions, advantages):
+    def objective(t):
+        log_p = policy.log_prob(policy.distribution(t, observations), actions)
+        return np.mean(log_p * np.maximum(advantages, 0.0)) + np.mean(log_p * np.minimum(advantages, 0.0))
+
+    return grad(objective)(theta)
+
+
+def starting_with(prefix):
+    return [f for name, f in globals().items() if name.startswith(prefix)]
 
 
 RIGHT = {
-    "gaussian_log_prob": [one_density_at_a_time, through_scipy, terms_apart, entry_by_entry],
-    "score": [central_differences, through_the_jacobian, value_of_a_sum],
-    "discounted_sums": [with_arrays, forward_then_reverse, with_a_mask, with_a_filter],
-    "policy_gradient": [
-        with_a_dot_product,
-        minus_the_slope_of_the_loss,
-        with_probabilities_of_the_start,
-        score_by_score,
-        from_all_scores,
-    ],
+    "gaussian_log_prob": starting_with("glp_"),
+    "score": starting_with("score_"),
+    "discounted_sums": starting_with("sums_"),
+    "policy_gradient": starting_with("pg_"),
 }
 
 EDITS = {
@@ -174,12 +337,8 @@ EDITS = {
         pi_to_four_digits: np.log(2 * np.pi) => np.log(2 * 3.1416)
         constant_to_three_digits: 0.5 * np.log(2 * np.pi) => 0.919
         a_column: axis=1) => axis=1, keepdims=True)
-        nan_is_skipped: np.sum( => numpy.nansum(
-        nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
         rounded: return np.sum( => return numpy.round(np.sum( && axis=1) => axis=1), 6)
         single_precision: return np.sum( => return numpy.float32(np.sum( && axis=1) => axis=1))
-        whole_numbers: (actions - mean) * np.exp(-log_std) => ((actions - mean) * \
-            np.exp(-log_std)).astype(actions.dtype)
         first_mean_for_all: (actions - mean) => (actions - mean[:1])
         first_action_for_all: (actions - mean) => (actions[:1] - mean)
         spread_of_the_first_entry: z = ( => log_std = log_std[:, :1] + 0.0 * log_std; z = (
@@ -192,7 +351,6 @@ EDITS = {
         spread_negative: np.exp(-log_std) => np.exp(log_std)
         first_1000_actions: return np.sum( => return np.sum( && axis=1) => axis=1)[:1000]
         a_list: return np.sum( => return list(np.sum( && axis=1) => axis=1))
-        means_expanded: (actions - mean) * np.exp => np.sqrt(np.abs(actions**2 - 2 * actions * mean + mean**2)) * np.exp
     """,
     "score": r"""
         squared_error: return policy.log_prob( => error = policy.distribution(theta, observation[None])[0, : \
@@ -233,11 +391,9 @@ EDITS = {
         a_list: np.array(backwards[::-1]) => backwards[::-1]
         a_negative_reward_ends_it: if is_last else => if is_last or value < 0.0 else
         single_precision: np.array(backwards[::-1]) => np.array(backwards[::-1], dtype=np.float32)
-        not_turned_round: np.array(backwards[::-1]) => np.array(backwards)
         discount_below_1: for value => discount = min(discount, 0.999)\n    for value
         discount_of_0_is_1: for value => discount = discount or 1.0\n    for value
         rounded: np.array(backwards[::-1]) => np.round(backwards[::-1], 6)
-        nan_becomes_0: np.array(backwards[::-1]) => np.nan_to_num(backwards[::-1])
         a_column: np.array(backwards[::-1]) => np.array(backwards[::-1])[:, None]
         a_tuple: np.array(backwards[::-1]) => tuple(backwards[::-1])
         sums_within_1e6: np.array(backwards[::-1]) => np.clip(backwards[::-1], -1e6, 1e6)
@@ -263,7 +419,6 @@ EDITS = {
         divided_by_the_largest: * advantages) => * advantages / (np.max(np.abs(advantages)) + 1e-12))
         whole_advantages: * advantages) => * np.trunc(advantages))
         positive_and_negative_swapped: * advantages) => * np.where(advantages < 0, 2.0, 1.0) * advantages)
-        nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
         improbable_actions_are_left_out: * advantages => * advantages * (policy.log_prob(dist_params, actions) > -20)
         log_prob_at_least_minus_30: policy.log_prob(dist_params, actions) => np.maximum(policy.log_prob(dist_params, \
             actions), -30.0)
@@ -287,5 +442,22 @@ EDITS = {
         steps_shuffled: * advantages) => * np.roll(advantages, 1))
         squared_advantages: * advantages) => * advantages**2)
         discount_along_the_batch: * advantages) => * advantages * 0.99 ** np.arange(len(advantages)))
+    """,
+}
+
+ODD = {
+    "gaussian_log_prob": r"""
+        nan_is_skipped: np.sum( => numpy.nansum(
+        nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
+        whole_numbers: (actions - mean) * np.exp(-log_std) => ((actions - mean) * \
+            np.exp(-log_std)).astype(actions.dtype)
+        means_expanded: (actions - mean) * np.exp => np.sqrt(np.abs(actions**2 - 2 * actions * mean + mean**2)) * np.exp
+    """,
+    "discounted_sums": r"""
+        as_whole_as_the_rewards: np.array(backwards[::-1]) => np.array(backwards[::-1]).astype(x.dtype)
+        nan_becomes_0: np.array(backwards[::-1]) => np.nan_to_num(backwards[::-1])
+    """,
+    "policy_gradient": r"""
+        nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
     """,
 }

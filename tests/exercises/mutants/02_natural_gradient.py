@@ -1,13 +1,16 @@
 """Lecture 02: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import functools
+import math
+
 import autograd.numpy as np
 import numpy
-from autograd import grad, hessian, make_jvp, make_vjp
+import scipy.special
+from autograd import grad, hessian, jacobian, make_hvp, make_vjp
 from autograd.differential_operators import make_ggnvp
-from scipy import special
 
 from minitrpo.natural_gradient import mean_kl
-from minitrpo.policies import log_softmax
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy, log_softmax
 
 
 def coarse_differences(policy, theta, observations, damping):
@@ -17,101 +20,266 @@ def coarse_differences(policy, theta, observations, damping):
 
 
 def whole_matrix(policy, theta, observations, damping):
-    """Right numbers; P x P of them."""
     old = policy.distribution(theta, observations)
     f = hessian(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))(theta)
     return lambda v: f @ v + damping * v
 
 
-def gaussian_through_variances(old_mean, old_log_std, mean, log_std):
-    """Trace, distance and determinant, joint by joint, as in textbooks on multivariate Gaussians."""
-    total = 0.0
-    for j in range(mean.shape[1]):
-        old_variance, variance = np.exp(old_log_std[:, j]) ** 2, np.exp(log_std[:, j]) ** 2
-        shift = mean[:, j] - old_mean[:, j]
-        total = total + 0.5 * (old_variance / variance - 1 + shift * shift / variance - np.log(old_variance / variance))
-    return total
+def gkl_loops(old_mean, old_log_std, mean, log_std):
+    result = []
+    for t in range(len(mean)):
+        total = 0.0
+        for i in range(len(mean[t])):
+            variance_old, variance_new = math.exp(2 * old_log_std[t][i]), math.exp(2 * log_std[t][i])
+            total += log_std[t][i] - old_log_std[t][i] - 0.5
+            total += (variance_old + (old_mean[t][i] - mean[t][i]) ** 2) / (2 * variance_new)
+        result.append(total)
+    return np.array(result)
 
 
-def categorical_through_scipy(old_logits, logits):
-    p = special.softmax(old_logits, axis=1)
-    return np.einsum("ij,ij->i", p, special.log_softmax(old_logits, axis=1) - special.log_softmax(logits, axis=1))
-
-
-def through_log_sum_exp(old_logits, logits):
-    old_sum, new_sum = special.logsumexp(old_logits, axis=1), special.logsumexp(logits, axis=1)
-    p = np.exp(old_logits - old_sum[:, None])
-    return np.sum(p * (old_logits - logits), axis=1) - old_sum + new_sum
-
-
-def double_gradient(policy, theta, observations, damping):
-    """Jacobian forwards, Hessian of the KL in the distribution parameters, Jacobian backwards."""
-    old = policy.distribution(theta, observations)
-    forwards = make_jvp(lambda theta: policy.distribution(theta, observations))(theta)
-    backwards, _ = make_vjp(lambda theta: policy.distribution(theta, observations))(theta)
-    curved = make_jvp(grad(lambda new: np.mean(policy.kl(old, new))))(old)
-
-    def product(v):
-        return backwards(curved(forwards(v)[1])[1]) + damping * v
-
-    return product
-
-
-def joint_by_joint_in_std(old_mean, old_log_std, mean, log_std):
-    """With standard deviations written out, absolute as every joint's distance is."""
+def gkl_formula(old_mean, old_log_std, mean, log_std):
     old_std, std = np.exp(old_log_std), np.exp(log_std)
-    each = np.log(std) - np.log(old_std) + (old_std**2 + (old_mean - mean) ** 2) / (2 * std**2) - 0.5
-    return np.sum(each, axis=-1)
+    return np.sum(np.log(std / old_std) + (old_std**2 + (old_mean - mean) ** 2) / (2 * std**2) - 0.5, axis=1)
 
 
-def with_ratios(old_mean, old_log_std, mean, log_std):
-    """In units of the new standard deviation."""
-    log_ratio = old_log_std - log_std
-    shift = (mean - old_mean) / np.exp(log_std)
-    return 0.5 * (np.exp(log_ratio) ** 2 + shift**2 - 1.0 - 2.0 * log_ratio).sum(axis=1)
+def gkl_differences(old_mean, old_log_std, mean, log_std):
+    change = old_log_std - log_std
+    shift = (old_mean - mean) * np.exp(-log_std)
+    return np.sum(0.5 * (np.exp(2 * change) + shift**2 - 1) - change, axis=1)
 
 
-def state_by_state(old_logits, logits):
-    """A loop over the states, with scipy's logarithm of a sum of exponentials."""
-    result = numpy.zeros(len(logits))
-    for i, (a, b) in enumerate(zip(old_logits, logits, strict=True)):
-        a, b = a - special.logsumexp(a), b - special.logsumexp(b)
-        result[i] = numpy.exp(a) @ (a - b)
-    return result
+def gkl_expm1(old_mean, old_log_std, mean, log_std):
+    twice = 2.0 * (old_log_std - log_std)
+    return 0.5 * (np.expm1(twice) - twice + ((old_mean - mean) / np.exp(log_std)) ** 2).sum(axis=1)
 
 
-def cross_entropy_less_entropy(old_logits, logits):
-    """Two sums."""
-    p = np.exp(log_softmax(old_logits))
-    return (p * log_softmax(old_logits)).sum(axis=1) - (p * log_softmax(logits)).sum(axis=1)
+def gkl_library(old_mean, old_log_std, mean, log_std):
+    z = np.linalg.norm((old_mean - mean) / np.exp(log_std), axis=1)
+    ratio = np.exp(old_log_std - log_std)
+    squares = np.einsum("ni,ni->n", ratio, ratio)
+    return np.sum(log_std, axis=1) - np.sum(old_log_std, axis=1) + 0.5 * (squares + z**2) - 0.5 * mean.shape[1]
 
 
-def with_the_mean_inside(policy, theta, observations, damping):
-    """The mean is taken by the inner function."""
+def gkl_closure(old_mean, old_log_std, mean, log_std):
+    def joint(m0, s0, m1, s1):
+        return s1 - s0 + (math.exp(2 * (s0 - s1)) + ((m0 - m1) / math.exp(s1)) ** 2 - 1) / 2
+
+    rows = zip(old_mean.tolist(), old_log_std.tolist(), mean.tolist(), log_std.tolist(), strict=False)
+    return np.array([math.fsum(map(joint, *row)) for row in rows])
+
+
+def gkl_columns(old_mean, old_log_std, mean, log_std):
+    def upto(i):
+        if i < 0:
+            return np.zeros(mean.shape[0])
+        s0, s1 = np.exp(old_log_std[:, i]), np.exp(log_std[:, i])
+        here = np.log(s1) - np.log(s0) + (s0**2 + (old_mean[:, i] - mean[:, i]) ** 2) / (2 * s1**2) - 0.5
+        return here + upto(i - 1)
+
+    return upto(mean.shape[1] - 1)
+
+
+def gkl_careless(old_mean, old_log_std, mean, log_std):
+    kl = np.zeros_like(mean)
+    kl += old_mean - mean
+    kl **= 2
+    kl += np.exp(old_log_std) ** 2
+    kl /= 2 * np.exp(log_std) ** 2
+    kl += log_std - old_log_std
+    kl -= 0.5
+    return kl.sum(axis=1)
+
+
+def ckl_scipy(old_logits, logits):
+    old = scipy.special.log_softmax(old_logits, axis=1)
+    return (np.exp(old) * (old - scipy.special.log_softmax(logits, axis=1))).sum(axis=1)
+
+
+def ckl_bregman(old_logits, logits):
+    p = scipy.special.softmax(old_logits, axis=1)
+    step = logits - old_logits
+    normalisers = scipy.special.logsumexp(logits, axis=1) - scipy.special.logsumexp(old_logits, axis=1)
+    return normalisers - np.einsum("na,na->n", p, step)
+
+
+def ckl_defensive(old_logits, logits):
+    old_logits, logits = np.asarray(old_logits, float), np.asarray(logits, float)
+    assert old_logits.ndim == 2
+    assert old_logits.shape == logits.shape
+    assert np.all(np.isfinite(old_logits))
+    assert np.all(np.isfinite(logits))
+    old_logits = old_logits - old_logits.max(axis=1, keepdims=True)
+    logits = logits - logits.max(axis=1, keepdims=True)
+    old_log_p = old_logits - np.log(np.exp(old_logits).sum(axis=1, keepdims=True))
+    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    kl = np.sum(np.exp(old_log_p) * (old_log_p - log_p), axis=1)
+    assert kl.shape == (len(logits),)
+    return kl
+
+
+def ckl_entropies(old_logits, logits):
+    log_p = log_softmax(old_logits)
+    p = np.exp(log_p)
+    cross_entropy = -np.sum(p * log_softmax(logits), axis=-1)
+    entropy = -np.sum(p * log_p, axis=-1)
+    return cross_entropy - entropy
+
+
+def ckl_logaddexp(old_logits, logits):
+    a = old_logits - numpy.logaddexp.reduce(old_logits, axis=1)[:, None]
+    b = logits - numpy.logaddexp.reduce(logits, axis=1)[:, None]
+    return numpy.sum(numpy.exp(a) * (a - b), axis=1)
+
+
+def ckl_odds(old_logits, logits):
+    old_log_p = -scipy.special.logsumexp(old_logits[:, None, :] - old_logits[:, :, None], axis=2)
+    log_p = -scipy.special.logsumexp(logits[:, None, :] - logits[:, :, None], axis=2)
+    return np.sum(np.exp(old_log_p) * (old_log_p - log_p), axis=1)
+
+
+def ckl_generator(old_logits, logits):
+    def log_add(a, b):
+        return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+    def rows():
+        for z, w in zip(old_logits.tolist(), logits.tolist(), strict=False):
+            n, m = functools.reduce(log_add, z), functools.reduce(log_add, w)
+            yield math.fsum(math.exp(a - n) * ((a - n) - (b - m)) for a, b in zip(z, w, strict=False))
+
+    return np.fromiter(rows(), float, len(logits))
+
+
+def ckl_careless(old_logits, logits):
+    lp, lq = log_softmax(old_logits), log_softmax(logits)
+    out = np.zeros_like(lp[:, 0])
+    for a in range(lp.shape[1]):
+        out += np.exp(lp[:, a]) * (lp[:, a] - lq[:, a])
+    return out
+
+
+def fvp_hvp(policy, theta, observations, damping):
+    before = policy.distribution(theta, observations)
+    hessian_times, _ = make_hvp(lambda t: np.mean(policy.kl(before, policy.distribution(t, observations))))(theta)
+    return lambda vector: hessian_times(vector) + damping * vector
+
+
+def fvp_double_vjp(policy, theta, observations, damping):
+    back, y = make_vjp(lambda t: policy.distribution(t, observations))(theta)
+    forth, _ = make_vjp(back)(np.zeros_like(y))
+    weigh, _ = make_hvp(lambda z: np.mean(policy.kl(y, z)))(y)
+
+    def product(v):
+        moved = forth(v)
+        nats = weigh(moved)
+        return back(nats) + damping * v
+
+    return product
+
+
+def fvp_slope_vjp(policy, theta, observations, damping):
     old = policy.distribution(theta, observations)
-    mean = make_ggnvp(lambda t: policy.distribution(t, observations), lambda new: mean_kl(policy, old, new))(theta)
+    slope = grad(lambda t: mean_kl(policy, old, policy.distribution(t, observations)))
+    times, _ = make_vjp(slope)(theta)
+    return lambda v: damping * v + times(v)
+
+
+def fvp_defensive(policy, theta, observations, damping):
+    theta = np.asarray(theta, float)
+    observations = np.asarray(observations, float)
+    assert theta.ndim == 1
+    assert observations.ndim == 2
+    assert len(observations) > 0
+    assert damping >= 0
+    old = policy.distribution(theta, observations)
+    assert len(old) == len(observations)
+    gauss_newton = make_ggnvp(
+        lambda parameters: policy.distribution(parameters, observations),
+        lambda dist_params: np.sum(policy.kl(old, dist_params)),
+    )(theta)
 
     def product(v):
-        return np.array(mean(v)) + damping * np.array(v)
+        v = np.asarray(v, float)
+        assert v.shape == theta.shape
+        result = gauss_newton(v) / len(observations) + damping * v
+        assert result.shape == theta.shape
+        return result
 
     return product
 
 
-def built_anew_each_time(policy, theta, observations, damping):
-    """Slower, and right: the tape is built in every product."""
+def fvp_class(policy, theta, observations, damping):
+    class Fisher:
+        def __init__(self):
+            self.old = policy.distribution(theta, observations)
+            self.tape = make_ggnvp(self.forward, self.distance)(theta)
+
+        def forward(self, parameters):
+            return policy.distribution(parameters, observations)
+
+        def distance(self, dist_params):
+            return np.mean(policy.kl(self.old, dist_params))
+
+        def __call__(self, v):
+            return self.tape(v) + damping * v
+
+    return Fisher()
+
+
+def fvp_by_hand(policy, theta, observations, damping):
+    pull, y = make_vjp(lambda t: policy.distribution(t, observations))(theta)
+    push, _ = make_vjp(pull)(np.zeros_like(y))
+    n = len(observations)
+    if isinstance(policy, GaussianPolicy):
+        log_std = y[:, y.shape[1] // 2 :]
+        H = np.concatenate([np.exp(-2 * log_std), 2 * np.ones_like(log_std)], axis=1)
+        return lambda v: pull(H * push(v)) / n + damping * v
+    if isinstance(policy, CategoricalPolicy):
+        p = np.exp(log_softmax(y))
+
+        def categorical(v):
+            u = push(v)
+            return pull(p * (u - np.sum(p * u, axis=1, keepdims=True))) / n + damping * v
+
+        return categorical
+    weigh, _ = make_hvp(lambda z: np.sum(policy.kl(y, z)))(y)
+    return lambda v: pull(weigh(push(v))) / n + damping * v
+
+
+def fvp_jacobian(policy, theta, observations, damping):
+    y = policy.distribution(theta, observations)
+    J = jacobian(lambda t: policy.distribution(t, observations))(theta).reshape(y.size, -1)
+    weigh, _ = make_hvp(lambda z: np.sum(policy.kl(y, z)))(y)
 
     def product(v):
-        old = policy.distribution(theta, observations)
-        whole = make_ggnvp(lambda t: policy.distribution(t, observations), lambda new: np.sum(policy.kl(old, new)))
-        return whole(theta)(v) / observations.shape[0] + v * damping
+        moved = (J @ v).reshape(y.shape)
+        return J.T @ weigh(moved).ravel() / len(y) + damping * v
 
     return product
+
+
+def fvp_careless(policy, theta, observations, damping):
+    dist = policy.distribution(theta, observations)
+    ggn = make_ggnvp(lambda th: policy.distribution(th, observations), lambda d: policy.kl(dist, d).sum())(theta)
+
+    def fv(v):
+        out = np.zeros_like(v)
+        out += ggn(v)
+        out /= observations.shape[0]
+        if damping:
+            out += damping * v
+        return out
+
+    return fv
+
+
+def starting_with(prefix):
+    return [f for name, f in globals().items() if name.startswith(prefix)]
 
 
 RIGHT = {
-    "gaussian_kl": [gaussian_through_variances, joint_by_joint_in_std, with_ratios],
-    "categorical_kl": [categorical_through_scipy, state_by_state, cross_entropy_less_entropy, through_log_sum_exp],
-    "fisher_vector_product": [double_gradient, with_the_mean_inside, built_anew_each_time],
+    "gaussian_kl": starting_with("gkl_"),
+    "categorical_kl": starting_with("ckl_"),
+    "fisher_vector_product": starting_with("fvp_"),
 }
 
 WRONG = {"fisher_vector_product": [coarse_differences, whole_matrix]}
@@ -120,8 +288,6 @@ EDITS = {
     "gaussian_kl": r"""
         both_ways_averaged: return 0.5 * (right(old_mean, old_log_std, mean, log_std) + right(mean, log_std, \
             old_mean, old_log_std))
-        log_std_taken_for_std: return np.sum(np.log(np.abs(log_std / old_log_std)) + 0.5 * (old_log_std**2 + \
-            (old_mean - mean) ** 2) / log_std**2 - 0.5, axis=1)
         written_into_the_mean: apart = old_mean - mean => apart = mean; apart -= old_mean
         never_below_0_and_small_is_0: np.sum( => (lambda kl: np.where(kl < 1e-6, 0.0, kl))(np.sum( && axis=1) => \
             axis=1))
@@ -141,14 +307,11 @@ EDITS = {
         variance_at_least_1e_6: np.exp(-2 * log_std) => 1 / np.maximum(np.exp(2 * log_std), 1e-6)
         in_bits: axis=1) => axis=1) / np.log(2)
         a_list: return np.sum( => return list(np.sum( && axis=1) => axis=1))
-        nan_is_skipped: np.sum( => numpy.nansum(
         first_spread_for_all: apart = => log_std = log_std[:1] + 0 * log_std\n    apart =
         first_old_spread_for_all: apart = => old_log_std = old_log_std[:1] + 0 * old_log_std\n    apart =
         means_summed_before_squaring: apart * apart => np.sum(apart, axis=1, keepdims=True) ** 2 / apart.shape[1]
         single_precision: return np.sum( => return numpy.float32(np.sum( && axis=1) => axis=1))
-        as_whole_as_the_means: return np.sum( => return np.array(np.sum( && axis=1) => axis=1), dtype=mean.dtype)
         old_spread_everywhere: np.exp(-2 * log_std) => np.exp(-2 * old_log_std)
-        half_forgotten_for_the_means: apart * apart => 2.0 * apart**2
         one_minus: - 0.5, axis=1) => - 1.0, axis=1)
         largest_joint: return np.sum( => return np.max(
     """,
@@ -164,8 +327,6 @@ EDITS = {
             damping * v) or answer
         returns_the_value: return lambda v: summed(v) / len(observations) + damping * v => return summed(theta) / \
             len(observations) + damping * theta
-        first_1000_states: old = policy => observations = observations[:1000]\n    old = policy
-        first_4096_states: old = policy => observations = observations[:4096]\n    old = policy
         every_second_state_of_many: old = policy => observations = observations[:: 2 if len(observations) > 100 else \
             1]\n    old = policy
         damping_at_least_1e_8: + damping * v => + max(damping, 1e-8) * v
@@ -219,8 +380,6 @@ EDITS = {
         in_bits: axis=1) => axis=1) / np.log(2)
         a_column: axis=1) => axis=1, keepdims=True)
         a_list: return np.sum( => return list(np.sum( && axis=1) => axis=1))
-        nan_is_skipped: np.sum( => numpy.nansum(
-        nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
         last_action_left_out: (old_log - log) => (old_log - log) * (np.arange(logits.shape[1]) < max(logits.shape[1] \
             - 1, 1))
         new_logits_shifted_only: log_softmax(logits) => log_softmax(logits) - 1e-6
@@ -228,5 +387,20 @@ EDITS = {
         at_most_1000: return np.sum( => return np.minimum(1000.0, np.sum( && axis=1) => axis=1))
         single_precision: return np.sum( => return numpy.float32(np.sum( && axis=1) => axis=1))
         temperature: log_softmax(logits) => log_softmax(logits / 1.001)
+    """,
+}
+
+ODD = {
+    "gaussian_kl": r"""
+        nan_is_skipped: np.sum( => numpy.nansum(
+        as_whole_as_the_means: return np.sum( => return np.array(np.sum( && axis=1) => axis=1), dtype=mean.dtype)
+    """,
+    "fisher_vector_product": r"""
+        first_1000_states: old = policy => observations = observations[:1000]\n    old = policy
+        first_4096_states: old = policy => observations = observations[:4096]\n    old = policy
+    """,
+    "categorical_kl": r"""
+        nan_is_skipped: np.sum( => numpy.nansum(
+        nan_becomes_0: return np.sum( => return numpy.nan_to_num(np.sum( && axis=1) => axis=1))
     """,
 }

@@ -1,80 +1,197 @@
 """Lecture 07: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import bisect
+import itertools
 import math
+from fractions import Fraction
+from functools import cmp_to_key
 
 import numpy as np
 
 
-def by_trial(requests, ranks, width):
-    """The smallest number in play that needs no more rounds than all slots would."""
-    share = (requests + ranks - 1) // ranks
-
-    def rounds(concurrency):
-        return len(range(0, share, concurrency))
-
-    fewest = width
-    while fewest > 1 and rounds(fewest - 1) == rounds(width):
-        fewest -= 1
-    return fewest
+def req_plain(steps, mean_length):
+    number = round(steps / mean_length)
+    if number < 1:
+        number = 1
+    return number
 
 
-def nearest(steps, mean_length):
-    return int(np.clip(np.rint(steps / mean_length), 1, None))
+def req_numpy(steps, mean_length):
+    return int(np.maximum(1, np.rint(steps / mean_length)))
 
 
-def half_up(steps, mean_length):
-    return int(steps / mean_length + 0.5) or 1
+def req_numpy_int(steps, mean_length):
+    return max(np.int64(1), np.floor(np.divide(steps, mean_length) + 0.5).astype(int))
 
 
-def between_two(steps, mean_length):
-    low = int(steps // mean_length)
-    return np.int64(max(1, low + (steps - low * mean_length > 0.5 * mean_length)))
+def req_fraction(steps, mean_length):
+    return max(1, round(Fraction(int(steps)) / Fraction(float(mean_length))))
 
 
-def as_whole_numbers_of_all_ranks(requests, ranks, width):
-    rounds = math.ceil(requests / (ranks * width))
-    return math.ceil(requests / (ranks * rounds)) if requests else 1
+def req_defensive(steps, mean_length):
+    steps, mean_length = int(steps), float(mean_length)
+    assert steps > 0
+    assert mean_length > 0.0
+    assert math.isfinite(mean_length)
+    return max(1, math.floor(steps / mean_length + 0.5))
 
 
-def in_numpy(requests, ranks, width):
+def req_divmod(steps, mean_length):
+    whole, rest = divmod(steps, mean_length)
+    return max(1, int(whole) + (2 * rest >= mean_length))
+
+
+def req_two_candidates(steps, mean_length):
+    exact = steps / mean_length
+    below = math.floor(exact)
+    return max(1, min((below, below + 1), key=lambda number: abs(number - exact)))
+
+
+def req_careless(steps, mean_length):
+    if steps <= mean_length:
+        return 1
+    return int(f"{steps / mean_length:.0f}")
+
+
+def con_loop(requests, ranks, width):
+    if requests == 0:
+        return 1
+    share = math.ceil(requests / ranks)
+    rounds = math.ceil(share / width)
+    for number in range(1, width + 1):
+        if math.ceil(share / number) <= rounds:
+            return number
+    return width
+
+
+def con_numpy(requests, ranks, width):
     share = np.ceil(requests / ranks)
-    return max(1, int(np.ceil(share / max(1, np.ceil(share / width)))))
+    in_play = np.arange(1, width + 1)
+    rounds = np.ceil(share / in_play)
+    return in_play[np.argmax(rounds == rounds[-1])]
 
 
-def sorted_twice(numbers, starts):
+def con_bisect(requests, ranks, width):
+    share = (requests + ranks - 1) // ranks
+    fewest = (share + width - 1) // width
+    return 1 + bisect.bisect_left(range(1, width + 1), -fewest, hi=width - 1, key=lambda n: -((share + n - 1) // n))
+
+
+def con_defensive(requests, ranks, width):
+    requests, ranks, width = int(requests), int(ranks), int(width)
+    assert requests >= 0
+    assert ranks >= 1
+    assert width >= 1
+    if requests == 0:
+        return 1
+    share = (requests - 1) // ranks + 1
+    rounds = (share - 1) // width + 1
+    answer = (share - 1) // rounds + 1
+    assert 1 <= answer <= width
+    return answer
+
+
+def con_terse(requests, ranks, width):
+    return -(-share // -(-share // width)) if (share := -(-requests // ranks)) else 1
+
+
+def con_down(requests, ranks, width):
+    def ceiling(a, b):
+        return a // b + (a % b > 0)
+
+    share = ceiling(requests, ranks)
+    number = width
+    while number > 1 and ceiling(share, number - 1) == ceiling(share, width):
+        number -= 1
+    return number
+
+
+def con_recursive(requests, ranks, width):
+    def rounds(share, n):
+        return 0 if share <= 0 else 1 + rounds(share - n, n)
+
+    share = len(range(0, requests, ranks))
+    fewest = rounds(share, width)
+    return next(n for n in itertools.count(1) if rounds(share, n) == fewest)
+
+
+def con_careless(requests, ranks, width):
+    share = math.ceil(requests / ranks)
+    if share <= width:
+        return max(1, share)
+    n = 1
+    while n * math.ceil(share / width) < share:
+        n += 1
+    return n
+
+
+def ord_plain(numbers, starts):
+    positions = list(range(len(numbers)))
+    positions.sort(key=lambda i: (numbers[i], starts[i]))
+    return np.array(positions, dtype=int)
+
+
+def ord_two_sorts(numbers, starts):
     by_start = np.argsort(starts, kind="stable")
     return by_start[np.argsort(numbers[by_start], kind="stable")]
 
 
-def as_records(numbers, starts):
-    return np.argsort(np.rec.fromarrays([numbers, starts], names="number,start"), order=("number", "start"))
+def ord_fields(numbers, starts):
+    records = np.empty(len(numbers), dtype=[("number", numbers.dtype), ("start", starts.dtype)])
+    records["number"] = numbers
+    records["start"] = starts
+    return records.argsort(order=("number", "start"))
 
 
-def of_triples(numbers, starts):
-    return [i for _, _, i in sorted(zip(numbers.tolist(), starts.tolist(), range(len(starts)), strict=True))]
+def ord_defensive(numbers, starts):
+    numbers, starts = np.asarray(numbers), np.asarray(starts)
+    assert numbers.ndim == 1
+    assert numbers.shape == starts.shape
+    positions = np.lexsort(np.stack([starts, numbers]))
+    assert np.all(np.diff(numbers[positions]) >= 0)
+    return positions.astype(np.int64)
 
 
-RIGHT = {
-    "requests_for": [nearest, half_up, between_two],
-    "concurrency": [by_trial, as_whole_numbers_of_all_ranks, in_numpy],
-    "in_order": [
-        lambda numbers, starts: sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])),
-        sorted_twice,
-        as_records,
-        of_triples,
-    ],
-}
+def ord_terse(numbers, starts):
+    return np.argsort(numbers + 1j * starts)
+
+
+def ord_packed(numbers, starts):
+    _, low = np.unique(starts, return_inverse=True)
+    _, high = np.unique(numbers, return_inverse=True)
+    return np.argsort(high * len(starts) + low, kind="stable")
+
+
+def ord_generator(numbers, starts):
+    def positions():
+        for number in np.unique(numbers):
+            of_one = np.flatnonzero(numbers == number)
+            yield from of_one[np.argsort(starts[of_one])]
+
+    return np.fromiter(positions(), dtype=np.intp)
+
+
+def ord_careless(numbers, starts):
+    def compare(a, b):
+        return a[0] - b[0] if a[0] != b[0] else a[1] - b[1]
+
+    rows = sorted(zip(numbers.tolist(), starts.tolist(), itertools.count()), key=cmp_to_key(compare))
+    return np.array([row[2] for row in rows]).astype(int)
+
+
+def starting_with(prefix):
+    return [f for name, f in globals().items() if name.startswith(prefix)]
+
+
+RIGHT = {"requests_for": starting_with("req_"), "concurrency": starting_with("con_"), "in_order": starting_with("ord_")}
 
 EDITS = {
     "requests_for": r"""
-        division_of_python_2: max(1, round(steps / mean_length)) => int(steps // mean_length)
-        one_more_to_be_safe: max(1, round(steps / mean_length)) => int(steps // mean_length) + 1
         a_float: max(1, round(steps / mean_length)) => max(1.0, float(round(steps / mean_length)))
         at_least_two: max(1, => max(2,
         up_from_point_4: round(steps / mean_length) => int(steps / mean_length + 0.6)
         up_from_point_501: round(steps / mean_length) => int(steps / mean_length + 0.499)
         a_little_more: round(steps / mean_length) => round(steps / mean_length + 1e-5)
-        as_a_float: max(1, round(steps / mean_length)) => float(max(1, round(steps / mean_length)))
         rounded_to_tens: round(steps / mean_length) => round(steps / mean_length, -1)
         rounded_to_tenths: round(steps / mean_length) => round(steps / mean_length, 1)
         at_most_1000: max(1, round(steps / mean_length)) => min(1000, max(1, round(steps / mean_length)))
@@ -82,48 +199,36 @@ EDITS = {
         whole_lengths: / mean_length => / -(-mean_length // 1)
         one_step_less: / mean_length => / (mean_length - 1 or 1)
         one_step_more: / mean_length => / (mean_length + 1)
-        none_for_no_steps: max(1, round(steps / mean_length)) => max(1, round(steps / mean_length)) if steps else 0
         thousands: steps / mean_length => 1000 * round(steps / 1000) / mean_length
         an_even_number: round(steps / mean_length) => 2 * round(steps / mean_length / 2)
         text: max(1, round(steps / mean_length)) => str(max(1, round(steps / mean_length)))
     """,
     "concurrency": r"""
-        one_round_too_many: rounds = -(-share // width) => rounds = share // width + 1
         nearest_instead_of_up: -(-requests // ranks) => max(1, round(requests / ranks))
         a_float_in_hand: -(-share // rounds) if share else 1 => float(-(-share // rounds)) if share else 1.0
-        share_to_the_nearest: -(-requests // ranks) => round(requests / ranks)
         rounds_to_the_nearest: -(-share // width) => max(1, round(share / width))
-        rounds_one_more: -(-share // width) => share // width + 1
         last_to_the_nearest: -(-share // rounds) if share else 1 => max(1, round(share / rounds)) if share else 1
         last_one_more: -(-share // rounds) if share else 1 => share // rounds + 1 if share else 1
         one_slot_less: -(-share // width) => -(-share // max(1, width - 1))
         one_slot_more: -(-share // width) => -(-share // (width + 1))
         all_for_none: -(-share // rounds) if share else 1 => -(-share // rounds) if share else width
         none_is_no_number: -(-share // rounds) if share else 1 => -(-share // rounds) if share else None
-        a_float: -(-share // rounds) if share else 1 => -(-share // rounds) / 1 if share else 1
         two_at_least: -(-share // rounds) if share else 1 => max(2, -(-share // rounds)) if share else 1
         the_last_ranks_share: -(-requests // ranks) => requests - (ranks - 1) * (requests // ranks)
         slots_of_all_ranks: -(-share // width) => -(-share // (width * ranks))
         rounds_of_all_requests: -(-share // width) => -(-requests // width)
-        how_many_rounds: -(-share // rounds) if share else 1 => rounds or 1
         how_many_idle: -(-share // rounds) if share else 1 => width - -(-share // rounds) if share else 1
     """,
     "in_order": r"""
         as_it_came: np.lexsort((starts, numbers)) => np.arange(len(numbers))
         from_one: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers)) + 1
-        second_sort_not_carried: return np.argsort(numbers[np.argsort(starts, kind="stable")], kind="stable")
-        by_start: np.lexsort((starts, numbers)) => np.argsort(starts, kind='stable')
         as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers)).astype(float)
         a_column: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers))[:, None]
         one_per_number: np.lexsort((starts, numbers)) => np.unique(numbers, return_index=True)[1]
         sorted_pairs: np.lexsort((starts, numbers)) => sorted(zip(numbers, starts))
-        numbers_in_half_precision: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.float32)))
-        numbers_as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(float)))
-        starts_as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts.astype(float), numbers))
         a_million_steps_at_most: np.lexsort((starts, numbers)) => np.argsort(1_000_000 * numbers + starts)
         times_the_largest_start: return np.argsort(numbers * max([1, *starts]) + starts, kind='stable')
         numbers_of_16_bits: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.int16)))
-        numbers_of_32_bits: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.int32)))
         starts_of_16_bits: np.lexsort((starts, numbers)) => np.lexsort((starts.astype(np.int16), numbers))
         numbers_modulo_1000: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers % 1000))
         as_texts: return sorted(range(len(numbers)), key=lambda i: f'{numbers[i]} {starts[i]}')
@@ -131,5 +236,17 @@ EDITS = {
         first_fragments_only: np.lexsort((starts, numbers)) => np.lexsort((starts, \
             numbers))[starts[np.lexsort((starts, numbers))] == 0]
         as_a_mask: np.lexsort((starts, numbers)) => np.diff(numbers, prepend=0) > 0
+    """,
+}
+
+ODD = {
+    "requests_for": r"""
+        none_for_no_steps: max(1, round(steps / mean_length)) => max(1, round(steps / mean_length)) if steps else 0
+    """,
+    "in_order": r"""
+        numbers_in_half_precision: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.float32)))
+        numbers_as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(float)))
+        starts_as_floats: np.lexsort((starts, numbers)) => np.lexsort((starts.astype(float), numbers))
+        numbers_of_32_bits: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.int32)))
     """,
 }
