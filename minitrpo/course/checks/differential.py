@@ -439,9 +439,9 @@ def general(want: Any, got: Any, how: Case) -> str:
     if np.isclose(factor, -1.0) and np.allclose(numbers, -right, rtol=1e-6):
         return "Your answer has its sign turned; it should have the other."
     if right.size > 1 and abs(factor - 1) > 1e-3 and factor and np.allclose(numbers, factor * right, rtol=1e-6):
-        return f"Your answer is {factor:.4g} times the right one everywhere; it should be 1 times."
+        return f"Your answer is {factor:.4g} times what it should be, everywhere."
     if right.size > 1 and np.allclose(numbers - right, (numbers - right).flat[0], rtol=1e-6):
-        return f"Your answer is off by {(numbers - right).flat[0]:.4g} everywhere; it should be off by nothing."
+        return f"Your answer is what it should be plus {(numbers - right).flat[0]:.4g}, everywhere."
     if right.size > 1 and np.allclose(numbers, right[::-1], rtol=1e-6):
         return "Your answer is in reverse order; it should be in the order of the inputs."
     return ""
