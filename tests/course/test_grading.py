@@ -1,7 +1,6 @@
 """Grading gives a class the right marks, and what a submission does harms neither the others nor who grades them."""
 
 import csv
-import inspect
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from runs import ROOT, forked, needs
 
-from minitrpo.course.checks import names, target
+from minitrpo.course.checks import names
 from minitrpo.course.grading import running
 from minitrpo.course.grading.command import main
 from minitrpo.course.grading.submissions import COURSE, Cell, lecture_of
@@ -39,9 +38,6 @@ SOLVER = """def conjugate_gradient(product, b, iterations=10, tolerance=1e-10):
         d = r + rr / old * d
     return x, r"""
 STARTS = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)', 'MARK'])"
-LOOPS = """def energy(A, b, x):
-    y = A(x)
-    return sum(0.5 * x[i] * y[i] - b[i] * x[i] for i in range(len(x)))"""
 POOL = "import multiprocessing\nwith multiprocessing.Pool(2) as pool:\n    print(pool.map(abs, [1, -2]))"
 WHOLE, MISSING = "runs from top to bottom", "does not run from top to bottom"
 
@@ -52,12 +48,9 @@ CLASS = {
     "empty": (["def energy(*a):\n    raise NotImplementedError", CHECK], 0, "not attempted", WHOLE),
     "other name": ([ENERGY.replace("energy", "my_energy"), CHECK], 0, "no function energy", "NameError"),
     "raising": (["def energy(*a):\n    return a[3]"], 0, "IndexError", WHOLE),
-    "leaving": (["def energy(*a):\n    raise SystemExit(0)"], 0, "SystemExit", WHOLE),
-    "copied": ([inspect.getsource(target("energy")).replace("Array", "np.ndarray")], 1, "right", WHOLE),
     "borrowed": (["from minitrpo.conjugate_gradient import energy"], 0, "of the package", WHOLE),
     "mine": (["energy = mine.energy"], 0, "of the package", WHOLE),
     "lambda": (["energy = lambda A, b, x: float(0.5 * x @ A(x) - b @ x)"], 1, "right", WHOLE),
-    "loops": ([LOOPS], 1, "right", WHOLE),
     "method": (["class E:\n    def f(self, A, b, x): return x @ A(x) / 2 - b @ x", "energy = E().f"], 1, "", WHOLE),
     "no colon": ([ENERGY.replace("):", ")")], 0, 'cell 2 ("def energy(product, b, x)") raised SyntaxError', MISSING),
     "no module": (["import nothing_at_all\n" + ENERGY], 0, "raised ModuleNotFoundError", 'cell 2 ("import nothing'),
@@ -77,9 +70,7 @@ CLASS = {
     "memory": (["many = []\nwhile True:\n    many.append(np.ones(10**7))", ENERGY], 1, "right", "MemoryError"),
     "memory checked": (["def energy(*a):\n    return np.ones((10**6, 10**6))"], 0, "MemoryError", WHOLE),
     "writes outside": (["open('PLACE', 'w').write('was here')", ENERGY], 1, "right", "OSError"),
-    "writes inside": (["open('notes.txt', 'w').write('x')", ENERGY], 1, "right", WHOLE),
     "leaves a process": ([STARTS, ENERGY], 1, "right", WHOLE),
-    "prints a lot": (["for _ in range(10**5):\n    print('a' * 100)", ENERGY], 1, "right", WHOLE),
     "forks": ([POOL, ENERGY], 1, "right", WHOLE),
 }  # fmt: skip
 QUICK = ("honest", "wrong", "mine", "no colon", "failing", "dies there", "writes outside", "leaves a process")
@@ -168,21 +159,25 @@ def test_a_class_gets_the_right_marks_and_who_marks_by_hand_keeps_them(tmp_path,
     hand_in(tmp_path / "class", QUICK, str(tmp_path / "outside"), mark)
     hand_in_others(tmp_path / "class")
     hand_in_renamed(tmp_path / "class")
-    before = "student;exercise;points;by_hand\nhonest;energy;1;0,5 well put\nhonest;gone;;1\n"
+    before = "student;exercise;points;by_hand\nhonest;energy;1;0,5 well put\nhonest;gone;;1\nwrong;energy;0;1\n"
     (tmp_path / "grades.csv").write_text(before, "utf-8-sig")  # as a spreadsheet leaves it
+    (tmp_path / "grades-02.csv").write_text("student,exercise,points,by_hand\nwrong,energy,0,\n")  # thought better of
     assert main(["class", "--memory", "2048"]) == 0
-    rows = table(tmp_path / "grades-02.csv")
+    rows = table(tmp_path / "grades-03.csv")
     check(rows, QUICK)
     for student, (*points, note) in OTHERS.items():
         assert total(rows[student]) == tuple(points), rows[student]
         assert note in rows[student][""].symptom, rows[student]
-    assert rows["honest"]["energy"].by_hand == "0,5 well put"
-    texts = {file.stem: file.read_text() for file in (tmp_path / "grades-02-texts").rglob("*.txt")}
+    assert (rows["honest"]["energy"].by_hand, rows["wrong"]["energy"].by_hand) == ("0,5 well put", "")
+    texts = {file.stem: file.read_text() for file in (tmp_path / "grades-03-texts").rglob("*.txt")}
     assert "2.5 of 2" in texts["honest"]
     assert "well put" in texts["honest"]
     assert "raised SyntaxError" in texts["no colon"]
     assert "gone" in capsys.readouterr().err, "a mark by hand that has no row any more is named"
-    assert sorted(os.listdir(tmp_path)) == ["class", "grades-02-texts", "grades-02.csv", "grades.csv"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "class",
+        *(f"grades{end}" for end in ("-02.csv", "-03-texts", "-03.csv", ".csv")),
+    ]
     assert running_with(mark) == []
 
 
@@ -221,26 +216,22 @@ def test_a_lecture_is_known_by_metadata_else_by_its_exercises():
 
 
 def test_bad_paths_are_one_line_and_nothing_is_overwritten(tmp_path):
-    (tmp_path / "text.txt").write_text("x")
     (tmp_path / "empty").mkdir()
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
     notebook(tmp_path / "x.ipynb", ENERGY)
     for words, said in (
         (["nowhere"], "nowhere"),
-        (["text.txt"], "text.txt"),
         (["empty"], "empty"),
         (["x.ipynb", "--out", "no/such/grades.csv"], "no/such/grades.csv"),
         (["x.ipynb", "--out", "x.ipynb"], "x.ipynb"),
         (["x.ipynb", "--out", "mine.csv"], "mine.csv"),
         (["x.ipynb", "--seconds", "0"], "--seconds"),
-        (["x.ipynb", "--memory", "1"], "--memory"),
-        (["x.ipynb", "--repeat", "-1"], "--repeat"),
         (["x.ipynb", "--jobs", "0"], "--jobs"),
     ):
         done = forked("grade", *words, cwd=tmp_path, timeout=120)
         assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), str(done)
         assert said in done.err
-    assert sorted(os.listdir(tmp_path)) == ["empty", "mine.csv", "text.txt", "x.ipynb"]
+    assert sorted(os.listdir(tmp_path)) == ["empty", "mine.csv", "x.ipynb"]
 
 
 @pytest.mark.slow

@@ -52,7 +52,6 @@ def test_an_honest_claim_made_on_three_ranks_is_repeated_on_one_and_false_ones_a
 
 HOSTILE = {
     "no object": [],
-    "deep": "[" * 60_000,
     "large": " " * 70_000,
     "no settings": {"theta_sha256": "0" * 64},
     "a module in env": {"settings": SETTINGS | {"env": "evil:Thing-v0"}},

@@ -1,17 +1,22 @@
 """Grade notebooks: a table of student, exercise, points and symptom, whatever became of a notebook's check cells."""
 
 import asyncio
+import importlib.util
 import math
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import minitrpo
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser
+from minitrpo.course.grading.gradebook import filled
+from minitrpo.course.grading.leaderboard import Line, claims, leaderboard
+from minitrpo.course.grading.running import Limits, Outcome, has_namespaces, run
+from minitrpo.course.grading.submissions import Submission, submissions
+from minitrpo.course.grading.table import Row, as_csv, as_text, as_text_cell, handed_back, marks_in, rows_of, sums
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.supervision.exit_codes import command
@@ -23,7 +28,7 @@ folder alone; elsewhere a line says that it can write where you can. It is no sa
 strangers hand in as a user of its own, or in a container.
 
 The column by_hand is yours: a number there is added, and words behind it are for the student. The next table,
-grades-02.csv, takes over what stands in the newest. A folder beside it, grades-texts, has a text for each student.
+grades-02.csv, takes them over. A folder beside it, grades-texts, has a text for each student.
 
 With --gradebook, a table that Canvas or Moodle exported is written again with the points filled in: they take their own
 file back. A student is found by number, login, mail address or name in the submission's name.
@@ -66,11 +71,7 @@ def main(name: str, words: list[str]) -> int:
         raise BadInput(f"--repeat must be 0 or more, --jobs 1 or more, not {args.repeat} and {args.jobs}")
     if args.out.suffix != ".csv" or not args.out.absolute().parent.is_dir():
         raise BadInput(f"cannot write {args.out}: name a file that ends in .csv, in a folder that exists")
-    from minitrpo.course.grading.gradebook import filled
-    from minitrpo.course.grading.leaderboard import claims
-    from minitrpo.course.grading.running import Limits
-
-    found, limits = claims(args.path), Limits(args.seconds, args.memory)
+    limits, found = Limits(args.seconds, args.memory), claims(args.path)
     before, out = series(args.out)
     if args.gradebook is not None:
         filled(args.gradebook, args.column, [])  # what is wrong with it is said before any work
@@ -78,9 +79,14 @@ def main(name: str, words: list[str]) -> int:
     if not found or any(args.path.rglob("*.ipynb")):
         rows = graded(args.path, before, out, limits, args.jobs)
         if args.gradebook is not None:
-            fill(args.gradebook, args.column, rows, beside(out, "-gradebook.csv"))
+            text, missing = filled(args.gradebook, args.column, rows)
+            write(beside(out, "-gradebook.csv"), text)
+            for student in missing:
+                print(f"note: {student} has no row of its own in {args.gradebook}: do it by hand", file=sys.stderr)
     if found:
-        ranked(found, beside(out, "-leaderboard.csv"), args.repeat, limits)
+        lines = leaderboard(found, args.repeat, limits)
+        print("", as_text(lines, Line._fields), "", sep="\n")
+        write(beside(out, "-leaderboard.csv"), as_csv(lines, Line._fields))
     return 0
 
 
@@ -89,19 +95,10 @@ def leave(number: int, frame: Any) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def series(out: Path) -> tuple[Path | None, Path]:
-    """Return the newest table of a name, None if there is none, and the first name that is free: grades-02.csv."""
-
-    def names() -> Iterator[Path]:
-        yield out
-        yield from (out.with_stem(f"{out.stem}-{number:02d}") for number in range(2, 10_000))
-
-    before = None
-    for name in names():
-        if not any(map(os.path.lexists, (name, *(beside(name, ending) for ending in BESIDE)))):
-            return before, name
-        before = name if name.exists() else before
-    raise BadInput(f"there are too many tables like {out}: move them away")
+def write(path: Path, text: str) -> None:
+    """Write a file, and print its name."""
+    write_atomically(path, text.encode())
+    print(path)
 
 
 def beside(out: Path, ending: str) -> Path:
@@ -109,43 +106,23 @@ def beside(out: Path, ending: str) -> Path:
     return out.with_name(f"{out.stem}{ending}")
 
 
-def fill(book: Path, column: str | None, rows: list[Any], out: Path) -> None:
-    """Write the gradebook with the points in it, and say who is not in it."""
-    from minitrpo.course.grading.gradebook import filled
-
-    text, missing = filled(book, column, rows)
-    write_atomically(out, text.encode())
-    print(out)
-    for student in missing:
-        print(f"note: {student} has no row of its own in {book}: enter these points by hand", file=sys.stderr)
+def series(out: Path) -> tuple[list[Path], Path]:
+    """Return the tables of a name that there are, and the first name that is free: grades.csv, then grades-02.csv."""
+    tables, free = [], out
+    while any(map(os.path.lexists, (free, *(beside(free, ending) for ending in BESIDE)))):
+        tables.append(free)
+        free = beside(out, f"-{len(tables) + 1:02d}.csv")
+    return [table for table in tables if table.exists()], free
 
 
-def ranked(found: list[Any], out: Path, steps: int, limits: Any) -> None:
-    """Print the leaderboard of these claims, and write it."""
-    from minitrpo.course.grading.leaderboard import Line, leaderboard
-    from minitrpo.course.grading.table import as_csv, as_text
-
-    lines = leaderboard(found, steps, limits)
-    write_atomically(out, as_csv(lines, Line._fields).encode())
-    print("", as_text(lines, Line._fields), f"\n{out}", sep="\n")
-
-
-def graded(path: Path, before: Path | None, out: Path, limits: Any, jobs: int) -> list[Any]:
+def graded(path: Path, before: list[Path], out: Path, limits: Limits, jobs: int) -> list[Row]:
     """Grade all submissions, so many at once; print the table, write it and the texts, and return its rows.
 
-    before: a table whose marks by hand are taken over. If it is interrupted, what was graded is written.
+    before: tables whose marks by hand are taken over. If it is interrupted, what was graded is written.
     """
-    try:
-        import IPython  # noqa: F401
-    except ImportError:
-        raise BadInput(
-            "grading runs notebooks, which needs the course's packages: pip install 'minitrpo[course]'"
-        ) from None
-    from minitrpo.course.grading.running import Outcome, has_namespaces, run
-    from minitrpo.course.grading.submissions import submissions
-    from minitrpo.course.grading.table import Row, as_csv, as_text, as_text_cell, handed_back, marks_in, rows_of, sums
-
-    handed_in, marks = submissions(path), marks_in(before) if before else {}
+    if importlib.util.find_spec("IPython") is None:
+        raise BadInput("grading runs notebooks, which needs the course's packages: pip install 'minitrpo[course]'")
+    handed_in, marks = submissions(path), {key: mark for table in before for key, mark in marks_in(table).items()}
     done: dict[Path, list[Row]] = {}
     if not has_namespaces():
         print(OPEN, file=sys.stderr)
@@ -155,7 +132,7 @@ def graded(path: Path, before: Path | None, out: Path, limits: Any, jobs: int) -
     async def all_of_them() -> None:
         places = asyncio.Semaphore(jobs)
 
-        async def one(submission: Any) -> None:
+        async def one(submission: Submission) -> None:
             async with places:
                 outcome = Outcome() if submission.problem else await run(submission, limits)
                 done[submission.path] = rows_of(submission, outcome, marks)
@@ -167,13 +144,14 @@ def graded(path: Path, before: Path | None, out: Path, limits: Any, jobs: int) -
         asyncio.run(all_of_them())
     finally:
         rows = [row for submission in handed_in for row in done.get(submission.path, ())]
-        write_atomically(out, as_csv(rows).encode())
+        totals = [f"{student}: {points:g} of {exercises}" for student, (points, exercises) in sums(rows).items()]
+        print(as_text(rows), "", *totals, "", sep="\n")
+        write(out, as_csv(rows))
         for place, some in done.items():
             text = beside(out, "-texts") / place.with_suffix(".txt")
             text.parent.mkdir(parents=True, exist_ok=True)
             text.write_text(handed_back(some), "utf-8")
-    totals = [f"{student}: {points:g} of {exercises}" for student, (points, exercises) in sums(rows).items()]
-    print(as_text(rows), "", *totals, f"\n{out}", sep="\n")
-    for student, exercise in sorted(marks.keys() - {(as_text_cell(row.student), row.exercise) for row in rows}):
-        print(f"note: {before} has a mark by hand for {student}, {exercise}, which is not in {out}", file=sys.stderr)
+    there = {(as_text_cell(row.student), row.exercise) for row in rows}
+    for student, exercise in (key for key, mark in marks.items() if mark and key not in there):
+        print(f"note: a mark by hand for {student}, {exercise}, has no row in {out}", file=sys.stderr)
     return rows

@@ -154,10 +154,7 @@ def leaderboard(found: list[Claim], steps: int, limits: Limits) -> list[Line]:
         verdict = "not tried"
         if each.cost <= steps:
             steps -= each.cost
-            print(
-                f"repeating {each.who}: {each.choice.common.total_steps} steps of {each.choice.common.env}",
-                file=sys.stderr,
-            )
+            print(f"repeating {each.who}: {each.cost} steps of {each.choice.common.env}", file=sys.stderr)
             try:
                 verdict = judged(each, repeated(each.choice, limits))
             except BadInput as error:

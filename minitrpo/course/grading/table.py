@@ -107,7 +107,7 @@ def marks_in(path: Path) -> Marks:
     lines = csv.DictReader(io.StringIO(text), delimiter=comma)
     if not {"student", "exercise", "by_hand"} <= set(lines.fieldnames or ()):
         raise BadInput(f"{path} is no table of grades, with a column by_hand: move it away, or choose another --out")
-    return {(line["student"], line["exercise"]): line["by_hand"] for line in lines if line["by_hand"]}
+    return {(line["student"], line["exercise"]): line["by_hand"] or "" for line in lines}
 
 
 def as_text(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._fields) -> str:
