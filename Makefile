@@ -44,7 +44,7 @@ notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and exe
 check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=notebooks/03_conjugate_gradient.ipynb
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)
 
-grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv)
+grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv and texts)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo grade $(NB) $(ARGS)
 
 site: .venv/ready-site ## build the web page of the course from the executed solutions, into site/

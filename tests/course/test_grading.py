@@ -1,32 +1,31 @@
 """Grading gives a class the right marks, and what a submission does harms neither the others nor who grades them."""
 
 import csv
-import inspect
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from runs import ROOT, forked, needs
 
-from minitrpo.course.checks import names, target
-from minitrpo.course.grading import sandbox, submissions, walls
+from minitrpo.course.checks import names
+from minitrpo.course.grading import running
 from minitrpo.course.grading.command import main
-from minitrpo.course.grading.sandbox import Limits
-from minitrpo.course.grading.table import graded
+from minitrpo.course.grading.submissions import COURSE, Cell, lecture_of
 
-HEADER = """import numpy as np
+HEADER = """import os, time
+import numpy as np
 from collections.abc import Callable
-from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.policies import Array
-"""
-ENERGY = """def energy(product, b, x):
-    return float(0.5 * x @ product(x) - b @ x)
-"""
+from minitrpo.checks import check, mine"""
+ENERGY = "def energy(product, b, x):\n    return float(0.5 * x @ product(x) - b @ x)"
 WRONG = ENERGY.replace("0.5 * ", "")
+CHECK = 'check("energy", energy)'
 SOLVER = """def conjugate_gradient(product, b, iterations=10, tolerance=1e-10):
     x, r = np.zeros(len(b)), np.array(b, dtype=float)
     d, rr = r.copy(), r @ r
@@ -37,214 +36,221 @@ SOLVER = """def conjugate_gradient(product, b, iterations=10, tolerance=1e-10):
         x, r, old = x + rr / (d @ Ad) * d, r - rr / (d @ Ad) * Ad, rr
         rr = r @ r
         d = r + rr / old * d
-    return x, r
-"""
-STUB = "def energy(*args):\n    raise NotImplementedError('write the body')\n"
-CHECKS = ('check("energy", energy)', 'check("conjugate_gradient", conjugate_gradient)')
-EDITED = (CHECKS[0].replace(" energy", " mine.energy"), CHECKS[1])
-RIGHT = ("1", "right")
+    return x, r"""
+STARTS = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)', 'MARK'])"
+POOL = "import multiprocessing\nwith multiprocessing.Pool(2) as pool:\n    print(pool.map(abs, [1, -2]))"
+WHOLE, MISSING = "runs from top to bottom", "does not run from top to bottom"
 
-
-def notebook(path, *cells):
-    """Write a notebook of code cells."""
-    made = [
-        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None} for text in cells
-    ]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    return path
-
-
-def of_energy(path, *cells, checks=CHECKS):
-    """Write a notebook of lecture 03 whose `energy` comes from these cells, and whose solver is right."""
-    return notebook(path, HEADER, *cells, checks[0], SOLVER, *checks[1:])
-
-
-# a class: what a student's cells say -> points and symptom of `energy`, and what is noted of the notebook, "" if
-# anything may be; the solver is always right
+# a class: what a student's cells say of `energy` -> its points, and what is said of it, and of the notebook
 CLASS = {
-    "honest": ([ENERGY], RIGHT, None),
-    "wrong": ([WRONG], ("0", ""), None),
-    "empty": ([STUB], ("0", "not attempted"), None),
-    "renamed": ([ENERGY.replace("energy", "my_energy")], ("0", "there is no function energy"), "NameError"),
-    "raising": (["def energy(*a):\n    return a[3]"], ("0", "IndexError"), None),
-    "leaving": (["def energy(*a):\n    raise SystemExit(0)"], ("0", "SystemExit"), ""),
-    "copied": ([inspect.getsource(target("energy"))], RIGHT, None),
-    "borrowed": (["from minitrpo.conjugate_gradient import energy"], ("0", "package's own function"), None),
-    "calling": (["def energy(*a):\n    return mine.energy(*a)"], ("0", "package's own function"), None),
-    "broken": (
-        ["1 / 0", "def f(:", "%matplotlib inline", "input()", "big = np.ones(10**10)", ENERGY, "nonsense"],
-        RIGHT,
-        "2 does not run: ZeroDivisionError",
-    ),
-    "dying": (["import os\nos._exit(0)", "os.kill(os.getpid(), 11)", ENERGY], RIGHT, "code cell 2 ended the process"),
-    "edited check": ([WRONG], ("0", "its check cell was edited"), None),
-    "own check": (["def check(*a):\n    print('right')", WRONG], ("0", ""), "redefines check"),
-    "tampering": (
-        ["import minitrpo.course.checks.register as r\nr.find = lambda *a: None", WRONG], ("0", ""), "code cell 2"
-    ),
+    "honest": ([ENERGY, CHECK], 1, "right", WHOLE),
+    "wrong": ([WRONG, CHECK], 0, "", WHOLE),
+    "empty": (["def energy(*a):\n    raise NotImplementedError", CHECK], 0, "not attempted", WHOLE),
+    "other name": ([ENERGY.replace("energy", "my_energy"), CHECK], 0, "no function energy", "NameError"),
+    "raising": (["def energy(*a):\n    return a[3]"], 0, "IndexError", WHOLE),
+    "borrowed": (["from minitrpo.conjugate_gradient import energy"], 0, "of the package", WHOLE),
+    "mine": (["energy = mine.energy"], 0, "of the package", WHOLE),
+    "lambda": (["energy = lambda A, b, x: float(0.5 * x @ A(x) - b @ x)"], 1, "right", WHOLE),
+    "method": (["class E:\n    def f(self, A, b, x): return x @ A(x) / 2 - b @ x", "energy = E().f"], 1, "", WHOLE),
+    "no colon": ([ENERGY.replace("):", ")")], 0, 'cell 2 ("def energy(product, b, x)") raised SyntaxError', MISSING),
+    "no module": (["import nothing_at_all\n" + ENERGY], 0, "raised ModuleNotFoundError", 'cell 2 ("import nothing'),
+    "asserts": ([ENERGY + "\nassert energy(np.eye(1).dot, *np.ones((2, 1))) == 7"], 1, "right", "AssertionError"),
+    "failing": (["1 / 0", "def f(:", "input()", "np.ones(10**10)", ENERGY], 1, "right", "ZeroDivisionError"),
+    "magics": (["%matplotlib inline", "%%time\nx = 1", "!ls", ENERGY], 1, "right", WHOLE),
+    "awaits": (["import asyncio\nawait asyncio.sleep(0)", ENERGY], 1, "right", WHOLE),
+    "name used again": ([ENERGY, CHECK, "energy = 3"], 1, "right", WHOLE),
+    "name deleted": ([ENERGY, "del energy", CHECK], 1, "right", "NameError"),
+    "own check": (["def check(*a):\n    print('right')", WRONG, CHECK], 0, "", WHOLE),
+    "exits": (["raise SystemExit(0)", ENERGY], 1, "right", "SystemExit"),
+    "dies": (["os._exit(0)", "import ctypes; ctypes.string_at(0)", ENERGY], 1, "right", "ended the process (SIGSEGV)"),
+    "dies there": (["os._exit(3)\n" + ENERGY], 0, 'cell 2 ("os._exit(3)") ended the process (exit code 3)', MISSING),
+    "dies checked": (["def energy(*a):\n    os._exit(0)"], 0, "its check ended the process", WHOLE),
+    "endless cell": (["while True:\n    pass", ENERGY], 1, "right", "ran longer"),
+    "endless check": (["def energy(*a):\n    time.sleep(999)"], 0, "its check ran longer", WHOLE),
+    "memory": (["many = []\nwhile True:\n    many.append(np.ones(10**7))", ENERGY], 1, "right", "MemoryError"),
+    "memory checked": (["def energy(*a):\n    return np.ones((10**6, 10**6))"], 0, "MemoryError", WHOLE),
+    "writes outside": (["open('PLACE', 'w').write('was here')", ENERGY], 1, "right", "OSError"),
+    "leaves a process": ([STARTS, ENERGY], 1, "right", WHOLE),
+    "forks": ([POOL, ENERGY], 1, "right", WHOLE),
 }  # fmt: skip
+QUICK = ("honest", "wrong", "mine", "no colon", "failing", "dies there", "writes outside", "leaves a process")
+OTHERS = {  # student -> points, of how many, and what is said of the notebook
+    "no bytes": (0, 0, "no notebook"),
+    "half": (0, 0, "no notebook"),
+    "format 3": (0, 0, "no notebook"),
+    "another course": (0, 0, "no exercise"),
+    "a link": (0, 0, "no file"),
+    "a pipe": (0, 0, "no file"),
+    "nothing in it": (0, 2, WHOLE),
+    "Jörg/above its imports": (1, 2, f'{MISSING}: cell 1 ("def energy(A: Callable):") raised NameError'),
+    "homework (2)": (3, 3, WHOLE),
+    "liverpool_05a": (1, 1, WHOLE),
+    "'=1+cmd": (3, 3, WHOLE),  # no formula of a spreadsheet
+}
 
 
-@pytest.mark.slow
-def test_a_folder_of_submissions_gets_the_right_marks(tmp_path, capsys):
-    for student in CLASS:
-        checks = EDITED if student == "edited check" else CHECKS
-        of_energy(tmp_path / "class" / student / "hw.ipynb", *CLASS[student][0], checks=checks)
-    (tmp_path / "class" / "ann_03_conjugate_gradient.ipynb").write_text('{"cells": [')
-    notebook(tmp_path / "class" / "=1+cmd.ipynb", "print(1)")
-    (tmp_path / "class" / "link.ipynb").symlink_to("nowhere")
-    os.mkfifo(tmp_path / "class" / "pipe.ipynb")
-    assert main([str(tmp_path / "class"), "--out", str(tmp_path / "grades.csv"), "--memory", "2048"]) == 0
-    rows = {(r["student"], r["exercise"]): r for r in csv.DictReader((tmp_path / "grades.csv").open())}
-    for student in CLASS:
-        _, (points, symptom), note = CLASS[student]
-        who = f"{student}/hw"
-        found = rows[who, "energy"]
-        assert found["points"] == points, found
-        assert symptom in found["symptom"], found
-        assert rows[who, "conjugate_gradient"]["points"] == "1", rows[who, "conjugate_gradient"]
-        assert not note or note in rows[who, "(notebook)"]["symptom"]
-        assert note is not None or (who, "(notebook)") not in rows, rows[who, "(notebook)"]
-    assert rows["ann_03_conjugate_gradient", "energy"]["points"] == "0", "of which lecture it is says its name"
-    assert rows["'=1+cmd", "(notebook)"]["symptom"], "no exercise of the course; and no formula of a spreadsheet"
-    assert "no file" in rows["link", "(notebook)"]["symptom"]
-    assert "no file" in rows["pipe", "(notebook)"]["symptom"]
-    assert "honest/hw: 2 of 2\n" in capsys.readouterr().out
+def notebook(path, *cells, **metadata):
+    """Write a notebook of code cells."""
+    cells = [{"cell_type": "code", "source": text, "metadata": {}} for text in cells]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}))
 
 
-def grade(path, others=(), **limits):
-    """Return {exercise: (points, symptom)} of one submission."""
-    (submission,) = submissions.submissions(path)
-    return {row.exercise: (row.points, row.symptom) for row in graded(submission, Limits(**limits), others)}
+def hand_in(folder, chosen=tuple(CLASS), place="", mark=""):
+    """Write submissions of a class, each with a right solver. place: a file outside; mark: of a process's command."""
+    for student in chosen:
+        cells = [cell.replace("PLACE", place).replace("MARK", mark) for cell in CLASS[student][0]]
+        notebook(folder / f"{student}.ipynb", HEADER, *cells, SOLVER)
 
 
-def test_every_exercise_belongs_to_a_lecture_in_a_clone_and_installed(monkeypatch, tmp_path):
-    for sources in (submissions.SOURCES, tmp_path):
-        monkeypatch.setattr(submissions, "SOURCES", sources)
-        submissions.course.cache_clear()
-        assert sorted(name for some in submissions.course().values() for name in some) == sorted(names())
-    submissions.course.cache_clear()
+def hand_in_renamed(folder):
+    """Write solutions whose names say nothing of their lecture, one of them without its metadata, too."""
+    for lecture, name in (("05a_advantages", "homework (2)"), ("05b_trpo", "liverpool_05a"), ("07_pool", "=1+cmd")):
+        built = json.loads((ROOT / "notebooks" / "solutions" / f"{lecture}.ipynb").read_text())
+        code = [cell for cell in built["cells"] if cell["cell_type"] == "code"]
+        cells = [cell["source"] for n, cell in enumerate(code) if n == 0 or cell["metadata"].get("exercise")]
+        notebook(folder / f"{name}.ipynb", *cells, **{} if lecture == "07_pool" else built["metadata"])
 
 
-def test_bad_paths_are_one_line_and_nothing_is_overwritten(tmp_path):
-    (tmp_path / "text.txt").write_text("x")
-    (tmp_path / "empty").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    notebook(tmp_path / "x.ipynb", ENERGY)
-    for words, said in (
-        (["nowhere"], "nowhere"),
-        (["text.txt"], "text.txt"),
-        (["empty"], "empty"),
-        (["x.ipynb", "--out", "no/such/grades.csv"], "no/such/grades.csv"),
-        (["x.ipynb", "--out", "x.ipynb"], "x.ipynb exists"),
-        (["x.ipynb", "--out", "pipe"], "pipe exists"),
-        (["x.ipynb", "--seconds", "0"], "--seconds"),
-        (["x.ipynb", "--memory", "1"], "--memory"),
-        (["x.ipynb", "--repeat", "-1"], "--repeat"),
-    ):
-        done = forked("grade", *words, cwd=tmp_path, timeout=120)
-        assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), str(done)
-        assert said in done.err
+def hand_in_others(folder):
+    """Write files that are no notebooks, and notebooks with little in them."""
+    for name, text in (("no bytes", ""), ("half", '{"cells": ['), ("format 3", '{"worksheets": []}')):
+        (folder / f"{name}.ipynb").write_text(text)
+    notebook(folder / "another course.ipynb", "print(1)")
+    (folder / "a link.ipynb").symlink_to("nowhere")
+    os.mkfifo(folder / "a pipe.ipynb")
+    notebook(folder / "nothing in it.ipynb", minitrpo={"lecture": "03_conjugate_gradient"})
+    notebook(folder / "Jörg" / "above its imports.ipynb", "def energy(A: Callable):\n    return 0", HEADER, SOLVER)
 
 
-# --- walls
-
-WAYS = pytest.mark.parametrize("walled", [True, False])
-FLOOD = """import os, time
-while True:
-    for number in range(3, 64):
-        try:
-            os.write(number, b'x')
-        except OSError:
-            pass
-    time.sleep(0.01)
-"""
-NOSY = """import os
-from pathlib import Path
-for place in ({bytecode!r}, {other!r}):
-    try:
-        Path(place).parent.mkdir(exist_ok=True)
-        Path(place).write_text('poison')
-        os.remove({other!r})
-    except OSError:
-        pass
-raise ValueError([os.environ.get('SECRET_TOKEN'), Path({other!r}).exists(), Path.home() == Path.cwd()])
-"""
-LEAVES = """import os, subprocess, sys
-for away in (False, True):
-    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(999)', {mark!r}], start_new_session=away)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(999)', {mark!r}])
-    os._exit(0)
-"""
+def table(path):
+    """Return {student: {exercise: row}} of a table of grades; the row of the notebook is called ""."""
+    found = {}
+    for row in csv.DictReader(path.open()):
+        name = "" if row["exercise"].startswith("(") else row["exercise"]
+        found.setdefault(row["student"], {})[name] = SimpleNamespace(**row)
+    return found
 
 
-@pytest.fixture
-def chosen(walled, monkeypatch):
-    """Let there be walls, or none."""
-    needs("namespaces", walls.able() or not walled)
-    monkeypatch.setattr(sandbox, "able", lambda: walled)
+def check(rows, chosen):
+    """See that a class has its marks."""
+    for student in chosen:
+        _, points, symptom, note = CLASS[student]
+        found = rows[student]
+        assert (found["energy"].points, found["conjugate_gradient"].points) == (str(points), "1"), found
+        assert symptom in found["energy"].symptom, found
+        assert note in found[""].symptom, found
 
 
-def running(mark):
+def total(found):
+    """Return a student's points, and of how many exercises."""
+    return sum(int(row.points or 0) for row in found.values()), len(found) - 1
+
+
+def running_with(mark):
     """Return the processes whose command line has a word."""
     return subprocess.run(["pgrep", "-f", "--", mark], capture_output=True, text=True, check=False).stdout.split()
 
 
-@pytest.mark.slow
-@WAYS
-def test_a_submission_cannot_look_around_write_elsewhere_or_leave_anything_behind(
-    walled, chosen, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setenv("SECRET_TOKEN", "secret")
-    folder, mark = tmp_path / "class", f"left-{os.getpid()}-{time.time_ns()}"
-    bytecode = ROOT / "minitrpo" / "course" / "checks" / "__pycache__" / "new.cpython-311.pyc"
-    other = of_energy(folder / "b.ipynb", ENERGY)
-    cells = NOSY.format(other=str(other), bytecode=str(bytecode)), LEAVES.format(mark=mark), ENERGY
-    content = other.read_bytes(), of_energy(folder / "a.ipynb", *cells).read_bytes()
-    assert main([str(folder), "--out", str(tmp_path / "grades.csv")]) == 0
-    told = list(csv.DictReader((tmp_path / "grades.csv").open()))
-    rows = {(row["student"], row["exercise"]): row for row in told}
-    assert rows["a", "energy"]["points"] == "0", "what it left at work could have answered in its place"
-    assert "ValueError: [None, False, True]" in " ".join(row["symptom"] for row in told)
-    assert ("put back" in capsys.readouterr().out) == (not walled)
-    assert rows["b", "energy"]["points"] == rows["b", "conjugate_gradient"]["points"] == "1"
-    assert (other.read_bytes(), (folder / "a.ipynb").read_bytes()) == content
-    assert sorted(os.listdir(folder)) == ["a.ipynb", "b.ipynb"]
-    assert not bytecode.exists()
-    assert running(mark) == []
-
-
-@pytest.mark.slow
-def test_what_hangs_or_floods_the_grader_is_ended_and_the_rest_is_graded(tmp_path):
-    cells = (FLOOD, "import time\ndef energy(*a):\n    time.sleep(999)")
-    found = grade(of_energy(tmp_path / "x.ipynb", *cells), seconds=10)
-    assert found["energy"] == (0, "its check ran longer than 10 s")
-    assert found["conjugate_gradient"] == (1, "right")
-    assert "code cell 2 ran longer than 10 s" in found["(notebook)"][1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("walled", "number"), [(True, signal.SIGKILL), (False, signal.SIGTERM)])
-def test_a_grader_that_is_ended_leaves_no_process_of_a_submission(walled, chosen, number, tmp_path):
+def test_a_class_gets_the_right_marks_and_who_marks_by_hand_keeps_them(tmp_path, monkeypatch, capsys):
+    needs("namespaces", running.has_namespaces())
+    monkeypatch.chdir(tmp_path)
     mark = f"left-{os.getpid()}-{time.time_ns()}"
-    cell = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(999)', {mark!r}])"
-    of_energy(tmp_path / "x.ipynb", cell, ENERGY)
+    hand_in(tmp_path / "class", QUICK, str(tmp_path / "outside"), mark)
+    hand_in_others(tmp_path / "class")
+    hand_in_renamed(tmp_path / "class")
+    before = "student;exercise;points;by_hand\nhonest;energy;1;0,5 well put\nhonest;gone;;1\nwrong;energy;0;1\n"
+    (tmp_path / "grades.csv").write_text(before, "utf-8-sig")  # as a spreadsheet leaves it
+    (tmp_path / "grades-02.csv").write_text("student,exercise,points,by_hand\nwrong,energy,0,\n")  # thought better of
+    assert main(["class", "--memory", "2048"]) == 0
+    rows = table(tmp_path / "grades-03.csv")
+    check(rows, QUICK)
+    for student, (*points, note) in OTHERS.items():
+        assert total(rows[student]) == tuple(points), rows[student]
+        assert note in rows[student][""].symptom, rows[student]
+    assert (rows["honest"]["energy"].by_hand, rows["wrong"]["energy"].by_hand) == ("0,5 well put", "")
+    texts = {file.stem: file.read_text() for file in (tmp_path / "grades-03-texts").rglob("*.txt")}
+    assert "2.5 of 2" in texts["honest"]
+    assert "well put" in texts["honest"]
+    assert "raised SyntaxError" in texts["no colon"]
+    assert "gone" in capsys.readouterr().err, "a mark by hand that has no row any more is named"
+    assert not (tmp_path / "outside").exists()
+    assert running_with(mark) == []
+
+
+@pytest.mark.slow
+def test_the_rest_of_the_class_gets_the_right_marks(tmp_path):
+    rest = [student for student in CLASS if student not in QUICK]
+    hand_in(tmp_path / "class", rest)
+    assert main([str(tmp_path / "class"), "--out", f"{tmp_path}/x.csv", "--memory", "1024", "--seconds", "15"]) == 0
+    check(table(tmp_path / "x.csv"), rest)
+
+
+def test_an_installed_package_gives_the_same_marks(tmp_path):
+    shutil.copytree(ROOT / "minitrpo", tmp_path / "site" / "minitrpo", ignore=shutil.ignore_patterns("__pycache__"))
+    hand_in_renamed(tmp_path / "class")
+    command = [sys.executable, "-P", "-m", "minitrpo", "grade", "class"]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path / "site")}, check=True)
+    for student, found in table(tmp_path / "grades.csv").items():
+        assert total(found) == OTHERS[student][:2], found
+
+
+def test_every_exercise_belongs_to_the_lecture_in_which_it_is_written():
+    mark = re.compile(r'^# %%.*exercise="(\w+)"', re.MULTILINE)
+    sources = sorted((ROOT / "notebooks" / "source").glob("[0-9]*.py"))
+    assert {source.stem: tuple(mark.findall(source.read_text())) for source in sources} == COURSE
+    assert sorted(name for some in COURSE.values() for name in some) == sorted(names())
+    built = {source.stem: json.loads((ROOT / "notebooks" / f"{source.stem}.ipynb").read_text()) for source in sources}
+    assert all(book["metadata"]["minitrpo"]["lecture"] == lecture for lecture, book in built.items())
+
+
+def test_a_lecture_is_known_by_metadata_else_by_its_exercises():
+    for built_for, text, lecture in (
+        ("05a_advantages", "def energy(A, b, x):", "05a_advantages"),
+        ("99_of_another_version", "def energy(A, b, x):", "03_conjugate_gradient"),
+        ("", "check('trpo_step', f)", "05b_trpo"),
+        ("", "energetic = 1", ""),
+    ):
+        assert lecture_of({"metadata": {"minitrpo": {"lecture": built_for}}}, (Cell(1, text),)) == lecture
+
+
+def test_bad_paths_are_one_line_and_nothing_is_overwritten(tmp_path):
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
+    notebook(tmp_path / "x.ipynb", ENERGY)
+    for words, said in (
+        (["nowhere"], "nowhere"),
+        (["x.ipynb", "--out", "no/such/grades.csv"], "no/such/grades.csv"),
+        (["x.ipynb", "--out", "x.ipynb"], "x.ipynb"),
+        (["x.ipynb", "--out", "mine.csv"], "mine.csv"),
+        (["x.ipynb", "--seconds", "0"], "--seconds"),
+        (["x.ipynb", "--jobs", "0"], "--jobs"),
+    ):
+        done = forked("grade", *words, cwd=tmp_path, timeout=120)
+        assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), str(done)
+        assert said in done.err
+    assert sorted(os.listdir(tmp_path)) == ["mine.csv", "x.ipynb"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("walled", "number"), [(True, signal.SIGKILL), (False, signal.SIGKILL), (False, signal.SIGTERM)]
+)
+def test_a_grader_that_is_ended_leaves_no_process_of_a_submission(walled, number, tmp_path):
+    needs("namespaces", running.has_namespaces() or not walled)
+    mark = f"left-{os.getpid()}-{time.time_ns()}"
+    notebook(tmp_path / "x.ipynb", STARTS.replace("MARK", mark), "import time; time.sleep(99)", ENERGY)
     program = (
-        f"from minitrpo.course.grading import sandbox; sandbox.able = lambda: {walled}; import sys;"
+        f"from minitrpo.course.grading import running; running.has_namespaces = lambda: {walled}; import sys;"
         "from minitrpo.course.grading.command import main; sys.exit(main(['x.ipynb']))"
     )
-    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    variables = {**os.environ, "TMPDIR": str(tmp_path)}  # a grader that is killed leaves a folder there
     with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=variables) as grader:
         until = time.monotonic() + 120
-        while not running(mark) and time.monotonic() < until:
+        while not running_with(mark) and time.monotonic() < until:
             time.sleep(0.1)
-        assert running(mark)
+        assert running_with(mark)
         grader.send_signal(number)
         assert grader.wait(120) == (-9 if number == signal.SIGKILL else 128 + number)
-    while running(mark) and time.monotonic() < until:
+    while running_with(mark) and time.monotonic() < until:
         time.sleep(0.1)
-    assert running(mark) == []
+    assert running_with(mark) == []

@@ -13,7 +13,7 @@ from runs import forked, train
 from minitrpo.course.grading.command import main
 from minitrpo.course.grading.gradebook import filled
 from minitrpo.course.grading.leaderboard import Claim, Facts, claim, judged
-from minitrpo.course.grading.table import NOTEBOOK, Row
+from minitrpo.course.grading.table import Row
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.provenance import provenance
 
@@ -52,7 +52,6 @@ def test_an_honest_claim_made_on_three_ranks_is_repeated_on_one_and_false_ones_a
 
 HOSTILE = {
     "no object": [],
-    "deep": "[" * 60_000,
     "large": " " * 70_000,
     "no settings": {"theta_sha256": "0" * 64},
     "a module in env": {"settings": SETTINGS | {"env": "evil:Thing-v0"}},
@@ -116,7 +115,7 @@ JANE = "Jane Doe_12345_assignsubmission_file_/lab3"
     ("text", "column", "points", "filled_in", "not_there"),
     [
         (CANVAS, "Lab 3 (4711)", {"doejane_12345_1_lab3": 3, "roerichard_67890_2_lab3": 2}, ["4.0", "3", "2", ""], []),
-        (CANVAS, "Lab 3 (4711)", {"jdoe": 3, "RRoe": 2}, ["4.0", "3", "2", ""], []),
+        (CANVAS, "Lab 3 (4711)", {"jdoe": 3, "RRoe": 2}, ["4.0", "3.5", "2", ""], []),
         (MOODLE, None, {JANE: 3, "Zoë Roe_67890_assignsubmission_file_/lab3": 0}, ["3", "0"], []),
         (MOODLE, None, {"jane@example.org": 3, "zoe": 4}, ["3", "4"], []),
         (MOODLE, None, {"ann": 3, "jane": 1, JANE: 2, "zoe": 4}, ["", "4"], [JANE, "ann", "jane"]),
@@ -126,8 +125,9 @@ def test_a_platform_gets_its_own_table_back_with_the_points(tmp_path, text, colu
     """Who is not in it, or twice, is named, and nothing is guessed."""
     book, name = tmp_path / "book.csv", column or "Grade"
     book.write_text(text, "utf-8-sig")  # Canvas writes a byte order mark
-    rows = [Row(student, f"exercise {k}", 1, "right") for student, count in points.items() for k in range(count)]
-    new, missing = filled(book, column, [*rows, *(Row(student, NOTEBOOK, None, "a note") for student in points)])
+    rows = [Row(student, f"exercise {k}", 1, "", "right") for student, count in points.items() for k in range(count)]
+    rows += [Row(student, "(notebook)", None, "0.5 well put" * (student == "jdoe"), "") for student in points]
+    new, missing = filled(book, column, rows)
     before, after = (list(csv.DictReader(io.StringIO(each))) for each in (text, new))
     assert [line[name] for line in after] == filled_in
     assert sorted(missing) == not_there

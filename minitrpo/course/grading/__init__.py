@@ -1,6 +1,6 @@
 """Grading: students' notebooks against the register of exercises, each in a process of its own. Serves all lectures.
 
-`submissions` reads notebooks, `inside` runs one and checks its functions, `evidence` says whose function it was that
-passed, `sandbox` starts `inside` and survives it, `table` makes rows of it all, `leaderboard` repeats
-runs. `python -m minitrpo grade` prints them.
+`submissions` reads notebooks, `running` starts a process for each of them, in which `inside` runs its cells and checks
+its functions; `table` makes rows and texts of what came out, `gradebook` fills in a learning platform's table,
+`leaderboard` repeats runs. `python -m minitrpo grade` does it all.
 """

@@ -1,31 +1,43 @@
 """Grade notebooks: a table of student, exercise, points and symptom, whatever became of a notebook's check cells."""
 
+import asyncio
+import importlib.util
 import math
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import minitrpo
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser
+from minitrpo.course.grading.gradebook import filled
+from minitrpo.course.grading.leaderboard import Line, claims, leaderboard
+from minitrpo.course.grading.running import RECORDED, Limits, Outcome, has_namespaces, run
+from minitrpo.course.grading.submissions import Submission, submissions
+from minitrpo.course.grading.table import Row, as_csv, as_text, as_text_cell, handed_back, marks_in, rows_of, sums
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.supervision.exit_codes import command
 
 EPILOG = """Every notebook runs from top to bottom, in a process and a temporary folder of its own, with short budgets.
 An exercise has 1 point if its function passes the check of this package; that of the notebook does not count, and
-neither does the package's own function by any name. Where Linux has namespaces for this user, a submission can write
-into its own folder alone, and sees neither the others nor, unless Python lies there, your home; elsewhere a line says
-that it can. Answers run in the process that checks them, so this is no sandbox against malice: grade what strangers
-hand in as a user of its own, or in a container.
+neither does a function of the package. Where Linux has namespaces for this user, a submission can write into its own
+folder alone; elsewhere a line says that it can write where you can. It is no sandbox against malice: grade what
+strangers hand in as a user of its own, or in a container.
+
+The column by_hand is yours: a number there is added, and words behind it are for the student. The next table,
+grades-02.csv, takes them over. A folder beside it, grades-texts, has a text for each student.
 
 With --gradebook, a table that Canvas or Moodle exported is written again with the points filled in: they take their own
 file back. A student is found by number, login, mail address or name in the submission's name.
 
 A file NAME.run.json beside the notebooks is a claim for the leaderboard: `minitrpo entry RUN` prints one."""
-OPEN = """note: there are no namespaces (unshare) here: submissions can read what you can read, each other too, and
-write where you can write; changed files of the package and of submissions are put back"""
+OPEN = "note: there are no namespaces (unshare) here: submissions can write where you can write, in each other too"
+NO_DATA = """note: minitrpo is installed without the course's recorded measurements: cells that read them are said not
+to run, unless you grade where their folder recorded/ lies; points do not depend on them"""
+BESIDE = ("-leaderboard.csv", "-gradebook.csv", "-texts")  # what is written beside a table
 
 
 @command("grade")
@@ -33,9 +45,12 @@ def main(name: str, words: list[str]) -> int:
     """Print the table, and write it."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
     parser.add_argument("path", type=Path, help="a notebook, or a folder of them: a student is what the file is called")
-    parser.add_argument("--out", type=Path, help="the table as CSV, a new file (default: grades.csv, or grades-02.csv)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("grades.csv"), help="the table; if there is one, -02 and so on is added"
+    )
     parser.add_argument("--seconds", type=float, default=120.0, help="for each cell and each check (default: 120)")
     parser.add_argument("--memory", type=whole, default=4096, help="MiB for each process (default: 4096)")
+    parser.add_argument("--jobs", type=whole, default=os.cpu_count() or 1, help="notebooks at once (default: cores)")
     parser.add_argument(
         "--repeat",
         type=whole,
@@ -52,105 +67,91 @@ def main(name: str, words: list[str]) -> int:
         raise BadInput(f"--seconds must be more than 0, not {args.seconds:g}")
     if not 512 <= args.memory <= 2**20:
         raise BadInput(f"--memory must lie in [512, {2**20}] MiB, not {args.memory}")
-    if args.repeat < 0:
-        raise BadInput(f"--repeat must be 0 or more, not {args.repeat}")
-    from minitrpo.course.grading.gradebook import filled
-    from minitrpo.course.grading.leaderboard import claims
-
-    found, out, limits = claims(args.path), args.out or free_name(), (args.seconds, args.memory)
+    if args.repeat < 0 or args.jobs < 1:
+        raise BadInput(f"--repeat must be 0 or more, --jobs 1 or more, not {args.repeat} and {args.jobs}")
+    if args.out.suffix != ".csv" or not args.out.absolute().parent.is_dir():
+        raise BadInput(f"cannot write {args.out}: name a file that ends in .csv, in a folder that exists")
+    limits, found = Limits(args.seconds, args.memory), claims(args.path)
+    before, out = series(args.out)
     if args.gradebook is not None:
-        check_new(book_of(out))
         filled(args.gradebook, args.column, [])  # what is wrong with it is said before any work
-    if found:
-        check_new(board_of(out))
-    if not found or any(args.path.rglob("*.ipynb")):
-        rows = graded(args.path, out, *limits)
-        if args.gradebook is not None:
-            fill(args.gradebook, args.column, rows, book_of(out))
-    return 0 if not found else ranked(found, board_of(out), args.repeat, *limits)
-
-
-def leave(number: int, frame: Any) -> None:
-    """End at SIGTERM and SIGHUP as a program does that clears up: no process and no folder of a submission stays."""
-    raise SystemExit(128 + number)
-
-
-def free_name() -> Path:
-    """Return grades.csv, or the first of grades-02.csv and so on that is free, with a leaderboard beside it."""
-    names = (Path("grades.csv"), *(Path(f"grades-{number:02d}.csv") for number in range(2, 10_000)))
-    return next(name for name in names if not any(map(os.path.lexists, (name, board_of(name), book_of(name)))))
-
-
-def board_of(out: Path) -> Path:
-    """Return where the leaderboard goes: beside the table of grades."""
-    return out.with_name(f"{out.stem}-leaderboard.csv")
-
-
-def book_of(out: Path) -> Path:
-    """Return where the filled gradebook goes: beside the table of grades."""
-    return out.with_name(f"{out.stem}-gradebook.csv")
-
-
-def fill(book: Path, column: str | None, rows: list[Any], out: Path) -> None:
-    """Write the gradebook with the points in it, and say who is not in it."""
-    from minitrpo.course.grading.gradebook import filled
-
-    text, missing = filled(book, column, rows)
-    write_atomically(out, text.encode())
-    print(f"{out}")
-    for student in missing:
-        print(f"note: {student} has no row of its own in {book}: enter these points by hand", file=sys.stderr)
-
-
-def check_new(out: Path) -> None:
-    """Raise BadInput if this cannot be a new file."""
-    if not out.absolute().parent.is_dir():
-        raise BadInput(f"cannot write {out}: name a file in a folder that exists")
-    if os.path.lexists(out):
-        raise BadInput(f"{out} exists, and is not overwritten: move it away, or choose another --out")
-
-
-def ranked(found: list[Any], out: Path, steps: int, seconds: float, memory: int) -> int:
-    """Print the leaderboard of these claims, and write it."""
-    from minitrpo.course.grading.leaderboard import Line, leaderboard
-    from minitrpo.course.grading.sandbox import Limits
-    from minitrpo.course.grading.table import as_csv, as_text
-
     signal.signal(signal.SIGTERM, leave)
-    lines = leaderboard(found, steps, Limits(seconds, memory))
-    write_atomically(out, as_csv(lines, Line._fields).encode())
-    print("", as_text(lines, Line._fields), f"\n{out}", sep="\n")
+    if not found or any(args.path.rglob("*.ipynb")):
+        rows = graded(args.path, before, out, limits, args.jobs)
+        if args.gradebook is not None:
+            text, missing = filled(args.gradebook, args.column, rows)
+            write(beside(out, "-gradebook.csv"), text)
+            for student in missing:
+                print(f"note: {student} has no row of its own in {args.gradebook}: do it by hand", file=sys.stderr)
+    if found:
+        lines = leaderboard(found, args.repeat, limits)
+        print("", as_text(lines, Line._fields), "", sep="\n")
+        write(beside(out, "-leaderboard.csv"), as_csv(lines, Line._fields))
     return 0
 
 
-def graded(path: Path, out: Path, seconds: float, memory: int) -> list[Any]:
-    """Grade all submissions, print the table and write it; return its rows."""
-    try:
-        import IPython  # noqa: F401
-    except ImportError:
-        raise BadInput(
-            "grading runs notebooks, which needs the course's packages: pip install 'minitrpo[course]'"
-        ) from None
-    from minitrpo.course.grading.sandbox import Limits
-    from minitrpo.course.grading.submissions import submissions
-    from minitrpo.course.grading.table import NOTEBOOK, Guard, Row, as_csv, as_text, graded, sums
-    from minitrpo.course.grading.walls import able
+def leave(number: int, frame: Any) -> NoReturn:
+    """End at SIGTERM as a program does that clears up: no process and no folder of a submission stays."""
+    raise SystemExit(128 + number)
 
-    check_new(out)
-    handed_in = submissions(path)
-    rows: list[Row] = []
-    guard = Guard(handed_in)
-    signal.signal(signal.SIGTERM, leave)
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, leave)
-    if not able():
+
+def write(path: Path, text: str) -> None:
+    """Write a file, and print its name."""
+    write_atomically(path, text.encode())
+    print(path)
+
+
+def beside(out: Path, ending: str) -> Path:
+    """Return where something goes beside the table of grades."""
+    return out.with_name(f"{out.stem}{ending}")
+
+
+def series(out: Path) -> tuple[list[Path], Path]:
+    """Return the tables of a name that there are, and the first name that is free: grades.csv, then grades-02.csv."""
+    tables, free = [], out
+    while any(map(os.path.lexists, (free, *(beside(free, ending) for ending in BESIDE)))):
+        tables.append(free)
+        free = beside(out, f"-{len(tables) + 1:02d}.csv")
+    return [table for table in tables if table.exists()], free
+
+
+def graded(path: Path, before: list[Path], out: Path, limits: Limits, jobs: int) -> list[Row]:
+    """Grade all submissions, so many at once; print the table, write it and the texts, and return its rows.
+
+    before: tables whose marks by hand are taken over. If it is interrupted, what was graded is written.
+    """
+    if importlib.util.find_spec("IPython") is None:
+        raise BadInput("grading runs notebooks, which needs the course's packages: pip install 'minitrpo[course]'")
+    handed_in, marks = submissions(path), {key: mark for table in before for key, mark in marks_in(table).items()}
+    done: dict[Path, list[Row]] = {}
+    if not has_namespaces():
         print(OPEN, file=sys.stderr)
-    for number, submission in enumerate(handed_in, start=1):
-        print(f"{number}/{len(handed_in)} {submission.student}", file=sys.stderr)
-        rows += graded(submission, Limits(seconds, memory), (path if path.is_dir() else path.parent,))
-        if changed := guard.mended():
-            note = f"changed files outside of its folder, which were put back: {', '.join(changed)}"
-            rows.append(Row(submission.student, NOTEBOOK, None, note))
-        write_atomically(out, as_csv(rows).encode())
-    print(as_text(rows), "", *sums(rows), f"\n{out}", sep="\n")
+    if not any(place.is_dir() for place in (RECORDED, Path(minitrpo.__file__).parents[1] / "notebooks" / RECORDED)):
+        print(NO_DATA, file=sys.stderr)
+
+    async def all_of_them() -> None:
+        places = asyncio.Semaphore(jobs)
+
+        async def one(submission: Submission) -> None:
+            async with places:
+                outcome = Outcome() if submission.problem else await run(submission, limits)
+                done[submission.path] = rows_of(submission, outcome, marks)
+                print(f"{len(done)}/{len(handed_in)} {submission.student}", file=sys.stderr)
+
+        await asyncio.gather(*map(one, handed_in))
+
+    try:
+        asyncio.run(all_of_them())
+    finally:
+        rows = [row for submission in handed_in for row in done.get(submission.path, ())]
+        totals = [f"{student}: {points:g} of {exercises}" for student, (points, exercises) in sums(rows).items()]
+        print(as_text(rows), "", *totals, "", sep="\n")
+        write(out, as_csv(rows))
+        for place, some in done.items():
+            text = beside(out, "-texts") / place.with_suffix(".txt")
+            text.parent.mkdir(parents=True, exist_ok=True)
+            text.write_text(handed_back(some), "utf-8")
+    there = {(as_text_cell(row.student), row.exercise) for row in rows}
+    for student, exercise in (key for key, mark in marks.items() if mark and key not in there):
+        print(f"note: a mark by hand for {student}, {exercise}, has no row in {out}", file=sys.stderr)
     return rows

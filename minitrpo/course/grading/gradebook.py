@@ -10,7 +10,7 @@ import io
 import re
 from pathlib import Path
 
-from minitrpo.course.grading.table import Row
+from minitrpo.course.grading.table import Row, sums
 from minitrpo.errors import BadInput
 
 WHO = (  # columns that say whose row it is; first name and last name make a full one
@@ -30,7 +30,7 @@ def filled(path: Path, column: str | None, rows: list[Row]) -> tuple[str, list[s
     if (name := column or MOODLE) not in header:
         others = ", ".join(repr(each) for each in header if each.strip().lower() not in WHO)
         raise BadInput(f"{path} has no column {name!r}: choose --column from {others}")
-    place, points = header.index(name), points_of(rows)
+    place, points = header.index(name), sums(rows)
     keys = [keys_of(dict(zip(header, line, strict=False))) for line in lines]
     found: dict[int, list[str]] = {}
     for student in points:
@@ -42,7 +42,7 @@ def filled(path: Path, column: str | None, rows: list[Row]) -> tuple[str, list[s
             missing += students
             continue
         lines[number] += [""] * (len(header) - len(lines[number]))
-        lines[number][place] = str(points[students[0]])
+        lines[number][place] = f"{points[students[0]][0]:g}"
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *lines])
     return text.getvalue(), missing
@@ -61,14 +61,6 @@ def read(path: Path) -> list[list[str]]:
     if not lines or not {cell.strip().lower() for cell in lines[0]} & {*WHO, "first name"}:
         raise BadInput(f"{path} does not say who is who: export the table from Canvas or Moodle, and give that file")
     return lines
-
-
-def points_of(rows: list[Row]) -> dict[str, int]:
-    """Return the sum of the points of each student."""
-    found: dict[str, int] = {}
-    for row in rows:
-        found[row.student] = found.get(row.student, 0) + (row.points or 0)
-    return found
 
 
 def keys_of(line: dict[str, str]) -> set[str]:

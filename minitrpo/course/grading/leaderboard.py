@@ -6,7 +6,6 @@ Nothing of what was handed in is imported or executed: settings are read, checke
 
 import functools
 import json
-import os
 import re
 import subprocess
 import sys
@@ -19,8 +18,8 @@ import gymnasium
 from minitrpo.algorithms.options import flag
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.command_line import RootParser
-from minitrpo.course.grading.processes import end, environment, limited, sweeping
-from minitrpo.course.grading.sandbox import Limits
+from minitrpo.course.grading.inside import limit_memory
+from minitrpo.course.grading.running import Limits, environment
 from minitrpo.course.grading.submissions import content, written
 from minitrpo.errors import BadInput, one_line, shorten
 from minitrpo.run_folder.folder import RunFolder, sha256
@@ -155,10 +154,7 @@ def leaderboard(found: list[Claim], steps: int, limits: Limits) -> list[Line]:
         verdict = "not tried"
         if each.cost <= steps:
             steps -= each.cost
-            print(
-                f"repeating {each.who}: {each.choice.common.total_steps} steps of {each.choice.common.env}",
-                file=sys.stderr,
-            )
+            print(f"repeating {each.who}: {each.cost} steps of {each.choice.common.env}", file=sys.stderr)
             try:
                 verdict = judged(each, repeated(each.choice, limits))
             except BadInput as error:
@@ -188,20 +184,16 @@ def judged(claimed: Claim, here: Facts) -> str:
 def repeated(choice: Choice, limits: Limits) -> Facts:
     """Return what a run comes to here, alone in a process; BadInput if it comes to nothing."""
     seconds = limits.seconds * (1 + choice.common.total_steps // PACE)
-    with TemporaryDirectory() as folder, sweeping() as sweep:
+    with TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps({"settings": choice.flat()}))
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "minitrpo", "train", *TRAIN], cwd=folder, env=environment(folder), text=True,
-            start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            preexec_fn=functools.partial(limited, limits.memory, os.getpid()),
-        )  # fmt: skip
         try:
-            _, said = child.communicate(timeout=seconds)
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "minitrpo", "train", *TRAIN], cwd=folder, env=environment(folder),
+                text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, preexec_fn=functools.partial(limit_memory, limits.memory),
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise BadInput(f"it ran longer than {seconds:g} s") from None
-        finally:
-            end(child)
-            sweep()
-        if child.returncode:
-            raise BadInput(shorten(" ".join(said.splitlines()[-1:]) or f"exit code {child.returncode}", str, 200))
+        if done.returncode:
+            raise BadInput(shorten(" ".join(done.stderr.splitlines()[-1:]) or f"exit code {done.returncode}", str, 200))
         return facts_of(RunFolder.open(f"{folder}/run"), choice)

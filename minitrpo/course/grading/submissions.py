@@ -1,42 +1,79 @@
-"""Submitted notebooks: which there are, which lecture each is of, and what became of its check cells."""
+"""Submitted notebooks: which there are, which lecture each is of, and which code cells it has."""
 
-import ast
-import functools
 import json
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minitrpo.course import checks
-from minitrpo.course.checks import names, target
-from minitrpo.course.checks.register import LECTURES
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, shorten
 
-SOURCES = Path(__file__).parents[3] / "notebooks" / "source"
 LARGEST = 2**26  # bytes of a notebook
-CHECKS = Path(checks.__file__).parent
+
+COURSE = {
+    "01_policy_gradient": ("gaussian_log_prob", "score", "discounted_sums", "policy_gradient"),
+    "02_natural_gradient": ("gaussian_kl", "categorical_kl", "fisher_vector_product"),
+    "03_conjugate_gradient": ("energy", "conjugate_gradient"),
+    "04_line_search": ("surrogate", "step_scale", "backtracking"),
+    "05a_advantages": ("next_values", "gae", "explained_variance"),
+    "05b_trpo": ("trpo_step",),
+    "06_timing": ("timed", "seconds_per_phase", "busy_fraction"),
+    "07_pool": ("requests_for", "concurrency", "in_order"),
+    "08_speedup": ("interval", "amdahl", "karp_flatt", "gustafson"),
+    "09_adaptive": ("improved", "turn", "adapt", "measure_noise"),
+    "10_parameter_server": ("pooled_gradient", "delayed_descent", "stability_bound", "may_go_on"),
+    "11a_actor_critic": ("bootstrapped_returns", "loss_gradient", "descend"),
+    "11b_q_learning": ("sarsa_targets", "n_step_q_targets"),
+    "12_batch_ppo": ("clipped_objective", "objective_slope", "climb", "cuts"),
+    "13_off_policy": ("updates_due", "judged", "naf_q", "naf_targets"),
+    "14_guided_policy_search": ("step_back", "gaussians", "with_kl", "imitated_std"),
+    "15_to_100000_ranks": ("makespan", "finite_source", "updates_needed"),
+    "16_the_family": ("rank_chance", "corrected"),
+}
 
 
 class Cell(NamedTuple):
-    """A code cell: its text, and which exercise it had or checked when the notebook was built."""
+    """A code cell: its number among all cells, as JupyterLab counts them, its text, and the exercise it was built for.
 
+    exercise: "" for other cells, and where the notebook has lost its metadata.
+    """
+
+    number: int
     text: str
-    exercise: str
-    check: str
+    exercise: str = ""
+
+    def __str__(self) -> str:
+        first = next((line for line in self.text.splitlines() if line.strip()), "")
+        return f'cell {self.number} ("{shorten(first, str)}")'
+
+    def defines(self, exercise: str) -> bool:
+        """Return whether a student writes the function of an exercise here."""
+        return self.exercise == exercise or bool(re.search(rf"^ *def {exercise}\b", self.text, re.MULTILINE))
+
+    def has(self, exercise: str) -> bool:
+        """Return whether an exercise is written or checked here."""
+        return self.defines(exercise) or bool(re.search(rf"\bcheck\(['\"]{exercise}['\"]", self.text))
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A notebook that was handed in. `problem` says why it cannot be read, if so."""
+    """A notebook that was handed in. path: within the folder of all; problem: why it cannot be graded, "" if it can."""
 
-    student: str
     path: Path
-    content: bytes
+    lecture: str = ""
     cells: tuple[Cell, ...] = ()
     problem: str = ""
-    exercises: tuple[str, ...] = field(default=())
+
+    @property
+    def student(self) -> str:
+        """Return what the student is called: the file's path, so that it can be written even if it is no UTF-8."""
+        return written(self.path.with_suffix(""))
+
+    @property
+    def exercises(self) -> tuple[str, ...]:
+        """Return the exercises of the lecture, none where it is not known."""
+        return COURSE.get(self.lecture, ())
 
 
 def submissions(path: Path) -> list[Submission]:
@@ -47,10 +84,10 @@ def submissions(path: Path) -> list[Submission]:
         raise BadInput(f"{path} is no notebook: its name does not end in .ipynb")
     files = [path] if path.is_file() else sorted(path.rglob("*.ipynb"))
     folder = path.parent if path.is_file() else path
-    files = [f for f in files if ".ipynb_checkpoints" not in f.parts]
+    files = [file for file in files if ".ipynb_checkpoints" not in file.parts]
     if not files:
         raise BadInput(f"there is no notebook in {path}")
-    return [submission(written(file.relative_to(folder).with_suffix("")), file) for file in files]
+    return [submission(file, file.relative_to(folder)) for file in files]
 
 
 def written(path: Path) -> str:
@@ -58,124 +95,44 @@ def written(path: Path) -> str:
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
-def submission(student: str, path: Path) -> Submission:
+def submission(file: Path, path: Path) -> Submission:
     """Return a file as a submission, whatever is in it."""
     try:
-        read = content(path, LARGEST)
+        notebook = json.loads(content(file, LARGEST))
+        cells = code_cells(notebook)
+        lecture = lecture_of(notebook, cells)
     except BadInput as error:
-        return Submission(student, path, b"", problem=str(error))
+        return Submission(path, problem=str(error))
     except OSError as error:
-        return Submission(student, path, b"", problem=f"the file cannot be read: {error.strerror}")
-    try:
-        cells = code_cells(json.loads(read))
+        return Submission(path, problem=f"the file cannot be read: {error.strerror}")
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
-        named = exercises_of((), student)
-        return Submission(student, path, read, problem="the file is no notebook (of format 4)", exercises=named)
-    found = exercises_of(cells, student)
-    problem = "" if found else "no exercise of the course is in it"
-    return Submission(student, path, read, cells, problem, found)
+        return Submission(path, problem="the file is no notebook (of format 4)")
+    return Submission(path, lecture, cells, "" if lecture else "no exercise of the course is in it")
 
 
 def content(path: Path, most: int) -> bytes:
     """Return what is in a file that somebody else has made; BadInput for a link, a pipe, or more bytes than that."""
     if path.is_symlink() or not path.is_file():
         raise BadInput("this is no file: a folder, a pipe or a link")
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        found = file.read(most + 1)
-    if len(found) > most:
+    if path.stat().st_size > most:
         raise BadInput(f"the file has more than {most} bytes")
-    return found
+    return path.read_bytes()
 
 
 def code_cells(notebook: Any) -> tuple[Cell, ...]:
     """Return the code cells of a notebook read as JSON."""
-    cells = []
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            text, marks = cell["source"], cell.get("metadata", {})
-            cells.append(
-                Cell("".join(text), str(marks.get("exercise", "")), str(marks.get("check", "")))  # a text, or its lines
-            )
-    return tuple(cells)
+    return tuple(
+        Cell(number, "".join(cell["source"]), str(cell.get("metadata", {}).get("exercise", "")))  # a text, or its lines
+        for number, cell in enumerate(notebook["cells"], start=1)
+        if cell["cell_type"] == "code"
+    )
 
 
-@functools.cache
-def course() -> dict[str, tuple[str, ...]]:
-    """Return {lecture: its exercises}: of the sources where this is a clone, else by the files of checks."""
-    sources = sorted(SOURCES.glob("[0-9]*.py"))
-    if sources:
-        mark = re.compile(r'^# %%.*exercise="(\w+)"', re.MULTILINE)
-        found = {source.stem: mark.findall(source.read_text("utf-8")) for source in sources}
-        return {lecture: tuple(name for name in some if name in names()) for lecture, some in found.items()}
-    files = {lecture: CHECKS / f"{lecture}.py" for lecture in LECTURES}
-    texts = {lecture: file.read_text("utf-8") for lecture, file in files.items() if file.exists()}
-    return {lecture: tuple(name for name in names() if f'"{name}",\n' in text) for lecture, text in texts.items()}
-
-
-def exercises_of(cells: tuple[Cell, ...], student: str) -> tuple[str, ...]:
-    """Return the exercises of the lecture that a notebook is of: by its file's name, else by what is in it."""
-    for lecture, exercises in course().items():
-        if lecture in student.rpartition("/")[2]:
-            return exercises
-    lectures = list(course().values())
-    hits = [sum(is_in(name, cells) for name in exercises) for exercises in lectures]
-    return lectures[hits.index(max(hits))] if max(hits, default=0) else ()
-
-
-def is_in(name: str, cells: tuple[Cell, ...]) -> bool:
-    """Return whether a notebook has, defines or checks an exercise."""
-    words = re.compile(rf"^def {target(name).__name__}\b|\bcheck\(['\"]{name}['\"]", re.MULTILINE)
-    return any(name in (cell.exercise, cell.check) or words.search(cell.text) for cell in cells)
-
-
-def check_cell(name: str, cells: tuple[Cell, ...]) -> str:
-    """Return what became of the cell that checks an exercise: "" if it is there, else "deleted" or "edited"."""
-    as_built = ast.dump(ast.parse(f'check("{name}", {target(name).__name__})').body[0])
-    if any(ast.dump(statement) == as_built for cell in cells for statement in statements(cell.text)):
-        return ""
-    rest = re.compile(rf"\bcheck\(\s*['\"]{name}['\"]")
-    return "edited" if any(cell.check == name or rest.search(cell.text) for cell in cells) else "deleted"
-
-
-def statements(text: str) -> list[ast.stmt]:
-    """Return the statements of a cell, none if it is not Python."""
-    try:
-        return ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-
-
-def remarks(cells: tuple[Cell, ...]) -> list[str]:
-    """Return where a reader of the notebook should look: at its own `check`, at looks behind the scenes."""
-    found = []
-    for number, cell in enumerate(cells, start=1):
-        for node in (node for statement in statements(cell.text) for node in ast.walk(statement)):
-            word = redefined_check(node) or peeked(node)
-            if word and (text := f"code cell {number} {word}") not in found:
-                found.append(text)
-    return found
-
-
-def redefined_check(node: ast.AST) -> str:
-    """Return what is said of a node that gives the name `check` to something else."""
-    bound = isinstance(node, ast.FunctionDef) and node.name == "check"
-    bound |= isinstance(node, ast.Name) and node.id == "check" and isinstance(node.ctx, ast.Store)
-    if isinstance(node, ast.ImportFrom | ast.Import):
-        ours = getattr(node, "module", None) in ("minitrpo.checks", "minitrpo.course.checks")
-        bound |= not ours and any((a.asname or a.name) == "check" for a in node.names)
-    return "redefines check (grading does not use it)" if bound else ""
-
-
-FRAMES_OF = ("tb_frame", "gi_frame", "cr_frame", "f_back", "f_locals", "f_globals", "__subclasses__")
-PEEKING = {"getsource": "reads source code", "getsourcelines": "reads source code", "__file__": "reads source code"}
-PEEKING |= dict.fromkeys(
-    ("_getframe", "currentframe", "get_objects", "get_referrers", *FRAMES_OF), "looks at what the check keeps"
-)
-
-
-def peeked(node: ast.AST) -> str:
-    """Return what is said of a node that reads the package's source, or what a check expects."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    if isinstance(node, ast.alias):
-        name = node.name
-    return f"{PEEKING[name]} ({name})" if name in PEEKING else ""
+def lecture_of(notebook: Any, cells: tuple[Cell, ...]) -> str:
+    """Return the lecture that a notebook was built for, else the one of which it has most exercises; "" if none."""
+    built = notebook.get("metadata", {}).get("minitrpo", {}).get("lecture")
+    if built in COURSE:
+        return str(built)
+    hits = {lecture: sum(any(c.has(e) for c in cells) for e in exercises) for lecture, exercises in COURSE.items()}
+    best = max(hits, key=hits.__getitem__)
+    return best if hits[best] else ""

@@ -1,86 +1,113 @@
-"""The table of grades: a row for each student and exercise, and one for a notebook of which there is more to say."""
+"""The table of grades: for each student a row for the notebook and one for each exercise; and a text to hand back."""
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import minitrpo
-from minitrpo.course.grading.sandbox import Limits, Outcome, run
-from minitrpo.course.grading.submissions import Submission, check_cell, remarks
-from minitrpo.errors import shorten
+from minitrpo.course.grading.running import Outcome
+from minitrpo.course.grading.submissions import Submission
+from minitrpo.errors import BadInput, shorten
 
-NOTEBOOK = "(notebook)"
+SHOWN = 3  # cells that do not run: later ones mostly lack what those should have made
 
 
 class Row(NamedTuple):
-    """One line of the table; points are None in the row of a notebook as a whole."""
+    """One line of the table. points: None in the row of the notebook; by_hand: a number that is added, and words."""
 
     student: str
     exercise: str
     points: int | None
+    by_hand: str
     symptom: str
 
 
-def graded(submission: Submission, limits: Limits, others: tuple[Path, ...] = ()) -> list[Row]:
-    """Return the rows of a submission. others: folders that it is not to see, where there are walls."""
-    if submission.problem:
-        rows = [Row(submission.student, name, 0, "not checked") for name in submission.exercises]
-        return [*rows, Row(submission.student, NOTEBOOK, None, submission.problem)]
-    outcome = run(submission, limits, others)
-    rows = [Row(submission.student, name, *verdict(submission, outcome, name)) for name in submission.exercises]
-    cells = sorted(outcome.cells.items(), key=lambda item: int(item[0]))
-    notes = [f"code cell {number} {problem}" for number, problem in cells] + remarks(submission.cells)
-    return [*rows, Row(submission.student, NOTEBOOK, None, "; ".join(notes))] if notes else rows
+Marks = dict[tuple[str, str], str]  # (student, exercise) -> what the lecturer has typed
+
+
+def rows_of(submission: Submission, outcome: Outcome, marks: Marks) -> list[Row]:
+    """Return the rows of a submission: that of the notebook, then those of its exercises."""
+    wrong = [f"{cell} {outcome.cells[cell.number]}" for cell in submission.cells if cell.number in outcome.cells]
+    more = [f"and {len(wrong) - SHOWN} more cells"] if len(wrong) > SHOWN else []
+    said = "; ".join(wrong[:SHOWN] + more)
+    whole = f"does not run from top to bottom: {said}" if wrong else "runs from top to bottom"
+    found: list[tuple[str, int | None, str]] = [
+        (f"({submission.lecture or 'notebook'})", None, submission.problem or whole)
+    ]
+    if not submission.problem:
+        found += [(name, *verdict(submission, outcome, name)) for name in submission.exercises]
+    student = submission.student
+    return [
+        Row(student, name, points, marks.get((as_text_cell(student), name), ""), symptom)
+        for name, points, symptom in found
+    ]
 
 
 def verdict(submission: Submission, outcome: Outcome, name: str) -> tuple[int, str]:
-    """Return points and symptom of an exercise, with what became of its check cell."""
+    """Return points and symptom of an exercise: if its function is not there, why."""
     points, symptom = outcome.verdicts[name]
-    change = check_cell(name, submission.cells)
-    return points, f"{symptom} (its check cell was {change})" if change else symptom
+    if points or symptom:
+        return points, symptom
+    broken = [cell for cell in submission.cells if cell.number in outcome.cells and cell.defines(name)]
+    if broken:
+        return 0, f"{broken[-1]} {outcome.cells[broken[-1].number]}"
+    return 0, f"there is no function {name} in the notebook"
 
 
-class Guard:
-    """The files that no submission may change: the package and all submissions; what is changed is put back."""
-
-    def __init__(self, submissions: list[Submission]) -> None:
-        package = Path(minitrpo.__file__).parent
-        self.package = package.resolve()
-        self.files = {file.resolve(): file.read_bytes() for file in package.rglob("*.py*") if file.is_file()}
-        self.files |= {each.path.resolve(): each.content for each in submissions if each.content}
-
-    def mended(self) -> list[str]:
-        """Put back what was changed or deleted, and return the names of those files."""
-        changed = [file for file, content in self.files.items() if _differs(file, content)]
-        for bytecode in set(self.package.rglob("*.pyc")) - self.files.keys():
-            bytecode.unlink(missing_ok=True)  # it would be run instead of its source, for ever after
-        for file in changed:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(self.files[file])
-        return [file.name for file in changed if file.suffix != ".pyc"]  # those others of the user's write, too
+def sums(rows: Iterable[Row]) -> dict[str, tuple[float, int]]:
+    """Return {student: (points, those by hand included, and of how many exercises)}."""
+    found: dict[str, tuple[float, int]] = {}
+    for row in rows:
+        points, exercises = found.get(row.student, (0, 0))
+        more = (row.points or 0) + number(row.by_hand)
+        found[row.student] = (points + more, exercises + (row.points is not None))
+    return found
 
 
-def _differs(file: Path, content: bytes) -> bool:
-    try:
-        return file.read_bytes() != content
-    except OSError:
-        return True
+def number(by_hand: str) -> float:
+    """Return the number that a mark by hand begins with, such as 0.5 of "0.5 a fine figure"; 0 if it has none."""
+    begins = re.match(r"\s*([+-]?\d+(?:[.,]\d+)?)", by_hand)
+    return float(begins[1].replace(",", ".")) if begins else 0.0
 
 
-def defused(cell: Any) -> Any:
+def handed_back(rows: list[Row]) -> str:
+    """Return a student's rows as a text for the student."""
+    ((student, (points, exercises)),) = sums(rows).items()
+    lines = [f"{student}: {points:g} of {exercises}", ""]
+    for row in rows:
+        lines.append(f"{row.exercise}: {row.symptom}" + ("" if row.points is None else f" ({row.points} of 1)"))
+        lines += [f"    by hand: {row.by_hand}"] * bool(row.by_hand)
+    return "\n".join([*lines, ""])
+
+
+def as_text_cell(cell: Any) -> Any:
     """Return a cell that a spreadsheet takes for a text, whatever a student has called a file."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def as_csv(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._fields) -> str:
-    """Return a table as a CSV file."""
+    """Return a table as a CSV file; marks by hand stay as they were typed."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([defused(cell) for cell in row] for row in rows)
+    for row in rows:
+        writer.writerow(c if name == "by_hand" else as_text_cell(c) for c, name in zip(row, names, strict=True))
     return text.getvalue()
+
+
+def marks_in(path: Path) -> Marks:
+    """Return the marks by hand in a table of grades; BadInput if the file is none."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read {path}, which may have marks by hand: {error}") from None
+    comma = ";" if ";" in text.partition("\n")[0] else ","  # as spreadsheets write them where 0,5 is a number
+    lines = csv.DictReader(io.StringIO(text), delimiter=comma)
+    if not {"student", "exercise", "by_hand"} <= set(lines.fieldnames or ()):
+        raise BadInput(f"{path} is no table of grades, with a column by_hand: move it away, or choose another --out")
+    return {(line["student"], line["exercise"]): line["by_hand"] or "" for line in lines}
 
 
 def as_text(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._fields) -> str:
@@ -88,11 +115,3 @@ def as_text(rows: Sequence[tuple[Any, ...]], names: tuple[str, ...] = Row._field
     lines = [[shorten("" if cell is None else cell, str, 300) for cell in row] for row in (names, *rows)]
     *widths, _ = (max(map(len, column)) for column in zip(*lines, strict=True))
     return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines)
-
-
-def sums(rows: list[Row]) -> list[str]:
-    """Return "student: 2 of 3" for each student."""
-    found: dict[str, list[int]] = {}
-    for row in rows:
-        found.setdefault(row.student, []).extend([] if row.points is None else [row.points])
-    return [f"{student}: {sum(points)} of {len(points)}" for student, points in found.items()]
