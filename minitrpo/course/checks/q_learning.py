@@ -124,8 +124,8 @@ def n_step_q_targets() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     for size, columns, scale in product((2, 7, 40, 300), (2, 5), (1e-9, 1.0, 1e9)):
         ends = "".join(rng.choice(list(".....tc"), size - 1)) + str(rng.choice(["t", "c"]))
-        final_q = scale * rng.standard_normal((size - ends.count("."), columns))
+        best = scale * rng.standard_normal((size - ends.count("."), columns))
         kind = {1e-9: "tiny numbers", 1.0: "random fragments", 1e9: "huge numbers"}[scale]
-        yield case(kind, scale * rng.standard_normal(size), *masks(ends), final_q, float(rng.uniform(0.8, 1)))
+        yield case(kind, scale * rng.standard_normal(size), *masks(ends), best, float(rng.uniform(0.8, 1)))
     yield case("a long fragment", rng.standard_normal(300), *masks("." * 299 + "c"), np.ones((1, 2)), 1.0)
     yield remark(case("no steps at all", np.zeros(0), *masks(""), np.zeros((0, 2)), 0.9))
