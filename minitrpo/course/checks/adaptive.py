@@ -45,7 +45,7 @@ def config_words(config: AdaptiveConfig) -> str:
         return recent <= before - margin * abs(before) :: finds smaller sums better :: find larger ones better
         abs(before) => max(abs(before), 1) :: has a margin of its own for a small `before` :: be the same in any unit
         return before != 0 and right(recent, before, margin) :: never improves on 0 :: take 0 for a level like any other
-        recent >= => recent + 1e-8 >= :: lets a fixed number lack :: let nothing lack but rounding, a part of `before`
+        recent >= => recent + 1e-8 >= :: has a fixed tolerance :: have none, or a tiny fraction of `before`
     """,
 )
 def improved() -> Iterator[Case]:
@@ -53,7 +53,7 @@ def improved() -> Iterator[Case]:
     around = ((111, 100), (109, 100), (-89, -100), (-91, -100), (100, 100), (-100, -100), (120, 100), (-105, -100))
     table = ((105, 100), (-105, -100), (-85, -100), (1, -1), (0, 0), (-111, -100), (-1, 1), (-400, 100))
     yield from (case("a margin", float(recent), float(before), 0.1) for recent, before in around)
-    yield from (case("whole numbers", *pair, 0.1) for pair in table)
+    yield from (case("the table of the lecture", *pair, 0.1) for pair in table)
     # 1 + margin or 1 - margin may round, but neither the level nor the gain does
     plain = ((110, 100, 0.1), (-90, -100, 0.1), (105, 100, 0.05), (-95, -100, 0.05), (55, 50, 0.1), (13, 10, 0.3))
     yield from (case("on the border, in plain numbers", *numbers) for numbers in plain)
@@ -106,7 +106,7 @@ def turn() -> Iterator[Case]:
     outside = product((500, 700, 999, 25_000, 20_100), (0.03, 0.0202, 0.0002))
     far = AdaptiveConfig(steps_by=400, kl_by=2e-7, kl_limits=(1e-6, 1e-2))
     yield from turned("every mode", [(5000, 0.005)], modes)
-    yield from turned("another config", product((1200, 3001, 5500), (0.004, 0.02)), [OTHER])
+    yield from turned("another config", [(3001, 0.004), (5500, 0.02)], [OTHER])
     yield from turned("at the limits, just above and just below", zip(edges, edges_kl[::-1], strict=True))
     yield from turned("a start outside the limits", outside, modes)
     yield from turned("limits of another config", product((900, 1069, 5_831, 6_100), (5e-4, 0.0024, 0.03)), [OTHER])
@@ -180,9 +180,6 @@ def adapt() -> Iterator[Case]:
     for mode, last, settings in product(MODES, (9.0, 1.0), limits):
         state = AdaptiveState(*settings, (4.0, 4.0), 12.0)
         yield updated("every mode, at the limits, too", state, last, replace(THREE, mode=mode))
-    for mode in MODES:
-        first = replace(start, returns=(4.0, 4.0))
-        yield updated("the first window in every mode", first, 1.0, replace(THREE, mode=mode))
     for before, off in product((400.0, -400.0), (-1e-6, 0.0, 1e-6)):
         last = before + 100.0 + off
         yield updated("on the border, just above and below", replace(start, before=before), last, one)
@@ -255,12 +252,10 @@ def measure_noise() -> Iterator[Case]:
     for policy in (GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))):
         yield noise_case("a batch", policy, 40, (2, 0.1, 1.0))
         yield noise_case("a fraction of the states", policy, 64, (4, 1.0, 0.25))
-        yield noise_case("a short step", policy, 40, (3, 0.1, 1.0), length=1e-3)
         yield noise_case("a long step", policy, 40, (3, 0.1, 0.5), length=50.0)
         yield noise_case("a step of zeros", policy, 40, (3, 0.1, 1.0), length=0.0)
         yield noise_case("many iterations", policy, 40, (60, 0.5, 1.0))
         yield noise_case("advantages whose halves differ in level", policy, 40, (3, 0.1, 1.0), level=2.0)
-    yield noise_case("2,600 steps", GaussianPolicy(3, 2, (4,)), 2600, (3, 0.01, 1.0))
 
 
 def noise_case(

@@ -98,7 +98,6 @@ def karp_flatt() -> Iterator[Case]:
     yield case("many speed-ups on equally many ranks", measured, 4, atol=1e-12)
     yield from (case("a single rank or none", 0.9, few) for few in (1, 0))
     yield from (case("single ranks among others", measured, np.where(at, 1, several)) for at in np.eye(4, dtype=bool))
-    yield case("single ranks only", np.ones(2), np.ones(2, int))
     yield case("many speed-ups on a single rank", measured, 1)
 
 
