@@ -20,7 +20,16 @@ from minitrpo.course.checks.mistakes import edited, rows
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
 # One file of checks per lecture, read when a check is first asked for.
-LECTURES = ("policy_gradient", "natural_gradient", "conjugate_gradient", "pool", "guided_policy_search")
+LECTURES = (
+    "policy_gradient",
+    "natural_gradient",
+    "conjugate_gradient",
+    "pool",
+    "speedup",
+    "adaptive",
+    "q_learning",
+    "guided_policy_search",
+)
 
 
 @dataclass(frozen=True)

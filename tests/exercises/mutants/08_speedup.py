@@ -5,27 +5,6 @@ import math
 import numpy as np
 
 
-def bootstrap(
-    statistic=lambda draws: np.median(draws, axis=1),
-    draw=lambda rng, data, resamples: rng.choice(data, (resamples, len(data))),
-    levels=lambda confidence: ((1 - confidence) / 2, (1 + confidence) / 2),
-    result=lambda low, high, data: (low, high),
-    least=2,
-    seeded=True,
-):
-    """Return a bootstrap with one thing changed."""
-
-    def interval(samples, confidence=0.95, resamples=2000, seed=0):
-        data = np.asarray(samples, dtype=float)
-        if len(data) < least:
-            raise ValueError("too few")
-        rng = np.random.default_rng(seed if seeded else None)
-        low, high = np.quantile(statistic(draw(rng, data, resamples)), levels(confidence))
-        return result(low, high, data)
-
-    return interval
-
-
 def by_hand(samples, confidence=0.95, resamples=2000, seed=0):
     """The bootstrap with lists and loops, and another way to interpolate."""
     import random
@@ -121,19 +100,176 @@ def entry_by_entry(speedup, ranks):
     return np.vectorize(one, otypes=[float])(speedup, ranks)
 
 
+def int_generator(samples, confidence=0.95, resamples=2000, seed=0):
+    samples = np.array(samples, dtype=float)
+    if len(samples) <= 1:
+        raise ValueError("one measurement has no spread")
+
+    def medians():
+        state = np.random.RandomState(seed)
+        for _ in range(resamples):
+            yield np.median(samples[state.randint(len(samples), size=len(samples))])
+
+    found = np.fromiter(medians(), dtype=float, count=resamples)
+    return np.quantile(found, (1 - confidence) / 2), np.quantile(found, (1 + confidence) / 2)
+
+
+def int_multinomial(samples, confidence=0.95, resamples=2000, seed=0):
+    ordered = np.sort(samples)
+    n = len(ordered)
+    if n < 2:
+        raise ValueError
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).cumsum(axis=1)
+    lower = ordered[np.argmax(counts > (n - 1) // 2, axis=1)]
+    upper = ordered[np.argmax(counts > n // 2, axis=1)]
+    low, high = np.quantile(0.5 * (lower + upper), (0.5 - confidence / 2, 0.5 + confidence / 2))
+    return float(low), float(high)
+
+
+def int_terse(samples, confidence=0.95, resamples=2000, seed=0):
+    if (n := len(samples)) < 2:
+        raise ValueError(n)
+    draws = np.array(samples)[np.random.default_rng(seed).integers(n, size=(n, resamples))]
+    return tuple(np.quantile(np.median(draws, 0), 0.5 + np.array([-0.5, 0.5]) * confidence).tolist())
+
+
+def amd_loop(serial_fraction, ranks):
+    if isinstance(ranks, np.ndarray):
+        return np.array([amd_loop(serial_fraction, one) for one in ranks])
+    return float(1.0 / (serial_fraction + (1.0 - serial_fraction) / ranks))
+
+
+def amd_library(serial_fraction, ranks):
+    parallel = np.subtract(1.0, serial_fraction)
+    return np.reciprocal(np.add(serial_fraction, np.divide(parallel, ranks)))
+
+
+def amd_defensive(serial_fraction, ranks):
+    p = np.asarray(ranks, dtype=float)
+    serial = float(serial_fraction)
+    assert 0.0 <= serial <= 1.0
+    assert np.all(p >= 1)
+    speedup = 1.0 / (serial + (1.0 - serial) / p)
+    return speedup if p.ndim else float(speedup)
+
+
+def amd_in_place(serial_fraction, ranks):
+    result = np.array(ranks, dtype=float)
+    result **= -1
+    result *= 1 - serial_fraction
+    result += serial_fraction
+    result **= -1
+    return result[()]
+
+
+def amd_vectorize(serial_fraction, ranks):
+    def one(p):
+        return p / (serial_fraction * p + 1 - serial_fraction)
+
+    return np.vectorize(one, otypes=[float])(ranks) if np.ndim(ranks) else one(ranks)
+
+
+def kar_loop(speedup, ranks):
+    if np.ndim(ranks) == 0 and not ranks > 1:
+        raise ValueError(f"ranks must be above 1, not {ranks}")
+    if np.ndim(speedup) == 0 and np.ndim(ranks) == 0:
+        return float((1.0 / speedup - 1.0 / ranks) / (1.0 - 1.0 / ranks))
+    speedups, numbers = np.broadcast_arrays(speedup, ranks)
+    return np.array([kar_loop(s, p) for s, p in zip(speedups, numbers, strict=False)])
+
+
+def kar_library(speedup, ranks):
+    if np.min(ranks) <= 1:
+        raise ValueError("every number of ranks must be above 1")
+    return np.divide(np.subtract(np.divide(ranks, speedup), 1.0), np.subtract(ranks, 1.0))
+
+
+def kar_other(speedup, ranks):
+    ranks = np.array(ranks, dtype=float)
+    if (ranks <= 1).any():
+        raise ValueError("above 1")
+    slope = (1.0 - 1.0 / np.asarray(speedup)) / (1.0 - 1.0 / ranks)
+    return 1.0 - slope
+
+
+def kar_closure(speedup, ranks):
+    def one(s, p):
+        if p <= 1:
+            raise ValueError("above 1")
+        ideal, took = 1 / p, 1 / s
+        return (took - ideal) / (1 - ideal)
+
+    if np.isscalar(speedup) and np.isscalar(ranks):
+        return one(speedup, ranks)
+    return np.vectorize(one, otypes=[float])(speedup, ranks)
+
+
+def kar_in_place(speedup, ranks):
+    if min(np.ravel(ranks)) <= 1:
+        raise ValueError("ranks")
+    result = 1 / np.asarray(speedup, dtype=float)
+    result = result * ranks
+    result -= 1
+    result /= np.asarray(ranks) - 1
+    return result
+
+
+def gus_loop(serial_fraction, ranks):
+    if np.ndim(ranks) > 0:
+        result = []
+        for one in ranks:
+            result.append(gus_loop(serial_fraction, one))
+        return np.array(result)
+    work_of_one = serial_fraction * 1
+    work_of_all = (1 - serial_fraction) * ranks
+    return float(work_of_one + work_of_all)
+
+
+def gus_polyval(serial_fraction, ranks):
+    return np.polyval([1.0 - serial_fraction, serial_fraction], ranks)
+
+
+def gus_average(serial_fraction, ranks):
+    return np.average([np.ones_like(ranks), ranks], axis=0, weights=[serial_fraction, 1 - serial_fraction])
+
+
+def gus_in_place(serial_fraction, ranks):
+    work = ranks * 1.0
+    work *= 1 - serial_fraction
+    work += serial_fraction
+    return work
+
+
+def gus_closure(serial_fraction, ranks):
+    class Job:
+        def __init__(self, serial):
+            self.serial, self.parallel = serial, 1 - serial
+
+        def __call__(self, p):
+            return self.parallel * p + self.serial
+
+    return Job(serial_fraction)(ranks)
+
+
 RIGHT = {
     "amdahl": [
         lambda serial_fraction, ranks: np.asarray(ranks) / (1 + serial_fraction * (np.asarray(ranks) - 1)),
-        ratio_of_times,
         lambda serial_fraction, ranks: 1.0 / (1.0 - (1.0 - serial_fraction) * (1.0 - 1.0 / ranks)),
+        *(ratio_of_times, amd_loop, amd_library, amd_defensive, amd_in_place, amd_vectorize),
     ],
     "gustafson": [
         lambda serial_fraction, ranks: ranks - serial_fraction * (ranks - 1),
-        sum_of_work,
         lambda serial_fraction, ranks: 1 + (1 - serial_fraction) * (ranks - 1),
+        *(sum_of_work, gus_loop, gus_polyval, gus_average, gus_in_place, gus_closure),
     ],
-    "karp_flatt": [fraction_by_cases, by_the_times, entry_by_entry],
-    "interval": [by_hand, one_after_the_other, by_positions, with_scipy, from_the_global_generator],
+    "karp_flatt": [
+        *(fraction_by_cases, by_the_times, entry_by_entry),
+        *(kar_loop, kar_library, kar_other, kar_closure, kar_in_place),
+    ],
+    "interval": [
+        *(by_hand, one_after_the_other, by_positions, with_scipy, from_the_global_generator),
+        *(int_generator, int_multinomial, int_terse),
+    ],
 }
 
 EDITS = {
@@ -241,10 +377,7 @@ EDITS = {
         single_precision: dtype=float => dtype=np.float16
         whole_numbers: dtype=float => dtype=int
         nan_for_too_few: raise ValueError => return np.nan, np.nan #
-        none_is_enough: measured.size < 2 => measured.size < 1
         three_are_needed: measured.size < 2 => measured.size < 3 && raise ValueError => return 0.0, 0.0 #
-        seeded_by_nothing: default_rng(seed) => default_rng()
-        seed_0_always: default_rng(seed) => default_rng(0)
         no_seed_by_default: =0) => =None)
         thousand_by_default: 2000 => 1000
         other_seed_by_default: =0) => =1)

@@ -1,10 +1,17 @@
 """Lecture 09: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import functools
 import math
+import operator
+import statistics
+from collections import deque
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
 from minitrpo.adaptive import AdaptiveState, Decision
 from minitrpo.adaptive import clip as right_clip
@@ -16,34 +23,12 @@ from minitrpo.policy_gradient import policy_gradient
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
 
 
-def gradients_of_halves(policy, theta, batch, pick=lambda n: np.arange(n) < n // 2):
-    """Return the gradients of the rows picked and of the others, each by itself."""
-    first = pick(len(batch.advantages))
+def gradients_of_halves(policy, theta, batch):
+    first = np.arange(len(batch.advantages)) < len(batch.advantages) // 2
     return [
         surrogate_gradient(policy, theta, Batch(batch.observations[i], batch.actions[i], batch.advantages[i]))
         for i in (first, ~first)
     ]
-
-
-def measurer(
-    pick=lambda n: np.arange(n) < n // 2,
-    difference=lambda a, b: (a - b) / 2,
-    fisher_of=lambda batch: batch,
-    noise=lambda d, y, halves, product, iterations: d @ y,
-    both=lambda g, step, curvature, noise: (g @ step) ** 2 / curvature if curvature > 0 else 0.0,
-    rows=lambda n: n,
-):
-    """Return a measurement put together from its parts."""
-
-    def measure(policy, theta, batch, g, step, iterations, damping, fraction):
-        halves = gradients_of_halves(policy, theta, batch, pick)
-        d = difference(*halves)
-        product = damped_fisher(policy, theta, fisher_of(batch), damping, fraction)
-        y = conjugate_gradient(product, d, iterations)[0]
-        found = float(noise(d, y, halves, product, iterations))
-        return Measured(found, float(both(g, step, step @ product(step), found)), rows(len(batch.advantages)))
-
-    return measure
 
 
 def clip_case_by_case(old, new, limits):
@@ -180,17 +165,306 @@ def noise_with_a_solution_of_its_own(policy, theta, batch, g, step, iterations, 
     return Measured(float((g_a - g_b) @ y / 2), float(g @ x) if step.any() else 0.0, batch.advantages.size)
 
 
+def improved_fraction(recent, before, margin):
+    r, b, m = map(Fraction, map(str, (recent, before, margin)))
+    return (r - b) - m * abs(b) >= 0
+
+
+def improved_copysign(recent, before, margin):
+    if not before:
+        return recent >= 0
+    goal = before * (1 + math.copysign(margin, before))
+    digits = 10 - math.ceil(math.log10(abs(before)))
+    return round(recent - goal, digits) >= 0
+
+
+def improved_closure(recent, before, margin):
+    def reaches(value, goal):
+        return value >= goal or abs(value - goal) < 1e-10 * abs(goal)
+
+    if before == 0:
+        return recent >= 0
+    return reaches(recent, before * (1 + margin) if before > 0 else before * (1 - margin))
+
+
+def improved_max(recent, before, margin):
+    size = max(before, -before)
+    return recent - before + 1e-12 * size >= size * margin
+
+
+def turn_terse(steps, kl, better, config):
+    return (
+        right_clip(steps, steps + (1 - 2 * better) * config.steps_by, config.steps_limits)
+        if config.mode in "steps both" and config.mode != ""
+        else steps,
+        right_clip(kl, kl - (1 - 2 * better) * config.kl_by, config.kl_limits) if config.mode in "kl both" else kl,
+    )
+
+
+def turn_match(steps, kl, better, config):
+    way = +1 if better else -1
+    fewer = right_clip(steps, steps - way * config.steps_by, config.steps_limits)
+    further = right_clip(kl, kl + way * config.kl_by, config.kl_limits)
+    match config.mode:
+        case "both":
+            return fewer, further
+        case "steps":
+            return fewer, kl
+        case "kl":
+            return steps, further
+        case _:
+            return steps, kl
+
+
+def turn_closure(steps, kl, better, config):
+    def moved(old, by, limits, up):
+        return right_clip(old, old + by if up else old - by, limits)
+
+    moves = {"steps": (True, False), "kl": (False, True), "both": (True, True), "none": (False, False)}
+    has_steps, has_kl = moves[config.mode]
+    return (
+        moved(steps, config.steps_by, config.steps_limits, not better) if has_steps else steps,
+        moved(kl, config.kl_by, config.kl_limits, better) if has_kl else kl,
+    )
+
+
+def turn_zero(steps, kl, better, config):
+    steps_by = config.steps_by * (config.mode in ("steps", "both"))
+    kl_by = config.kl_by * (config.mode in ("kl", "both"))
+    if not better:
+        steps_by, kl_by = -steps_by, -kl_by
+    return (
+        right_clip(steps, steps - steps_by, config.steps_limits) if steps_by else steps,
+        right_clip(kl, kl + kl_by, config.kl_limits) if kl_by else kl,
+    )
+
+
+def turn_early(steps, kl, better, config):
+    mode = config.mode
+    if mode == "none":
+        return steps, kl
+    if mode == "both":
+        steps, _ = turn_early(steps, kl, better, replace(config, mode="steps"))
+        return turn_early(steps, kl, better, replace(config, mode="kl"))
+    if mode == "steps":
+        return right_clip(
+            steps, steps - config.steps_by if better else steps + config.steps_by, config.steps_limits
+        ), kl
+    return steps, right_clip(kl, kl + config.kl_by if better else kl - config.kl_by, config.kl_limits)
+
+
+def turn_by_hand(steps, kl, better, config):
+    def into(old, new, limits):
+        low, high = limits
+        return max(min(new, max(high, old)), min(low, old))
+
+    if config.mode == "none":
+        return steps, kl
+    if config.mode != "kl":
+        steps = into(steps, steps - config.steps_by if better else steps + config.steps_by, config.steps_limits)
+    if config.mode != "steps":
+        kl = into(kl, kl + config.kl_by if better else kl - config.kl_by, config.kl_limits)
+    return steps, kl
+
+
+def adapt_terse(state, mean_return, config):
+    s, k, b = state.steps_per_update, state.max_kl, state.before
+    if len(seen := (*state.returns, mean_return)) < config.window:
+        return replace(state, returns=seen), None
+    total = sum(seen)
+    good = right_improved(total, b, config.margin) if b is not None else None
+    s, k = turn_terse(s, k, good, config) if b is not None else (s, k)
+    goal = b + config.margin * abs(b) if b is not None else None
+    return AdaptiveState(s, k, (), total), Decision(good, b, total, goal, s, k)
+
+
+def adapt_backwards(state, mean_return, config):
+    if len(state.returns) + 1 < config.window:
+        return replace(state, returns=(*state.returns, mean_return)), None
+    recent = mean_return
+    for value in reversed(state.returns):
+        recent = recent + value
+    if state.before is None:
+        return AdaptiveState(state.steps_per_update, state.max_kl, before=recent), Decision(
+            None, None, recent, None, state.steps_per_update, state.max_kl
+        )
+    threshold = state.before + abs(state.before) * config.margin
+    better = recent >= threshold
+    steps, kl = turn_match(state.steps_per_update, state.max_kl, better, config)
+    return AdaptiveState(steps, kl, before=recent), Decision(better, state.before, recent, threshold, steps, kl)
+
+
+def adapt_class(state, mean_return, config):
+    class Window:
+        def __init__(self, returns, size):
+            self.returns, self.size = deque(returns), size
+
+        def add(self, value):
+            self.returns.append(value)
+            return len(self.returns) >= self.size
+
+        def total(self):
+            return functools.reduce(operator.add, self.returns)
+
+    window = Window(state.returns, config.window)
+    if not window.add(mean_return):
+        return replace(state, returns=tuple(window.returns)), None
+    recent = window.total()
+    following = replace(state, returns=(), before=recent)
+    if state.before is None:
+        return following, Decision(None, None, recent, None, following.steps_per_update, following.max_kl)
+    better = by_being_close(recent, state.before, config.margin)
+    steps, kl = turn_closure(state.steps_per_update, state.max_kl, better, config)
+    following = replace(following, steps_per_update=steps, max_kl=kl)
+    threshold = state.before + config.margin * abs(state.before)
+    return following, Decision(better, state.before, recent, threshold, steps, kl)
+
+
+def adapt_mean(state, mean_return, config):
+    x = (*state.returns, mean_return)
+    if len(x) < config.window:
+        return AdaptiveState(state.steps_per_update, state.max_kl, x, state.before), None
+    S = statistics.fmean(x) * len(x)
+    if state.before is None:
+        return (
+            AdaptiveState(state.steps_per_update, state.max_kl, (), S),
+            Decision(None, None, S, None, state.steps_per_update, state.max_kl),
+        )
+    T = state.before + config.margin * abs(state.before)
+    ok = improved_max(S, state.before, config.margin)
+    n, d = turn_zero(state.steps_per_update, state.max_kl, ok, config)
+    return AdaptiveState(n, d, (), S), Decision(ok, state.before, S, T, n, d)
+
+
+def adapt_nested(state, mean_return, config):
+    def first(total):
+        return (None, None, total, None, state.steps_per_update, state.max_kl)
+
+    def compare_with(before, total):
+        better = improved_closure(total, before, config.margin)
+        return (
+            better,
+            before,
+            total,
+            before + config.margin * abs(before),
+            *turn_by_hand(state.steps_per_update, state.max_kl, better, config),
+        )
+
+    *older, newest = *state.returns, mean_return
+    if len(older) + 1 < config.window:
+        return replace(state, returns=(*older, newest)), None
+    total = sum(older) + newest
+    fields = first(total) if state.before is None else compare_with(state.before, total)
+    told = Decision(*fields)
+    return AdaptiveState(steps_per_update=fields[-2], max_kl=fields[-1], returns=(), before=total), told
+
+
+def measure_noise_terse(policy, theta, batch, g, step, iterations, damping, fraction):
+    h, F = len(batch.advantages) // 2, damped_fisher(policy, theta, batch, damping, fraction)
+    at = lambda i: surrogate_gradient(  # noqa: E731
+        policy, theta, Batch(batch.observations[i], batch.actions[i], batch.advantages[i])
+    )
+    d = (at(slice(h)) - at(slice(h, None))) / 2
+    both = (g @ step) ** 2 / bend if (bend := step @ F(step)) else 0.0
+    return Measured(d @ conjugate_gradient(F, d, iterations)[0], both, len(batch.advantages))
+
+
+def measure_noise_signs(policy, theta, batch, g, step, iterations, damping, fraction):
+    n = len(batch.advantages)
+    a = n // 2
+    weight = np.empty(n)
+    weight[:a] = n / (2 * a)
+    weight[a:] = -n / (2 * (n - a))
+    d = surrogate_gradient(policy, theta, replace(batch, advantages=weight * batch.advantages))
+    F = damped_fisher(policy, theta, batch, damping, fraction)
+    y = conjugate_gradient(F, d, iterations)[0]
+    if not np.any(step):
+        return Measured(y @ d, 0.0, n)
+    unit = step / np.linalg.norm(step)  # of length 1 first: the length of the step cancels
+    return Measured(y @ d, (g @ unit) ** 2 / (unit @ F(unit)), n)
+
+
+def measure_noise_whole(policy, theta, batch, g, step, iterations, damping, fraction):
+    n = len(batch.advantages)
+    n_a = n // 2
+    half_a = Batch(batch.observations[:n_a], batch.actions[:n_a], batch.advantages[:n_a])
+    d = (surrogate_gradient(policy, theta, half_a) - g) * (n / (2 * (n - n_a)))
+    F = damped_fisher(policy, theta, batch, damping, fraction)
+    y = conjugate_gradient(F, d, iterations)[0]
+    gs = np.dot(g, step)
+    return Measured(np.dot(y, d), gs * (gs / np.dot(step, F(step))) if gs != 0 else 0, n)
+
+
+def measure_noise_class(policy, theta, batch, g, step, iterations, damping, fraction):
+    class Metric:
+        def __init__(self):
+            self.product = damped_fisher(policy, theta, batch, damping, fraction)
+
+        def inverse_norm(self, vector):
+            return np.inner(vector, conjugate_gradient(self.product, vector, iterations)[0])
+
+        def norm(self, vector):
+            return np.inner(vector, self.product(vector))
+
+    def gradients():
+        for rows in np.array_split(np.arange(len(batch.advantages)), 2):
+            yield surrogate_gradient(
+                policy, theta, Batch(batch.observations[rows], batch.actions[rows], batch.advantages[rows])
+            )
+
+    metric = Metric()
+    g_a, g_b = gradients()
+    both = 0.0 if (step == 0).all() else np.inner(g, step) ** 2 / metric.norm(step)
+    return Measured(metric.inverse_norm(0.5 * g_a - 0.5 * g_b), both, len(batch.advantages))
+
+
+def measure_noise_masks(policy, theta, batch, g, step, iterations, damping, fraction):
+    N = batch.advantages.shape[0]
+    a = np.arange(N) < N // 2
+    d = np.zeros_like(g)
+    for mask, sign in ((a, 1), (~a, -1)):
+        d += sign * surrogate_gradient(
+            policy, theta, Batch(batch.observations[mask], batch.actions[mask], batch.advantages[mask])
+        )
+    d *= 0.5
+    F = damped_fisher(policy, theta, batch, damping, fraction)
+    y = conjugate_gradient(F, d, iterations)[0]
+    out = SimpleNamespace(noise=(d * y).sum(), both=0)
+    if np.abs(step).sum() > 0:
+        out.both = (g * step).sum() ** 2 / (step * F(step)).sum()
+    return Measured(out.noise, out.both, N)
+
+
+def measure_noise_scipy(policy, theta, batch, g, step, iterations, damping, fraction):
+    n = len(batch.advantages)
+    parts = [replace(batch, observations=batch.observations[i], actions=batch.actions[i],
+                     advantages=batch.advantages[i]) for i in (np.s_[: n // 2], np.s_[n // 2 :])]  # fmt: skip
+    d = np.subtract(*(surrogate_gradient(policy, theta, part) for part in parts)) / 2
+    F = damped_fisher(policy, theta, batch, damping, fraction)
+    y, _ = cg(LinearOperator((len(d), len(d)), matvec=F, dtype=float), d, rtol=1e-10, atol=0.0, maxiter=iterations)
+    noise = np.vdot(d, y)
+    both = np.vdot(g, step) ** 2 / np.vdot(step, F(step)) if np.linalg.norm(step) > 0 else 0.0
+    return Measured(float(noise), float(both), n)
+
+
 RIGHT = {
     "improved": [
         lambda recent, before, margin: not (before + max(margin * before, -margin * before) > recent),
-        by_the_gain,
-        by_the_relative_gain,
-        by_being_close,
-        by_decimal_numbers,
+        *(by_the_gain, by_the_relative_gain, by_being_close, by_decimal_numbers),
+        *(improved_fraction, improved_copysign, improved_closure, improved_max),
     ],
-    "turn": [turn_by_table, turn_by_branches, turn_with_numpy],
-    "adapt": [adapt_step_by_step, adapt_by_early_returns, adapt_at_one_exit],
-    "measure_noise": [noise_by_one_half_less_all, noise_with_a_solution_of_its_own, measurer()],
+    "turn": [
+        *(turn_by_table, turn_by_branches, turn_with_numpy),
+        *(turn_terse, turn_match, turn_closure, turn_zero, turn_early, turn_by_hand),
+    ],
+    "adapt": [
+        *(adapt_step_by_step, adapt_by_early_returns, adapt_at_one_exit),
+        *(adapt_terse, adapt_backwards, adapt_class, adapt_mean, adapt_nested),
+    ],
+    "measure_noise": [
+        *(noise_by_one_half_less_all, noise_with_a_solution_of_its_own, measure_noise_terse, measure_noise_signs),
+        *(measure_noise_whole, measure_noise_class, measure_noise_masks, measure_noise_scipy),
+    ],
 }
 
 EDITS = {
@@ -211,7 +485,6 @@ EDITS = {
         zero_has_size_1: abs(before) => abs(before or 1.0)
         a_little_more_than_the_size: abs(before) => (abs(before) + 1e-8)
         a_margin_always: margin * => (margin or 0.05) *
-        margin_at_most_1: margin * => min(margin, 1.0) *
         margin_at_most_a_half: margin * => min(margin, 0.5) *
         strictly_above_before: recent >= before + margin * abs(before) => recent > before and recent >= before + \
             margin * abs(before)
@@ -219,8 +492,6 @@ EDITS = {
             abs(before)
         numbers_may_be_equal: recent >= before + margin * abs(before) => recent == before or recent >= before + \
             margin * abs(before)
-        ends_at_zero: recent >= before + margin * abs(before) => before < 0 <= recent or recent >= before + margin * \
-            abs(before)
     """,
     "turn": r"""
         both_is_no_mode: steps', 'both'): => steps',): && kl', 'both'): => kl',):
@@ -311,7 +582,6 @@ EDITS = {
         half_a_window_overlaps: (steps, kl, (), recent) => (steps, kl, returns[len(returns) // 2 + 1 :], recent)
         first_threshold_is_0: None, recent, None, state.steps_per_update, => None, recent, 0.0, state.steps_per_update,
         first_before_is_0: , None, recent, None, state.steps_per_update, => , 0.0, recent, None, state.steps_per_update,
-        first_improved_is_false: None, None, recent, None, => False, None, recent, None,
         first_window_is_compared_with_0: if state.before is => state = replace(state, before=state.before or \
             0.0)\n    if state.before is
         first_window_keeps_its_returns: replace(state, returns=(), before=recent) => replace(state, before=recent)
@@ -339,4 +609,12 @@ EDITS = {
         signs_alone: =signs * batch.advantages => =signs
         twice_the_rows: , rows) => , 2 * rows)
     """,
+}
+
+ODD = {
+    "improved": r"""
+        margin_at_most_1: margin * => min(margin, 1.0) *
+        ends_at_zero: recent >= before + margin * abs(before) => before < 0 <= recent or recent >= before + margin * \
+            abs(before)
+    """
 }
