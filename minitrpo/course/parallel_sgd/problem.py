@@ -18,6 +18,7 @@ from minitrpo.algorithms.options import option
 from minitrpo.course.parallel_sgd.rounds import WEIGHT
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.parallel.allreduce import dealt
 from minitrpo.parallel.event_queue import Work
 from minitrpo.parallel.parameter_server import NO_LIMIT, Apply, Arrays, Arrival, Pulled, Rules
 from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, unflatten
@@ -54,13 +55,6 @@ def delayed_descent(rate: float, delay: int, updates: int) -> Array:
         if abs(x[-1]) > 1e100:
             break
     return np.array(x[delay:])
-
-
-def is_stable(rate: float, delay: int) -> bool:
-    """Return whether delayed descent dies down, as seen by simulating it."""
-    window = 8 * (2 * delay + 1)
-    x = np.abs(delayed_descent(rate, delay, 100 * window))
-    return bool(x[-window:].max() < x[:window].max())
 
 
 @dataclass(frozen=True)
@@ -146,14 +140,9 @@ def linear_quadratic_values(states: Array) -> Array:
     return -np.einsum("ni,ij,nj->n", states, p, states)
 
 
-def slice_of(worker: int, workers: int, rows: int) -> range:
-    """Return the samples of a worker: slices differ by at most one."""
-    return range(worker * rows // workers, (worker + 1) * rows // workers)
-
-
 def worker_of(problem: Regression, s: SGDSettings, worker: int, workers: int) -> Work:
     """Return what a worker does with what it pulled: the gradient of its next minibatch, and how much that counts."""
-    own = np.array(slice_of(worker, workers, len(problem.targets)))
+    own = np.arange(len(problem.targets))[dealt(worker, workers, len(problem.targets))]
     done = [0]
 
     def gradient(pulled: Pulled) -> Arrays:
