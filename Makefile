@@ -35,7 +35,7 @@ own-algorithm: ## start an algorithm of your own from an example: make own-algor
 	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks " in *" $(OWN) "*) \
 	  echo "$(OWN) is the name of a package: choose another NAME"; exit 2;; esac
 	@if [ -e $(OWN).py ]; then echo "$(OWN).py exists: choose another NAME"; exit 2; fi
-	@cp mpi_scripts/own/reinforce.py $(OWN).py
+	@cp minitrpo/course/reinforce.py $(OWN).py
 	@echo "$(OWN).py is yours. mpiexec -n 2 python mpi_scripts/train.py --algorithm $(OWN):Reinforce --env CartPole-v1"
 
 notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and executed solutions from notebooks/source

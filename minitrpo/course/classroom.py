@@ -92,8 +92,7 @@ def readable(value: object) -> str:
     """Return a number with three digits (0.00123, 42.1, 33,000,000), and anything else as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return str(value)
-    number = float(value)
-    return f"{number:,.0f}" if 1000 <= abs(number) < 1e9 else f"{number:.3g}"
+    return alt_text.number(float(value))
 
 
 def reveal(guess: object, show: Callable[[], None]) -> None:

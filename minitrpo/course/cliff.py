@@ -1,4 +1,4 @@
-"""Lecture 11b: the cliff (Sutton & Barto, example 6.6), learning on it, the way of the largest Q, and its picture.
+"""Lecture 11b: the cliff (Sutton & Barto, example 6.6), learning on it, and the way of the largest Q.
 
 A place is 12 y + x on a grid of 12 x 4; from the lower left to the lower right corner every step costs 1. Between the
 two the lower edge is a cliff: who steps there pays 100 and is back at the start. Actions: up, right, down, left.
@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.policies import Array
 
 START, GOAL, PLACES, ACTIONS = 0, 11, 48, 4
@@ -64,25 +63,3 @@ def walk_the_cliff(targets: Targets, seed: int, steps: int, epsilon: float = 0.1
             returns.append(total)
             total = 0.0
     return q, np.array(returns)
-
-
-def draw_ways(tables: dict[str, list[Array]]) -> None:
-    """Draw the ways of up to four groups of tables, {name: tables}."""
-    from matplotlib import pyplot as plt
-    from matplotlib.patches import Rectangle
-
-    _, axis = plt.subplots(figsize=(8, 3.3), layout="constrained")
-    axis.add_patch(Rectangle((0.5, -0.5), 10, 1, color=GREY, alpha=0.4))
-    axis.text(5.5, 0, "cliff", ha="center", va="center")
-    shifts, colors = np.linspace(-0.15, 0.15, len(tables)), (RED, BLUE, GREEN, ORANGE)
-    for (name, some), color, marker, shift in zip(tables.items(), colors, "os^v", shifts, strict=False):
-        for i, q in enumerate(some):
-            way = way_of(q)
-            x, y = way % 12 + shift, way // 12 + shift
-            axis.plot(x, y, marker=marker, markersize=5, color=color, alpha=0.5, label=None if i else name)
-    axis.set(xlim=(-0.5, 11.5), ylim=(-0.5, 3.5), xticks=range(12), yticks=range(4), xlabel="x", ylabel="y")
-    axis.set_title("the way of the largest Q", fontsize=10)
-    for place, name in ((START, "S"), (GOAL, "G")):
-        axis.text(place, -0.4, name, ha="center", fontsize=11, fontweight="bold")
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    plt.show()

@@ -15,6 +15,7 @@ task may terminate, and rewards r (S,) for leaving a state.
 import numpy as np
 
 from minitrpo.policies import Array
+from minitrpo.returns import next_values
 
 READINGS = ("zero", "final", "next", "literal")
 
@@ -28,51 +29,10 @@ def values_after(
     (E,): final_values, V of the observation after its last step, and first_values, V of what is seen there by a loop
     that resets before it looks (where nobody resets: final_values). `final` is returns.next_values.
     """
-    # 1. inside a fragment all readings agree: the value of the next step
-    after = np.append(values[1:], 0.0)[: len(values)]
-    # 2. after its last step they do not
-    after[last] = {"zero": np.zeros_like(final_values), "next": first_values}.get(reading, final_values)
-    # 3. and what comes after the end of the task
-    if reading != "literal":
-        after[terminated] = 0.0
-    return after
+    behind_a_cut = {"zero": np.zeros_like(final_values), "next": first_values}.get(reading, final_values)
+    return next_values(values, behind_a_cut, last, terminated & (reading != "literal"))
 
 
 def exact_values(transitions: Array, rewards: Array, discount: float) -> Array:
     """Return V (S,) of V = r + discount P V: what an episode without a time limit is worth."""
     return np.asarray(np.linalg.solve(np.eye(len(rewards)) - discount * transitions, rewards))
-
-
-def learned_values(
-    reading: str, transitions: Array, rewards: Array, discount: float, cut: float, start: Array, end: Array
-) -> Array:
-    """Return the V (S,) to which TD learning converges under a reading, by one linear system.
-
-    cut: probability that the time limit ends an episode after a step that did not end it. start: distribution (S,) of
-    first states. end: row s is the distribution (S,) of the state that a terminated episode is seen in, after s.
-    """
-    state = np.eye(len(rewards))
-    goes_on = transitions.sum(axis=1, keepdims=True)
-    # where the value after a step is looked up: V = r + discount (bootstrap V)
-    bootstrap = {
-        "zero": (1 - cut) * transitions,
-        "final": transitions,
-        "next": (1 - cut) * transitions + cut * goes_on * start,
-        "literal": transitions + (1 - goes_on) * end,
-    }[reading]
-    return np.asarray(np.linalg.solve(state - discount * bootstrap, rewards))
-
-
-def temporal_difference(reading: str, steps: dict[str, Array], states: int, discount: float) -> Array:
-    """Return the V (S,) at which the mean TD error of every state is 0 on given steps, found by iteration.
-
-    steps: states (N,), rewards (N,), masks last and terminated (N,), and per fragment final_states, first_states (E,).
-    """
-    values = np.zeros(states)
-    visits = np.maximum(np.bincount(steps["states"], minlength=states), 1)
-    for _ in range(int(40 / (1 - discount))):  # discount^k < e^-40
-        here, final, first = (values[steps[name]] for name in ("states", "final_states", "first_states"))
-        after = values_after(reading, here, final, first, steps["last"], steps["terminated"])
-        targets = steps["rewards"] + discount * after
-        values = np.bincount(steps["states"], weights=targets, minlength=states) / visits
-    return values

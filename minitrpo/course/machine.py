@@ -2,46 +2,26 @@
 
 import os
 import sys
-import time
-from pathlib import Path
+
+import psutil
 
 BUSY = 0.2  # of all cores: 0.4 of 2, 1.6 of 8
-STAT = Path("/proc/stat")
 
 
 def busy_share(seconds: float = 0.3) -> float:
-    """Return which part of all cores is in use while this process sleeps that long, 0 to 1.
-
-    Where the system does not say (no /proc/stat), the load average of the last minute stands in for it.
-    """
-    try:
-        used, total = _ticks()
-        time.sleep(seconds)
-        used_later, total_later = _ticks()
-    except (OSError, ValueError):
-        return min(1.0, load_share())
-    return (used_later - used) / max(total_later - total, 1)
+    """Return which part of all cores is in use while this process sleeps that long, 0 to 1."""
+    return float(psutil.cpu_percent(seconds)) / 100
 
 
 def load_share() -> float:
-    """Return the load average of the last minute for each core: programs that wanted to run; 0 where unknown."""
-    try:
-        return os.getloadavg()[0] / (os.cpu_count() or 1)
-    except (OSError, AttributeError):
-        return 0.0
-
-
-def _ticks() -> tuple[int, int]:
-    """Return the clock ticks that all cores together were in use, and all ticks, since the machine started."""
-    # user, nice, system, idle, waiting for disks, interrupts (2), stolen by other machines; guests are in user
-    times = [int(word) for word in STAT.read_text().split("\n", 1)[0].split()[1:9]]
-    return sum(times) - sum(times[3:5]), sum(times)
+    """Return the load average of the last minute for each core: programs that wanted to run."""
+    return float(psutil.getloadavg()[0]) / (os.cpu_count() or 1)
 
 
 class Others:
     """Which part of all cores other programs use, from here on: what is in use, less this process and its children.
 
-    Children count when they have ended and were waited for. NaN where the system does not say (no /proc/stat).
+    Children count when they have ended and were waited for.
     """
 
     def __init__(self) -> None:
@@ -50,15 +30,14 @@ class Others:
     def share(self) -> float:
         """Return the share since this was made, 0 to 1."""
         used, total, own = (after - before for after, before in zip(self._now(), self._began, strict=True))
-        return max(0.0, used - own) / max(total, 1.0)
+        return max(0.0, used - own) / max(total, 0.01)
 
     @staticmethod
     def _now() -> tuple[float, float, float]:
-        own = sum(os.times()[:4])
-        try:
-            return *_ticks(), own * os.sysconf("SC_CLK_TCK")
-        except (OSError, ValueError):
-            return float("nan"), float("nan"), own
+        """Return seconds: of all cores together in use and in all, and of this process and its children."""
+        times = psutil.cpu_times()._asdict()
+        total = sum(seconds for name, seconds in times.items() if not name.startswith("guest"))  # which user holds
+        return total - times["idle"] - times.get("iowait", 0.0), total, sum(os.times()[:4])
 
 
 class Recording:

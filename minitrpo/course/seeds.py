@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from minitrpo.course.statistics import CANNOT_TELL, difference_interval, rank_test, ratio_interval
+from minitrpo.course.statistics import CANNOT_TELL, Interval, difference_interval, rank_test, ratio_interval
 from minitrpo.policies import Array
 
 CHANCE = 0.05
-SINGLE = f"a single run has no interval: {CANNOT_TELL}"
 
 
 class Runs(NamedTuple):
@@ -26,15 +25,11 @@ class Runs(NamedTuple):
 
 def family_of(path: Path) -> dict[tuple[str, str], Runs]:
     """Return {(task, member): its runs} of a record of the family, a row for each run."""
-    rows: dict[tuple[str, str], list[dict[str, str]]] = {}
+    runs: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for row in csv.DictReader(path.read_text("utf-8").splitlines()):
-        rows.setdefault((row["env"], row["algorithm"]), []).append(row)
-    return {key: _runs(some) for key, some in rows.items()}
-
-
-def _runs(rows: list[dict[str, str]]) -> Runs:
-    columns = ("steps_to_goal", "last_return", "env_steps")
-    return Runs(*(np.array([float(row[column] or "inf") for row in rows]) for column in columns))
+        numbers = tuple(float(row[name] or "inf") for name in ("steps_to_goal", "last_return", "env_steps"))
+        runs.setdefault((row["env"], row["algorithm"]), []).append(numbers)
+    return {key: Runs(*np.array(some).T) for key, some in runs.items()}
 
 
 def steps_in_words(name: str, runs: Runs) -> str:
@@ -51,24 +46,25 @@ def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     if np.isfinite([*one, *other]).all():
-        ratio = ratio_interval(one, other)
-        if np.isnan(ratio.low):
-            return f"{ratio.middle:.3g} times ({SINGLE} it from 1)"
-        told = f"; {CANNOT_TELL} it from 1" if ratio.low <= 1 <= ratio.high else ""
-        return f"{ratio.middle:.3g} times, 95 % interval {ratio.low:.3g} to {ratio.high:.3g}{told}"
+        return _in_words(ratio_interval(one, other), " times", 1)
     p = rank_test(one, other)
-    ratio_of_medians = np.median(one) / np.median(other)
     told = f"; {CANNOT_TELL} it from 1" if p >= CHANCE else ""
-    return f"{ratio_of_medians:.3g} times by the medians (a run never arrives; ranks: p = {p:.2g}){told}"
+    return (
+        f"{np.median(one) / np.median(other):.3g} times by the medians (a run never arrives; ranks: p = {p:.2g}){told}"
+    )
 
 
 def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:
     """Return the difference of two means with Welch's interval; "cannot tell" where the interval holds 0."""
-    gap = difference_interval(one, other)
-    if np.isnan(gap.low):
-        return f"{gap.middle:.3g} ({SINGLE} it from 0)"
-    told = f"; {CANNOT_TELL} it from 0" if gap.low <= 0 <= gap.high else ""
-    return f"{gap.middle:.3g}, 95 % interval {gap.low:.3g} to {gap.high:.3g}{told}"
+    return _in_words(difference_interval(one, other), "", 0)
+
+
+def _in_words(found: Interval, unit: str, nothing: int) -> str:
+    """Return an interval in words, with a warning if it holds the number that stands for no difference at all."""
+    if np.isnan(found.low):
+        return f"{found.middle:.3g}{unit} (a single run has no interval: {CANNOT_TELL} it from {nothing})"
+    told = f"; {CANNOT_TELL} it from {nothing}" if found.low <= nothing <= found.high else ""
+    return f"{found.middle:.3g}{unit}, 95 % interval {found.low:.3g} to {found.high:.3g}{told}"
 
 
 def rank_chance(one: ArrayLike, other: ArrayLike) -> float:

@@ -1,4 +1,4 @@
-"""REINFORCE with gradients travelling instead of samples: only digest() and learn() differ from reinforce.py.
+"""REINFORCE with gradients travelling instead of samples: only digest() and learn() differ from course/reinforce.py.
 
 mpiexec -n 2 python mpi_scripts/train.py --algorithm mpi_scripts.own.reinforce_gradients:Reinforce --env CartPole-v1
 """

@@ -34,16 +34,17 @@ import time
 
 import ipywidgets
 import numpy as np
+from matplotlib import pyplot as plt
 from numpy.random import default_rng
 
 from minitrpo.algorithms.actor_critic import OPTIMISER, ActorCritic, ActorCriticSettings
 from minitrpo.algorithms.asynchronous_algorithm import Arrays
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.actors import actors_of, collapsed, draw_corridor, draw_late, draw_online, steps_to_goal
-from minitrpo.course.neighbours import fit_critic, mean_gradients, table_of_worth, worth
+from minitrpo.course.actors import COLLAPSED, actors_of, collapsed, steps_to_goal, worth
 from minitrpo.course.claims.page import show_claims
-from minitrpo.course.classroom import budget, compare, play, recorded, reveal, train
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, play, recorded, reveal, train
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words, steps_in_words
+from minitrpo.critics import squared_error_gradients
 from minitrpo.experience.environments import describe
 from minitrpo.experience.rollouts import concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -54,7 +55,7 @@ from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import ParameterServer, Tally, staleness_of
 from minitrpo.perceptron import Linearisation
 from minitrpo.policies import Array
-from minitrpo.returns import discounted_sums
+from minitrpo.returns import discounted_sums, next_values
 
 # %% [markdown]
 # ## What one step teaches
@@ -100,9 +101,30 @@ def returns_at_14(n, known):
     return V[walks[:, n]]
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def look(n=16, known=0.5, simulators=16):
-    """Draw the returns, and the errors of their mean for every n."""
-    draw_corridor({look: returns_at_14(look, known) for look in LOOKS}, n, 0.7, simulators)
+    """Draw the returns that look n steps ahead, and the errors of a mean of so many for every n."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(11.5, 3.6), layout="constrained")
+    returns = returns_at_14(n, known)
+    shares = np.full(len(returns), 100 / len(returns))
+    left.hist(returns, np.linspace(-0.025, 1.025, 22), color=BLUE, weights=shares)
+    left.axvline(0.7, color=RED, linestyle="--", label="truth: 0.7")
+    left.axvline(returns.mean(), color="black", label=f"mean {returns.mean():.2f}")
+    left.set(xlabel=f"return that looks {n} steps ahead", ylabel=f"% of {len(shares):,} walks", xlim=(-0.05, 1.05))
+    left.legend(fontsize=9, loc="upper left")
+    found = [returns_at_14(look, known) for look in LOOKS]
+    bias = np.array([abs(each.mean() - 0.7) for each in found])
+    spread = np.array([each.std() for each in found]) / np.sqrt(simulators)
+    both = np.sqrt(bias**2 + spread**2)
+    right.plot(LOOKS, bias, "o-", color=ORANGE, label="bias")
+    right.plot(LOOKS, spread, "s-", color=GREEN, label=f"spread of a mean of {simulators}")
+    right.plot(LOOKS, both, "-", color="black", linewidth=2, label="both: root of the sum of squares")
+    right.plot(n, both[LOOKS.index(n)], "o", color="black", markersize=10)
+    right.set(xscale="log", xticks=LOOKS, xticklabels=LOOKS, xlabel="n, steps ahead", ylabel="error", ylim=(0, 0.5))
+    right.minorticks_off()
+    right.grid(alpha=0.3)
+    right.legend(fontsize=9)
+    plt.show()
 
 
 def show_corridor():
@@ -228,7 +250,21 @@ def show_online():
     print(f"in seconds it takes {took[0] / took[1]:.1f} times as long as (16, 5); just now, once")
     one, sixteen = ([curve[-1, 1] for curve in actors["online", 1, envs, 5][1e-3]] for envs in (1, 16))
     print("n = 5, step size 0.001: one simulator's last score less sixteen's:", difference_in_words(one, sixteen))
-    draw_online(actors)
+    _, axes = plt.subplots(1, 4, figsize=(13, 3.3), layout="constrained", sharey=True)
+    for axis, (envs, n) in zip(axes, ((1, 1), (1, 5), (16, 1), (16, 5)), strict=True):
+        runs = actors["online", 1, envs, n]
+        for (size, curves), color in zip(runs.items(), (BLUE, GREEN, ORANGE), strict=True):
+            thousand, scores = np.mean(curves, axis=0)[:, 0] / 1000, np.array(curves)[..., 1]
+            axis.plot(thousand, scores.T, color=color, alpha=0.35, linewidth=1)
+            axis.plot(thousand, scores.mean(axis=0), color=color, linewidth=2.5, label=f"step size {size:g}")
+        simulators = f"{envs} simulator{'s' * (envs > 1)}"
+        axis.set(xlabel="thousand steps", ylim=(0, 510))
+        axis.set_title(f"{simulators}, n = {n}: {sum(map(collapsed, runs.values()))} collapse", fontsize=10)
+        axis.grid(alpha=0.3)
+        axis.axhline(COLLAPSED, color=GREY, linestyle=":", linewidth=1.5, label=f"collapsed below {COLLAPSED:g}")
+    axes[0].set_ylabel("score (thick: mean of 5 seeds)")
+    axes[2].legend(fontsize=9, loc="upper left")
+    plt.show()
 
 
 reveal(guess_online, show_online)
@@ -265,24 +301,48 @@ guess_critic, guess_actor = 8, 8  # independent steps, of 16 in a row; the criti
 # %%
 played = play("CartPole-v1", steps=4000)
 theta = model.initialise(default_rng(0))
-model.split(theta)[0][:] = played.theta  # a view: theta's policy is the one that played
+actor, critic = model.split(theta)  # views
+actor[:] = played.theta  # theta's policy is the one that played
 home = simulators(7, 16)  # 250 steps of 16 simulators: rows 16 k to 16 k + 15 are one step of all of them
 crowd = concatenate([f for _ in range(250) for f in home.advance(theta, AS_SEEN, 1, range(16), 16, 1)])
+
+
+def mean_gradients(theta, e):
+    """Return the function of the numbers of some of these steps that says their mean gradients, actor's and critic's."""
+    V, final = model.values(theta, e.observations), model.values(theta, e.final_observations)
+    targets = e.rewards + 0.99 * next_values(V, final, e.last, e.terminated_steps)
+    no_entropy = ActorCriticSettings(entropy_weight=0.0, value_weight=1.0, max_gradient_norm=np.inf)
+    actor, critic = model.split(theta)
+
+    def of(rows):
+        at = LogProbability(model.policy, actor, e.observations[rows], e.actions[rows])
+        value = Linearisation(critic, model.value_sizes, e.observations[rows])
+        return model.split(mine.loss_gradient(at, value, targets[rows], no_entropy))
+
+    return of
 
 
 e, found = played.episodes, {}
 for critic_is in ("fresh", "fitted"):
     if critic_is == "fitted":  # to what really followed
-        fit_critic(model, theta, discounted_sums(e.rewards, 0.99, e.last), e, budget(300, 100))
-    found[critic_is, "in a row"] = worth(mean_gradients(model, theta, e), 4000)
-    found[critic_is, "16 simulators"] = worth(mean_gradients(model, theta, crowd), 4000)
+        targets, memory = discounted_sums(e.rewards, 0.99, e.last), initial_state("adam", len(critic))
+        for _ in range(budget(300, 100)):
+            slope = squared_error_gradients(critic, model.value_sizes, e.observations, targets, len(targets))
+            memory, step = adam(memory, slope, 0.01)
+            critic -= step
+    found[critic_is, "in a row"] = worth(mean_gradients(theta, e), 4000)
+    found[critic_is, "16 simulators"] = worth(mean_gradients(theta, crowd), 4000)
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_worth():
     for who, guess, each in zip(("actor", "critic"), (guess_actor, guess_critic), found["fresh", "in a row"]):
         compare(f"{who}'s gradient, fresh critic: 16 in a row are worth", guess, each[0], "steps")
-    print(table_of_worth(found))
+    print(f"\n{'':33s} actor's gradient     critic's gradient")
+    for (critic_is, where), both in found.items():
+        limits = np.quantile(both[:, 1:], [0.025, 0.975], axis=1).T
+        cells = [f"{x[0]:4.1f} ({low:.1f} to {high:.1f})" for x, (low, high) in zip(both, limits)]
+        print(f"{critic_is + ' critic':16s} {where:16s} {cells[0]:19s}  {cells[1]}")
 
 
 reveal((guess_critic, guess_actor), show_worth)
@@ -387,7 +447,21 @@ def show_late():
     print("16 late workers / one:", ratio_in_words(steps["late", 16], steps["late", 1]))
     print("A2C, 128 simulators / 8:", ratio_in_words(steps["together", 16], steps["together", 1]))
     print("128 simulators, waiting / late:", ratio_in_words(steps["together", 16], steps["late", 16]))
-    draw_late(steps)
+    _, axis = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+    workers = sorted({kind[1] for kind in steps})
+    for what, label, color, marker in (("late", "late (A3C)", ORANGE, "o"), ("together", "together (A2C)", BLUE, "s")):
+        shown = np.array([steps[what, w] for w in workers]) / 1000
+        axis.plot(workers, np.median(shown, axis=1), marker=marker, color=color, label=label)
+        axis.plot(workers, shown, ".", color=color, alpha=0.5)
+        for place, never in zip(workers, np.isinf(shown).sum(axis=1), strict=True):  # on the upper edge
+            if never:
+                axis.text(place, 122, f"{never} never", color=color, ha="center", fontsize=9)
+    axis.set(ylabel="thousand environment steps to 450", ylim=(0, 130), xlabel="workers of 8 simulators", xscale="log")
+    axis.set(xticks=workers, xticklabels=workers, xlim=(0.8, 20))
+    axis.minorticks_off()
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=9, title="median; dots: seeds", title_fontsize=9, loc=(0.02, 0.5))
+    plt.show()
 
 
 reveal(guess_age, show_late)

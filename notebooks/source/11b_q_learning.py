@@ -30,11 +30,12 @@
 
 # %%
 import numpy as np
+from matplotlib import pyplot as plt
 
 from minitrpo.algorithms.q_learning import one_step_q_targets
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.classroom import budget, compare, recorded, reveal, train
-from minitrpo.course.cliff import draw_ways, walk_the_cliff, way_of
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, recorded, reveal, train
+from minitrpo.course.cliff import walk_the_cliff, way_of
 from minitrpo.course.seeds import family_of, ratio_in_words, steps_in_words
 from minitrpo.policies import Array
 from minitrpo.course.statistics import mean_interval
@@ -90,6 +91,25 @@ guess_q, guess_sarsa = -20, -20  # return per episode
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
+def draw_ways(tables):
+    """Draw the ways of up to four groups of tables, {name: tables}."""
+    _, axis = plt.subplots(figsize=(8, 3.3), layout="constrained")
+    axis.add_patch(plt.Rectangle((0.5, -0.5), 10, 1, color=GREY, alpha=0.4))
+    axis.text(5.5, 0, "cliff", ha="center", va="center")
+    shifts, colors = np.linspace(-0.15, 0.15, len(tables)), (RED, BLUE, GREEN, ORANGE)
+    for (name, some), color, marker, shift in zip(tables.items(), colors, "os^v", shifts, strict=False):
+        for i, q in enumerate(some):
+            way = way_of(q)
+            x, y = way % 12 + shift, way // 12 + shift
+            axis.plot(x, y, marker=marker, markersize=5, color=color, alpha=0.5, label=None if i else name)
+    axis.set(xlim=(-0.5, 11.5), ylim=(-0.5, 3.5), xticks=range(12), yticks=range(4), xlabel="x", ylabel="y")
+    axis.set_title("the way of the largest Q", fontsize=10)
+    for x, name in ((0, "S"), (11, "G")):
+        axis.text(x, -0.4, name, ha="center", fontsize=11, fontweight="bold")
+    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    plt.show()
+
+
 def show_cliff():
     late = {name: np.array([returns[-100:].mean() for _, returns in runs]) for name, runs in cliff.items()}
     for (name, found), guess in zip(late.items(), (guess_q, guess_sarsa)):

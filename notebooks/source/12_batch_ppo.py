@@ -40,7 +40,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from numpy.random import default_rng
 
-from minitrpo.algorithms.samples import samples_of
+from minitrpo.algorithms.samples import advantages_of, samples_of
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import (
@@ -59,15 +59,15 @@ from minitrpo.course.classroom import (
 )
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words
 from minitrpo.critics import MLPCritic
-from minitrpo.course.continuous import Agent, Simulators, train_continuously
 from minitrpo.experience.environments import describe
-from minitrpo.experience.rollouts import make_vector_env
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.rollouts import Rollouts, concatenate, make_vector_env
 from minitrpo.course.last_step import READINGS, exact_values, values_after
 from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import State, adam, initial_state
 from minitrpo.policies import Array, Policy
 from minitrpo.course.statistics import mean_interval, rank_test
-from minitrpo.returns import discounted_sums, gae, standardise
+from minitrpo.returns import discounted_sums, standardise
 from minitrpo.run_folder.folder import sha256
 
 # %% [markdown]
@@ -389,16 +389,17 @@ for clip, ten in ((np.inf, free), (0.2, held)):
 # whole trick: the others are in the middle of something.
 
 # %%
-simulators = Simulators(make_vector_env(spec, 4), spec.observation_size)
+simulators, everyone = make_vector_env(spec, 4), np.arange(4)
 theta, rng = policy.initialise(default_rng(3)), default_rng(0)
 act, seeds = policy.act_function(theta), iter(range(10_000))
-observations = simulators.reset(np.ones(4, bool), [next(seeds) for _ in range(4)])  # all begin
+observations = np.stack([simulators.reset(n, next(seeds)) for n in everyone])  # all begin
 ended = np.zeros((60, 4), bool)
 for t in range(60):
     actions = act(observations, policy.draw_noise(rng, 4), 4)
-    observations, _, terminated, truncated = simulators.step(actions)
+    observations, _, terminated, truncated = simulators.step(everyone, actions)
     ended[t] = terminated | truncated
-    observations = simulators.reset(ended[t], [next(seeds) for _ in range(ended[t].sum())])  # those in the mask
+    for n in everyone[ended[t]]:  # those in the mask, and nobody else
+        observations[n] = simulators.reset(n, next(seeds))
 print("episodes that ended, by simulator:", ended.sum(axis=0))
 
 # %% [markdown]
@@ -542,38 +543,30 @@ reveal(guess_literal, show_ledge)
 # %% [markdown]
 # (The details carry much of what PPO is praised for: Engstrom et al. 2020; Huang et al. 2022 list 37. Here: standardised $A$, Adam.)
 #
-# In code, `Agent` has Miranda's two calls: `batch_act` chooses actions, `batch_observe` takes in what became of
-# them, and every so many steps hands the fragments to `update`. `train_continuously` is the loop that you saw.
+# In code, `rollouts.advance` is the loop that you saw: it steps all simulators so often, resets those whose episodes end, and
+# returns the fragments; the next call goes on where it stopped. Miranda's agent has two calls instead, `batch_act` and
+# `batch_observe`, and an accumulator between them.
 
 # %%
 critic = MLPCritic(spec.observation_size, (64, 64), epochs=10, minibatch=256)
+as_they_are = ObservationFilter.identity(spec.observation_size, clip=np.inf)
 
 
 def batch_ppo(seed, updates, number=8, steps=256):
     """Return the mean return of fresh episodes, before every fourth update."""
-    rng, curve, count = default_rng(seed), [], 0
-    keep = {"critic": critic.initialise(rng), "adam": fresh(theta)}
-
-    def update(theta, fragments):
-        nonlocal count
-        if count % 4 == 0:
-            curve.append(
-                (count * number * steps, play("CartPole-v1", budget(4000, 500), theta, seed=77).episodes.returns.mean())
-            )
-        count += 1
-        s = samples_of(fragments)
-        V = critic.predict(keep["critic"], s["observations"], s["timesteps"])
-        final = critic.predict(keep["critic"], s["final_observations"], s["final_timesteps"])
-        after = values_after("final", V, final, final, s["last"], s["terminated"])
-        advantages, targets = gae(s["rewards"], V, after, s["last"], 0.99, 0.95)
-        batch = s["observations"], s["actions"], standardise(advantages)
-        theta, keep["adam"] = mine.climb(policy, theta, keep["adam"], batch, 0.2, rng)
-        keep["critic"] = critic.fit(keep["critic"], s["observations"], s["timesteps"], targets, rng)
-        return theta
-
-    agent = Agent(policy, policy.initialise(rng), number, steps, lambda: policy.draw_noise(rng, number), update)
-    envs = Simulators(make_vector_env(spec, number), spec.observation_size)
-    train_continuously(agent, envs, lambda episode: 100_000 * seed + episode, updates * steps)
+    rng, curve = default_rng(seed), []
+    theta, state = policy.initialise(rng), critic.initialise(rng)
+    memory = fresh(theta)
+    rollouts = Rollouts(spec, policy, make_vector_env(spec, number), seed)
+    for update in range(updates):
+        if update % 4 == 0:
+            returns = play("CartPole-v1", budget(4000, 500), theta, seed=77).episodes.returns
+            curve.append((update * number * steps, returns.mean()))
+        s = samples_of(concatenate(rollouts.advance(theta, as_they_are, update, range(number), number, steps)))
+        found = advantages_of(critic, state, s, 0.99, 0.95)  # with `final`
+        batch = s["observations"], s["actions"], standardise(found["advantages"])
+        theta, memory = mine.climb(policy, theta, memory, batch, 0.2, rng)
+        state = critic.fit(state, s["observations"], s["timesteps"], found["targets"], rng)
     return curve
 
 
@@ -600,12 +593,9 @@ def with_critic(each, rounds=10):
     s, rng = samples_of(each.episodes), default_rng(0)
     state = critic.initialise(rng)
     for _ in range(rounds):
-        V = critic.predict(state, s["observations"], s["timesteps"])
-        final = critic.predict(state, s["final_observations"], s["final_timesteps"])
-        after = values_after("final", V, final, final, s["last"], s["terminated"])
-        advantages, targets = gae(s["rewards"], V, after, s["last"], 0.99, 0.95)
-        state = critic.fit(state, s["observations"], s["timesteps"], targets, rng)
-    return s["observations"], s["actions"], standardise(advantages), advantages.std()
+        found = advantages_of(critic, state, s, 0.99, 0.95)
+        state = critic.fit(state, s["observations"], s["timesteps"], found["targets"], rng)
+    return s["observations"], s["actions"], standardise(found["advantages"]), found["advantages"].std()
 
 
 for each, was, old in zip(students, before, free):

@@ -85,7 +85,7 @@ JOBS = {  # a job, what is said beside it on 2 ranks, and what on 3 ranks that g
     "gorila": ("--algorithm gorila --workers 3 --warm-up 20 --batch 8 --replay-size 100 " + EVENTS + CART, "", ""),
     "gorila with learners": ("--algorithm gorila " + ROLES + EVENTS + CART, "", ""),
     # a user's own
-    "reinforce": ("--algorithm reinforce:Reinforce " + OWN_STEPS + CART, "--pool static", ""),
+    "reinforce": ("--algorithm minitrpo.course.reinforce:Reinforce " + OWN_STEPS + CART, "--pool static", ""),
     "reinforce, gradients": ("--algorithm reinforce_gradients:Reinforce " + OWN_STEPS + SEGMENTS + PENDULUM, "", ""),
     "evolution strategies": ("--algorithm evolution_strategies:ES --population 8 --total-steps 1200 " + HALF + CART,
                              "", ""),

@@ -6,11 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from minitrpo.algorithms.actor_critic import ActorCritic, ActorCriticSettings, actor_critic_gradient
-from minitrpo.course.actors import actors_of, collapsed, steps_to_goal
-from minitrpo.course.classroom import play
+from minitrpo.course.actors import actors_of, collapsed, steps_to_goal, worth
 from minitrpo.course.cliff import GOAL, move, walk_the_cliff, way_of
-from minitrpo.course.neighbours import fit_critic, mean_gradients, worth
 from minitrpo.course.seeds import corrected, difference_in_words, family_of, rank_chance, ratio_in_words, steps_in_words
 
 
@@ -21,25 +18,6 @@ def test_neighbours_are_worth_as_many_as_differ(repeats):
     (found,) = worth(lambda rows: (steps[rows].mean(axis=0),), len(steps))
     low, high = np.quantile(found[1:], [0.0005, 0.9995])
     assert low < known < high < low + 0.6 * known
-
-
-def test_the_mean_gradients_are_those_of_the_loss_one_step_ahead_and_a_critic_is_fitted_beside_the_policy():
-    played = play("CartPole-v1", steps=60)
-    e, model = played.episodes, ActorCritic(played.policy)
-    theta = model.initialise(np.random.default_rng(0))
-    rows = np.flatnonzero(~e.last)[:10]  # each as a fragment of its own, cut after one step
-    ones, none = np.ones(10, bool), np.zeros(10, bool)
-    steps = {"observations": e.observations[rows], "actions": e.actions[rows], "rewards": e.rewards[rows]}
-    steps |= {"last": ones, "terminated": none, "final_observations": e.observations[rows + 1]}
-    whole = ActorCriticSettings(entropy_weight=0.0, value_weight=1.0, max_gradient_norm=np.inf)
-    up, down = mean_gradients(model, theta, e)(rows)
-    expected, _ = actor_critic_gradient(model, theta, steps, whole)
-    np.testing.assert_allclose(np.concatenate([-up, down]), expected, rtol=1e-10, atol=1e-14)
-    before, targets = theta.copy(), e.observations[:, 2] + 3.0
-    fit_critic(model, theta, targets, e, 100)
-    errors = [np.mean((model.values(each, e.observations) - targets) ** 2) for each in (before, theta)]
-    assert errors[1] < 0.1 * errors[0]
-    np.testing.assert_array_equal(model.split(theta)[0], model.split(before)[0])
 
 
 def test_a_record_of_runs_says_who_collapsed_and_when_the_goal_was_reached(tmp_path):

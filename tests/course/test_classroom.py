@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections import namedtuple
 
 import nbformat
 import numpy as np
@@ -92,34 +93,23 @@ def test_a_measurement_waits_for_the_guess_or_the_button_and_is_shown_beside_it(
 # --- a busy machine
 
 
-def test_a_busy_machine_is_told_in_one_line_and_nothing_is_recorded_on_it(monkeypatch, tmp_path, capsys):
-    """The first line of /proc/stat before and after: 60 of 100 ticks used, then 5 of 100."""
-    monkeypatch.setattr(machine, "STAT", tmp_path / "stat")
+def test_a_busy_machine_is_told_in_one_line_and_nothing_is_recorded_on_it(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["06_timing.py"])
-    assert np.isnan(machine.Others().share()), "where the system does not say"
-    monkeypatch.setattr("os.getloadavg", lambda: (1.0, 9.0, 9.0))
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    assert machine.busy_share() == 0.5, "the load average stands in"
-    ticks = iter(range(10))
-
-    def passing(used):
-        """Let this many of 100 ticks have been used whenever somebody has slept."""
-        machine.STAT.write_text(f"cpu {used * (tick := next(ticks))} 0 9 {(100 - used) * tick} 9 0 0 0 0 0\ncpu0 1\n")
-
-    for used, said in ((60, 1), (5, 0)):
-        passing(used)
-        monkeypatch.setattr("time.sleep", lambda seconds, used=used: passing(used))
+    for used, said in ((60.0, 1), (5.0, 0)):  # per cent of all cores
+        monkeypatch.setattr("psutil.cpu_percent", lambda seconds, used=used: used)
         classroom.say_if_busy()
         assert (capsys.readouterr().out.count("\n"), classroom.busy()) == (said, bool(said))
         with contextlib.nullcontext() if not said else pytest.raises(SystemExit, match="--even-if-busy"):
             assert "5% of the cores before it" in machine.Recording().conditions()
-    monkeypatch.setattr("os.sysconf", lambda name: 100)
-    times = [(0.0,) * 5, (0.1, 0.1, 0.2, 0.1, 9.0)]  # 50 of the 150 ticks that were used are ours and our children's
-    monkeypatch.setattr("os.times", lambda: times.pop(0))
-    machine.STAT.write_text("cpu 100 0 100 700 100 0 0 0 0 0\n")
-    others = machine.Others()
-    machine.STAT.write_text("cpu 200 0 150 740 110 0 0 0 0 0\n")
-    assert others.share() == 0.5
+
+
+def test_the_share_of_others_is_what_is_used_without_us_and_our_children(monkeypatch):
+    times = [(1.0, 0.0, 1.0, 7.0, 1.0), (2.0, 0.0, 1.5, 7.4, 1.1)]  # 1.5 s of 2 s were used
+    kinds = ("user", "nice", "system", "idle", "iowait")
+    monkeypatch.setattr("psutil.cpu_times", lambda: namedtuple("Times", kinds)(*times.pop(0)))
+    own = [(0.0,) * 5, (0.1, 0.1, 0.2, 0.1, 9.0)]
+    monkeypatch.setattr("os.times", lambda: own.pop(0))
+    assert machine.Others().share() == pytest.approx(0.5)
 
 
 # --- alt texts

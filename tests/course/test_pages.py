@@ -26,7 +26,7 @@ COMMAND = re.compile(r"^ *(mpiexec -n \d+ )?(?:python mpi_scripts/|minitrpo )([\
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_the_commands_of_pages_work(tmp_path):
-    shutil.copy(ROOT / "mpi_scripts/own/reinforce.py", tmp_path / "mine.py")
+    shutil.copy(ROOT / "minitrpo/course/reinforce.py", tmp_path / "mine.py")
     train(tmp_path / "runs/Reacher-v5-seed0-01", "--env", "Reacher-v5", "--total-steps", 2100)
     blocks = [block for page in PAGES if page.name != "python.md" for block in blocks_of(page, "sh")]
     found, failed, ranks = set(COMMAND.findall("\n".join(blocks).replace("\\\n", " "))), [], 2

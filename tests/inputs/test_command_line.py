@@ -210,7 +210,7 @@ def test_an_unknown_command_is_one_line_that_names_those_there_are(capfd):
 
 
 def test_the_help_explains_every_setting_with_its_default(capfd):
-    for name in ("trpo", "naf", "mpi_scripts.own.reinforce:Reinforce"):
+    for name in ("trpo", "naf", "minitrpo.course.reinforce:Reinforce"):
         assert train.main(["--algorithm", name, "--help"]) == 0
         text = " ".join(capfd.readouterr().out.split())
         preset = find(name).presets["default"].values

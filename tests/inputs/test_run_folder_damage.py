@@ -193,7 +193,7 @@ COMMANDS = {
 def gift(tmp_path_factory):
     """Return a folder with a run of an algorithm and an environment of its own, and their modules."""
     folder = tmp_path_factory.mktemp("gift")
-    (folder / "mine.py").write_text(LOUD + (ROOT / "mpi_scripts/own/reinforce.py").read_text())
+    (folder / "mine.py").write_text(LOUD + (ROOT / "minitrpo/course/reinforce.py").read_text())
     (folder / "world.py").write_text(LOUD + WORLD)
     words = (*CARTPOLE[2:], "--algorithm", "mine:Reinforce", "--env", "world:Mine", "--total-steps", 100)
     assert forked("train", *words, "--steps-per-update", 50, "--out", "run", cwd=folder).code == 0

@@ -22,7 +22,7 @@ from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import jobs
 from minitrpo.training.settings import chosen
 
-OWN = SCRIPTS / "own"
+EXAMPLE = ROOT / "minitrpo/course/reinforce.py"
 SAMPLES, GRADIENTS = "reinforce:Reinforce", "reinforce_gradients:Reinforce"
 SMALL = {"steps_per_update": 60, "total_steps": 120, "hidden": "4", "progress": "none"}
 KEPT = ("environment", "random", "trains", "again", "2 ranks", "resumed")
@@ -31,7 +31,7 @@ KEPT = ("environment", "random", "trains", "again", "2 ranks", "resumed")
 @pytest.fixture
 def folder(tmp_path):
     """A folder of a user's, who has copied the two examples there."""
-    for file in OWN.glob("reinforce*.py"):
+    for file in (EXAMPLE, SCRIPTS / "own/reinforce_gradients.py"):
         shutil.copy(file, tmp_path)
     return tmp_path
 
@@ -65,8 +65,8 @@ def test_it_has_help_settings_columns_a_picture_and_every_command(folder):
 
 
 def test_make_and_new_begin_with_the_example_and_overwrite_nothing(tmp_path):
-    example = (OWN / "reinforce.py").read_text()
-    for name in ("Makefile", "mpi_scripts/own/reinforce.py"):
+    example = EXAMPLE.read_text()
+    for name in ("Makefile", "minitrpo/course/reinforce.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     for code, text in ((0, example), (2, "# my work\n")):

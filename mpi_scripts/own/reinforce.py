@@ -1,1 +1,0 @@
-../../minitrpo/course/reinforce.py
