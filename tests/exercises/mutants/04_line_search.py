@@ -396,7 +396,6 @@ EDITS = {
         largest_gain_of_all: , trials = => , trials, best = && , 0)\n    if => , 0, None)\n    if && \
             :\n                return LineSearch => :\n                found = LineSearch && )\n    return => \
             )\n                best = found if best is None or gain > best.gain else best\n    return best or
-        shrinks_the_trial_itself: candidate = theta + fraction * full_step => candidate = fraction * (theta + full_step)
         writes_into_theta: found = right(evaluate, theta.copy(), full_step, expected_gain, max_kl, shrink, \
             max_trials)\n    theta[:] = found.theta if found.accepted else theta + shrink ** (max_trials - 1) * \
             full_step\n    return found
