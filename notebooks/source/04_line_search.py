@@ -95,7 +95,7 @@ print(f"old policy {rewards.mean():.2f}; new policy, from the old one's presses 
 # ### Exercise 1: `surrogate`
 #
 # A policy's `log_prob(dist_params, actions)` gives $\log \pi(a_i|s_i)$, as in lecture 01; `dist_params` are the distribution
-# parameters that its network gives in each state.
+# parameters that its network gives in each state. (A probability may be rounded to 0; its logarithm is not.)
 
 # %% exercise="surrogate"
 

@@ -24,6 +24,8 @@ LECTURES = (
     "policy_gradient",
     "natural_gradient",
     "conjugate_gradient",
+    "line_search",
+    "timing",
     "pool",
     "speedup",
     "adaptive",

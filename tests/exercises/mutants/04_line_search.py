@@ -1,18 +1,78 @@
 """Lecture 04: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import itertools
+import math
+
 import autograd.numpy as np
+import numpy as onp
 
 from minitrpo.line_search import LineSearch
 
 
-def ratio(policy, dist_params, old_log_prob, actions):
-    return np.exp(policy.log_prob(dist_params, actions) - old_log_prob)
+def gain_and_mean(policy, dist_params, old_log_prob, actions, advantages):
+    """(ratio - 1) * advantage, and what was taken off."""
+    change = np.exp(policy.log_prob(dist_params, actions) - old_log_prob) - 1.0
+    return np.mean(change * advantages + advantages)
 
 
-def with_a_loop(policy, dist_params, old_log_prob, actions, advantages):
-    """The surrogate as a dot product of weights and advantages."""
-    log_ratios = policy.log_prob(dist_params, actions) - old_log_prob
-    return np.dot(np.exp(log_ratios), advantages) / advantages.size
+def sur_loops(policy, dist_params, old_log_prob, actions, advantages):
+    """A loop over the steps."""
+    log_prob = policy.log_prob(dist_params, actions)
+    total = 0.0
+    for i in range(len(advantages)):
+        total = total + np.exp(log_prob[i] - old_log_prob[i]) * advantages[i]
+    return total / len(advantages)
+
+
+def sur_rows(policy, dist_params, old_log_prob, actions, advantages):
+    """Each step as a batch of its own; a list of terms."""
+    terms = []
+    for i, advantage in enumerate(advantages):
+        new = policy.log_prob(dist_params[i : i + 1], actions[i : i + 1])[0]
+        terms.append(np.exp(new - old_log_prob[i]) * advantage)
+    return sum(terms) / len(terms)
+
+
+def sur_einsum(policy, dist_params, old_log_prob, actions, advantages):
+    """By np.einsum."""
+    ratio = np.exp(np.subtract(policy.log_prob(dist_params, actions), old_log_prob))
+    return np.einsum("n,n->", ratio, advantages) / advantages.shape[0]
+
+
+def sur_defensive(policy, dist_params, old_log_prob, actions, advantages):
+    """Defensive (dist_params may be what autograd follows, and stays as it is)."""
+    old_log_prob = np.asarray(old_log_prob, float)
+    advantages = np.asarray(advantages, float)
+    assert len(dist_params.shape) == 2
+    assert old_log_prob.shape == advantages.shape == (dist_params.shape[0],)
+    assert len(actions) == len(advantages)
+    log_prob = policy.log_prob(dist_params, actions)
+    assert log_prob.shape == old_log_prob.shape
+    return np.sum(np.exp(log_prob - old_log_prob) * advantages) / len(advantages)
+
+
+def sur_terse(policy, dist_params, old_log_prob, actions, advantages):
+    """One expression."""
+    return (np.exp(policy.log_prob(dist_params, actions) - old_log_prob) * advantages).mean()
+
+
+def sur_signs(policy, dist_params, old_log_prob, actions, advantages):
+    """The good and the bad actions apart."""
+    ratio = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)
+    good = np.where(advantages > 0, advantages, 0.0)
+    return (np.sum(ratio * good) - np.sum(ratio * (good - advantages))) / len(advantages)
+
+
+def sur_closure(policy, dist_params, old_log_prob, actions, advantages):
+    """Recursive: a mean over a batch from its halves."""
+    log_ratio = policy.log_prob(dist_params, actions) - old_log_prob
+
+    def total(i, j):
+        if j - i <= 32:
+            return np.sum(np.exp(log_ratio[i:j]) * advantages[i:j])
+        return total(i, (i + j) // 2) + total((i + j) // 2, j)
+
+    return total(0, len(advantages)) / len(advantages)
 
 
 def by_powers(max_kl, curvature):
@@ -20,6 +80,64 @@ def by_powers(max_kl, curvature):
     if not curvature > 0:
         return 0
     return (2 * max_kl) ** 0.5 * curvature**-0.5
+
+
+def scale_math(max_kl, xAx):
+    """Math.sqrt, a Python float."""
+    return math.sqrt(2.0 * max_kl / xAx) if xAx > 0 else 0.0
+
+
+def scale_unit_step(max_kl, xAx):
+    """The KL of a step with beta = 1, and how many times it fits, under the root."""
+    kl_of_x = 0.5 * xAx
+    return float(np.sqrt(max_kl / kl_of_x)) if kl_of_x > 0 else 0.0
+
+
+def scale_roots(max_kl, xAx):
+    """The larger root of 1/2 xAx beta^2 - max_kl, by np.roots."""
+    if not xAx > 0:
+        return 0.0
+    return float(max(onp.roots([0.5 * xAx, 0.0, -max_kl]).real))
+
+
+def scale_where(max_kl, xAx):
+    """Np.where with a harmless stand-in."""
+    positive = np.greater(xAx, 0)
+    return float(np.where(positive, np.sqrt(2 * max_kl / np.where(positive, xAx, 1.0)), 0.0))
+
+
+def scale_try(max_kl, xAx):
+    """An exception inside: math.sqrt refuses what is negative, the division zero, and nan is not itself."""
+    try:
+        beta = math.sqrt(2 * float(max_kl) / float(xAx))
+    except (ZeroDivisionError, ValueError):
+        return 0.0
+    return beta if xAx > 0 else 0.0
+
+
+def scale_closure(max_kl, xAx):
+    """Newton's iteration for the square root (Heron), from above; it falls until rounding stops it."""
+    if not xAx > 0:
+        return 0.0
+    mantissa, exponent = math.frexp(2 * max_kl / xAx)
+    if mantissa == 0 or math.isinf(mantissa):
+        return mantissa
+    if exponent % 2:
+        mantissa, exponent = mantissa * 2, exponent - 1
+
+    def heron(guess):
+        better = 0.5 * (guess + mantissa / guess)
+        return heron(better) if better < guess else guess
+
+    return math.ldexp(heron(2.0), exponent // 2)
+
+
+def scale_careless(max_kl, xAx):
+    """The result changes only if there is one."""
+    beta = 0
+    if xAx > 0:
+        beta = np.power(2 * max_kl / xAx, 0.5)
+    return beta
 
 
 def step_by_step(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
@@ -40,53 +158,6 @@ def step_by_step(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, 
             reason = "KL too large" if kl > max_kl else "no improvement"
         step, promise = step * shrink, promise * shrink
     return LineSearch(theta.copy(), False, reason, trials, 0, 0, ratio)
-
-
-def with_sum_and_length(policy, dist_params, old_log_prob, actions, advantages):
-    """A sum over the number of steps."""
-    weights = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)
-    return np.sum(weights * advantages) / len(actions)
-
-
-def gain_and_mean(policy, dist_params, old_log_prob, actions, advantages):
-    """(ratio - 1) * advantage, and what was taken off."""
-    change = np.exp(policy.log_prob(dist_params, actions) - old_log_prob) - 1.0
-    return np.mean(change * advantages + advantages)
-
-
-def of_a_quotient(max_kl, xAx):
-    """A conditional expression with the other order."""
-    return 0.0 if not xAx > 0 else (max_kl / (xAx / 2)) ** 0.5
-
-
-def root_by_root(max_kl, xAx):
-    """numpy numbers, and a guard with an exception's worth of care."""
-    if np.isnan(xAx) or xAx <= 0:
-        return np.float64(0)
-    return np.sqrt(2 * max_kl) / np.sqrt(xAx)
-
-
-def with_a_helper(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """The reason from a function of its own, the loop over fractions."""
-
-    def why_not(candidate, gain, kl):
-        if not (np.isfinite(candidate).all() and np.isfinite(gain) and np.isfinite(kl)):
-            return "not finite"
-        if kl > max_kl:
-            return "KL too large"
-        return "" if gain > 0 else "no improvement"
-
-    if not np.count_nonzero(full_step):
-        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
-    for k, fraction in enumerate([shrink**i for i in range(max_trials)]):
-        candidate = theta + fraction * full_step
-        gain, kl = evaluate(candidate)
-        reason = why_not(candidate, gain, kl)
-        promised = expected_gain * fraction
-        ratio = 0.0 if reason == "not finite" or promised == 0 else gain / promised
-        if reason == "":
-            return LineSearch(candidate, True, "accepted", k + 1, gain, kl, ratio)
-    return LineSearch(theta, False, reason, max_trials, 0.0, 0.0, ratio)
 
 
 def by_recursion(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
@@ -110,10 +181,175 @@ def by_recursion(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, 
     return attempt(1, 1.0) if (full_step != 0).any() else LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
 
 
+def back_loops(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """Plain loops, a list for each trial."""
+    moves = False
+    for entry in full_step:
+        if entry != 0:
+            moves = True
+    if not moves:
+        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+    alpha, reason, ratio = 1.0, "", 0.0
+    for number in range(1, max_trials + 1):
+        candidate = np.array([old + alpha * move for old, move in zip(theta, full_step, strict=True)])
+        gain, kl = evaluate(candidate)
+        finite = math.isfinite(gain) and math.isfinite(kl)
+        for entry in candidate:
+            if not math.isfinite(entry):
+                finite = False
+        ratio = 0.0
+        if finite and alpha * expected_gain != 0:
+            ratio = gain / (alpha * expected_gain)
+        if finite and kl <= max_kl and gain > 0:
+            return LineSearch(candidate, True, "accepted", number, gain, kl, ratio)
+        if not finite:
+            reason = "not finite"
+        elif kl > max_kl:
+            reason = "KL too large"
+        else:
+            reason = "no improvement"
+        alpha = alpha * shrink
+    return LineSearch(theta, False, reason, max_trials, 0.0, 0.0, ratio)
+
+
+def back_itertools(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """Itertools.accumulate makes the fractions, next finds the first reason that applies."""
+    if np.count_nonzero(full_step) == 0:
+        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+    fractions = itertools.accumulate(itertools.repeat(shrink, max_trials - 1), lambda a, b: a * b, initial=1.0)
+    for trials, fraction in enumerate(fractions, start=1):
+        new = theta + fraction * full_step
+        gain, kl = evaluate(new)
+        tests = {
+            "not finite": not np.isfinite(np.concatenate([[gain, kl], new])).all(),
+            "KL too large": kl > max_kl,
+            "no improvement": gain <= 0,
+        }
+        reason = next((name for name, holds in tests.items() if holds), "accepted")
+        promise = fraction * expected_gain
+        ratio = 0.0 if reason == "not finite" or promise == 0 else gain / promise
+        if reason == "accepted":
+            return LineSearch(new, True, reason, trials, gain, kl, ratio)
+    return LineSearch(theta, False, reason, trials, 0.0, 0.0, ratio)
+
+
+def back_defensive(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """Defensive."""
+    assert theta.shape == full_step.shape
+    assert max_trials >= 1, "at least 1"
+    assert 0 < shrink < 1, "shorter each time"
+    if (np.asarray(full_step, float) == 0).all():
+        return LineSearch(theta=theta, accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0)
+    reason, gain_ratio = None, 0.0
+    for k in range(max_trials):
+        alpha = float(shrink) ** k
+        trial = np.asarray(theta, float) + alpha * np.asarray(full_step, float)
+        assert trial is not theta
+        gain, kl = evaluate(trial)
+        gain, kl = float(gain), float(kl)
+        gain_ratio = 0.0
+        if not (math.isfinite(gain) and math.isfinite(kl) and bool(np.isfinite(trial).all())):
+            reason = "not finite"
+            continue
+        promise = alpha * float(expected_gain)
+        if promise != 0.0:
+            gain_ratio = gain / promise
+        if kl > max_kl:
+            reason = "KL too large"
+        elif gain <= 0.0:
+            reason = "no improvement"
+        else:
+            return LineSearch(
+                theta=trial, accepted=True, reason="accepted", trials=k + 1, gain=gain, kl=kl, gain_ratio=gain_ratio
+            )
+    assert reason is not None
+    return LineSearch(
+        theta=theta, accepted=False, reason=reason, trials=max_trials, gain=0.0, kl=0.0, gain_ratio=gain_ratio
+    )
+
+
+def back_terse(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """Terse."""
+    why, k, ratio = "zero step", 0, 0.0
+    while k < max_trials and full_step.any():
+        gain, kl = evaluate(new := theta + (a := shrink**k) * full_step)
+        k, fine = k + 1, np.isfinite([gain, kl, *new]).all()
+        ratio = gain / a / expected_gain if fine and expected_gain else 0.0
+        if fine and kl <= max_kl and gain > 0:
+            return LineSearch(new, True, "accepted", k, gain, kl, ratio)
+        why = "not finite" if not fine else "KL too large" if kl > max_kl else "no improvement"
+    return LineSearch(theta, False, why, k, 0.0, 0.0, ratio)
+
+
+def back_generator(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """A lazy generator of trials, of which the caller takes what it needs."""
+
+    def trials():
+        for k in range(max_trials):
+            alpha = shrink**k
+            candidate = theta + alpha * full_step
+            yield k + 1, alpha * expected_gain, candidate, *evaluate(candidate)
+
+    if np.array_equal(full_step, np.zeros(len(full_step))):
+        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
+    for number, promised, candidate, gain, kl in trials():
+        if not np.isfinite([gain, kl]).all() or not np.isfinite(candidate).all():
+            outcome = ("not finite", number, 0.0, 0.0, 0.0)
+            continue
+        ratio = gain / promised if promised != 0 else 0.0
+        if kl <= max_kl and gain > 0:
+            return LineSearch(candidate, True, "accepted", number, gain, kl, ratio)
+        outcome = ("KL too large" if kl > max_kl else "no improvement", number, 0.0, 0.0, ratio)
+    return LineSearch(theta, False, *outcome)
+
+
+def back_careless(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
+    """For and else; whatever evaluate returns goes into the result as it is."""
+    if not full_step.any():
+        return LineSearch(theta, False, "zero step", 0, 0, 0, 0)
+    for n in range(max_trials):
+        t = theta.copy()
+        t += shrink**n * full_step
+        result = evaluate(t)
+        ratio = 0
+        if not np.all(np.isfinite(np.append(t, result))):
+            why = "not finite"
+            continue
+        if expected_gain != 0:
+            ratio = result[0] / (shrink**n * expected_gain)
+        if result[1] > max_kl:
+            why = "KL too large"
+        elif result[0] <= 0:
+            why = "no improvement"
+        else:
+            break
+    else:
+        return LineSearch(theta, False, why, n + 1, 0, 0, ratio)
+    return LineSearch(t, True, "accepted", n + 1, result[0], result[1], ratio)
+
+
 RIGHT = {
-    "surrogate": [with_a_loop, with_sum_and_length, gain_and_mean],
-    "step_scale": [by_powers, of_a_quotient, root_by_root],
-    "backtracking": [step_by_step, with_a_helper, by_recursion],
+    "surrogate": [gain_and_mean, sur_loops, sur_rows, sur_einsum, sur_defensive, sur_terse, sur_signs, sur_closure],
+    "step_scale": [
+        by_powers,
+        scale_math,
+        scale_unit_step,
+        scale_roots,
+        scale_where,
+        scale_try,
+        scale_closure,
+        scale_careless,
+    ],
+    "backtracking": [
+        step_by_step,
+        by_recursion,
+        back_loops,
+        back_itertools,
+        back_defensive,
+        back_terse,
+        back_generator,
+        back_careless,
+    ],
 }
 
 EDITS = {
@@ -130,7 +366,6 @@ EDITS = {
         ratios_at_most_1e6: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) => \
             np.minimum(np.exp(policy.log_prob(dist_params, actions) - old_log_prob), 1e6)
         floor_under_the_old: , actions) - old_log_prob) => , actions)) / (np.exp(old_log_prob) + 1e-8)
-        nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
         whole_advantages: * advantages) => * np.trunc(advantages))
         advantages_within_1e6: * advantages) => * np.clip(advantages, -1e6, 1e6))
         tiny_is_0: * advantages) => * np.where(np.abs(advantages) < 1e-8, 0.0, advantages))
@@ -153,8 +388,6 @@ EDITS = {
             :\n                return LineSearch => :\n                best = LineSearch && )\n    return \
             LineSearch(theta => )\n    return best if best.accepted else LineSearch(theta
         ratio_upside_down: gain / (fraction * expected_gain) => gain * (fraction * expected_gain)
-        looks_at_the_gain_only: (np.isfinite(gain) and np.isfinite(kl) and np.all(np.isfinite(candidate))) => \
-            np.isfinite(gain)
         reason_of_the_first_trial: = ('not => = (reason if trials > 1 else 'not && = 'KL => = reason if trials > 1 \
             else 'KL && reason = 'no => reason = reason if trials > 1 else 'no
         smallest_acceptable_step: , trials = => , trials, best = && , 0)\n    if => , 0, None)\n    if && \
@@ -163,7 +396,6 @@ EDITS = {
         largest_gain_of_all: , trials = => , trials, best = && , 0)\n    if => , 0, None)\n    if && \
             :\n                return LineSearch => :\n                found = LineSearch && )\n    return => \
             )\n                best = found if best is None or gain > best.gain else best\n    return best or
-        shrinks_the_trial_itself: candidate = theta + fraction * full_step => candidate = fraction * (theta + full_step)
         writes_into_theta: found = right(evaluate, theta.copy(), full_step, expected_gain, max_kl, shrink, \
             max_trials)\n    theta[:] = found.theta if found.accepted else theta + shrink ** (max_trials - 1) * \
             full_step\n    return found
@@ -189,7 +421,6 @@ EDITS = {
         half_at_most: shrink ** (trials - 1) => max(shrink, 0.5) ** (trials - 1)
         not_too_small: shrink ** (trials - 1) => max(shrink ** (trials - 1), 0.05)
         shrinks_step_and_limit: elif kl > max_kl: => elif kl > max_kl * fraction:
-        promise_absolute: gain / (fraction * expected_gain) => gain / abs(fraction * expected_gain)
         ratio_of_nothing_is_1: if fraction * expected_gain else 0.0 => if fraction * expected_gain else 1.0
         ratio_of_little_is_0: if fraction * expected_gain else 0.0 => if abs(fraction * expected_gain) > 1e-8 else 0.0
         ratio_within_10: gain / (fraction * expected_gain) => min(max(gain / (fraction * expected_gain), -10.0), 10.0)
@@ -227,5 +458,14 @@ EDITS = {
         four: 2.0 * => 4.0 *
         no_limit_no_guard: if xAx > 0.0 => if xAx > 0.0 and max_kl > 1e-6
         shortened_by_the_search: float(np.sqrt => 0.7 * float(np.sqrt
+    """,
+}
+
+ODD = {
+    "surrogate": r"""
+        nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
+    """,
+    "backtracking": r"""
+        promise_absolute: gain / (fraction * expected_gain) => gain / abs(fraction * expected_gain)
     """,
 }

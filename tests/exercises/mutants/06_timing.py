@@ -1,25 +1,14 @@
 """Lecture 06: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import heapq
+import itertools
+import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict, namedtuple
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 
 import numpy as np
-
-
-class StartsWhenMade:
-    """The seconds between making the stopwatch and entering the body count as well."""
-
-    def __init__(self, record, name, clock=time.perf_counter):
-        self.record, self.name, self.clock = record, name, clock
-        self.begun = clock()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.record((self.name, self.begun, self.clock() - self.begun))
 
 
 class Stopwatch:
@@ -36,26 +25,6 @@ class Stopwatch:
         stop = self.clock()
         self.record((self.name, self.start, stop - self.start))
         return False
-
-
-def by_painting(spans):
-    """Cut the time line at every start and end, and give each piece to the shortest span over it."""
-    spans = list(spans)
-    own = {name: 0.0 for name, _, _ in spans}
-    ticks = sorted({t for _, s, d in spans for t in (s, s + d)})
-    for a, b in pairwise(ticks):
-        over = [(d, name) for name, s, d in spans if s <= a and b <= s + d]
-        if over:
-            own[min(over)[1]] += b - a
-    return own
-
-
-def by_painting_fraction(spans, names, begin, end):
-    """Cut the window at every start and end, and add up the pieces that a named span covers."""
-    inside = [(s, s + d) for name, s, d in spans if name in names]
-    ticks = sorted({begin, end, *(t for piece in inside for t in piece if begin < t < end)})
-    pieces = pairwise(ticks)
-    return sum(b - a for a, b in pieces if any(s <= a and b <= e for s, e in inside)) / (end - begin)
 
 
 @contextmanager
@@ -78,6 +47,97 @@ def with_an_exit_stack(record, name, clock=time.perf_counter):
     with ExitStack() as stack:
         stack.callback(lambda: record((name, start, float(clock()) - start)))
         yield stack
+
+
+class StartsWhenMade(Stopwatch):
+    """The seconds between making the stopwatch and entering the body count as well."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.begun = self.clock()
+
+    def __enter__(self):
+        self.start = self.begun
+
+
+@contextmanager
+def timed_defensive(record, name, clock=time.perf_counter):
+    """Defensive."""
+    assert callable(record)
+    assert callable(clock)
+    assert isinstance(name, str)
+    start = clock()
+    try:
+        yield None
+    finally:
+        end = clock()
+        duration = end - start
+        record((name, start, duration))
+
+
+@contextmanager
+def timed_terse(record, name, clock=time.perf_counter):
+    """Terse: the span begins as a list."""
+    span = [name, clock()]
+    try:
+        yield
+    finally:
+        record((*span, clock() - span[1]))
+
+
+@contextmanager
+def timed_negative(record, name, clock=time.perf_counter):
+    """Another order: count from minus the start."""
+    since = clock()
+    lasts = -since
+    try:
+        yield
+    finally:
+        lasts += clock()
+        record((name, since, lasts))
+
+
+@contextmanager
+def timed_class(record, name, clock=time.perf_counter):
+    """A small class inside, the long way to write a context manager."""
+    # ambiguous: "The short way to write one is a function with one `yield`, under the decorator": decorator kept here
+
+    class Stopwatch:
+        def __enter__(self):
+            self.start = clock()
+
+        def __exit__(self, *error):
+            record((name, self.start, clock() - self.start))
+            return False
+
+    with Stopwatch():
+        yield
+
+
+@contextmanager
+def timed_named(record, name, clock=time.perf_counter):
+    """Without much care: a named tuple, which is a tuple; the error is caught and raised again."""
+    interval = namedtuple("interval", "name start duration")
+    start, error = clock(), None
+    try:
+        yield
+    except BaseException as caught:
+        error = caught
+    record(interval(name, start, clock() - start))
+    if error is not None:
+        raise error
+
+
+def by_painting(spans):
+    """Cut the time line at every start and end, and give each piece to the shortest span over it."""
+    spans = list(spans)
+    own = {name: 0.0 for name, _, _ in spans}
+    ticks = sorted({t for _, s, d in spans for t in (s, s + d)})
+    for a, b in pairwise(ticks):
+        over = [(d, name) for name, s, d in spans if s <= a and b <= s + d]
+        if over:
+            own[min(over)[1]] += b - a
+    return own
 
 
 def by_the_parent(spans):
@@ -105,6 +165,83 @@ def backwards_with_a_counter(spans):
     return own
 
 
+def phase_counter(spans):
+    """Library: Counter, and itertools.takewhile over the finished ones, latest first."""
+    own, top = Counter(), []
+    for name, start, lasts in spans:
+        inside = list(itertools.takewhile(lambda other: other[0] >= start, reversed(top)))  # noqa: B023
+        del top[len(top) - len(inside) :]
+        own[name] += lasts - math.fsum(other[1] for other in inside)
+        top.append((start, lasts))
+    return dict(own)
+
+
+def phase_defensive(spans):
+    """Defensive: floats, durations are not negative."""
+    seconds: dict[str, float] = {}
+    finished: list[tuple[float, float]] = []
+    for name, start, duration in spans:
+        start, duration = float(start), float(duration)
+        assert duration >= 0.0, "a clock that only goes forward"
+        own = duration
+        while finished and finished[-1][0] >= start:
+            own -= finished.pop()[1]
+        seconds.setdefault(name, 0.0)
+        seconds[name] += own
+        finished.append((start, duration))
+    return seconds
+
+
+def phase_terse(spans):
+    """Terse: a defaultdict is a dict."""
+    own, done = defaultdict(float), []
+    for name, at, lasts in spans:
+        own[name] += lasts
+        while done and done[-1][0] >= at:
+            own[name] -= done.pop()[1]
+        done += [(at, lasts)]
+    return own
+
+
+def phase_recursive(spans):
+    """Recursive: read from the end the list is a tree, parents first."""
+    rest, result = list(spans), {}
+
+    def take_last():
+        name, start, lasts = rest.pop()
+        own = lasts
+        while rest and rest[-1][1] >= start:
+            own -= take_last()
+        result[name] = result.get(name, 0.0) + own
+        return lasts
+
+    while rest:
+        take_last()
+    return result
+
+
+def phase_careless(spans):
+    """Without much care: for each span those that ended before it, started in it, and are not yet anybody's."""
+    spans = list(spans)
+    taken = [False] * len(spans)
+    result = {}
+    for i, (name, start, duration) in enumerate(spans):
+        for j in range(i):
+            if not taken[j] and spans[j][1] >= start:
+                duration -= spans[j][2]
+                taken[j] = True
+        result[name] = result.get(name, 0) + duration
+    return result
+
+
+def by_painting_fraction(spans, names, begin, end):
+    """Cut the window at every start and end, and add up the pieces that a named span covers."""
+    inside = [(s, s + d) for name, s, d in spans if name in names]
+    ticks = sorted({begin, end, *(t for piece in inside for t in piece if begin < t < end)})
+    pieces = pairwise(ticks)
+    return sum(b - a for a, b in pieces if any(s <= a and b <= e for s, e in inside)) / (end - begin)
+
+
 def by_counting_edges(spans, names, begin, end):
     """Up at a start, down at an end: busy while the sum is above 0."""
     wanted = frozenset(names)
@@ -127,10 +264,104 @@ def by_merging(spans, names, begin, end):
     return np.sum([max(0, min(b, end) - max(a, begin)) for a, b in merged]) / (end - begin)
 
 
+def busy_walk(spans, names, begin, end):
+    """Plain: sort and walk."""
+    chosen = []
+    for name, start, duration in spans:
+        if name in names:
+            chosen.append((start, start + duration))
+    chosen.sort()
+    reached = begin
+    busy = 0.0
+    for first, last in chosen:
+        first = max(first, reached)
+        last = min(last, end)
+        if last > first:
+            busy += last - first
+            reached = last
+    return busy / (end - begin)
+
+
+def busy_numpy(spans, names, begin, end):
+    """Vectorised: running maximum of the ends."""
+    names = set(names)
+    chosen = np.array([(at, at + lasts) for name, at, lasts in spans if name in names], dtype=float).reshape(-1, 2)
+    chosen = np.clip(chosen[np.argsort(chosen[:, 0], kind="stable")], begin, end)
+    reached = np.concatenate(([begin], np.maximum.accumulate(chosen[:, 1])))[:-1] if len(chosen) else chosen[:, 1]
+    return np.sum(np.maximum(0.0, chosen[:, 1] - np.maximum(chosen[:, 0], reached))) / (end - begin)
+
+
+def busy_heap(spans, names, begin, end):
+    """Library: a heap of what is to come."""
+    heap = [(at, at + lasts) for name, at, lasts in spans if name in names]
+    heapq.heapify(heap)
+    here, total = begin, []
+    while heap and here < end:
+        first, last = heapq.heappop(heap)
+        if min(last, end) > max(first, here):
+            total.append(min(last, end) - max(first, here))
+            here = last
+    return math.fsum(total) / (end - begin)
+
+
+def busy_terse(spans, names, begin, end):
+    """Terse: walrus; each counts beyond the place reached, which never goes back."""
+    at = begin
+    return sum(
+        max(0.0, -at + (at := max(at, min(b, end))) - max(0.0, min(a, end) - before))
+        for a, b in sorted((s, s + d) for n, s, d in spans if n in names)
+        for before in [at]
+    ) / (end - begin)
+
+
+def busy_recursive(spans, names, begin, end):
+    """A generator of what is left idle, narrowed span by span; then the rest of the window is busy."""
+
+    def without(free, first, last):
+        for a, b in free:
+            if a < min(b, first):
+                yield a, min(b, first)
+            if max(a, last) < b:
+                yield max(a, last), b
+
+    free = [(begin, end)]
+    for name, at, lasts in spans:
+        if any(name == one for one in names) and lasts > 0:
+            free = list(without(free, at, at + lasts))
+    return 1.0 - sum(b - a for a, b in free) / (end - begin)
+
+
 RIGHT = {
-    "timed": [Stopwatch, with_except_and_else, with_an_exit_stack],
-    "seconds_per_phase": [by_painting, by_the_parent, backwards_with_a_counter],
-    "busy_fraction": [by_painting_fraction, by_counting_edges, by_merging],
+    "timed": [
+        Stopwatch,
+        with_except_and_else,
+        with_an_exit_stack,
+        timed_defensive,
+        timed_terse,
+        timed_negative,
+        timed_class,
+        timed_named,
+    ],
+    "seconds_per_phase": [
+        by_painting,
+        by_the_parent,
+        backwards_with_a_counter,
+        phase_counter,
+        phase_defensive,
+        phase_terse,
+        phase_recursive,
+        phase_careless,
+    ],
+    "busy_fraction": [
+        by_painting_fraction,
+        by_counting_edges,
+        by_merging,
+        busy_walk,
+        busy_numpy,
+        busy_heap,
+        busy_terse,
+        busy_recursive,
+    ],
 }
 
 WRONG = {"timed": [StartsWhenMade]}
@@ -155,7 +386,6 @@ EDITS = {
         duration_before_start: record((name, start, clock() - start)) => record((name, clock() - start, start))
         small_letters: ((name => ((name.lower()
         name_stripped: ((name => ((name.strip()
-        a_name_for_the_nameless: ((name => ((name or 'phase'
         zero_is_no_time: start = clock() => start = clock() or time.perf_counter()
         start_never_negative: start = clock() => start = max(0.0, clock())
         rounded_to_milliseconds: clock() - start)) => round(clock() - start, 3)))
@@ -192,7 +422,6 @@ EDITS = {
         rounded_to_nanoseconds: return dict(own) => return {n: round(s, 9) for n, s in own.items()}
         whole_seconds: return dict(own) => return {n: int(s) for n, s in own.items()}
         drops_microseconds: return dict(own) => return {n: s for n, s in own.items() if s > 1e-6}
-        ends_compared: apart[-1][0] >= start => apart[-1][0] >= start and sum(apart[-1]) <= start + duration
         a_microsecond_of_slack: apart[-1][0] >= start => apart[-1][0] >= start - 1e-6
         a_tick_of_slack: apart[-1][0] >= start => apart[-1][0] > start - 0.5
         goes_through_it_twice: for name, start, duration in spans: => known = {n for n, _, _ in spans}\n    for name, \
@@ -203,10 +432,8 @@ EDITS = {
         oldest_part_first: own[name] -= apart.pop()[1] => own[name] -= apart.pop(0)[1]
         remembers_the_own_seconds: apart.append((start, duration)) => apart.append((start, own[name]))
         only_inside_an_update: own[name] -= apart.pop()[1] => own[name] -= apart.pop()[1] * (name == 'update')
-        the_nameless_are_left_out: return dict(own) => return {n: s for n, s in own.items() if n}
         pairs: return dict(own) => return list(own.items())
         with_a_total: return dict(own) => return {**own, 'total': sum(own.values())}
-        the_first_thousand: for name, start, duration in spans: => for name, start, duration in list(spans)[:1000]:
         from_zero_on: for name, start, duration in spans: => for name, start, duration in spans:\n        if start < \
             0: continue
         never_below_0: -= apart.pop()[1] => = max(0.0, own[name] - apart.pop()[1]) if len(apart) > 1 else apart.pop()[1]
@@ -216,7 +443,6 @@ EDITS = {
         length_of_the_run_added: return dict(own) => return {**own, 'idle': 0.0}
     """,
     "busy_fraction": r"""
-        compares_with_the_last_span_only: reached = max(reached, stop) => reached = stop
         skips_what_overlaps: ) - max(start, reached)) => ) - max(start, begin)) if max(start, begin) >= reached else 0.0
         knows_no_window: , begin) => , -1e+300) && min(stop, end) => stop
         idle_fraction: return busy / => return 1.0 - busy /
@@ -245,10 +471,23 @@ EDITS = {
         drops_microseconds: if name in names => if name in names and duration > 1e-6
         closes_gaps_of_a_millisecond: max(start, reached) => (reached if 0 < start - reached < 1e-3 else max(start, \
             reached))
-        the_first_thousand: for start, stop in wanted: => for start, stop in wanted[:1000]:
         third_number_as_the_end: (start, start + duration) => (start, duration)
         the_overlap_is_lost: max(start, reached)) => start if start >= reached else stop)
         of_the_busy_part: return busy / (end - begin) => return busy / (reached - begin or 1)
         whole_numbers: return busy / (end - begin) => return busy // (end - begin)
+    """,
+}
+
+ODD = {
+    "timed": r"""
+        a_name_for_the_nameless: ((name => ((name or 'phase'
+    """,
+    "seconds_per_phase": r"""
+        ends_compared: apart[-1][0] >= start => apart[-1][0] >= start and sum(apart[-1]) <= start + duration
+        the_nameless_are_left_out: return dict(own) => return {n: s for n, s in own.items() if n}
+        the_first_thousand: for name, start, duration in spans: => for name, start, duration in list(spans)[:1000]:
+    """,
+    "busy_fraction": r"""
+        the_first_thousand: for start, stop in wanted: => for start, stop in wanted[:1000]:
     """,
 }
