@@ -15,6 +15,7 @@ from minitrpo.course.parallel_sgd.problem import (
     MODES,
     SGDSettings,
     delayed_descent,
+    linear_quadratic_values,
     make_regression,
     stability_bound,
 )  # fmt: skip
@@ -47,14 +48,14 @@ def test_equal_workers_diverge_at_the_bound_of_their_staleness():
 
 
 @settings(max_examples=15)
-@given(st.integers(1, 7), st.integers(0, 50), st.sampled_from(MODES))
-def test_synchronous_is_plain_descent_whatever_the_slices_and_one_worker_in_every_mode(workers, seed, mode):
+@given(st.integers(1, 7), st.integers(0, 50), st.sampled_from(["least-squares", "perceptron"]), st.sampled_from(MODES))
+def test_synchronous_is_plain_descent_whatever_the_slices_and_one_worker_in_every_mode(workers, seed, problem, mode):
     workers = workers if mode == "synchronous" else 1
-    s = replace(SMALL, workers=workers, seed=seed, mode=mode)
+    s = replace(SMALL, workers=workers, seed=seed, problem=problem, mode=mode)
     trace, regression = play(s), make_regression(s)
-    design, theta = np.column_stack([regression.inputs, np.ones(s.rows)]), regression.initial(s.seed)
+    theta = regression.initial(s.seed)
     for _ in range(20):
-        theta = theta - s.step_size * design.T @ (design @ theta - regression.targets) / s.rows
+        theta = theta - s.step_size * regression.gradient(theta, slice(None))
     assert trace.updates[-1] == 20
     assert trace.loss[-1] == pytest.approx(regression.loss(theta), rel=1e-9)
 
@@ -73,6 +74,22 @@ def test_the_same_numbers_every_time_and_the_bound_keeps_staleness_small():
     refusing = play(replace(SMALL, mode="asynchronous", batch=8, workers=6, max_staleness=2))
     assert refusing.refused > 0
     assert np.flatnonzero(refusing.histogram)[-1] <= 2
+
+
+def test_the_value_function_solves_its_bellman_equation():
+    states, e, h = np.random.default_rng(0).standard_normal((20, 3)), np.eye(3), 1e-3
+    a = np.eye(3) + 0.5 * np.eye(3, k=1)
+
+    def after(u):  # V(s) = max_u -(s's + u'u) + V(As + u)
+        return -np.sum(states**2, axis=1) - np.sum(u**2, axis=1) + linear_quadratic_values(states @ a.T + u)
+
+    def gradient(u):
+        return np.stack([(after(u + h * e[i]) - after(u - h * e[i])) / (2 * h) for i in range(3)], axis=1)
+
+    at_0 = gradient(np.zeros((20, 3)))
+    hessian = np.stack([gradient(0 * states + e[i]) - at_0 for i in range(3)], axis=2)  # exact: it is quadratic
+    best = -np.linalg.solve(hessian, at_0[..., None])[..., 0]
+    np.testing.assert_allclose(after(best), linear_quadratic_values(states), rtol=1e-6)
 
 
 @pytest.mark.slow

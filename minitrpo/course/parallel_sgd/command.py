@@ -29,7 +29,7 @@ COLUMNS = ("mode", "updates", "samples", "seconds", "loss")
 def read(words: list[str], name: str) -> tuple[SGDSettings, tuple[str, ...], str | None]:
     """Return the settings, the modes to be compared and --out; BadInput if they make no sense."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
-    parser.add_argument("--out", metavar="DIR", help="folder to create (default: runs/sgd, numbered)")
+    parser.add_argument("--out", metavar="DIR", help="folder to create (default: runs/sgd-PROBLEM, numbered)")
     add_options(parser.add_argument_group("what is done"), SGDSettings, {"mode": "all of them"})
     named = vars(parser.parse_args(words))
     out = named.pop("out")
@@ -49,7 +49,7 @@ def compare(settings: SGDSettings, modes: tuple[str, ...], out: str | None, comm
     shares_memory = comm.one_machine()
     if "hogwild" in modes and not shares_memory:
         raise BadInput("--mode hogwild: the ranks are on several machines, which share no memory")
-    made = on_root(comm, lambda: new_folder(out, "sgd"))
+    made = on_root(comm, lambda: new_folder(out, f"sgd-{settings.problem}"))
     with gone_if_empty(made if comm.rank == 0 else None):
         traces = {}
         for mode in modes:
@@ -92,7 +92,7 @@ def write(folder: Path, settings: SGDSettings, traces: dict[str, Trace], ranks: 
     seconds = "drawn" if ranks == 1 else "real"
     payload = {"settings": asdict(settings), "modes": list(traces), "seconds": seconds, "provenance": provenance(ranks)}
     write_atomically(folder / "sgd.json", (json.dumps(payload, indent=2) + "\n").encode())
-    draw(folder / "sgd.png", traces, f"least squares, step size {settings.step_size:g}", seconds)
+    draw(folder / "sgd.png", traces, f"{settings.problem}, step size {settings.step_size:g}", seconds)
     print(f"{folder / 'loss.csv'}, staleness.csv, sgd.json, sgd.png")
 
 

@@ -12,6 +12,7 @@ if and only if step * h <= 2 sin(pi / (2 (2 delay + 1))). So the step must shrin
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_discrete_are
 
 from minitrpo.algorithms.options import option
 from minitrpo.course.parallel_sgd.rounds import WEIGHT
@@ -20,10 +21,11 @@ from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.allreduce import dealt
 from minitrpo.parallel.event_queue import Work
 from minitrpo.parallel.parameter_server import NO_LIMIT, Apply, Arrays, Arrival, Pulled, Rules
-from minitrpo.perceptron import initialise_mlp
+from minitrpo.perceptron import Linearisation, Sizes, activations, initialise_mlp, layer_sizes, unflatten
 from minitrpo.policies import Array
 
 MODES = ("synchronous", "asynchronous", "bounded", "hogwild")
+HIDDEN = (32, 32)  # layers of the perceptron
 ROWS = "rows"  # in a gradient: how many samples it is of
 
 
@@ -60,6 +62,10 @@ class SGDSettings:
     """What parallel SGD can be told."""
 
     mode: str = option("synchronous", "how workers and parameters come together", "", MODES)
+    problem: str = option(
+        "least-squares", "a linear fit, or a perceptron's fit of the value function of a linear-quadratic problem", "",
+        ("least-squares", "perceptron"),
+    )  # fmt: skip
     workers: int = option(4, "workers played in one process; under mpiexec the ranks work", least=1, most=512)
     rows: int = option(4096, "samples in all, dealt out to the workers", least=2, most=10**7)
     features: int = option(8, "numbers in a sample", least=1, most=1000)
@@ -88,39 +94,50 @@ class SGDSettings:
 
 @dataclass(frozen=True)
 class Regression:
-    """Targets (N,) and inputs (N, D), of which a linear fit theta = (w, b), (D + 1,), is wanted: w'x + b."""
+    """Targets (N,) to be fitted from inputs (N, D) by a perceptron; without hidden layers it is a linear fit."""
 
     inputs: Array
     targets: Array
-
-    def errors(self, theta: Array, rows: Array | slice) -> Array:
-        """Return w'x + b - y of some rows, (n,)."""
-        return self.inputs[rows] @ theta[:-1] + theta[-1] - self.targets[rows]
+    sizes: Sizes
 
     def loss(self, theta: Array) -> float:
-        """Return 1/2 mean (w'x + b - y)^2 over all samples; infinity where it overflows."""
+        """Return 1/2 mean (f(x) - y)^2 over all samples; infinity where it overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            loss = float(np.mean(self.errors(theta, slice(None)) ** 2)) / 2
+            outputs = activations(unflatten(theta, self.sizes), self.inputs)[-1][:, 0]
+            loss = float(np.mean((outputs - self.targets) ** 2)) / 2
         return loss if np.isfinite(loss) else float("inf")
 
     def gradient(self, theta: Array, rows: Array | slice) -> Array:
-        """Return the gradient of the loss over some rows, (D + 1,)."""
+        """Return the gradient of the loss over some rows, (P,)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            errors = self.errors(theta, rows)
-            errors /= len(errors)
-            return np.append(errors @ self.inputs[rows], errors.sum())
+            at = Linearisation(theta, self.sizes, self.inputs[rows])
+            error = (at.outputs[:, 0] - self.targets[rows]) / len(at.outputs)
+            return at.transposed_product(error[:, None])
 
     def initial(self, seed: int) -> Array:
         """Return parameters to begin with."""
-        return initialise_mlp(generator(seed, 0, 0, Purpose.CRITIC), [(self.inputs.shape[1], 1)], last_gain=0.1)
+        return initialise_mlp(generator(seed, 0, 0, Purpose.CRITIC), self.sizes, last_gain=0.1)
 
 
 def make_regression(s: SGDSettings) -> Regression:
     """Return the problem that the settings ask for; the targets have mean 0 and standard deviation 1."""
     rng = generator(s.seed, 0, 0, Purpose.RESET)
     inputs = rng.standard_normal((s.rows, s.features))
-    targets = inputs @ rng.standard_normal(s.features) + 0.1 * rng.standard_normal(s.rows)
-    return Regression(inputs, (targets - targets.mean()) / targets.std())
+    if s.problem == "least-squares":
+        targets = inputs @ rng.standard_normal(s.features) + 0.1 * rng.standard_normal(s.rows)
+    else:
+        targets = linear_quadratic_values(inputs)
+    hidden = HIDDEN if s.problem == "perceptron" else ()
+    spread = targets.std() or 1.0
+    return Regression(inputs, (targets - targets.mean()) / spread, layer_sizes(s.features, hidden, 1))
+
+
+def linear_quadratic_values(states: Array) -> Array:
+    """Return V(s) = - s'Ps, (N,), of s' = A s + u with cost s's + u'u per step: P solves the Riccati equation."""
+    size = states.shape[1]
+    a = np.eye(size) + 0.5 * np.eye(size, k=1)
+    p = solve_discrete_are(a, np.eye(size), np.eye(size), np.eye(size))
+    return -np.einsum("ni,ij,nj->n", states, p, states)
 
 
 def worker_of(problem: Regression, s: SGDSettings, worker: int, workers: int) -> Work:
