@@ -53,11 +53,8 @@ def steps(policy: Policy, seed: int, n: int) -> tuple[Array, Array, Array]:
     theta = theta + 0.5 * rng.standard_normal(len(theta))
     states = rng.standard_normal((n, policy.observation_size))
     return theta, states, policy.sample(policy.distribution(theta, states), policy.draw_noise(rng, n))
-<<<<<<< HEAD
 
 
 def near(kind: str, *arguments: Any) -> Case:
     """Return a case in which each entry counts by its own size, and a right 0 may be a rounding error away."""
     return case(kind, *arguments, each=True, atol=1e-12)
-=======
->>>>>>> x2
