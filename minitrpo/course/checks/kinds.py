@@ -3,7 +3,7 @@
 import numpy as np
 
 from minitrpo.course.checks.words import short
-from minitrpo.policies import Array
+from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 
 def spd(rng: np.random.Generator, n: int, condition: float) -> Array:
@@ -32,3 +32,21 @@ def masks(ends: str) -> tuple[Array, Array]:
     """Return the masks last and terminated of steps that go on (.), are cut (c) or terminated (t)."""
     letters = np.array(list(ends), "<U1")
     return letters != ".", letters == "t"
+
+
+POLICIES: tuple[Policy, ...] = (
+    GaussianPolicy(3, 2, (4,)),
+    GaussianPolicy(2, 1, ()),
+    CategoricalPolicy(3, 4, (5,)),
+    CategoricalPolicy(4, 2, (16,)),
+    GaussianPolicy(2, 3, (6, 5)),
+)
+
+
+def steps(policy: Policy, seed: int, n: int) -> tuple[Array, Array, Array]:
+    """Return theta away from its start, states (n, D) and actions that the policy drew in them."""
+    rng = np.random.default_rng(seed)
+    theta = policy.initialise(rng)
+    theta = theta + 0.5 * rng.standard_normal(len(theta))
+    states = rng.standard_normal((n, policy.observation_size))
+    return theta, states, policy.sample(policy.distribution(theta, states), policy.draw_noise(rng, n))
