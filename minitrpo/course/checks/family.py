@@ -23,7 +23,7 @@ from minitrpo.course.checks.register import exercise
         >= ours - => <= ours + :: counts the ways that lie nearer :: count those that lie further off
         np.mean( => np.sum( :: is a number of ways :: be their share
         float(np.mean(apart => 1 - float(np.mean(apart :: is the chance of the opposite :: be that of these ways
-        rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => np.append(one, other) \
+        = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => = np.append(one, other) \
             :: adds up the numbers themselves :: add up their ranks
         tolist()]) => tolist()], method="ordinal") :: ranks equal numbers as they come :: give each the mean of theirs
         tolist()]) => tolist()], method="min") :: gives equal numbers the least of their ranks \

@@ -21,22 +21,21 @@ from minitrpo.course.checks.register import exercise
         max(now, counter) + draw => max(now, counter) :: leaves out the time of a draw :: add it to the counter's time
         max(now, counter) + draw => counter + draw :: serves a rank before it comes :: begin when both are free
         heapq.heappush(free, counter + length) => counter += length; heapq.heappush(free, counter) \
-            :: keeps the counter taken while an episode is played :: free it after the draw
+            :: keeps the counter taken during the episode :: free it after the draw
         return max(free) => return min(free) :: is when the first rank is done :: be when the last one is
         return max(free) => return sum(free) / ranks :: is the mean over the ranks :: be when the last one is done
         return max(free) => return sum(free) :: adds up the ranks' seconds :: be when the last one is done
         in lengths: => in sorted(lengths, reverse=True): :: plays the longest episodes first :: keep their order
-        heapq.heappop(free) => free.pop(0) && heapq.heappush(free, => free.append( \
-            :: deals the episodes to the ranks in turn :: give each to the rank that is free first
-        return (sum(lengths) + draw * len(lengths)) / ranks :: gives each rank the same share of the seconds \
-            :: play whole episodes
+        heapq.heappop(free) => free.pop(0) && heapq.heappush(free, => free.append( :: deals the episodes out in turn \
+            :: give each to the rank that is free first
+        return (sum(lengths) + draw * len(lengths)) / ranks :: gives all ranks equal shares :: play whole episodes
     """,
 )
 def makespan() -> Iterator[Case]:
     """Yield few and many episodes, equal and unequal ones, with a counter that costs nothing, little, and too much."""
     few = (([5.0, 1.0, 1.0, 1.0], 2), ([1.0, 2.0, 3.0], 2), ([2.0], 3), ([1.0, 2.0, 3.0, 4.0], 1))
-    yield from (case("a free counter", lengths, ranks) for lengths, ranks in few)
-    yield from (case("a slow counter", lengths, ranks, 0.5) for lengths, ranks in few)
+    for draw, kind in ((0.0, "a free counter"), (0.5, "a slow counter")):
+        yield from (case(kind, lengths, ranks, draw) for lengths, ranks in few)
     yield case("no episode", [], 3, 0.5)
     yield case("a counter that takes longer than an episode", [1.0] * 6, 3, 2.0)
     yield case("a counter that is free for a while", [10.0, 10.0, 1.0, 1.0], 2, 1.0)
@@ -53,25 +52,22 @@ def makespan() -> Iterator[Case]:
         Little's law: how many are at a place = how many come a second, times the seconds each stays there.
     """,
     mistakes=r"""
-        service * (1 + queue) => service :: serves whoever comes at once :: let it wait for the queue it finds
-        service * (1 + queue) => service * queue :: leaves out the own service :: add it to that of the queue
-        service * (1 + queue) => service * count :: finds all customers in the queue \
-            :: take the queue that one customer less makes
+        * (1 + queue) =>  :: serves whoever comes at once :: let it wait for the queue it finds
+        (1 + queue) => queue :: leaves out the own service :: add it to that of the queue
+        (1 + queue) => count :: finds all customers in the queue :: take the queue that one customer less makes
         count / (think + here) => count / here :: has a round without thinking :: add `think` to the time at the server
-        count / (think + here) => 1 / (think + here) :: lets one customer come round :: let all come that are there
-        count / (think + here) => customers / (think + here) :: has all `customers` in every step \
-            :: have as many as were added so far
+        count / (think => 1 / (think :: lets one customer come round :: let all come that are there
+        count / (think => customers / (think :: has all `customers` in every step :: have those that were added so far
         return rate => return min(customers / (think + service), 1 / service) \
             :: is the smaller of the two bounds :: lie below them, because of the queue
-        rate * here => rate * service :: has a queue of those alone who are being served \
-            :: multiply the rate by all seconds at the server
+        rate * here => rate * service :: has no waiting in the queue :: multiply the rate by all seconds at the server
         return rate => return queue :: is the queue :: be the rate
         range(1, customers + 1) => range(1, customers) :: adds a customer too few :: begin with 1 and end with all
     """,
 )
 def finite_source() -> Iterator[Case]:
     """Yield one customer and many, a server with much to do and with little."""
-    yield from (case("one customer", 1, think, 0.5) for think in (0.0, 0.5, 20.0))
+    yield from (case("one customer", 1, think, 0.5) for think in (0.5, 0.0, 20.0))
     for customers, service in product((2, 3, 10, 100, 1000), (0.5, 3.0, 0.02, 0.001)):
         yield case("several customers", customers, 1.0, service)
     yield case("customers who never think", 7, 0.0, 0.25)
@@ -86,18 +82,16 @@ def finite_source() -> Iterator[Case]:
         Infinite noise: both fractions are 0, and their ratio is that of the batches.
     """,
     mistakes=r"""
-        (1 + noise_scale / batch) / (1 + noise_scale / reference) => \
-            (1 + noise_scale / reference) / (1 + noise_scale / batch) :: is upside down \
+        return updates**2 / right(batch, reference, updates, noise_scale) :: is upside down \
             :: be smaller for a larger batch
-        (1 + noise_scale / batch) / (1 + noise_scale / reference) => reference / batch \
-            :: keeps the number of steps whatever the noise scale is :: save little with batches above it
-        / (1 + noise_scale / reference) =>  :: takes the reference's updates for those of infinitely many steps \
+        math.isinf(noise_scale) => True :: keeps the number of steps :: save little above the noise scale
+        / (1 + noise_scale / reference) =>  :: takes the reference for a batch of infinitely many steps \
             :: divide by 1 + noise_scale / reference
-        (1 + noise_scale / batch) / (1 + noise_scale / reference) => \
-            (1 + (noise_scale / batch) ** 0.5) / (1 + (noise_scale / reference) ** 0.5) \
+        noise_scale / batch => (noise_scale / batch) ** 0.5 && \
+            noise_scale / reference => (noise_scale / reference) ** 0.5 \
             :: has roots of the batches :: divide the noise scale by the batch itself
         (1 + noise_scale / reference) => $ * batch :: is a number of steps :: be one of updates
-        if math.isinf(noise_scale): => if False: :: is nan for an infinite noise scale :: keep the number of steps there
+        math.isinf(noise_scale) => False :: is nan for an infinite noise scale :: keep the number of steps there
     """,
 )
 def updates_needed() -> Iterator[Case]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,19 +37,14 @@ def fragments(*ends: str) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
     mistakes=r"""
         = final_values => = 0.0 :: has 0 after a cut :: have V(final observation) there
         after[terminated] = 0.0 =>  :: has final_values also where the task is over :: have 0 there
-        after[terminated] => after[last & ~terminated] :: has 0 after a cut and final_values after an end \
-            :: do it the other way round
+        after[terminated] => after[last & ~terminated] :: has 0 after a cut, not after an end :: do the reverse
         = final_values => = values[last] :: has the value of the last state after a cut :: have V(final observation)
-        after[last] = final_values => after[-1] = final_values[-1] :: has the value of the next fragment after a cut \
-            :: have V(final observation)
-        after[last] = final_values => after[-1] = values[0] :: has whatever stands next after a cut \
-            :: have V(final observation)
-        after[:-1] = values[1:] => after[:] = np.roll(values, 1) :: has the value before each step \
-            :: have that of the next state
+        [last] = final_values => [-1] = final_values[-1] :: has the next fragment's value after a cut :: not do so
+        [last] = final_values => [-1] = values[0] :: has whatever stands next after a cut :: have V(final observation)
+        [:-1] = values[1:] => [:] = np.roll(values, 1) :: has the value before each step :: have that of the next state
         = final_values => = final_values[::-1] :: takes final_values from behind :: take them in order
         = final_values => = np.resize(final_values, len(values))[np.cumsum(last & ~terminated) - 1][last] \
             :: counts only the fragments that were cut :: pass over a final value where the task is over
-        = 0.0 => = np.nan :: is nan where the task is over :: be 0 there
         np.empty(len(values), np.result_type(values, final_values)) => np.empty_like(values) \
             :: cuts fractions off, as an array like whole `values` does :: be made of floats
     """,
@@ -89,13 +83,11 @@ def next_values() -> Iterator[Case]:
             :: has TD errors of the other sign :: take r + discount * V(after) - V(now)
         * next_values => * np.append(values[1:], next_values[-1]) :: takes the next row's value at a border \
             :: take `next_values`
-        (advantages, => ((advantages - advantages.mean()) / (advantages.std() + 1e-8), :: standardises the advantages \
-            :: leave them as they come
+        (advantages, => ((advantages - advantages.mean()) / (advantages.std() + 1e-8), :: standardises them :: not do so
         advantages + values => discounted_sums(rewards, discount, last) :: has rewards to go for targets :: add V to A
         advantages + values => errors + values :: has one-step targets :: add V to the advantages
         advantages + values => advantages :: has the advantages for targets :: add V
         advantages + values => advantages - values :: subtracts V in the targets :: add it
-        advantages + values => advantages + next_values :: adds V of the next state in the targets :: add V(s_t)
         advantages, advantages + values => advantages :: returns one result :: return advantages and value targets
         advantages, advantages + values => advantages + values, advantages :: returns targets first :: return them last
     """,
@@ -124,26 +116,21 @@ def gae() -> Iterator[Case]:
     """,
     mistakes=r"""
         return 1 - right(predicted, targets) :: is the fraction left unexplained :: be 1 minus that
-        return 2 - right(predicted, targets) :: adds the unexplained fraction to 1 :: subtract it
         np.var(targets - predicted) => np.mean((targets - predicted) ** 2) :: counts a constant error :: forgive it
         / variance => / np.mean(targets**2) :: divides by the targets' mean square :: divide by their variance
         return 0 * right(predicted, targets) + np.var(predicted) / np.var(targets) \
             :: is the variance of the predictions over that of the targets :: take that of target - predicted from 1
         / variance => / np.var(predicted) :: divides by the variance of the predictions :: divide by that of the targets
-        return right(predicted, targets) * np.var(targets) :: is a difference of variances :: divide by the targets'
         return 1 - (1 - right(predicted, targets)) ** 0.5 :: has standard deviations :: have variances
         return 0 * right(predicted, targets) + np.corrcoef(predicted, targets)[0, 1] ** 2 \
             :: is the squared correlation, which forgives a wrong scale :: take the variance of target - predicted
         return np.maximum(0.0, right(predicted, targets)) :: is never below 0 :: be so where predictions do harm
         float('nan') => 0.0 :: is 0 where all targets are equal :: be nan there
-        float('nan') => 1.0 :: is 1 where all targets are equal :: be nan there
         variance <= 1e-20 * float(np.mean(targets ** 2)) => np.ptp(targets) == 0 \
             :: finds something to explain in targets that are equal but for rounding :: be nan there
         / variance => / (variance + 1e-8) :: adds something to the variance :: divide by the variance alone
-        <= 1e-20 * float(np.mean(targets ** 2)) => == 0 :: asks for a variance of exactly 0, which rounding prevents \
-            :: compare the deviation with the size of the targets
-        <= 1e-20 * float(np.mean(targets ** 2)) => < 1e-08 :: is nan for small targets, which vary little \
-            :: compare the deviation with their size
+        <= 1e-20 * float(np.mean(targets ** 2)) => == 0 :: waits for a variance of exactly 0 :: allow for rounding
+        <= 1e-20 * float(np.mean(targets ** 2)) => < 1e-08 :: is nan for small targets :: compare with their size
         variance <= 1e-20 * float(np.mean(targets ** 2) => np.allclose(targets, targets[0] \
             :: calls targets equal that vary by 1e-5 of their size :: do so at 1e-10
         20 * float(np.mean(targets ** 2)) => 20 :: has one limit for targets of any size :: let it grow with them
@@ -206,19 +193,10 @@ def explained_variance() -> Iterator[Case]:
             batch = Batch(batch.observations[i], batch.actions[i], batch.advantages[i]); g = surrogate \
             :: has a fraction of the states in all it does :: have it in the Fisher matrix alone
         float(g @ full_step) => float(g @ x) :: expects the gain g @ x :: expect that of the full step, g @ full_step
-        full_step), max_kl) => full_step), 1.5 * max_kl) :: lets the KL be larger than max_kl :: search within max_kl
-        full_step), max_kl) => full_step), max_kl, max_trials=1) :: tries the full step alone :: let the search go on
-        (search, g, => (search, np.array([g @ g]), :: has the square of the gradient's length :: report the length
-        (search, g, => (__import__('dataclasses').replace(search, gain=search.kl, kl=search.gain), g, \
-            :: has gain and kl in each other's place :: report each as it is called
-        g, entropy) => g, objective(policy, search.theta, batch)[1]) :: has the new policy's entropy :: have the old's
         return (search.theta, report_of(search, g, entropy)) => return search.theta :: returns theta alone \
             :: return the new theta and a Report
         search.theta, report_of(search, g, entropy) => report_of(search, g, entropy), search.theta \
             :: returns the Report first :: return the new theta first
-        10 => 20 :: does 20 iterations by default :: do 10
-        .1 => .001 :: has another damping by default :: have one of 0.1
-        1.0 => 0.1 :: has a tenth of the states in the Fisher matrix by default :: have all
     """,
 )
 def trpo_step() -> Iterator[Case]:
@@ -229,7 +207,7 @@ def trpo_step() -> Iterator[Case]:
     for policy in (GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))):
         for seed, n, *settings in ((0, 40, 2), (1, 60, 4, 0.01), (2, 40, 1, 1.0), (3, 64, 3, 0.1, 0.25), (5, 2600, 3)):
             yield update("a small step", policy, *sampled(policy, seed, n), 1e-5, *settings)
-        yield update("a damping of 0", policy, *sampled(policy, 8, 60), 1e-6, 2, 0.0)
+        yield update("the default settings", policy, *sampled(policy, 20, 50), 1e-5)
         for seed in range(4):
             for max_kl, damping, fraction in ((0.02, 0.1, 1.0), (10.0, 0.01, 1.0), (0.3, 0.1, 0.1)):
                 large = *sampled(policy, seed, 20, offset=1.0), max_kl, 10, damping, fraction
@@ -241,8 +219,6 @@ def trpo_step() -> Iterator[Case]:
         yield update("advantages of 0", policy, theta, replace(batch, advantages=np.zeros(50)), 0.01)
         yield remark(update("a max_kl of 0", policy, theta, batch, 0.0))
         yield remark(update("a nan", policy, theta, replace(batch, advantages=np.full(50, np.nan)), 0.01))
-        given = "an update with the default settings, and with these spelt out"
-        yield tried("the default settings", partial(defaults, given=(policy, theta, batch, 1e-4)), shown=given)
     rng = np.random.default_rng(5)  # every second state, which F does not see, moves the policy a million times as far
     states, line = rng.standard_normal((40, 2)) * np.tile([[1.0], [1e6]], (20, 1)), GaussianPolicy(2, 1, ())
     batch = Batch(states, rng.standard_normal((40, 1)), rng.standard_normal(40))
@@ -280,10 +256,3 @@ def update(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float,
     named = dict(zip(("max_kl", "cg_iterations", "cg_damping", "fisher_fraction"), (max_kl, *rest), strict=False))
     shown = ", ".join(f"{name} = {x}" for name, x in named.items())
     return tried(kind, run, rtol=1e-3, shown=f"{short(policy)}, {len(batch.advantages):,} steps, {shown}")
-
-
-def defaults(f: Candidate, given: tuple[Any, ...]) -> None:
-    """Compare an answer's own defaults with the settings that they should be."""
-    plain, spelt = f(*given)[0], f(*given, 10, 0.1, 1.0)[0]
-    off = float(np.linalg.norm(plain - spelt) / np.linalg.norm(spelt - given[1]))
-    need(off < 1e-6, f"it is {100 * off:.2g} % off the step with 10 iterations, a damping of 0.1 and all states")

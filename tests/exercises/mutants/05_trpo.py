@@ -558,6 +558,12 @@ EDITS = {
         theta_moved_a_little: .theta, => .theta + 1e-09,
         norm_of_x: (search, g, entropy) => (search, x, entropy)
         largest_entry_for_the_norm: (search, g, entropy) => (search, np.abs(g).max(keepdims=True), entropy)
+        entropy_of_the_new_policy: g, entropy) => g, objective(policy, search.theta, batch)[1])
+        one_trial: full_step), max_kl) => full_step), max_kl, max_trials=1)
+        searched_beyond_the_limit: full_step), max_kl) => full_step), 1.5 * max_kl)
+        gain_and_kl_swapped: (search, g, => (__import__('dataclasses').replace(search, gain=search.kl, \
+            kl=search.gain), g,
+        twenty_iterations_by_default: 10 => 20
         entropy_summed: g, entropy) => g, entropy * len(batch.advantages))
         entropy_negative: g, entropy) => g, -entropy)
         gain_is_the_promise: search, => __import__('dataclasses').replace(search, gain=float(g @ (search.theta - \
