@@ -23,23 +23,18 @@ from minitrpo.course.checks.register import exercise
         >= ours - => <= ours + :: counts the ways that lie nearer :: count those that lie further off
         np.mean( => np.sum( :: is a number of ways :: be their share
         float(np.mean(apart => 1 - float(np.mean(apart :: is the chance of the opposite :: be that of these ways
-        = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => = np.append(one, other) \
-            :: adds up the numbers themselves :: add up their ranks
+        rankdata([ => np.array([ :: adds up the numbers themselves :: add up their ranks
         tolist()]) => tolist()], method="ordinal") :: ranks equal numbers as they come :: give each the mean of theirs
-        tolist()]) => tolist()], method="min") :: gives equal numbers the least of their ranks \
-            :: give each the mean of theirs
-        rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => \
-            np.append(rankdata(one), rankdata(other)) :: ranks each group by itself :: rank all numbers together
-        combinations(ranks.tolist(), np.size(one)) => combinations(ranks.tolist(), np.size(other)) \
-            :: chooses as many ranks as `other` has :: choose as many as `one` has
-        ) - sums.mean( => ) - ranks.mean( :: compares a sum with the mean of the ranks \
-            :: compare it with the mean of the sums
+        tolist()]) => tolist()], method="min") :: gives equal numbers the least rank :: give each the mean of theirs
+        sums = np => ranks = np.append(rankdata(one), rankdata(other)); $ :: ranks each group by itself \
+            :: rank all numbers together
+        (one))] => (other))] :: chooses as many ranks as `other` has :: choose as many as `one` has
+        ) - sums.mean( => ) - ranks.mean( :: subtracts the mean of the ranks from a sum :: subtract that of the sums
     """,
 )
 def rank_chance() -> Iterator[Case]:
     """Yield groups that are apart, mixed, unequal in size, with ties and with runs that never arrive."""
     yield case("two and two, apart", np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    yield case("two and two, mixed", np.array([1.0, 4.0]), np.array([2.0, 3.0]))
     yield case("one and three", np.array([1.0]), np.array([2.0, 3.0, 4.0]))
     yield case("three and one", np.array([2.0, 3.0, 9.0]), np.array([1.0]))
     yield case("the later group first", np.array([30.0, 40.0, 50.0]), np.array([1.0, 2.0, 3.0]))
@@ -64,24 +59,21 @@ def rank_chance() -> Iterator[Case]:
     mistakes=r"""
         np.arange(len(p), 0, -1) => len(p) :: counts every p k times (Bonferroni) :: count the next smallest k - 1 times
         np.arange(len(p), 0, -1) => np.arange(1, len(p) + 1) :: counts the largest k times :: count the smallest k times
-        np.arange(len(p), 0, -1) => np.maximum(np.arange(len(p) - 1, -1, -1), 1) :: counts the smallest k - 1 times \
-            :: count it k times
+        len(p), 0, -1) => len(p) - 1, -1, -1).clip(1) :: counts the smallest k - 1 times :: count it k times
         np.maximum.accumulate(raised) => raised :: lets a corrected p be below one before it :: take the largest so far
-        np.maximum.accumulate(raised) => np.minimum.accumulate(raised) :: takes the smallest so far \
-            :: take the largest so far
+        np.maximum.acc => np.minimum.acc :: takes the smallest so far :: take the largest so far
         np.maximum.accumulate(raised) => np.minimum.accumulate(raised[::-1])[::-1] \
             :: takes the smallest of a p and those behind it (Hochberg) :: take the largest so far
-        np.minimum(np.maximum.accumulate(raised), 1.0) => np.maximum.accumulate(raised) :: has chances above 1 \
-            :: cut them at 1
-        found[order] = raised => found[:] = raised :: is in order of size :: be in the order of `chances`
-        found[order] = raised => found[:] = raised[order] :: puts them back in wrong places \
+        np.minimum(np.maximum.accumulate(raised), 1.0) => np.maximum.accumulate(raised) :: is above 1 :: stop there
+        [order] = raised => [:] = raised :: is in order of size :: be in the order of `chances`
+        [order] = raised => [:] = raised[order] :: puts them back in wrong places \
             :: put the i-th of the sorted ones at place order[i]
         np.maximum.accumulate(raised) => raised && found[order] = raised => $; found = np.maximum.accumulate(found) \
             :: takes the largest so far in the order of `chances` :: take it in order of size
         np.arange(len(p), 0, -1) => len(p) / np.arange(1, len(p) + 1) && np.maximum.accumulate(raised) => \
             np.minimum.accumulate(raised[::-1])[::-1] :: divides by the rank (Benjamini and Hochberg) \
             :: multiply by k, k - 1 and so on
-        p[order] * np.arange(len(p), 0, -1) => p[order] :: is not corrected :: count the smallest k times, and so on
+        * np.arange(len(p), 0, -1) =>  :: is not corrected :: count the smallest k times, and so on
     """,
 )
 def corrected() -> Iterator[Case]:
@@ -93,7 +85,6 @@ def corrected() -> Iterator[Case]:
     yield case("one that another holds up", np.array([0.03, 0.031, 0.032]))
     yield case("some grow beyond 1", np.array([0.6, 0.7, 0.001]))
     yield case("equal chances", np.array([0.02, 0.02, 0.02]))
-    yield case("chances of 0 and 1", np.array([1.0, 0.0, 0.5]))
     yield case("a list", [0.01, 0.5, 0.02, 0.02])
     rng = np.random.default_rng(0)
     for count in (4, 7, 11, 30):
