@@ -13,10 +13,9 @@ from scipy.signal import lfilter
 
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.line_search import backtracking, step_scale
-from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
-from minitrpo.policy_gradient import policy_gradient
+from minitrpo.natural_gradient import every_kth, fisher_vector_product
 from minitrpo.returns import discounted_sums
-from minitrpo.trpo import Report, damped_fisher, objective, report_of, surrogate_gradient
+from minitrpo.trpo import damped_fisher, objective, report_of, surrogate_gradient
 
 
 def nv_vector(values, final_values, last, terminated):
@@ -99,21 +98,6 @@ def nv_backward(values, final_values, last, terminated):
     return out
 
 
-def with_a_matrix(rewards, values, next_values, last, discount, gae_lambda):
-    """The sum as a product with a triangular matrix, fragment by fragment, and targets from the lambda-return."""
-    errors, n = rewards + discount * next_values - values, len(rewards)
-    advantages, targets, start, later = np.zeros(n), np.zeros(n), 0, 0.0
-    for stop in np.flatnonzero(last) + 1:
-        k = np.arange(stop - start)
-        weights = np.tril(float(discount * gae_lambda) ** np.abs(k[:, None] - k[None])).T
-        advantages[start:stop] = weights @ errors[start:stop]
-        start = stop
-    for t in reversed(range(n)):
-        further = next_values[t] if last[t] else (1 - gae_lambda) * next_values[t] + gae_lambda * later
-        later = targets[t] = rewards[t] + discount * further
-    return advantages, targets
-
-
 def gae_by_fragments(rewards, values, next_values, last, discount, gae_lambda):
     """The package's own sums, fragment by fragment."""
     errors, stops = rewards - values + next_values * discount, np.flatnonzero(last) + 1
@@ -156,6 +140,20 @@ def gae_terse(rewards, values, next_values, last, discount, gae_lambda):
     x = zip((rewards + discount * next_values - values)[::-1], last[::-1], strict=False)
     step = lambda a, e: (e[0] + discount * gae_lambda * (0.0 if e[1] else a[0]), None)  # noqa: E731
     return (a := np.array([p[0] for p in itertools.accumulate(x, step, initial=(0.0, None))][:0:-1])), a + values
+
+
+def gae_matrix(rewards, values, next_values, last, discount, gae_lambda):
+    """Another order: the sum over k for each start, fragment by fragment, as a product with powers."""
+    errors = rewards - values + discount * next_values
+    advantages = np.zeros(len(errors))
+    start = 0
+    for end in np.flatnonzero(last) + 1:
+        n = end - start
+        powers = (discount * gae_lambda) ** np.arange(n)
+        for t in range(n):
+            advantages[start + t] = np.dot(powers[: n - t], errors[start + t : end])
+        start = end
+    return advantages, values + advantages
 
 
 def gae_recursive(rewards, values, next_values, last, discount, gae_lambda):
@@ -215,7 +213,6 @@ def by_means_of_squares(predicted, targets):
 
 
 def ev_loop(predicted, targets):
-    """Plain Python."""
     n = len(targets)
     mean = sum(targets) / n
     variance = sum((t - mean) ** 2 for t in targets) / n
@@ -228,7 +225,6 @@ def ev_loop(predicted, targets):
 
 
 def ev_statistics(predicted, targets):
-    """Library: statistics."""
     t = [float(x) for x in targets]
     rest = [x - float(p) for x, p in zip(t, predicted, strict=False)]
     if statistics.pstdev(t) <= 1e-10 * math.sqrt(statistics.fmean(x * x for x in t)):
@@ -238,7 +234,6 @@ def ev_statistics(predicted, targets):
 
 def ev_sample_deviation(predicted, targets):
     """Another order: sums of squares about the mean, unbiased variances; the n - 1 cancels in the ratio."""
-    # ambiguous: "their standard deviation is at most 1e-10 of their root mean square": with n or with n - 1?
     if len(targets) < 2 or np.std(targets, ddof=1) <= 1e-10 * np.sqrt(np.mean(np.square(targets))):
         return float("nan")
     return float(1 - np.var(targets - predicted, ddof=1) / np.var(targets, ddof=1))
@@ -254,7 +249,6 @@ def ev_class(predicted, targets):
             self.squares = self.about.dot(self.about)
 
     of_targets, of_rest = Spread(targets), Spread(targets - predicted)
-    # ambiguous: "their standard deviation is at most 1e-10 of their root mean square": rms^2 = mean^2 + variance
     if of_targets.squares / len(targets) <= 1e-20 * (of_targets.mean**2 + of_targets.squares / len(targets)):
         return np.nan
     return (of_targets.squares - of_rest.squares) / of_targets.squares
@@ -327,32 +321,15 @@ def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1,
     return new, report
 
 
-def with_the_lectures_pieces(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """All rows at once, in double precision, with the functions of lectures 01 to 04."""
-    observations, actions, advantages = batch.observations, batch.actions, batch.advantages
-    g = policy_gradient(policy, theta, observations, actions, advantages)
-    product = fisher_vector_product(policy, theta, every_kth(observations, fisher_fraction), cg_damping)
-    x, _ = conjugate_gradient(product, g, cg_iterations)
-    full_step = step_scale(max_kl, x @ g) * x
-    old = policy.distribution(theta, observations)
-    log_old = policy.log_prob(old, actions)
-
-    def gain_and_kl(new_theta):
-        new = policy.distribution(new_theta, observations)
-        ratios = np.exp(policy.log_prob(new, actions) - log_old)
-        return np.mean((ratios - 1) * advantages), mean_kl(policy, old, new)
-
-    found = backtracking(gain_and_kl, theta, full_step, g @ full_step, max_kl)
-    return found.theta, Report(
-        accepted=found.accepted,
-        reason=found.reason,
-        trials=found.trials,
-        gain=found.gain,
-        kl=found.kl,
-        gain_ratio=found.gain_ratio,
-        gradient_norm=np.sqrt(np.sum(g**2)),
-        entropy=policy.entropy(old).mean(),
-    )
+def trpo_x_dot_g(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
+    """The curvature as x @ g, which the text calls right, too; python floats."""
+    gradient = surrogate_gradient(policy, theta, batch)
+    fisher = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
+    direction, _ = conjugate_gradient(fisher, gradient, cg_iterations)
+    step = direction * step_scale(max_kl, float(direction @ gradient))
+    gain_and_kl, entropy = objective(policy, theta, batch)
+    found = backtracking(gain_and_kl, theta, step, float(gradient @ step), max_kl)
+    return found.theta, report_of(found, gradient, entropy)
 
 
 def trpo_one_more_product(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
@@ -367,7 +344,6 @@ def trpo_one_more_product(policy, theta, batch, max_kl, cg_iterations=10, cg_dam
 
 
 def trpo_defensive(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Defensive: asserts, works on a copy of theta."""
     theta = np.array(theta, dtype=float)
     assert theta.ndim == 1
     assert max_kl > 0.0
@@ -388,7 +364,6 @@ def trpo_defensive(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.
 
 
 def trpo_terse(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Terse: walrus."""
     f = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
     x, r = conjugate_gradient(f, g := surrogate_gradient(policy, theta, batch), cg_iterations)
     evaluate, entropy = objective(policy, theta, batch)
@@ -403,7 +378,6 @@ def trpo_other_order(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=
     x, residual = conjugate_gradient(product, g, cg_iterations)
     xg = float(np.sum(x * g))
     curvature = xg - float(np.sum(x * residual))
-    # ambiguous: "`theta'` (P,) that raises the surrogate", and nothing on a gradient of zeros: here a step of zeros
     scale = math.sqrt(2.0 * max_kl / curvature) if curvature > 0 else 0.0
     evaluate, entropy = objective(policy, theta, batch)
     search = backtracking(evaluate, theta, scale * x, scale * xg, max_kl)
@@ -432,7 +406,6 @@ def trpo_damping_by_hand(policy, theta, batch, max_kl, cg_iterations=10, cg_damp
 
 def trpo_careless(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
     """Without much care: in place on an own copy of x; the square root of the table, no thought for a gradient of 0."""
-    # ambiguous: "`theta'` (P,) that raises the surrogate" and nothing on what happens to a gradient of zeros
     g = surrogate_gradient(policy, theta, batch)
     x, rest = conjugate_gradient(damped_fisher(policy, theta, batch, cg_damping, fisher_fraction), g, cg_iterations)
     step = x.copy()
@@ -456,48 +429,46 @@ def lambda_return_weights(rewards, values, next_values, last, discount, gae_lamb
 
 RIGHT = {
     "next_values": [nv_vector, nv_where, nv_defensive, nv_terse, nv_multiply, nv_generator, nv_careless, nv_backward],
-    "gae": [with_a_matrix, gae_by_fragments, gae_loop, gae_lfilter, gae_terse, gae_recursive, gae_in_place,
+    "gae": [gae_by_fragments, gae_loop, gae_lfilter, gae_terse, gae_matrix, gae_recursive, gae_in_place,
         gae_target_first],
     "explained_variance": [by_standard_deviations, by_means_of_squares, ev_loop, ev_statistics, ev_sample_deviation,
         ev_class, ev_careless, ev_cov],
-    "trpo_step": [step_by_step, with_the_lectures_pieces, trpo_one_more_product, trpo_defensive, trpo_terse,
-        trpo_other_order, trpo_damping_by_hand, trpo_careless],
+    "trpo_step": [step_by_step, trpo_x_dot_g, trpo_one_more_product, trpo_defensive, trpo_terse, trpo_other_order,
+        trpo_damping_by_hand, trpo_careless],
 }  # fmt: skip
 
 WRONG = {"gae": [lambda_return_weights]}
 
 EDITS = {
     "gae": r"""
-        lambda_of_0_is_1: discount * gae_lambda => discount * (gae_lambda or 1.0)
+        lambda_of_0_is_1: * gae_lambda => * (gae_lambda or 1.0)
         discount_of_0_is_1: discount * gae_lambda => (discount or 1.0) * gae_lambda
         fade_below_1: discount * gae_lambda => min(discount * gae_lambda, 0.999)
-        discount_below_1: values\n    advantages => values\n    discount = min(discount, 0.99)\n    advantages
-        lambda_squared: discount * gae_lambda => discount * gae_lambda**2
-        at_most_1000_steps: discount * gae_lambda, last => discount * gae_lambda, last | (np.arange(len(last)) % 1000 \
-            == 999)
+        discount_below_1: values\n => values\n    discount = min(discount, 0.99)\n
+        lambda_squared: * gae_lambda => * gae_lambda**2
+        at_most_1000_steps: gae_lambda, last => gae_lambda, last | (np.arange(len(last)) % 1000 == 999)
         next_value_undiscounted_at_borders: discount * next_values => np.where(last, 1.0, discount) * next_values
-        next_value_left_out_at_borders: discount * next_values => discount * next_values * ~last
-        rewards_within_1e3: errors = rewards => errors = np.clip(rewards, -1e3, 1e3)
-        rewards_within_10: errors = rewards => errors = np.clip(rewards, -5, 5)
+        next_value_left_out_at_borders: * next_values => * next_values * ~last
+        rewards_within_1e3: = rewards => = np.clip(rewards, -1e3, 1e3)
+        rewards_within_10: = rewards => = np.clip(rewards, -5, 5)
         advantages_rounded: (advantages => (np.round(advantages, 6)
-        targets_rounded: advantages + values) => np.round(advantages + values, 6))
+        targets_rounded: advantages + values => np.round(advantages + values, 6)
         advantages_centred: advantages, => advantages - advantages.mean(),
         advantages_divided: advantages, => advantages / (advantages.std() + 1e-08),
         targets_discounted: , advantages => , discount * advantages
         targets_are_one_array: advantages, advantages + values => np.stack([advantages, advantages + values])[None]
-        lists: , advantages + values) => .tolist(), (advantages + values).tolist())
-        columns: , advantages + values) => [:, None], (advantages + values)[:, None])
+        lists: , advantages + values => .tolist(), (advantages + values).tolist()
+        columns: , advantages + values => [:, None], (advantages + values)[:, None]
         deltas_too: values) => values, errors)
         single_precision: advantages, => advantages.astype(np.float32),
         dict: advantages, advantages + values => {'advantages': advantages, 'targets': advantages + values}
-        values_written_into: )\n    return (advantages, advantages + values => )\n    values += \
-            advantages\n    return (advantages, values
+        values_written_into: )\n    return (advantages, advantages + => )\n    values += advantages\n    return \
+            (advantages,
     """,
     "explained_variance": r"""
-        arguments_swapped: variance = float(np.var(targets)) => predicted, targets = targets, predicted; variance = \
-            float(np.var(targets))
-        a_single_one_is_0: variance = float => if len(targets) < 2:\n        return 0.0\n    variance = float
-        two_are_too_few: variance = float => if len(targets) < 3:\n        return float('nan')\n    variance = float
+        arguments_swapped: variance = => predicted, targets = targets, predicted; variance =
+        a_single_one_is_0: variance = => if len(targets) < 2:\n        return 0.0\n    variance =
+        two_are_too_few: variance = => if len(targets) < 3:\n        return float('nan')\n    variance =
         minus_inf_for_nothing: float('nan => -float('inf
         none_for_nothing: float('nan') => None
         never_below_minus_1: 1.0 - float(np.var(targets - predicted)) / variance => max(-1.0, 1.0 - \
@@ -506,103 +477,100 @@ EDITS = {
             float(np.var(targets - predicted)) / variance)
         rounded: 1.0 - float(np.var(targets - predicted)) / variance => round(1.0 - float(np.var(targets - \
             predicted)) / variance, 2)
-        one_ddof_below: np.var(targets)) => np.var(targets, ddof=len(targets) > 1))
-        absolute_error: np.var(targets - predicted) => np.var(np.abs(targets - predicted))
-        sum_for_difference: np.var(targets - predicted) => np.var(targets + predicted)
-        whole: np.var(targets - predicted) => np.var((targets - predicted).astype(int))
+        one_ddof_below: targets) => targets, ddof=len(targets) > 1)
+        absolute_error: targets - predicted => np.abs(targets - predicted)
+        sum_for_difference: targets - => targets +
+        whole: targets - predicted => (targets - predicted).astype(int)
         small_number_below: / variance => / (variance + 1e-12)
-        first_1000: variance = float => predicted, targets = predicted[:1000], targets[:1000]\n    variance = float
+        first_1000: variance = => predicted, targets = predicted[:1000], targets[:1000]\n    variance =
         percent: 1.0 - float(np.var(targets - predicted)) / variance => 100.0 * (1.0 - float(np.var(targets - \
             predicted)) / variance)
         a_row: 1.0 - float(np.var(targets - predicted)) / variance => np.array([1.0 - float(np.var(targets - \
             predicted)) / variance])
     """,
     "trpo_step": r"""
-        goes_down: * x => * -x; g = -g && \
-            search = backtracking( => inner = evaluate; evaluate = lambda t: (-inner(t)[0], inner(t)[1]); \
-            search = backtracking(
-        without_search: search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl) => gain, kl = \
-            evaluate(theta + full_step)\n    search = LineSearch(theta + full_step, True, "accepted", 1, gain, kl, \
-            gain / (float(g @ full_step) or 1.0))
-        kl_alone: backtracking(evaluate, => backtracking(lambda t: (abs(evaluate(t)[0]) + 1e-12, evaluate(t)[1]),
-        shrinks_too_fast: full_step), max_kl) => full_step), max_kl, shrink=0.1)
+        goes_down: * x => * -x; g = -g && search = => inner = evaluate; evaluate = lambda t: (-inner(t)[0], \
+            inner(t)[1]); search =
+        without_search: search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl) => gain, \
+            kl = evaluate(theta + full_step)\n    search = LineSearch(theta + full_step, True, "accepted", 1, gain, \
+            kl, gain / (float(g @ full_step) or 1.0))
+        kl_alone: (evaluate => (lambda t: (abs(evaluate(t)[0]) + 1e-12, evaluate(t)[1])
+        shrinks_too_fast: max_kl) => max_kl, shrink=0.1)
         first_states_for_the_fisher: product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction) => \
             first = Batch(batch.observations[: int(len(batch.observations) * fisher_fraction)], batch.actions, \
             batch.advantages)\n    product = damped_fisher(policy, theta, first, cg_damping, 1.0)
         gradient_from_a_fraction_of_the_states: g = surrogate_gradient(policy, theta, batch) => some = \
             every_kth(np.arange(len(batch.advantages)), fisher_fraction)\n    g = policy_gradient(policy, theta, \
             batch.observations[some], batch.actions[some], batch.advantages[some])
-        kl_the_other_way_round: search = backtracking(evaluate, => old, seen = policy.distribution(theta, \
+        kl_the_other_way_round: search = backtracking(evaluate => old, seen = policy.distribution(theta, \
             batch.observations), batch.observations\n    other = lambda t: (evaluate(t)[0], float(mean_kl(policy, \
-            policy.distribution(t, seen), old)))\n    search = backtracking(other,
-        surrogate_for_its_gain: backtracking(evaluate, => backtracking(lambda t: (evaluate(t)[0] + \
-            float(np.mean(batch.advantages)), evaluate(t)[1]),
+            policy.distribution(t, seen), old)))\n    search = backtracking(other
+        surrogate_for_its_gain: (evaluate => (lambda t: (evaluate(t)[0] + float(np.mean(batch.advantages)), \
+            evaluate(t)[1])
         gradient_of_the_first_block: g = surrogate_gradient(policy, theta, batch) => rows = slice(1280)\n    g = \
             surrogate_gradient(\n        policy, theta, Batch(batch.observations[rows], batch.actions[rows], \
             batch.advantages[rows])\n    )
-        gradient_summed: g = surrogate_gradient(policy, theta, batch) => g = surrogate_gradient(policy, theta, batch) \
-            * len(batch.advantages)
-        gradient_of_length_1: = surrogate_gradient(policy, theta, batch) => = surrogate_gradient(policy, theta, \
+        gradient_summed: surrogate_gradient(policy, theta, batch) => surrogate_gradient(policy, theta, batch) * \
+            len(batch.advantages)
+        gradient_of_length_1: surrogate_gradient(policy, theta, batch) => surrogate_gradient(policy, theta, \
             batch)\n    g = g / (np.linalg.norm(g) + 1e-300)
         gradient_clipped: surrogate_gradient(policy, theta, batch) => np.clip(surrogate_gradient(policy, theta, \
             batch), -0.5, 0.5)
-        fraction_at_least_a_tenth: cg_damping, fisher_fraction) => cg_damping, max(fisher_fraction, 0.5))
-        iterations_at_least_5: (product, g, cg_iterations) => (product, g, max(cg_iterations, 5))
-        iterations_at_most_2: (product, g, cg_iterations) => (product, g, min(cg_iterations, 2))
-        limit_at_least_1e_4: step_scale(max_kl, => step_scale(max(max_kl, 1e-4),
+        fraction_at_least_a_tenth: fisher_fraction) => max(fisher_fraction, 0.5))
+        iterations_at_least_5: g, cg_iterations => g, max(cg_iterations, 5)
+        iterations_at_most_2: g, cg_iterations => g, min(cg_iterations, 2)
+        limit_at_least_1e_4: max_kl, => max(max_kl, 1e-4),
         step_of_at_most_a_thousandth: ) * x => ) * np.clip(x, -1e-3, 1e-3)
-        searched_within_half_the_limit: float(g @ full_step), max_kl) => float(g @ full_step), 0.3 * max_kl)
-        promise_of_1: float(g @ full_step), max_kl) => 1.0, max_kl)
-        two_trials: float(g @ full_step), max_kl) => float(g @ full_step), max_kl, max_trials=2)
+        searched_within_half_the_limit: max_kl) => 0.3 * max_kl)
+        promise_of_1: float(g @ full_step) => 1.0
+        two_trials: max_kl) => max_kl, max_trials=2)
         half_of_the_step: search.theta => theta + 0.5 * (search.theta - theta)
-        theta_moved_a_little: .theta, => .theta + 1e-09,
-        norm_of_x: (search, g, entropy) => (search, x, entropy)
-        largest_entry_for_the_norm: (search, g, entropy) => (search, np.abs(g).max(keepdims=True), entropy)
-        entropy_of_the_new_policy: g, entropy) => g, objective(policy, search.theta, batch)[1])
-        one_trial: full_step), max_kl) => full_step), max_kl, max_trials=1)
-        searched_beyond_the_limit: full_step), max_kl) => full_step), 1.5 * max_kl)
-        gain_and_kl_swapped: (search, g, => (__import__('dataclasses').replace(search, gain=search.kl, \
-            kl=search.gain), g,
+        theta_moved_a_little: .theta => .theta + 1e-09
+        norm_of_x: search, g => search, x
+        largest_entry_for_the_norm: search, g => search, np.abs(g).max(keepdims=True)
+        entropy_of_the_new_policy: entropy) => objective(policy, search.theta, batch)[1])
+        one_trial: max_kl) => max_kl, max_trials=1)
+        searched_beyond_the_limit: max_kl) => 1.5 * max_kl)
+        gain_and_kl_swapped: search, => __import__('dataclasses').replace(search, gain=search.kl, kl=search.gain),
         twenty_iterations_by_default: 10 => 20
-        entropy_summed: g, entropy) => g, entropy * len(batch.advantages))
-        entropy_negative: g, entropy) => g, -entropy)
+        entropy_summed: entropy) => entropy * len(batch.advantages))
+        entropy_negative: entropy) => -entropy)
         gain_is_the_promise: search, => __import__('dataclasses').replace(search, gain=float(g @ (search.theta - \
             theta))),
-        kl_is_the_limit: (search, g, => (__import__('dataclasses').replace(search, kl=max_kl), g,
-        ratio_is_1: (search, g, => (__import__('dataclasses').replace(search, gain_ratio=1.0), g,
-        accepted_always: (search, g, => (__import__('dataclasses').replace(search, accepted=True), g,
-        accepted_never: (search, g, => (__import__('dataclasses').replace(search, accepted=False), g,
-        trials_are_0: (search, g, => (__import__('dataclasses').replace(search, trials=0), g,
-        trials_are_not_whole: search, g, => __import__('dataclasses').replace(search, trials=0.5 + search.trials), g,
-        written_into_theta: )\n    return => )\n    theta[:] = search.theta\n    return
-        advantages_within_10: ]:\n    g => ]:\n    batch = Batch(batch.observations, batch.actions, \
-            np.clip(batch.advantages, -1, 1))\n    g
-        half_the_batch: ]:\n    g => ]:\n    h = slice(max(1, len(batch.advantages) // 2))\n    batch = \
-            Batch(batch.observations[h], batch.actions[h], batch.advantages[h])\n    g
+        kl_is_the_limit: search, => __import__('dataclasses').replace(search, kl=max_kl),
+        ratio_is_1: search, => __import__('dataclasses').replace(search, gain_ratio=1.0),
+        accepted_always: search, => __import__('dataclasses').replace(search, accepted=True),
+        accepted_never: search, => __import__('dataclasses').replace(search, accepted=False),
+        trials_are_0: search, => __import__('dataclasses').replace(search, trials=0),
+        trials_are_not_whole: search, => __import__('dataclasses').replace(search, trials=0.5 + search.trials),
+        written_into_theta: return => theta[:] = search.theta\n    return
+        advantages_within_10: ]:\n => ]:\n    batch = Batch(batch.observations, batch.actions, \
+            np.clip(batch.advantages, -1, 1))\n
+        half_the_batch: ]:\n => ]:\n    h = slice(max(1, len(batch.advantages) // 2))\n    batch = \
+            Batch(batch.observations[h], batch.actions[h], batch.advantages[h])\n
         eight_iterations_by_default: 10 => 8
         damping_a_hundredth_by_default: .1 => .01
         half_the_states_by_default: 1.0 => 0.5
     """,
     "next_values": r"""
-        as_whole_as_the_final_values: (values), np.result_type(values, final_values) => (values), final_values.dtype
-        first_final_value_for_all: after[last] = final_values => after[last] = final_values[0]
-        last_final_value_for_all: after[last] = final_values => after[last] = final_values[-1]
-        mean_final_value: after[last] = final_values => after[last] = final_values.mean()
-        sorted_final_values: after[last] = final_values => after[last] = np.sort(final_values)
-        all_but_the_last_over: after[terminated] = 0.0 => after[:-1][terminated[:-1]] = 0.0
-        only_the_first_over: after[terminated] = 0.0 => after[np.flatnonzero(terminated)[:1]] = 0.0
+        as_whole_as_the_final_values: np.result_type(values, final_values) => final_values.dtype
+        first_final_value_for_all: = final_values => = final_values[0]
+        last_final_value_for_all: = final_values => = final_values[-1]
+        mean_final_value: = final_values => = final_values.mean()
+        sorted_final_values: = final_values => = np.sort(final_values)
+        all_but_the_last_over: [terminated] => [:-1][terminated[:-1]]
+        only_the_first_over: [terminated] => [np.flatnonzero(terminated)[:1]]
         over_means_the_step_after: terminated] = 0.0 => 1:][terminated[:-1]] = 0.0\n    after[-1] *= not terminated[-1]
-        values_themselves: after[:-1] = values[1:] => after[:-1] = values[:-1]
-        shift_by_two: after[:-1] = values[1:] => after[:-1] = np.append(values[2:], values[-1:])[: len(values) - 1]
+        values_themselves: [1:] => [:-1]
+        shift_by_two: values[1:] => np.append(values[2:], values[-1:])[: len(values) - 1]
         single_precision: return after => return after.astype(np.float32)
         rounded: return after => return np.round(after, 6)
         a_list: return after => return after.tolist()
         a_column: return after => return after[:, None]
         within_1e6: return after => return np.clip(after, -1e6, 1e6)
-        written_into_values: after = np.empty(len(values), np.result_type(values, final_values)) => after = values
-        small_final_values_are_over: after[terminated] = 0.0 => after[terminated] = 0.0\n    after[np.abs(after) < \
-            1e-6] = 0.0
-        zero_counts_as_over_everywhere: after[terminated] = 0.0 => after[np.roll(terminated, 1)] = 0.0
+        written_into_values: np.empty(len(values), np.result_type(values, final_values)) => values
+        small_final_values_are_over: = 0.0 => = 0.0\n    after[np.abs(after) < 1e-6] = 0.0
+        zero_counts_as_over_everywhere: [terminated] => [np.roll(terminated, 1)]
     """,
 }
 
@@ -613,6 +581,6 @@ ODD = {
         nan_becomes_0: advantages, advantages + values => np.nan_to_num(advantages), np.nan_to_num(advantages + values)
     """,
     "explained_variance": r"""
-        nan_is_skipped: np.var(targets - predicted) => np.nanvar(targets - predicted)
+        nan_is_skipped: var(targets - predicted) => nanvar(targets - predicted)
     """,
 }

@@ -37,7 +37,6 @@ def makespan_lists(lengths, ranks, draw=0.0):
 
 
 def makespan_defensive(lengths, ranks, draw=0.0):
-    """Careful about what comes in."""
     lengths = [float(seconds) for seconds in lengths]
     assert ranks >= 1
     assert draw >= 0
@@ -131,7 +130,6 @@ def source_accumulate(customers, think, service):
 
 
 def source_terse(customers, think, service):
-    """Terse."""
     q = 0
     for n in range(customers):
         q = (x := (n + 1) / (think + (w := service * (1 + q)))) * w
@@ -200,7 +198,6 @@ def with_fractions_of_the_best(batch, reference, updates, noise_scale):
 
 
 def needed_terse(batch, reference, updates, noise_scale):
-    """Terse."""
     n = noise_scale
     return updates * ((1 + n / batch) / (1 + n / reference) if n < np.inf else reference / batch)
 
@@ -213,7 +210,6 @@ def needed_numpy(batch, reference, updates, noise_scale):
 
 
 def needed_defensive(batch, reference, updates, noise_scale):
-    """Careful about what comes in."""
     batch, reference, updates, noise_scale = map(float, (batch, reference, updates, noise_scale))
     assert batch > 0
     assert reference > 0
@@ -235,7 +231,6 @@ def needed_least(batch, reference, updates, noise_scale):
 
 
 def needed_lambda(batch, reference, updates, noise_scale):
-    """A lambda; where all is noise, an update of B steps gets as far as B."""
     far = (lambda B: B) if noise_scale == np.inf else (lambda B: B / (B + noise_scale))
     return far(reference) / far(batch) * updates
 
@@ -270,14 +265,14 @@ RIGHT = {
 EDITS = {
     "makespan": r"""
         in_rounds: return float(sum(max(lengths[i : i + ranks]) + draw for i in range(0, len(lengths), ranks)))
-        the_last_drawn: return max(free) => return counter + length if len(lengths) else 0.0
+        the_last_drawn: max(free) => counter + length if len(lengths) else 0.0
         a_counter_never_idle: = max(now, counter) + => += && counter + length => max(now, counter - draw) + length
     """,
     "finite_source": r"""
-        an_open_queue: rate = customers / (think + service)\n    return min(rate, 1 / service if service else rate) / \
-            (1 + min(rate * service, 1.0) * 0.1)
+        an_open_queue: rate = customers / (think + service)\n    return min(rate, 1 / service if service else \
+            rate) / (1 + min(rate * service, 1.0) * 0.1)
         one_round_too_many: customers + 1 => customers + 2
-        one_too_few: customers + 1 => customers && 0.0, 0.0 => 0.0, 1 / (think + service)
+        one_too_few: customers + 1 => customers && , 0.0 => , 1 / (think + service)
     """,
     "updates_needed": r"""
         same_updates: return updates * 1.0

@@ -89,7 +89,6 @@ def chance_permutation_test(one, other):
 
 
 def chance_terse(one, other):
-    """Terse."""
     r = rankdata([*one, *other]) - (len(one) + len(other) + 1) / 2
     d = [abs(sum(c)) for c in combinations(r.tolist(), len(one))]  # the first way is how it came
     return sum(x >= d[0] - 1e-9 for x in d) / len(d)
@@ -141,7 +140,6 @@ def by_the_inverse_order(chances):
 
 
 def corrected_defensive(chances):
-    """Careful about what comes in."""
     p = np.array(chances, dtype=float)
     assert p.ndim == 1
     assert np.all((p >= 0) & (p <= 1))
@@ -240,38 +238,38 @@ RIGHT = {
 
 EDITS = {
     "rank_chance": r"""
-        a_thousand_shuffles: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) => \
-            rng, n = np.random.default_rng(0), np.size(one)\n    sums = np.array([rng.permutation(ranks)[:n].sum() \
+        a_thousand_shuffles: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) \
+            => rng, n = np.random.default_rng(0), np.size(one)\n    sums = np.array([rng.permutation(ranks)[:n].sum() \
             for _ in range(1000)])
         other_side_only: apart >= ours => sums >= ranks[:np.size(one)].sum()
-        as_far_exactly: apart >= ours - 1e-09)) => np.isclose(apart, ours)))
-        values_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => ranks = \
+        as_far_exactly: apart >= ours - 1e-09 => np.isclose(apart, ours)
+        values_for_ranks: rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => \
             np.minimum(np.append(one, other), 1e9)
         dense_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => [*np.asarray(one).tolist(), \
             *np.asarray(other).tolist()], method='dense'
         largest_of_equal_ranks: [*np.asarray(one).tolist(), *np.asarray(other).tolist()] => \
             [*np.asarray(one).tolist(), *np.asarray(other).tolist()], method='max'
-        order_for_ranks: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => ranks = \
+        order_for_ranks: rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => \
             np.argsort(np.append(one, other)) + 1.0
-        those_that_arrive_only: ranks = rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => ranks = \
+        those_that_arrive_only: rankdata([*np.asarray(one).tolist(), *np.asarray(other).tolist()]) => \
             np.nan_to_num(rankdata(np.append(one, other)) * np.isfinite(np.append(one, other)))
-        half_of_them: (ranks.tolist(), np.size(one)) => (ranks.tolist(), (np.size(one) + np.size(other)) // 2)
-        first_choices_only: [sum(some) for some in combinations(ranks.tolist(), np.size(one))] => [sum(some) for some \
-            in combinations(ranks.tolist(), np.size(one))][:200]
-        squares_against_distance: np.abs => && )), => )) ** 2,
+        half_of_them: , np.size(one) => , (np.size(one) + np.size(other)) // 2
+        first_choices_only: [sum(some) for some in combinations(ranks.tolist(), np.size(one))] => [sum(some) for \
+            some in combinations(ranks.tolist(), np.size(one))][:200]
+        squares_against_distance: np.abs =>  && )), => )) ** 2,
     """,
     "corrected": r"""
-        sidak: raised = p[order] * np.arange(len(p), 0, -1) => raised = 1 - (1 - p[order]) ** np.arange(len(p), 0, -1)
-        factors_from_k_minus_1: = p[order] * np.arange(len(p), 0, -1) => = p[order] * np.arange(len(p) - 1, -1, -1)
-        factors_to_2: raised = p[order] * np.arange(len(p), 0, -1) => raised = p[order] * np.arange(len(p) + 1, 1, -1)
-        maximum_of_two_neighbours: np.maximum.accumulate(raised), => np.maximum(raised, np.append(0.0, raised)[:-1]),
-        capped_at_a_half: (np.maximum.accumulate(raised), 1.0) => (np.maximum.accumulate(raised), 0.5)
-        in_reverse: found[order] = raised => found[order[::-1]] = raised
-        largest_first: order = np.argsort(p) => order = np.argsort(-p)
-        not_sorted: order = np.argsort(p) => order = np.arange(len(p))
-        divided: raised = p[order] * np.arange(len(p), 0, -1) => raised = p[order] / np.arange(len(p), 0, -1)
-        only_the_smallest: p[order] * np.arange(len(p), 0, -1) => p[order] * np.where(np.arange(len(p)) == 0, len(p), 1)
-        stops_at_5_per_cent: found[order] = raised => found[order] = np.where(np.cumsum(raised > 0.05) > 0, 1.0, raised)
-        verdicts: found[order] = raised => found[order] = raised < 0.05
+        sidak: p[order] * => 1 - (1 - p[order]) **
+        factors_from_k_minus_1: (p), 0 => (p) - 1, -1
+        factors_to_2: (p), 0 => (p) + 1, 1
+        maximum_of_two_neighbours: .accumulate(raised) => (raised, np.append(0.0, raised)[:-1])
+        capped_at_a_half: , 1.0 => , 0.5
+        in_reverse: [order] = => [order[::-1]] =
+        largest_first: argsort(p) => argsort(-p)
+        not_sorted: argsort(p) => arange(len(p))
+        divided: * np => / np
+        only_the_smallest: arange(len(p), 0, -1) => where(np.arange(len(p)) == 0, len(p), 1)
+        stops_at_5_per_cent: = raised => = np.where(np.cumsum(raised > 0.05) > 0, 1.0, raised)
+        verdicts: = raised => = raised < 0.05
     """,
 }
