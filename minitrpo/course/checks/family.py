@@ -64,7 +64,7 @@ def rank_chance() -> Iterator[Case]:
         np.maximum.acc => np.minimum.acc :: takes the smallest so far :: take the largest so far
         np.maximum.accumulate(raised) => np.minimum.accumulate(raised[::-1])[::-1] \
             :: takes the smallest of a p and those behind it (Hochberg) :: take the largest so far
-        np.minimum(np.maximum.accumulate(raised), 1.0) => np.maximum.accumulate(raised) :: is above 1 :: stop there
+        accumulate(raised), 1.0) => accumulate(raised), np.inf) :: has chances above 1 :: cut them at 1
         [order] = raised => [:] = raised :: is in order of size :: be in the order of `chances`
         [order] = raised => [:] = raised[order] :: puts them back in wrong places \
             :: put the i-th of the sorted ones at place order[i]

@@ -39,7 +39,8 @@ def fragments(*ends: str) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
         after[terminated] = 0.0 =>  :: has final_values also where the task is over :: have 0 there
         after[terminated] => after[last & ~terminated] :: has 0 after a cut, not after an end :: do the reverse
         = final_values => = values[last] :: has the value of the last state after a cut :: have V(final observation)
-        [last] = final_values => [-1] = final_values[-1] :: has the next fragment's value after a cut :: not do so
+        after[last] = final_values => after[-1] = final_values[-1] :: has the next fragment's value after a cut \
+            :: have V(final observation)
         [last] = final_values => [-1] = values[0] :: has whatever stands next after a cut :: have V(final observation)
         [:-1] = values[1:] => [:] = np.roll(values, 1) :: has the value before each step :: have that of the next state
         = final_values => = final_values[::-1] :: takes final_values from behind :: take them in order
@@ -83,7 +84,8 @@ def next_values() -> Iterator[Case]:
             :: has TD errors of the other sign :: take r + discount * V(after) - V(now)
         * next_values => * np.append(values[1:], next_values[-1]) :: takes the next row's value at a border \
             :: take `next_values`
-        (advantages, => ((advantages - advantages.mean()) / (advantages.std() + 1e-8), :: standardises them :: not do so
+        (advantages, => ((advantages - advantages.mean()) / (advantages.std() + 1e-8), \
+            :: standardises the advantages :: leave them as they come
         advantages + values => discounted_sums(rewards, discount, last) :: has rewards to go for targets :: add V to A
         advantages + values => errors + values :: has one-step targets :: add V to the advantages
         advantages + values => advantages :: has the advantages for targets :: add V
@@ -97,6 +99,7 @@ def gae() -> Iterator[Case]:
     r, v, after = np.array([1.0, 2.0, 3.0]), np.array([4.0, 2.0, 1.0]), np.array([2.0, 1.0, 6.0])
     for lam in (0.0, 1.0, 0.5):
         yield case(f"three steps and lambda {lam:g}", r, v, after, masks("..c")[0], 0.5, lam)
+    yield case("two fragments", r, v, after, masks("c.c")[0], 0.5, 0.5)
     settings = ((0.99, 0.97), (0.5, 0.5), (1.0, 0.9), (0.9, 1.0), (0.8, 0.0), (0.0, 0.7), (1.0, 1.0))
     for r, v, finals, last, terminated in fragments("c", "..ct...c", "tcct", "....t.c......c..t", LONG):
         after = right_values(v, finals, last, terminated)
