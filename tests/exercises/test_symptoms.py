@@ -100,11 +100,11 @@ def leaving(*given):
 @pytest.mark.parametrize("name", ["stability_bound", "next_values"])
 def test_whatever_comes_back_there_is_a_sentence(name):
     for answer, said in (
-        (lambda *given: "x" * 100_000, "got 'xxx"),
-        (long_error, "it raised ValueError: yyy"),
-        (leaving, "it raised SystemExit: 3"),
-        (lambda *given: Unreadable(), "it returned a Unreadable, which cannot be compared"),
-        (lambda *given: np.array(None), "got an array of object"),
+        (lambda *given: "x" * 100_000, "'xxx"),
+        (long_error, "ValueError: yyy"),
+        (leaving, "SystemExit: 3"),
+        (lambda *given: Unreadable(), "Unreadable"),
+        (lambda *given: np.array(None), "an array of object"),
     ):
         assert said in (told := refusal(name, answer))
         assert len(told) < 1_000
@@ -115,7 +115,7 @@ def test_the_first_wrong_part_of_several_results_is_described():
         advantages, targets = target("gae")(*given)
         return -advantages, targets
 
-    assert refusal("gae", turned).endswith("Its sign is turned.")
+    assert "has its sign turned" in refusal("gae", turned)
 
 
 def test_a_part_that_is_none_is_not_blamed_on_a_return_statement():
@@ -123,11 +123,11 @@ def test_a_part_that_is_none_is_not_blamed_on_a_return_statement():
     assert "return statement" not in refusal("gae", lambda *given: (None, None))
 
 
-def test_a_step_that_was_not_taken_has_no_length():
+def test_a_step_that_was_not_taken_is_no_step_down():
     said = refusal(
         "trpo_step", lambda policy, theta, *rest: (theta.copy(), target("trpo_step")(policy, theta, *rest)[1])
     )
-    assert "the length of the step: expected 0.00618778, got 0" in said
+    assert [symptom for symptom in find("trpo_step").mistakes() if symptom in said] == []
 
 
 def test_a_seed_that_is_not_used_is_said_so():

@@ -255,7 +255,8 @@ def judge(
         try:
             found = difference(want, got, each)
         except Exception:
-            found = Difference(value_words(want), f"a {type(got).__name__}, which cannot be compared")
+            got = f"a {type(got).__name__}, which cannot be compared"
+            found = Difference(value_words(want), got)
         if found and each.refuses:
             error = got.error if isinstance(got, Raised) else None
             symptom = known(every, number, want, got, mistakes(), answer, target) or general(want, got, each)

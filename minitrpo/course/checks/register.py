@@ -25,12 +25,15 @@ LECTURES = (
     "natural_gradient",
     "conjugate_gradient",
     "line_search",
+    "trpo",
     "timing",
     "pool",
     "speedup",
     "adaptive",
     "q_learning",
     "guided_policy_search",
+    "scaling",
+    "family",
 )
 
 
