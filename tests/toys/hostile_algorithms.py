@@ -8,8 +8,9 @@ import numpy as np
 from hostile_envs import hang
 
 sys.path.append(str(Path(__file__).parent.parent.parent))
-from minitrpo.algorithms.actor_critic import A3C
 from mpi_scripts.own.reinforce import Reinforce
+
+from minitrpo.algorithms.actor_critic import A3C
 
 
 class Forgetful(Reinforce):
