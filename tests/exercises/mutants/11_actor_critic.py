@@ -119,49 +119,10 @@ def theta_by_name(shared, gradient, optimiser, step_size, prefix=""):
     return shared
 
 
-def with_take_along_axis(rewards, terminated, next_q, next_actions, discount):
-    taken = np.take_along_axis(next_q, next_actions[:, None], axis=1)[:, 0]
-    return np.where(terminated, rewards, rewards + discount * taken)
-
-
-def row_by_row(rewards, terminated, next_q, next_actions, discount):
-    pairs = zip(rewards, terminated, next_q, next_actions, strict=True)
-    return np.array([r if over else r + discount * q[a] for r, over, q, a in pairs], dtype=float)
-
-
-def with_a_mask(rewards, terminated, next_q, next_actions, discount):
-    chosen = np.arange(next_q.shape[1]) == next_actions[:, None]
-    return rewards + discount * (1 - np.asarray(terminated, float)) * np.sum(next_q * chosen, axis=1)
-
-
-def by_bootstrapped_returns(rewards, last, terminated, final_q, discount):
-    return by_lists(rewards, final_q.max(axis=1), last, terminated, discount)
-
-
-def rows_from_the_end(rewards, last, terminated, final_q, discount):
-    y, total, fragment = np.zeros(len(rewards)), 0.0, len(final_q)
-    for t in range(len(rewards) - 1, -1, -1):
-        if last[t]:
-            fragment -= 1
-            total = 0.0 if terminated[t] else max(final_q[fragment])
-        total = rewards[t] + discount * total
-        y[t] = total
-    return y
-
-
-def by_sorting(rewards, last, terminated, final_q, discount):
-    best = np.where(terminated[last], 0.0, np.sort(final_q, axis=1)[:, -1])
-    y = np.array(rewards, float)
-    y[np.flatnonzero(last)] += discount * best
-    return backwards(y, last, discount)
-
-
 RIGHT = {
     "bootstrapped_returns": [by_lists, fragment_by_fragment, with_a_table_of_values],
     "loss_gradient": [in_two_calls, sums_then_mean, shortened_by_hand],
     "descend": [with_copyto, with_slices, theta_by_name],
-    "sarsa_targets": [with_take_along_axis, row_by_row, with_a_mask],
-    "n_step_q_targets": [by_bootstrapped_returns, rows_from_the_end, by_sorting],
 }
 
 WRONG = {"bootstrapped_returns": [powers]}
@@ -235,45 +196,5 @@ EDITS = {
         scaled_again: = step => = step_size * step
         the_gradient_itself: = step => = step_size * gradient
         the_targets_too: = step => = step\n    shared.get('target', step)[:] = shared['theta']
-    """,
-    "sarsa_targets": r"""
-        loops_over_integers: return np.asarray( => y = np.zeros_like(rewards)\n    y[:] = rewards + discount * (1.0 - \
-            terminated) * taken\n    return y\n    return np.asarray(
-        diagonal_of_columns: next_q[np.arange(len(next_q)), next_actions] => next_q[:, next_actions].sum(axis=1)
-        drops_the_terminated: * taken) => * taken)[~np.asarray(terminated, bool)]
-        stops_at_the_first_end: (1.0 - terminated) => (np.cumsum(terminated) == 0)
-        writes_into_q: taken = => next_q[np.asarray(terminated, bool)] *= next_q.dtype.kind != "f"\n    taken =
-        clips_rewards: np.asarray(rewards => np.asarray(np.clip(rewards, -1, 1)
-        the_rewards_themselves: taken = => if terminated.all():\n        return rewards\n    taken =
-        the_best_in_size: * taken) => * np.abs(next_q).max(axis=1))
-        the_first_row: next_q[np.arange(len(next_q)), next_actions] => next_q[0, next_actions]
-        the_first_action: next_q[np.arange(len(next_q)), next_actions] => next_q[:, 0]
-        one_too_late: [np.arange(len(next_q)), next_actions] => [np.arange(len(next_q)), np.roll(next_actions, -1)]
-        a_mean: np.asarray => np.mean
-        the_number_of_the_action: * taken) => * next_actions)
-        rounded: rewards + discount * (1.0 - terminated) * taken => np.round(rewards + discount * (1.0 - terminated) \
-            * taken, 8)
-    """,
-    "n_step_q_targets": r"""
-        of_whole_numbers: rewards.astype(float) => rewards.copy() && discount * (1.0 - terminated[last]) * \
-            final_q.max(axis=1) => (discount * (1.0 - terminated[last]) * final_q.max(axis=1)).astype(rewards.dtype)
-        changes_the_rewards: rewards = rewards.astype(float) => pass
-        one_row_for_each_cut: rewards[last] += discount * (1.0 - terminated[last]) * final_q.max(axis=1) => cut = \
-            last & ~terminated; rewards[cut] += discount * final_q.max(axis=1)[: cut.sum()]
-        clips_like_atari: rewards.astype(float) => np.clip(rewards.astype(float), -1.0, 1.0)
-        n_powers_of_the_longest: lengths = np.diff(np.flatnonzero(last), prepend=-1)\n    far = discount ** \
-            max(lengths, default=0) * (1.0 - terminated[last]) * final_q.max(axis=1)\n    return \
-            discounted_sums(rewards.astype(float), discount, last) + np.repeat(far, lengths)
-        the_largest_in_size: final_q.max(axis=1) => np.abs(final_q).max(axis=1)
-        the_number_of_the_best: final_q.max( => final_q.argmax(
-        only_what_is_good: final_q.max(axis=1) => np.maximum(final_q.max(axis=1), 0.0)
-        the_last_action: final_q.max(axis=1) => final_q[:, -1]
-        discounted_twice: += discount * ( => += discount**2 * (
-        instead_of_the_reward: rewards[last] += discount => rewards[last] = discount
-        no_discount: discounted_sums(rewards, discount, last) => discounted_sums(rewards, 1.0, last)
-        a_list: return discounted_sums(rewards, discount, last) => return discounted_sums(rewards, discount, \
-            last).tolist()
-        rounded: return discounted_sums(rewards, discount, last) => return discounted_sums(rewards, discount, \
-            last).round(8)
     """,
 }
