@@ -352,7 +352,6 @@ EDITS = {
     """,
     "may_go_on": r"""
         of_a_neighbour: clocks.min() => clocks[worker - 1]
-        the_fastest: return bool(clocks.max() - clocks[worker] <= max_lead)
         the_mean: return bool(clocks[worker] <= clocks.mean() + max_lead)
         not_before_everybody_has_begun: return bool(clocks.min() > 0 and clocks[worker] <= clocks.min() + max_lead)
         worker_0: int(clocks[worker]) <= int(clocks.min()) + max_lead => bool(clocks[0] <= clocks.min() + max_lead)
