@@ -125,7 +125,7 @@ def bootstrapped_returns() -> Iterator[Case]:
     """,
 )
 def loss_gradient() -> Iterator[Case]:
-    """Yield policies of both kinds, with returns above, below and at V, and lengths around the largest norm."""
+    """Yield policies of both kinds, with returns near V and far above it, and lengths around the largest norm."""
     discrete = CategoricalPolicy(2, 2, ())
     yield step_case("one step", discrete, 1)
     yield step_case("two steps", discrete, 2)
