@@ -15,6 +15,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -405,7 +406,10 @@ def given(each: Case, mistake: Candidate) -> Any:
 
 def alike(each: Case, answer: Any, came: Any) -> bool:
     """Return whether what a mistake gives is what came."""
-    return not difference(answer, came, Case("", rtol=max(each.rtol, 1e-7), atol=each.atol))
+    try:
+        return not difference(answer, came, Case("", rtol=max(each.rtol, 1e-7), atol=each.atol))
+    except Exception:  # it cannot be compared
+        return False
 
 
 def explains(failed: Case, answer: Any, want: Any, got: Any) -> bool:
@@ -436,14 +440,15 @@ def general(want: Any, got: Any, how: Case) -> str:
         return ""
     if np.allclose(numbers, right, rtol=1e-5, atol=0.0):
         return "Your answer is nearly right; it should be right in all digits (no rounding, no single precision)."
+    near = partial(np.allclose, rtol=1e-6, atol=0.0)  # tiny numbers are numbers, too
     factor = float(np.sum(right * numbers) / np.sum(right * right))
-    if np.isclose(factor, -1.0) and np.allclose(numbers, -right, rtol=1e-6):
+    if np.isclose(factor, -1.0) and near(numbers, -right):
         return "Your answer has its sign turned; it should have the other."
-    if right.size > 1 and abs(factor - 1) > 1e-3 and factor and np.allclose(numbers, factor * right, rtol=1e-6):
+    if right.size > 1 and abs(factor - 1) > 1e-3 and factor and near(numbers, factor * right):
         return f"Your answer is {factor:.4g} times what it should be, everywhere."
-    if right.size > 1 and np.allclose(numbers - right, (numbers - right).flat[0], rtol=1e-6):
+    if right.size > 1 and near(numbers - right, (numbers - right).flat[0]):
         return f"Your answer is what it should be plus {(numbers - right).flat[0]:.4g}, everywhere."
-    if right.size > 1 and np.allclose(numbers, right[::-1], rtol=1e-6):
+    if right.size > 1 and near(numbers, right[::-1]):
         return "Your answer is in reverse order; it should be in the order of the inputs."
     return ""
 

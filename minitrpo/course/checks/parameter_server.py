@@ -1,91 +1,53 @@
 """Checks of lecture 10: gradients added up, gradients that come late, and who has to wait for whom."""
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.parallel_policy_gradient import gradient_sums, moments
-from minitrpo.algorithms.parallel_policy_gradient import pooled_gradient as right_gradient
-from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
+from minitrpo.course.checks.differential import Case, case, remark
 from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import value_words
-from minitrpo.course.parallel_sgd.problem import delayed_descent as right_descent
 from minitrpo.course.parallel_sgd.problem import stability_bound as right_bound
-from minitrpo.parallel.parameter_server import LEFT, NO_LIMIT
-from minitrpo.parallel.parameter_server import may_go_on as right_rule
+from minitrpo.parallel.parameter_server import LEFT
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
 
 
-def pooled(of_all: Any) -> Candidate:
-    """Return a pooled gradient: of_all(u, v, n, sum of weights) of all workers together."""
-
-    def gradient(sums: Array, about: Array) -> Any:
-        u, v = np.split(sums.sum(axis=0), 2)
-        return of_all(u, v, *about.sum(axis=0)[:2])
-
-    return gradient
-
-
-def worker_by_worker(combine: Any) -> Candidate:
-    """Return what combine(u, v, n, w) makes of columns: a row per worker that has steps."""
-
-    def gradient(sums: Array, about: Array) -> Any:
-        busy = about[:, 0] > 0
-        u, v = np.split(sums[busy], 2, axis=1)
-        return combine(u, v, about[busy, :1], about[busy, 1:2])
-
-    return gradient
-
-
 @exercise(
-    "pooled_gradient",
     "minitrpo.algorithms.parallel_policy_gradient:pooled_gradient",
-    hints=(
-        "Everything here is a sum over steps, so the sum over the workers' rows is the sum over all steps.",
-        "After sums.sum(axis=0) the first half is u, the second v; the first two columns of about are n and sum w.",
-        "b is one number for everybody: all the weights divided by all the steps. Then (u - b v) / n, divided once.",
-    ),
-    mistakes={
-        "That is the mean of the workers' own mean gradients: it depends on who has how many steps.": worker_by_worker(
-            lambda u, v, n, w: np.mean((u - w.sum() / n.sum() * v) / n, axis=0)
-        ),
-        "That is the mean of the workers' own gradients, each with its own baseline.": worker_by_worker(
-            lambda u, v, n, w: np.mean((u - w / n * v) / n, axis=0)
-        ),
-        "Each worker has a baseline of its own here: there is one for all steps.": worker_by_worker(
-            lambda u, v, n, w: np.sum(u - w / n * v, axis=0) / n.sum()
-        ),
-        "The baseline is the mean of the workers' means; it should be the mean over all steps.": worker_by_worker(
-            lambda u, v, n, w: np.sum(u - np.mean(w / n) * v, axis=0) / n.sum()
-        ),
-        "The rows are averaged: they are sums already, to be added up.": lambda sums, about: right_gradient(
-            sums / len(sums), about
-        ),
-        "There is no baseline in it.": pooled(lambda u, v, n, w: u / n),
-        "It divides by one less than the number of steps: not here.": pooled(
-            lambda u, v, n, w: (u - w / n * v) / max(n - 1, 1)
-        ),
-        "The baseline is added: it should be taken off.": pooled(lambda u, v, n, w: (u + w / n * v) / n),
-        "The baseline is the sum of the weights, not their mean.": pooled(lambda u, v, n, w: (u - w * v) / n),
-        "That is the sum over all steps; the mean is wanted.": pooled(lambda u, v, n, w: u - w / n * v),
-        "Only the part of the baseline is divided by n.": pooled(lambda u, v, n, w: u - w / n * v / n),
-        "It is divided by the number of workers, too, or instead.": lambda sums, about: (
-            right_gradient(sums, about) * about[:, 0].sum() / len(about)
-        ),
-        "The baseline is taken off as a number, without the scores it belongs to.": pooled(
-            lambda u, v, n, w: (u - w / n) / n
-        ),
-        "u and v have changed places.": pooled(lambda u, v, n, w: (v - w / n * u) / n),
-        "Only the first worker's row is in it.": lambda sums, about: right_gradient(sums[:1], about[:1]),
-        "A worker counts as often as it has steps, although its row is a sum already.": lambda sums, about: (
-            right_gradient(sums * about[:, :1], about)
-        ),
-    },
+    hints="""
+        Everything here is a sum over steps, so the sum over the workers' rows is the sum over all steps.
+        After sums.sum(axis=0) the first half is u, the second v; the first two columns of about are n and sum w.
+        b is one number for everybody: all the weights divided by all the steps. Then (u - b v) / n, divided once.
+    """,
+    mistakes=r"""
+        b = about[:, 1].sum() / about[:, 0].sum(); return np.mean( \
+            [right(s[None], np.array([[a[0], b * a[0]]])) for s, a in zip(sums, about) if a[0]], axis=0) \
+            :: is the mean of the workers' mean gradients :: count every step alike, whoever played it
+        return np.mean([right(s[None], a[None]) for s, a in zip(sums, about) if a[0]], axis=0) \
+            :: is the mean of the workers' gradients, each with its own baseline :: have one baseline, and count \
+            every step alike
+        return sum(a[0] * right(s[None], a[None]) for s, a in zip(sums, about) if a[0]) / about[:, 0].sum() \
+            :: has a baseline for each worker :: have one for all steps
+        total / n * v => np.mean([a[1] / a[0] for a in about if a[0]]) * v \
+            :: has the mean of the workers' mean weights as baseline :: have the mean weight of all steps
+        return right(sums / len(sums), about) :: averages the rows of sums :: add them up
+        u - total / n * v => u :: has no baseline :: subtract b v from u
+        v) / n => v) / max(n - 1, 1) :: divides by n - 1 :: divide by n
+        u - => u + :: adds the baseline :: subtract it
+        total / n * v => total * v :: has the sum of the weights as baseline :: have their mean
+        v) / n => v) :: is the sum over all steps :: be the mean
+        (u - total / n * v) / n => u - total / n * v / n :: divides b v alone by n :: divide u by n, too
+        v) / n => v) / len(about) :: divides by the number of workers :: divide by the number of steps
+        total / n * v => total / n :: subtracts the baseline from u itself :: subtract b v
+        u - total / n * v => v - total / n * u :: has u and v in each other's places :: have u in the first half
+        return right(sums[:1], about[:1]) :: has the first row alone :: add up the rows of all workers
+        return right(sums * about[:, :1], about) :: counts a row as often as its worker has steps :: add up the rows, \
+            which are sums already
+    """,
 )
-def pooled_gradient_cases() -> Iterator[Case]:
+def pooled_gradient() -> Iterator[Case]:
     """Yield sums by hand, and of real policies whose steps are dealt out in many ways."""
     two = [[6.0, 2.0], [4.0, -1.0]]
     yield by_hand("one worker", two[:1], [2], [3.0])
@@ -93,37 +55,26 @@ def pooled_gradient_cases() -> Iterator[Case]:
     yield by_hand("unequal shares", two, [3, 1], [3.0, 1.0])
     yield by_hand("unequal shares", [[6.0, 9.0, 2.0, 0.5], [4.0, -2.0, 1.0, 3.0]], [9, 1], [18.0, 7.0])
     yield by_hand("a worker without steps", [*two, [0.0, 0.0]], [3, 1, 0], [3.0, 1.0, 0.0])
-    yield by_hand("sums that are integers", [[7, 2], [4, -1]], [3, 2], [4, 5])
     yield by_hand("weights whose sum is 0", two, [3, 1], [3.0, -3.0])
-    yield by_hand("workers with equal rows", [two[0], two[1], two[0]], [3, 1, 3], [3.0, 1.0, 3.0])
-    yield by_hand("workers with equal sums", [two[0], two[0]], [3, 1], [3.0, 1.0])
-    yield by_hand("workers with equal moments", two, [3, 3], [2.0, 2.0])
-    yield by_hand("scores whose sum is 0", [[6.0, 1.0], [4.0, -1.0]], [3, 1], [3.0, 1.0])
     rng = np.random.default_rng(0)
     for policy, workers, steps in (
         (CategoricalPolicy(3, 2, (4,)), 4, 40),
-        (GaussianPolicy(3, 2, (4,)), 3, 25),
         (GaussianPolicy(2, 1, ()), 7, 300),
-        (CategoricalPolicy(4, 3, ()), 2, 9),
         (CategoricalPolicy(4, 2, (8,)), 64, 3000),
     ):
         for kind, weights in (
             ("weights of both signs", rng.standard_normal(steps)),
             ("large positive weights", 100 + rng.standard_normal(steps)),
-            ("whole-numbered weights", rng.integers(-3, 9, steps).astype(float)),
             ("tiny weights", 1e-9 * rng.standard_normal(steps)),
-            ("huge weights", 1e9 * rng.standard_normal(steps)),
         ):
-            sums, numbers = dealt(policy, weights, workers, rng)
-            yield case(kind, sums, numbers, atol=1e-12 * float(np.abs(weights).max()))
-    for workers in (1, 5):
-        sums, numbers = dealt(CategoricalPolicy(3, 2, (4,)), np.full(20, 7.0), workers, rng)
-        yield case("equal weights, which leave nothing to learn", sums, numbers, atol=1e-9)
-    sums, numbers = dealt(CategoricalPolicy(3, 2, (4,)), np.array([5.0]), 1, rng)
-    yield case("a single step, which is its own baseline", sums, numbers, atol=1e-9)
+            sums, about = dealt(policy, weights, workers, rng)
+            yield case(kind, sums, about, atol=1e-12 * float(np.abs(weights).max()))
+    sums, about = dealt(CategoricalPolicy(3, 2, (4,)), np.full(20, 7.0), 5, rng)
+    yield case("equal weights, which leave nothing to learn", sums, about, atol=1e-9)
+    yield remark(by_hand("sums that are integers", [[7, 2], [4, -1]], [3, 2], [4, 5]))
 
 
-def by_hand(kind: str, sums: Any, steps: list[int], totals: Any) -> Case:
+def by_hand(kind: str, sums: Any, steps: list[int], totals: list[float]) -> Case:
     """Return a case whose input can be read; the last three moments are there, and of no use."""
     about = np.column_stack([steps, totals, *([x] * len(steps) for x in (5, -2, 9))])
     shown = f"sums = {sums}, about has n = {steps} and sum w = {totals}"
@@ -133,7 +84,6 @@ def by_hand(kind: str, sums: Any, steps: list[int], totals: Any) -> Case:
 def dealt(policy: Any, weights: Array, workers: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return everybody's sums and moments; some workers have many of the steps, some perhaps none."""
     theta = policy.initialise(rng)
-    theta = theta + 0.5 * rng.standard_normal(len(theta))
     states = rng.standard_normal((len(weights), policy.observation_size))
     actions = policy.sample(policy.distribution(theta, states), policy.draw_noise(rng, len(weights)))
     owner = np.minimum(rng.geometric(0.4, len(weights)) - 1, workers - 1)
@@ -142,163 +92,112 @@ def dealt(policy: Any, weights: Array, workers: int, rng: np.random.Generator) -
     return np.array(sums), np.array([moments(weights[i], weights[i] + 1) for i in own])
 
 
-def descend(update: Any, first: int = 0, limit: float = 1e100, extra: int = 0) -> Candidate:
-    """Return a delayed descent whose next x is update(xs so far, rate, delay)."""
-
-    def path(rate: float, delay: int, updates: int) -> Array:
-        x = [1.0] * (delay + 1)
-        for _ in range(updates + extra):
-            x.append(update(x, rate, delay))
-            if abs(x[-1]) > limit:
-                break
-        return np.array(x[delay + first :])
-
-    return path
-
-
 @exercise(
-    "delayed_descent",
     "minitrpo.course.parallel_sgd.problem:delayed_descent",
-    hints=(
-        "Keep a list that begins with delay + 1 ones: the last of them is x_0.",
-        "The newest x is x[-1]; the one the gradient was computed from, `delay` updates earlier, is x[-1 - delay].",
-        "Append x[-1] - rate * x[-1 - delay], `updates` times; stop after an abs(x) > 1e100; drop what is before x_0.",
-    ),
-    mistakes={
-        "It subtracts the gradient from the old x: the step is taken from the newest.": descend(
-            lambda x, rate, delay: x[-1 - delay] - rate * x[-1 - delay]
-        ),
-        "The gradient is of the newest x: nothing is late.": descend(lambda x, rate, delay: x[-1] - rate * x[-1]),
-        "The gradient is one update younger than it should be.": descend(
-            lambda x, rate, delay: x[-1] - rate * x[-max(delay, 1)]
-        ),
-        "The gradient is one update older than it should be.": descend(
-            lambda x, rate, delay: x[-1] - rate * ([1.0, *x])[-2 - delay]
-        ),
-        "It climbs: the gradient is added.": descend(lambda x, rate, delay: x[-1] + rate * x[-1 - delay]),
-        "x_0 is missing.": descend(lambda x, rate, delay: x[-1] - rate * x[-1 - delay], first=1),
-        "The ones from before the start are in it.": lambda rate, delay, updates: np.concatenate(
-            [np.ones(delay), right_descent(rate, delay, updates)]
-        ),
-        "There is one update too many.": descend(lambda x, rate, delay: x[-1] - rate * x[-1 - delay], extra=1),
-        "Before the start x is 1: here it seems to be 0, so that the first updates do nothing.": descend(
-            lambda x, rate, delay: x[-1] - rate * (x[-1 - delay] if len(x) > 2 * delay else 0.0)
-        ),
-        "It is rounded: small numbers are numbers, too.": lambda rate, delay, updates: np.round(
-            right_descent(rate, delay, updates), 12
-        ),
-        "It does not break off: x goes on beyond 1e100.": descend(
-            lambda x, rate, delay: x[-1] - rate * x[-1 - delay], limit=np.inf
-        ),
-    },
+    hints="""
+        Keep a list that begins with delay + 1 ones: the last of them is x_0.
+        The newest x is x[-1]; the one the gradient was computed from, `delay` updates earlier, is x[-1 - delay].
+        Append x[-1] - rate * x[-1 - delay], `updates` times; stop after an abs(x) > 1e100; drop what is before x_0.
+    """,
+    mistakes=r"""
+        x[-1] - rate => x[-1 - delay] - rate :: takes its step from the old x :: take it from the newest
+        rate * x[-1 - delay] => rate * x[-1] :: has the gradient of the newest x :: have that of `delay` updates earlier
+        rate * x[-1 - delay] => rate * x[-max(delay, 1)] :: has a gradient that is one update too young \
+            :: have that of x_(k - delay)
+        rate * x[-1 - delay] => rate * [1.0, *x][-2 - delay] :: has a gradient that is one update too old \
+            :: have that of x_(k - delay)
+        x[-1] - rate => x[-1] + rate :: adds the gradient :: subtract it
+        x[delay:] => x[delay + 1:] :: leaves x_0 out :: begin with it
+        x[delay:] => x :: begins with the ones from before the start :: begin with x_0
+        range(updates) => range(updates + 1) :: makes one update too many :: make `updates`
+        range(updates) => range(updates - 1) :: makes one update too few :: make `updates`
+        rate * x[-1 - delay] => rate * (x[-1 - delay] if len(x) > 2 * delay else 0.0) \
+            :: has gradients of 0 until one comes that was computed after the start :: have x = 1 for all before x_0
+        np.array(x[delay:]) => np.round(x[delay:], 12) :: is rounded :: have all digits
+        abs(x[-1]) > 1e+100 => False :: goes on beyond 1e100 :: end with the first x that is larger in size
+        x[delay:] => x[delay:-1] if abs(x[-1]) > 1e100 else $ :: leaves the x beyond 1e100 out :: end with it
+        [1.0] => [1] :: keeps whole numbers where the rate is whole :: return floats
+    """,
 )
-def delayed_descent_cases() -> Iterator[Case]:
+def delayed_descent() -> Iterator[Case]:
     """Yield paths that die down, swing, grow and break off."""
     for kind, rate, delay, updates in (
         ("no delay", 0.5, 0, 3),
         ("a delay of 1", 0.5, 1, 4),
         ("a delay of 2", 0.25, 2, 5),
         ("no updates", 0.5, 2, 0),
-        ("one update", 0.5, 3, 1),
         ("fewer updates than the delay", 0.5, 6, 3),
-        ("as many updates as the delay", 0.5, 4, 4),
-        ("rates that are integers", 1, 1, 12),
-        ("rates that are integers", 2, 0, 7),
-        ("a rate of 0", 0.0, 3, 6),
-        ("a rate that grows at once", 2.5, 0, 30),
-        ("a negative rate", -0.1, 2, 30),
-        ("a tiny rate", 1e-9, 3, 8),
+        ("a whole rate", 1, 1, 12),
         ("a path down to 1e-20", 0.99, 0, 10),
     ):
         yield case(kind, rate, delay, updates, each=True)
-    for delay, rate in product((0, 1, 2, 3, 5, 8), (0.05, 0.15, 0.3, 0.7, 1.3)):
+    for delay, rate in product((0, 1, 3, 8), (0.05, 0.3, 1.3)):
         yield case("many rates and delays", rate, delay, 60, rtol=1e-7)
-    for delay in (0, 1, 4, 8):
+    for delay in (0, 4):
         yield case("paths of 3,000 updates", 0.9 * right_bound(delay), delay, 3000, atol=1e-9)
-    for delay, rate in ((0, 5.0), (3, 5.0), (8, 0.5), (1, -2.0), (2, 1e60)):
+    for delay, rate in ((0, 5), (3, 5.0), (8, 0.5), (2, 1e60)):
         yield case("paths that break off", rate, delay, 10_000, rtol=1e-6)
     yield case("a path that breaks off at its last update", 1e60, 1, 3)
-    yield case("an x of 1e100, which is not beyond it", -1e100, 0, 5)
     yield case("an x of -1e100, which is not beyond it", 1e100, 0, 5)
-    yield case("a first update beyond 1e100", 1e200, 2, 5)
-    for given in ((1, 1, 12), (2, 0, 7), (0, 2, 3), (1, 3, 0), (np.int64(1), 2, 9)):
-        shown = "rate = {}, delay = {}, updates = {}".format(*given)
-        yield tried("a whole rate", partial(floats, given=given), shown=shown)
-
-
-def floats(f: Candidate, given: tuple[Any, ...]) -> Any:
-    """Return a path, if it is one of floats."""
-    path = f(*given)
-    whole = isinstance(path, np.ndarray) and path.dtype.kind != "f"
-    need(not whole, f"it returned {value_words(path)}, and no floats")
-    return path
 
 
 @exercise(
-    "stability_bound",
     "minitrpo.course.parallel_sgd.problem:stability_bound",
-    hints=(
-        "On the border z = cos(phi) + i sin(phi). What must phi be, so that the rate is a real, positive number?",
-        "The direction of the right-hand side is delay * phi + phi / 2 - 90 degrees: make it 0, and solve for phi.",
-        "phi = 180 degrees / (2 delay + 1); the rate is 2 sin(phi / 2). numpy's sine wants radians: pi is 180 degrees.",
-    ),
-    mistakes={
-        "The sine was given degrees; numpy's wants radians.": lambda d: float(2 * np.sin(90 / (2 * d + 1))),
-        "phi itself is under the sine; half of it belongs there.": lambda d: float(2 * np.sin(np.pi / (2 * d + 1))),
-        "The 2 in front is missing.": lambda d: float(np.sin(np.pi / (2 * (2 * d + 1)))),
-        "It is right without delay, and then falls like 1 / (delay + 1): try it in delayed_descent.": lambda d: (
-            2 / (d + 1)
-        ),
-        "It falls like 1 / (2 delay + 1): try it in delayed_descent.": lambda d: 2 / (2 * d + 1),
-        "That is the angle: right for long delays only.": lambda d: np.pi / (2 * d + 1),
-        "That is the bound for a delay that is one longer.": lambda d: right_bound(d + 1),
-        "That is the bound for a delay that is one shorter.": lambda d: right_bound(d - 1) if d else 2.0,
-        "2 delay + 1 became delay + 1.": lambda d: float(2 * np.sin(np.pi / (2 * (d + 1)))),
-        "2 delay + 1 became 2 delay + 2.": lambda d: float(2 * np.sin(np.pi / (4 * (d + 1)))),
-        "That is the cosine.": lambda d: float(2 * np.cos(np.pi / (2 * (2 * d + 1)))),
-        "It is rounded.": lambda d: round(right_bound(d), 3),
-    },
+    hints="""
+        On the border z = cos(phi) + i sin(phi). What must phi be, so that the rate is a real, positive number?
+        The direction of the right-hand side is delay * phi + phi / 2 - 90 degrees: make it 0, and solve for phi.
+        phi = 180 degrees / (2 delay + 1); the rate is 2 sin(phi / 2). numpy's sine wants radians: pi is 180 degrees.
+    """,
+    mistakes=r"""
+        np.pi => 180 :: gives the sine degrees :: give it radians
+        phi / 2 => phi :: has the sine of phi :: have that of half of it
+        2 * np.sin => np.sin :: leaves out the 2 before the sine :: be 2 sin(phi / 2)
+        return 2 / (delay + 1) :: is 2 / (delay + 1), too much from a delay of 2 on :: be 2 sin(phi / 2)
+        return 2 / (2 * delay + 1) :: is 2 / (2 delay + 1), too little for any delay :: be 2 sin(phi / 2)
+        2 * np.sin(phi / 2) => phi :: is the angle :: be the rate that belongs to it, 2 sin(phi / 2)
+        2 * delay + 1 => 2 * delay + 3 :: is the bound for a delay longer by 1 :: be that for this delay
+        2 * delay + 1 => max(2 * delay - 1, 1) :: is the bound for a delay shorter by 1 :: be that for this delay
+        2 * delay + 1 => delay + 1 :: has delay + 1 under the angle :: have 2 delay + 1
+        2 * delay + 1 => 2 * delay + 2 :: has 2 delay + 2 under the angle :: have 2 delay + 1
+        np.sin => np.cos :: has the cosine of phi / 2 :: have the sine
+        float(2 * np.sin(phi / 2)) => round(2 * np.sin(phi / 2), 3) :: is rounded :: have all digits
+    """,
 )
-def stability_bound_cases() -> Iterator[Case]:
-    """Yield delays from none to a thousand."""
-    for delay in (0, 1, 2, 3, 4):
-        yield case("short delays", delay, rtol=1e-12)
-    for delay in (5, 7, 8, 12, 15, 31):
-        yield case("the staleness of 6 to 32 workers", delay, rtol=1e-12)
-    for delay in (64, 100, 333, 1000):
-        yield case("long delays", delay, rtol=1e-12)
-    yield case("a numpy integer", np.int64(6), rtol=1e-12)
+def stability_bound() -> Iterator[Case]:
+    """Yield delays from none to hundreds."""
+    for delay in range(5):
+        yield case("short delays", delay)
+    for delay in (5, 7, 12, 15, 31, 333):
+        yield case("the staleness of 6 workers and more", delay)
 
 
 @exercise(
-    "may_go_on",
     "minitrpo.parallel.parameter_server:may_go_on",
-    hints=(
-        "Who is the slowest? The one with the smallest clock; it may be the worker itself.",
-        "Compare the worker's clock with the smallest: a lead of exactly max_lead is allowed.",
-    ),
-    mistakes={
-        # Yes or no is soon guessed right by a wrong rule: so these sentences hold whatever the rule was.
-        "A lead of exactly max_lead is allowed.": lambda c, w, s: bool(c[w] - c.min() < s),
-        "It is further ahead of the slowest than max_lead: it has to wait.": lambda c, w, s: True,
-        "It is not too far ahead of the slowest, and may go on, whatever the others do.": lambda c, w, s: bool(
-            np.abs(c - c[w]).max() <= s
-        ),
-        "It is the wrong way round.": lambda c, w, s: not right_rule(c, w, s),
-    },
+    hints="""
+        Who is the slowest? The one with the smallest clock; it may be the worker itself.
+        Compare the worker's clock with the smallest: a lead of exactly max_lead is allowed.
+    """,
+    # Yes or no is soon guessed right by a wrong rule: most of these sentences hold whatever the rule was.
+    mistakes=r"""
+        <=  => < :: makes a worker wait whose lead is exactly max_lead :: let it go on
+        return True :: lets a worker go on that is more than max_lead ahead of the slowest :: make it wait
+        return bool(abs(clocks - clocks[worker]).max() <= max_lead) \
+            :: makes a worker wait that is at most max_lead ahead of the slowest :: let it go on, whatever the others do
+        return bool(clocks.max() - clocks[worker] <= max_lead) :: compares with the fastest :: compare with the slowest
+        return not right(clocks, worker, max_lead) :: is the wrong way round :: be True where the worker may go on
+        + max_lead => + max_lead + 1 :: lets a worker go on whose lead is max_lead + 1 :: make it wait
+    """,
 )
-def may_go_on_cases() -> Iterator[Case]:
+def may_go_on() -> Iterator[Case]:
     """Yield clocks of one to eight workers, at the border and away from it, and of workers that have left."""
     for kind, clocks, worker, lead in (
         ("all at the start", [0, 0, 0], 1, 0),
         ("ahead by as much as is allowed", [3, 1, 2], 0, 2),
         ("ahead by one too many", [4, 1, 2], 0, 2),
         ("a barrier", [1, 0], 0, 0),
-        ("a barrier", [1, 1], 0, 0),
         ("the slowest itself", [5, 0, 5], 1, 0),
         ("a worker in between", [9, 3, 4], 2, 1),
         ("alone", [7], 0, 0),
-        ("no limit", [10**8, 0], 0, NO_LIMIT),
         ("one that has left", [LEFT, 4, 4], 1, 0),
         ("one that has left", [LEFT, 5, 4], 1, 0),
         ("the others have left", [LEFT, 5, LEFT], 1, 1),
@@ -307,15 +206,10 @@ def may_go_on_cases() -> Iterator[Case]:
     ):
         yield case(kind, np.array(clocks), worker, lead)
     for three in product(range(4), repeat=3):
-        for worker, lead in ((0, 0), (1, 1), (2, 2)):
-            yield case("all clocks of three workers up to 3", np.array(three), worker, lead)
+        for worker in range(3):
+            yield case("all clocks of three workers up to 3", np.array(three), worker, worker)
     rng = np.random.default_rng(0)
     for _ in range(60):
-        workers = int(rng.integers(2, 9))
-        some = np.where(rng.random(workers) < 0.15, LEFT, rng.integers(0, 7, workers))
-        still = np.flatnonzero(some < LEFT)
-        if len(still):
-            yield case("up to eight workers", some, int(rng.choice(still)), int(rng.integers(0, 5)))
-    for place, lead in product((0, 150, 299), (2, 3)):
-        late = np.where(np.arange(300) == place, 997, 1000)
-        yield case("300 workers, of which one is late", late, 77, lead)
+        some = rng.integers(0, 7, int(rng.integers(2, 9)))
+        some[1:][rng.random(len(some) - 1) < 0.15] = LEFT
+        yield case("up to eight workers", some, 0, int(rng.integers(0, 5)))

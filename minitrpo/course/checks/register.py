@@ -30,6 +30,8 @@ LECTURES = (
     "pool",
     "speedup",
     "adaptive",
+    "parameter_server",
+    "actor_critic",
     "q_learning",
     "guided_policy_search",
     "scaling",

@@ -1,8 +1,13 @@
 """Lecture 10: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import functools
+import heapq
+import math
 from collections import deque
 
 import numpy as np
+import scipy.signal
+import scipy.special
 
 
 def step_by_step(sums, about):
@@ -86,19 +91,232 @@ def sorted_first(clocks, worker, max_lead):
     return np.bool_(clocks[worker] - slowest <= max_lead)
 
 
+def pooled_gradient_defensive(sums, about):
+    """Defensive: floats, shapes, somebody must have a step."""
+    sums, about = np.asarray(sums, float), np.asarray(about, float)
+    assert sums.ndim == 2
+    assert sums.shape[1] % 2 == 0
+    assert about.shape == (sums.shape[0], 5)
+    assert (about[:, 0] >= 0).all()
+    n = float(np.sum(about[:, 0]))
+    assert n > 0, "no steps at all"
+    baseline = float(np.sum(about[:, 1])) / n
+    half = sums.shape[1] // 2
+    total = np.sum(sums, axis=0)
+    return (total[:half] - baseline * total[half:]) / n
+
+
+def pooled_gradient_terse(sums, about):
+    """Terse: one expression."""
+    return ((t := sums.sum(0).reshape(2, -1))[0] - (a := about.sum(0))[1] / a[0] * t[1]) / a[0]
+
+
+def pooled_gradient_late(sums, about):
+    """Another order: the baseline off each worker's row first, then the sum; everything by n only at the end."""
+    P = sums.shape[1] // 2
+    n = about[:, 0].sum()
+    b = about[:, 1].sum() / n
+    return np.sum(sums[:, :P] - b * sums[:, P:], axis=0) / n
+
+
+def pooled_gradient_ones(sums, about):
+    """A row of ones times the matrices; the two halves by a matrix product with (1, -b)."""
+    ones = np.ones(len(sums))
+    n, w = ones @ about[:, :2]
+    return np.array([1, -w / n]) @ (ones @ sums).reshape(2, -1) / n
+
+
+def pooled_gradient_fsum(sums, about):
+    """math.fsum for each column: sums without rounding."""
+    columns = [math.fsum(column) for column in sums.T]
+    n, w = math.fsum(about[:, 0]), math.fsum(about[:, 1])
+    P = len(columns) // 2
+    return np.array([(u - w * v / n) / n for u, v in zip(columns[:P], columns[P:], strict=False)])
+
+
+def delayed_descent_lfilter(rate, delay, updates):
+    """Library: scipy's linear filter with the past as its initial state, cut behind the first x that is too large."""
+    a = np.zeros(delay + 2)
+    a[0] = 1.0
+    a[1] -= 1.0
+    a[delay + 1] += rate
+    state = scipy.signal.lfiltic([1.0], a, np.ones(delay + 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        later, _ = scipy.signal.lfilter([1.0], a, np.zeros(updates), zi=state)
+    x = np.concatenate([[1.0], later])
+    beyond = np.flatnonzero(np.abs(x) > 1e100)
+    return x[: beyond[0] + 1] if len(beyond) else x
+
+
+def delayed_descent_terse(rate, delay, updates):
+    """Terse: a walrus in the condition."""
+    x = [1.0] * (delay + 1)
+    while len(x) <= delay + updates and abs(x[-1]) <= 1e100:
+        x += [x[-1] - rate * x[~delay]]
+    return np.array(x[delay:], float)
+
+
+def delayed_descent_blocks(rate, delay, updates):
+    """Another order of sums: delay + 1 updates at once, as their gradients are all known: a running sum."""
+    blocks, last, count = [np.ones(1)], np.ones(delay + 1), 1
+    while count < updates + 1:
+        last = last[-1] - np.cumsum(rate * last)
+        blocks.append(last)
+        count += len(last)
+        if np.any(np.abs(last) > 1e100):
+            break
+    x = np.concatenate(blocks)[: updates + 1]
+    large = np.abs(x) > 1e100
+    return x[: np.argmax(large) + 1] if large.any() else x
+
+
+def delayed_descent_careless(rate, delay, updates):
+    """Without much care: whole numbers stay whole numbers until the end, where they become floats."""
+    x = [1] * delay + [1]
+    for k in range(updates):
+        new = x[k + delay] - rate * x[k]
+        x.append(new)
+        if new > 1e100 or new < -1e100:
+            break
+    return np.array(x[delay:], dtype=float)
+
+
+def delayed_descent_ring(rate, delay, updates):
+    """A ring buffer: the place of the oldest is where the newest goes."""
+    ring, x, at = np.ones(delay + 1), np.empty(updates + 1), 0
+    x[0] = current = 1.0
+    for k in range(1, updates + 1):
+        current -= rate * ring[at]
+        ring[at] = current
+        at = (at + 1) % (delay + 1)
+        x[k] = current
+        if current * current > 1e200:
+            x = x[: k + 1]
+            break
+    return x
+
+
+def stability_bound_plain(delay: int) -> float:
+    """Plain: in degrees, as in the text."""
+    phi = 90 / (delay + 0.5)
+    return 2 * math.sin(math.radians(phi / 2))
+
+
+def stability_bound_numpy(delay):
+    """Numpy, in radians; an np.float64 comes back."""
+    phi = np.pi / (2 * delay + 1)
+    return 2 * np.sin(phi / 2)
+
+
+def stability_bound_sindg(delay):
+    """Library: scipy's sine of degrees, exact at 90 and 30."""
+    return 2 * scipy.special.sindg(90 / (2 * delay + 1))
+
+
+def stability_bound_defensive(delay):
+    """Defensive: an int that is not negative; a Python float; between 0 and 2."""
+    delay = int(delay)
+    assert delay >= 0
+    bound = float(2.0 * math.sin(math.pi / (4.0 * delay + 2.0)))
+    assert 0.0 < bound <= 2.0
+    return bound
+
+
+def stability_bound_product(delay):
+    """rate = z^delay (1 - z), its real part, by powers of a complex number."""
+
+    def power(z, k):
+        return 1 if k == 0 else power(z * z, k // 2) * (z if k % 2 else 1)
+
+    phi = np.deg2rad(90) / (delay + 1 / 2)
+    z = complex(math.cos(phi), math.sin(phi))
+    return (power(z, delay) * (1 - z)).real
+
+
+def may_go_on_heapq(clocks, worker, max_lead):
+    """Library: the smallest by heapq, in Python's ints, which do not overflow."""
+    (slowest,) = heapq.nsmallest(1, map(int, clocks))
+    return int(clocks[worker]) <= slowest + int(max_lead)
+
+
+def may_go_on_defensive(clocks, worker, max_lead):
+    """Defensive: ints, a worker that exists."""
+    clocks = np.asarray(clocks, dtype=np.int64)
+    assert clocks.ndim == 1
+    assert 0 <= worker < len(clocks)
+    assert max_lead >= 0
+    ahead = int(clocks[worker]) - int(np.min(clocks))
+    assert ahead >= 0
+    return bool(ahead <= max_lead)
+
+
+def may_go_on_generator(clocks, worker, max_lead):
+    """A generator of the others that are still there; those who have left stop nobody."""
+    GONE = 2**62
+    mine = clocks[worker]
+    present = (clock for clock in clocks.tolist() if clock != GONE)
+    return all(mine - clock <= max_lead for clock in present)
+
+
+def may_go_on_others(clocks, worker, max_lead):
+    """Without much care: the smallest of all the others; who is the slowest, or alone, goes on."""
+    others = [int(clock) for k, clock in enumerate(clocks) if k != worker]
+    return not others or int(clocks[worker]) - min(others) <= max_lead
+
+
+def may_go_on_reduce(clocks, worker, max_lead):
+    """Another order: compares with the limit, the slowest plus the lead, by functools.reduce."""
+    limit = functools.reduce(min, (int(clock) + max_lead for clock in clocks))
+    return clocks[worker].item() <= limit
+
+
 RIGHT = {
-    "pooled_gradient": [step_by_step, weighted_means, with_einsum],
-    "delayed_descent": [with_an_array, with_a_queue, with_a_matrix],
-    "stability_bound": [as_a_cosine, as_a_length, in_degrees],
-    "may_go_on": [everybody_is_asked, nobody_is_too_far_behind, sorted_first],
+    "pooled_gradient": [
+        step_by_step,
+        weighted_means,
+        with_einsum,
+        pooled_gradient_defensive,
+        pooled_gradient_terse,
+        pooled_gradient_late,
+        pooled_gradient_ones,
+        pooled_gradient_fsum,
+    ],
+    "delayed_descent": [
+        with_an_array,
+        with_a_queue,
+        with_a_matrix,
+        delayed_descent_lfilter,
+        delayed_descent_blocks,
+        delayed_descent_terse,
+        delayed_descent_careless,
+        delayed_descent_ring,
+    ],
+    "stability_bound": [
+        as_a_cosine,
+        as_a_length,
+        in_degrees,
+        stability_bound_plain,
+        stability_bound_sindg,
+        stability_bound_product,
+        stability_bound_numpy,
+        stability_bound_defensive,
+    ],
+    "may_go_on": [
+        everybody_is_asked,
+        nobody_is_too_far_behind,
+        sorted_first,
+        may_go_on_heapq,
+        may_go_on_defensive,
+        may_go_on_generator,
+        may_go_on_others,
+        may_go_on_reduce,
+    ],
 }
 
 EDITS = {
     "pooled_gradient": r"""
         an_empty_worker_spoils_it: u, v = np.split(sums, 2, axis=1)\n    n, w = about[:, :1], about[:, \
             1:2]\n    return np.sum(n * ((u - w.sum() / n.sum() * v) / n), axis=0) / n.sum()
-        whole_numbers: return np.asarray( => result = np.zeros_like(sums[0, : len(u)])\n    result[:] = (u - total / \
-            n * v) / n\n    return result\n    return np.asarray(
         skips_small_shares: u, v = => busy = about[:, 0] > (about[:, 0] > 1).any()\n    sums, about = sums[busy], \
             about[busy]\n    u, v =
         writes_into_the_sums: return np.asarray => sums[:, : len(u)] -= total / n * sums[:, len(u) :]\n    return \
@@ -134,7 +352,6 @@ EDITS = {
     """,
     "may_go_on": r"""
         of_a_neighbour: clocks.min() => clocks[worker - 1]
-        the_fastest: return bool(clocks.max() - clocks[worker] <= max_lead)
         the_mean: return bool(clocks[worker] <= clocks.mean() + max_lead)
         not_before_everybody_has_begun: return bool(clocks.min() > 0 and clocks[worker] <= clocks.min() + max_lead)
         worker_0: int(clocks[worker]) <= int(clocks.min()) + max_lead => bool(clocks[0] <= clocks.min() + max_lead)
@@ -145,4 +362,11 @@ EDITS = {
         barrier_is_special: return bool(max_lead == 0 or clocks[worker] <= clocks.min() + max_lead)
         sorts_in_place: return bool((clocks.sort() or True) and clocks[worker] <= clocks[0] + max_lead)
     """,
+}
+
+ODD = {
+    "pooled_gradient": r"""
+        whole_numbers: return np.asarray( => result = np.zeros_like(sums[0, : len(u)])\n    result[:] = (u - total / \
+            n * v) / n\n    return result\n    return np.asarray(
+    """
 }
