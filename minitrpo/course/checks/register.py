@@ -20,7 +20,7 @@ from minitrpo.course.checks.mistakes import edited, rows
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
 # One file of checks per lecture, read when a check is first asked for.
-LECTURES = ("conjugate_gradient", "batch_ppo")
+LECTURES = ("conjugate_gradient", "batch_ppo", "off_policy")
 
 
 @dataclass(frozen=True)

@@ -425,6 +425,10 @@ EDITS = {
             (np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages)).astype(np.float32)
     """,
     "climb": r"""
+        one_epoch_only: range(epochs) => range(min(epochs, 1))
+        one_step_an_epoch: for _ in range(epochs): => for _ in range(epochs):\n        start, found = theta, [] && \
+            memory, step = adam(memory, gradient, step_size) => found.append(gradient) && theta = theta + step => \
+            pass\n        memory, step = adam(memory, np.mean(found, axis=0), step_size)\n        theta = start + step
         minibatches_between_epochs: for _ in range(epochs): => dealt = [rng.permutation(len(advantages)) for _ in \
             range(epochs)]\n    for start in range(0, epochs * len(advantages), size): && order = \
             np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) => order = \
