@@ -251,7 +251,7 @@ reveal(guess_kept, show_free)
 # %% exercise="climb"
 
 # %% [markdown]
-# All randomness is in `rng`: the same seed, the same bits. (The check holds your climb beside the package's own update, too.)
+# All randomness is in `rng`: the same seed, the same bits.
 #
 # Where has the KL gone? The mean of $-\log \text{ratio}$ over the old policy's actions estimates
 # $\mathrm{KL}(\pi_\text{old} \| \pi_\theta)$, by definition. The mean of $\text{ratio} - 1$ estimates 0, because probabilities

@@ -32,13 +32,13 @@ def in_single_precision(name):
 @pytest.mark.parametrize("name", ["clipped_objective", "gaussians"])
 def test_too_few_digits_are_no_other_mistake(name):
     said = refusal(name, in_single_precision(name))
-    assert [symptom for symptom in find(name).mistakes if symptom in said] == []
+    assert [symptom for symptom in find(name).mistakes() if symptom in said] == []
     assert "off by" not in said
 
 
 def test_right_numbers_of_the_wrong_type_are_not_off():
     said = refusal("cuts", lambda *given: target("cuts")(*given).astype(float))
-    assert said.endswith("whole numbers are wanted.")
+    assert said.endswith("whole numbers are wanted")
 
 
 def test_a_mistake_that_agrees_only_where_it_is_right_is_not_named():

@@ -2,383 +2,222 @@
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.batch_ppo import Ascent
-from minitrpo.algorithms.batch_ppo import clipped_objective as right_objective
-from minitrpo.algorithms.batch_ppo import objective_slope as right_slope
-from minitrpo.course.checks.differential import Candidate, Case, case, need, tried
-from minitrpo.course.checks.edits import edits
+from minitrpo.course.checks.differential import Candidate, Case, case, need, remark, tried
 from minitrpo.course.checks.register import exercise
-from minitrpo.course.continuous import cuts as right_cuts
-from minitrpo.optimisers import adam, initial_state
+from minitrpo.optimisers import initial_state
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 
-def clipped(r: Array, clip: float) -> Array:
-    """Return the ratio, clipped."""
-    return np.asarray(np.clip(r, 1 - clip, 1 + clip))
-
-
-def beyond(r: Array, clip: float) -> Array:
-    """Return which ratios are beyond the clip."""
-    return (r > 1 + clip) | (r < 1 - clip)
-
-
 @exercise(
-    "clipped_objective",
     "minitrpo.algorithms.batch_ppo:clipped_objective",
-    hints=(
-        "Two products per step: the ratio times A, and the clipped ratio times A. Then the smaller of the two.",
-        "np.clip holds an array between two numbers, np.minimum takes the smaller of two arrays, entry by entry.",
-        "Multiply first, compare then: for a negative A the smaller product belongs to the larger ratio.",
-    ),
-    mistakes={
-        "The smaller ratio is not the smaller product: multiply by A first, then compare.": lambda r, a, clip: (
-            np.minimum(r, clipped(r, clip)) * a
-        ),
-        "That is the larger of the two products.": lambda r, a, clip: np.maximum(r * a, clipped(r, clip) * a),
-        "It takes the clipped product everywhere, and so forgets mistakes that are to be mended.": lambda r, a, clip: (
-            clipped(r, clip) * a
-        ),
-        "Nothing is clipped.": lambda r, a, clip: r * a,
-        "A loss has the opposite sign: this is an objective, to be climbed.": lambda r, a, clip: (
-            -right_objective(r, a, clip)
-        ),
-        "It clips the product: the ratio is what is clipped.": lambda r, a, clip: np.minimum(
-            r * a, np.clip(r * a, 1 - clip, 1 + clip)
-        ),
-        "The clip holds from above only.": lambda r, a, clip: np.minimum(r * a, np.minimum(r, 1 + clip) * a),
-        "The clip holds from below only.": lambda r, a, clip: np.minimum(r * a, np.maximum(r, 1 - clip) * a),
-        "It clips to -clip and clip, and a ratio is near 1.": lambda r, a, clip: np.minimum(
-            r * a, np.clip(r, -clip, clip) * a
-        ),
-        "The lower border is 1 - clip, not 1 / (1 + clip).": lambda r, a, clip: np.minimum(
-            r * a, np.clip(r, 1 / (1 + clip), 1 + clip) * a
-        ),
-        "The advantages lost their sign.": lambda r, a, clip: right_objective(r, np.abs(a), clip),
-        "Beyond the clip it is 0: it should stay at its value on the border.": lambda r, a, clip: np.where(
-            beyond(r, clip), 0.0, r * a
-        ),
-        "The ratio is given: it is not a logarithm.": lambda r, a, clip: right_objective(np.exp(r), a, clip),
-        "That is the mean over the steps: one number per step is wanted.": lambda r, a, clip: np.mean(
-            right_objective(r, a, clip)
-        ),
-    },
+    hints="""
+        Two products per step: the ratio times A, and the clipped ratio times A. Then the smaller of the two.
+        np.clip holds an array between two numbers, np.minimum takes the smaller of two arrays, entry by entry.
+        Multiply first, compare then: for a negative A the smaller product belongs to the larger ratio.
+    """,
+    mistakes=r"""
+        return np.minimum(ratio, np.clip(ratio, 1 - clip, 1 + clip)) * advantages :: takes the smaller ratio, then \
+            multiplies by A :: multiply both ratios by A, then take the smaller product
+        np.minimum => np.maximum :: takes the larger of the two products :: take the smaller
+        return np.clip(ratio, 1 - clip, 1 + clip) * advantages :: clips everywhere :: take ratio A where that is smaller
+        return ratio * advantages :: clips nothing :: take the clipped ratio times A where that is smaller
+        np.minimum => -np.minimum :: has the sign of a loss :: be an objective, to be climbed
+        1 + clip) * advantages) => 1 + clip)) && clip(ratio => clip(ratio * advantages :: clips the product :: clip \
+            the ratio, and multiply by A then
+        1 - clip, 1 + clip => None, 1 + clip :: clips from above alone :: hold the ratio above 1 - clip, too
+        1 - clip, 1 + clip => 1 - clip, None :: clips from below alone :: hold the ratio below 1 + clip, too
+        1 - clip, 1 + clip => -clip, clip :: clips to -clip and clip :: clip to 1 - clip and 1 + clip
+        1 - clip => 1 / (1 + clip) :: clips to 1 / (1 + clip) from below :: clip to 1 - clip
+        return right(ratio, np.abs(advantages), clip) :: loses the sign of A :: keep it
+        return np.where(np.abs(ratio - 1) > clip, 0, ratio * advantages) :: is 0 beyond the clip :: be the smaller \
+            product there, too
+        return right(np.exp(ratio), advantages, clip) :: takes exp of the ratio :: take the ratio as it is given
+        return np.mean(right(ratio, advantages, clip)) :: is the mean over the steps :: have a number for each step
+    """,
 )
-def clipped_objective_cases() -> Iterator[Case]:
-    """Yield the four corners, the inside, borders, and ratios of every size."""
-    yield from steps_of_a_batch()
-    for ratio in (0.75, 1.25, 0.5, 1.5):
-        for clip in (0.25, 0.5):
-            yield case("a ratio on the border", np.array([ratio, ratio]), np.array([2.0, -2.0]), clip)
-
-
-def objective_at(slope: Any) -> Candidate:
-    """Return slopes that are slope(r, a, where r is too large, where it is too small)."""
-    return lambda r, a, clip: np.asarray(slope(r, a, r > 1 + clip, r < 1 - clip))
+def clipped_objective() -> Iterator[Case]:
+    """Yield the four corners, the inside, and ratios of every size."""
+    yield from steps()
 
 
 @exercise(
-    "objective_slope",
     "minitrpo.algorithms.batch_ppo:objective_slope",
-    hints=(
-        "Where the first of the two products is the smaller one, the slope is that of ratio A; where the clipped one "
-        "is, it does not depend on theta: slope 0.",
-        "The slope is wanted in log pi, and ratio = exp(log pi - log pi_old): so d ratio / d log pi = ratio.",
-        "It is 0 for A > 0 with ratio > 1 + clip, and for A < 0 with ratio < 1 - clip; everywhere else ratio A.",
-    ),
-    mistakes={
-        "That is the slope in the ratio: in log pi it has another factor.": lambda r, a, clip: np.where(
-            right_slope(r, a, clip) == 0, 0.0, a
-        ),
-        "It leaves all four corners alone: two of them are mistakes to be mended.": objective_at(
-            lambda r, a, high, low: np.where(high | low, 0.0, r * a)
-        ),
-        "It leaves the wrong two corners alone.": objective_at(
-            lambda r, a, high, low: np.where((a > 0) & low | (a < 0) & high, 0.0, r * a)
-        ),
-        "The clip has no effect.": lambda r, a, clip: r * a,
-        "A good action that is likelier by the clip already should be left alone.": objective_at(
-            lambda r, a, high, low: np.where((a < 0) & low, 0.0, r * a)
-        ),
-        "A bad action that is rarer by the clip already should be left alone.": objective_at(
-            lambda r, a, high, low: np.where((a > 0) & high, 0.0, r * a)
-        ),
-        "Large ratios are left alone whatever the advantage is.": objective_at(
-            lambda r, a, high, low: np.where(high | (a < 0) & low, 0.0, r * a)
-        ),
-        "Small ratios are left alone whatever the advantage is.": objective_at(
-            lambda r, a, high, low: np.where((a > 0) & high | low, 0.0, r * a)
-        ),
-        "Large ratios are left alone for either sign, and small ones for none.": objective_at(
-            lambda r, a, high, low: np.where(high, 0.0, r * a)
-        ),
-        "It takes the clipped ratio times A: a clipped ratio does not change with theta at all.": lambda r, a, clip: (
-            clipped(r, clip) * a
-        ),
-        "That is the objective, not its slope.": right_objective,
-        "Downhill: a loss has the opposite sign.": lambda r, a, clip: -right_slope(r, a, clip),
-        "It divides by the number of steps: one slope per step is wanted.": lambda r, a, clip: (
-            right_slope(r, a, clip) / len(r)
-        ),
-        "The advantages lost their sign.": lambda r, a, clip: np.abs(right_slope(r, a, clip)),
-        "On the border itself the slope is still ratio A.": lambda r, a, clip: np.where(
-            (a > 0) & (r >= 1 + clip) | (a < 0) & (r <= 1 - clip), 0.0, r * a
-        ),
-    },
+    hints="""
+        Where the first of the two products is the smaller one, the slope is that of ratio A; where the clipped one \
+            is, it does not depend on theta: slope 0.
+        The slope is wanted in log pi, and ratio = exp(log pi - log pi_old): so d ratio / d log pi = ratio.
+        It is 0 for A > 0 with ratio > 1 + clip, and for A < 0 with ratio < 1 - clip; everywhere else ratio A.
+    """,
+    mistakes=r"""
+        return slope => return slope / ratio :: is the slope in the ratio :: be that in log pi, ratio times as large
+        return np.where(np.abs(ratio - 1) > clip, 0, ratio * advantages) :: is 0 in all four corners :: mend two of them
+        return np.where((ratio - 1) * np.sign(advantages) < -clip, 0, ratio * advantages) :: is 0 in the two corners \
+            where the policy went the wrong way :: be 0 in the other two
+        return ratio * advantages :: is ratio A in all four corners :: be 0 in two, where the policy went far enough
+        return np.where((advantages < 0) & (ratio < 1 - clip), 0, ratio * advantages) :: pushes a good action that is \
+            likelier by the clip already :: leave it alone
+        return np.where((advantages > 0) & (ratio > 1 + clip), 0, ratio * advantages) :: pushes a bad action that is \
+            rarer by the clip already :: leave it alone
+        slope[ => slope[ratio > 1 + clip] = 0\n    $ :: leaves bad actions alone that have become likelier :: mend them
+        slope[ => slope[ratio < 1 - clip] = 0\n    $ :: leaves good actions alone that have become rarer :: mend them
+        return np.where(ratio > 1 + clip, 0, ratio * advantages) :: goes by the ratio alone :: ask for the sign of A
+        return np.clip(ratio, 1 - clip, 1 + clip) * advantages :: is the clipped ratio times A :: be 0 where that counts
+        return clipped_objective(ratio, advantages, clip) :: is the objective :: be its slope
+        return slope => return -slope :: points downhill :: point uphill, as an objective's
+        return slope => return slope / len(slope) :: is divided by the number of steps :: be each step's own slope
+        return slope => return np.abs(slope) :: loses the sign of A :: keep it
+        return np.where((ratio - 1) * np.sign(advantages) >= clip, 0, ratio * advantages) :: is 0 on the border itself \
+            :: be ratio A there
+    """,
 )
-def objective_slope_cases() -> Iterator[Case]:
-    """Yield the four corners, the inside, borders, and ratios of every size."""
-    yield from steps_of_a_batch()
-    for sign, ratio, clip in ((1.0, 1.25, 0.25), (-1.0, 0.75, 0.25), (1.0, 1.5, 0.5), (-1.0, 0.5, 0.5)):
-        near = ratio * (1 + np.array([-1e-12, 0.0, 1e-12]))
-        yield case("on, above and below the border", near, np.full(3, 3.0 * sign), clip, each=True)
+def objective_slope() -> Iterator[Case]:
+    """Yield the four corners, the inside, ratios of every size, and the borders."""
+    yield from steps()
+    for sign, border, clip in ((1.0, 1.25, 0.25), (-1.0, 0.75, 0.25), (1.0, 1.5, 0.5), (-1.0, 0.5, 0.5)):
+        near = border * (1 + np.array([-1e-9, 0.0, 1e-9]))
+        yield case("below, on and above the border", near, np.full(3, 3.0 * sign), clip, each=True)
 
 
-def steps_of_a_batch() -> Iterator[Case]:
+def steps() -> Iterator[Case]:
     """Yield ratios, advantages and a clip: what both functions get."""
     for clip, ratio, advantage in product((0.2, 0.1), (1.3, 0.7), (2.0, -2.0)):
         yield case("the four corners", np.array([ratio]), np.array([advantage]), clip)
     for ratio, advantage in product((1.1, 0.9, 1.0), (2.0, -2.0, 0.0)):
         yield case("ratios within the clip", np.array([ratio]), np.array([advantage]), 0.2)
-    four, signs = np.array([1.3, 0.7, 1.3, 0.7]), np.array([2.0, 2.0, -2.0, -2.0])
-    yield case("all corners at once", four, signs, 0.2)
-    yield case("integer advantages", four, np.array([3, 1, -2, -4]), 0.2)
-    yield case("advantages of 0", four, np.zeros(4), 0.2)
+    corners = np.array([1.3, 0.7, 1.3, 0.7])
+    yield case("all corners at once", corners, np.array([2.0, 2.0, -2.0, -2.0]), 0.2)
     rng = np.random.default_rng(0)
-    for clip in (0.05, 0.1, 0.2, 0.5, 0.9):
-        for n in (1, 2, 7, 64):
-            ratios, advantages = np.exp(0.5 * rng.standard_normal(n)), rng.standard_normal(n)
-            yield case("ratios and advantages at random", ratios, advantages, clip, each=True)
-            yield case("advantages that are all positive", ratios, np.abs(advantages), clip, each=True)
-            yield case("advantages that are all negative", ratios, -np.abs(advantages), clip, each=True)
-    ratios, advantages = np.exp(0.5 * rng.standard_normal(9)), rng.standard_normal(9)
-    yield case("a clip beyond 1", ratios * 2, advantages, 1.5, each=True)
-    yield case("a clip that no ratio reaches", ratios, advantages, 1e6, each=True)
-    yield case("no clip, which is one of inf", ratios, np.where(np.arange(9) == 4, 0.0, advantages), np.inf, each=True)
-    yield case("whole ratios", np.array([1, 2, 0, 3]), np.array([0.5, 1.25, -0.5, -0.75]), 0.2, each=True)
-    wide = np.array([1e-9, 1e-3, 1e3, 1e9, 1e-9, 1e-3, 1e3, 1e9])
-    both = np.repeat([1.0, -1.0], 4)
+    for clip, n in product((0.05, 0.2, 0.5, 0.9), (2, 7, 64)):
+        ratios, advantages = np.exp(0.5 * rng.standard_normal(n)), rng.standard_normal(n)
+        yield case("ratios and advantages at random", ratios, advantages, clip, each=True)
+    yield case("no clip, which is one of inf", ratios, advantages, np.inf, each=True)
+    ratios, signs = np.tile([1e-9, 1e-3, 1e3, 1e9], 2), np.repeat([1.0, -1.0], 4)
     for size in (1e-9, 1.0, 1e9):
-        yield case("ratios and advantages of every size", wide, size * both, 0.2, each=True)
-    ratios, advantages = np.exp(0.3 * rng.standard_normal(20_000)), rng.standard_normal(20_000)
-    yield case("20,000 steps", ratios, advantages, 0.2, each=True)
-    half = ratios.astype(np.float32), advantages.astype(np.float32)
-    yield case("numbers of single precision", *(x[:64] for x in half), 0.5, rtol=1e-5)
-
-
-CLIMB = "minitrpo.course.climb:climb"
-OLD, ORDER = "LogProbability(policy, theta, observations, actions).log_prob", "for _ in range(epochs):"
-SHUFFLED = "np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size))"
-DRAWN = "rng.permutation(len(advantages))"
-ROWS, STEP = "for rows in order:", "theta = theta + step"
-RATIO, MEAN = "now.log_prob - old_log_prob[rows]", "advantages[rows], clip) / size"
-CLIMB_SLIPS = {
-    "log pi_old is taken anew in every epoch: it belongs to the policy that played.": (
-        ORDER, f"{ORDER}\n        old_log_prob = {OLD}"),
-    "log pi_old is taken anew for every minibatch, so that every ratio is 1.": (RATIO, "now.log_prob - now.log_prob"),
-    "The ratio is upside down: pi_theta / pi_old.": (RATIO, "old_log_prob[rows] - now.log_prob"),
-    "That is the logarithm of the ratio.": (f"np.exp({RATIO})", RATIO),
-    "All epochs have one and the same order: shuffle in each.": (
-        DRAWN, "dealt", ORDER, f"dealt = {DRAWN}\n    {ORDER}"),
-    "Nothing is shuffled.": (DRAWN, "np.arange(len(advantages))"),
-    "Rows are drawn with replacement: in an epoch each comes once.": (
-        DRAWN, "rng.integers(len(advantages), size=len(advantages))"),
-    "The rows behind the last full minibatch are dropped.": (
-        SHUFFLED, "rng.permutation(len(advantages))[: len(advantages) // size * size].reshape(-1, size)"),
-    "The last minibatch is shorter: it is to be filled up with the first rows of the order.": (
-        SHUFFLED, f"np.split({DRAWN}, np.arange(size, len(advantages), size))",
-        MEAN, MEAN.replace("size", "len(rows)")),
-    "Minibatches overlap: each begins where the one before ended.": (
-        SHUFFLED, "np.stack([np.roll(p, -i)[:size] for p in [rng.permutation(len(advantages))]"
-        " for i in range(0, len(p), max(size // 2, 1))])"),
-    "Only the first minibatch of each epoch is used.": (ROWS, "for rows in order[:1]:"),
-    "There is one epoch only.": (ORDER, "for _ in range(min(epochs, 1)):"),
-    "There is one epoch too many.": (ORDER, "for _ in range(epochs + 1):"),
-    "Gradients of an epoch are averaged for one step: each minibatch takes a step of its own.": (
-        ORDER, f"{ORDER}\n        start, found = theta, []",
-        "memory, step = adam(memory, gradient, step_size)", "found.append(gradient)",
-        STEP, "pass\n        memory, step = adam(memory, np.mean(found, axis=0), step_size)\n"
-        "        theta = start + step"),
-    "Every minibatch's gradient is taken where the epoch began, not where the last step led.": (
-        ORDER, f"{ORDER}\n        start = theta", "LogProbability(policy, theta, observations[rows], actions[rows])",
-        "LogProbability(policy, start, observations[rows], actions[rows])"),
-    "Adam's memory is lost between steps.": ("memory, step = adam(", "_, step = adam("),
-    "Adam begins again in every epoch: its memory is to be kept.": (
-        ORDER, f"given = memory\n    {ORDER}\n        memory = given"),
-    "Downhill: this is an objective, to be climbed.": (STEP, "theta = theta - step"),
-    "The gradient itself is the step: Adam has no say.": (STEP, "theta = theta + step_size * gradient"),
-    "That is the sum over the minibatch: its mean is wanted.": (MEAN, "advantages[rows], clip)"),
-    "It divides by all steps of the batch, not by those of the minibatch.": (
-        MEAN, "advantages[rows], clip) / len(advantages)"),
-    "Nothing is clipped.": (MEAN, "advantages[rows], np.inf) / size"),
-    "The advantages are not those of the minibatch's rows.": (MEAN, "advantages[: len(rows)], clip) / size"),
-    "log pi_old is not that of the minibatch's rows.": (RATIO, "now.log_prob - old_log_prob[: len(rows)]"),
-    "The advantages are standardised again: they are to be taken as they are.": (
-        ORDER, "advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)\n    " + ORDER),
-}  # fmt: skip
+        yield case("ratios and advantages of every size", ratios, size * signs, 0.2, each=True)
+    yield remark(case("whole numbers as advantages", corners, np.array([3, 1, -2, -4]), 0.2))
 
 
 @exercise(
-    "climb",
-    CLIMB,
-    hints=(
-        "Two loops, one in the other. Ask of each line: once in all, once an epoch, or once a minibatch? Only the old "
-        "log probabilities are taken once in all, only the shuffle once an epoch.",
-        "np.resize(order, (count, size)) cuts an order into rows of `size`, and begins again where it ends; count is N "
-        "/ size, rounded up: -(-N // size).",
-        "now = LogProbability(policy, theta, observations[rows], actions[rows]) has now.log_prob, and "
-        "now.weighted_gradient(w) for weights w of these rows: here the slopes, divided by their number.",
-    ),
-    mistakes=edits(CLIMB, CLIMB_SLIPS),
+    "minitrpo.course.climb:climb",
+    hints="""
+        Two loops, one in the other. Ask of each line: once in all, once an epoch, or once a minibatch? Only the old \
+            log probabilities are taken once in all, only the shuffle once an epoch.
+        np.resize(order, (count, size)) cuts an order into rows of `size`, and begins again where it ends; count is N \
+            / size, rounded up: -(-N // size).
+        now = LogProbability(policy, theta, observations[rows], actions[rows]) has now.log_prob, and \
+            now.weighted_gradient(w) for weights w of these rows: here the slopes, divided by their number.
+    """,
+    mistakes=r"""
+        for _ in range(epochs): => $\n        old_log_prob = LogProbability(policy, theta, observations, \
+            actions).log_prob :: takes log pi_old anew in every epoch :: take it once, of the policy that played
+        - old_log_prob[rows] => - now.log_prob :: takes log pi_old anew for every minibatch :: take it once
+        np.exp => 1 / np.exp :: has the ratio upside down :: divide today's probability by the old one
+        np.exp => np.asarray :: has the logarithm of the ratio :: take its exp
+        order = np.resize => order = order if _ else np.resize :: has one order for all epochs :: shuffle in each
+        rng.permutation(len(advantages)) => np.arange(len(advantages)) :: shuffles nothing :: shuffle in each epoch
+        permutation(len(advantages)) => choice(len(advantages), len(advantages)) :: draws some twice :: take each once
+        -(-len(advantages) // size) => len(advantages) // size :: drops a short last minibatch :: fill it up
+        in order: => in np.split(order.ravel()[:len(advantages)], range(size, len(advantages), size)): \
+            && clip) / size => clip) / len(rows) :: has a shorter last minibatch :: fill it up
+        for rows in order: => for rows in order[:1]: :: uses the first minibatch of an epoch alone :: use all of them
+        range(epochs) => range(epochs + 1) :: does one epoch too many :: do `epochs` of them
+        for _ in range(epochs): => $\n        start = theta && theta, observations[rows] => start, observations[rows] \
+            :: takes every gradient where the epoch began :: take it where the last step led
+        memory, step = adam( => _, step = adam( :: loses Adam's memory between steps :: hand it on
+        order = np.resize => memory = given\n        $ && = batch => = batch\n    given = memory :: begins every epoch \
+            with the memory that was given :: hand Adam's memory on
+        (theta, memory) => (theta, given) && = batch => = batch\n    given = memory :: returns the memory that was \
+            given :: return the one after the last step
+        (theta, memory) => theta :: returns theta alone :: return theta and Adam's memory
+        theta = theta + step => theta = theta - step :: goes downhill :: go up: this is an objective
+        theta + step => theta + step_size * gradient :: steps along the gradient itself :: let Adam choose the step
+        clip) / size => clip) :: takes the sum over the minibatch :: take its mean
+        clip) / size => clip) / len(advantages) :: divides by all steps of the batch :: divide by the minibatch's
+        advantages[rows], clip) => advantages[rows], np.inf) :: clips nothing :: hand the clip to objective_slope
+        advantages[rows] => advantages[:len(rows)] :: takes the first advantages :: take the rows' own
+        old_log_prob[rows] => old_log_prob[:len(rows)] :: takes the first old log probabilities :: take the rows' own
+        = batch => = batch\n    advantages = (advantages - advantages.mean()) / advantages.std() :: standardises the \
+            advantages :: take them as they are
+    """,
 )
-def climb_cases() -> Iterator[Case]:
-    """Yield one minibatch and many, with a rest and without, both kinds of policies; and the package's own update."""
+def climb() -> Iterator[Case]:
+    """Yield one minibatch and many, with a rest and without, of both kinds of policies."""
     gaussian, buttons = GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 3, (4,))
     for policy in (gaussian, buttons):
-        yield climb_case("one epoch of one minibatch", policy, 6, epochs=1, size=6)
-        yield climb_case("a second epoch", policy, 6, epochs=2, size=6)
-        yield climb_case("two minibatches", policy, 8, epochs=1, size=4)
-        yield climb_case("three epochs of four minibatches", policy, 16, epochs=3, size=4)
-        yield climb_case("a last minibatch that is too short", policy, 11, epochs=2, size=4)
-        yield climb_case("a rest of one step", policy, 9, epochs=2, size=4)
-        yield climb_case("minibatches of one step", policy, 5, epochs=2, size=1)
-        yield climb_case("steps that reach the clip", policy, 32, epochs=6, size=8, step_size=0.05)
-        yield climb_case("no clip", policy, 32, np.inf, epochs=4, size=8, step_size=0.05)
-        yield climb_case("a narrow clip", policy, 32, 0.02, epochs=4, size=8, step_size=0.02)
-        yield climb_case("no epoch", policy, 6, epochs=0, size=3)
-    for number in range(6):
-        size = (4, 5, 16, 20, 64, 100)[number]
-        yield climb_case("as many steps as a batch has", gaussian, 100, epochs=3, size=size, seed=number)
-    yield tried("beside the package's own update", beside_the_package, 1e-6)
+        yield climbed("one epoch of one minibatch", policy, 6, epochs=1, size=6)
+        yield climbed("a second epoch", policy, 6, epochs=2, size=6)
+        yield climbed("two minibatches", policy, 8, epochs=1, size=4)
+        yield climbed("a last minibatch that is too short", policy, 11, epochs=2, size=4)
+        yield climbed("steps that reach the clip", policy, 32, 6, 8, clip=0.1, far=0.05)
+        yield climbed("no clip", policy, 32, 4, 8, clip=np.inf, far=0.05)
+    yield climbed("a hundred steps", gaussian, 100, epochs=10, size=64)
 
 
-def climb_case(
-    kind: str, policy: Policy, n: int, clip: float = 0.2, epochs: int = 10, size: int = 64, step_size: float = 0.01,
-    seed: int = 0,
-) -> Case:  # fmt: skip
-    """Return a case of n steps that the policy has played at random, with an Adam that has a past."""
-    theta, memory, batch = played(policy, n, seed)
-    shown = f"N = {n}, clip = {clip:g}, epochs = {epochs}, size = {size}, step_size = {step_size:g}"
-    arguments = (policy, theta, memory, batch, clip, np.random.default_rng(seed), epochs, size, step_size)
-    return Case(kind, arguments, {}, 1e-7, 1e-12, shown=shown)
+def climbed(kind: str, policy: Policy, n: int, epochs: int, size: int, clip: float = 0.2, far: float = 0.01) -> Case:
+    """Return a case that compares theta after a climb by steps of size `far`, and after a second with its memory.
 
-
-def played(policy: Policy, n: int, seed: int) -> tuple[Array, dict[str, Array], tuple[Array, Array, Array]]:
-    """Return theta, the memory of an Adam that has taken a few steps, and a batch of n steps."""
-    rng = np.random.default_rng(seed)
-    theta = policy.initialise(rng) + 0.3 * rng.standard_normal(len(policy.initialise(rng)))
-    memory = initial_state("adam", len(theta))
-    for _ in range(3):
-        memory, _ = adam(memory, 0.1 * rng.standard_normal(len(theta)), 0.01)
+    The memory itself is not compared: whoever takes gradients of a loss has one of the other sign.
+    """
+    rng = np.random.default_rng(n)
+    begin = 3 * policy.initialise(rng)
     observations = rng.standard_normal((n, policy.observation_size))
-    actions = policy.sample(policy.distribution(theta, observations), policy.draw_noise(rng, n))
-    return theta, memory, (observations, actions, 0.3 + rng.standard_normal(n))
+    actions = policy.sample(policy.distribution(begin, observations), policy.draw_noise(rng, n))
+    batch = observations, actions, 0.3 + rng.standard_normal(n)
 
+    def run(f: Candidate) -> dict[str, Array]:
+        theta, memory, rng, found = begin, initial_state("adam", len(begin)), np.random.default_rng(n), {}
+        for which in ("theta", "theta of a second climb, with the memory of the first"):
+            result = f(policy, theta, memory, batch, clip, rng, epochs, size, far)
+            need(isinstance(result, tuple | list) and len(result) == 2, "it does not return theta and Adam's memory")
+            found[which], memory = theta, memory = result
+        return found
 
-def beside_the_package(candidate: Candidate) -> Any:
-    """Return the theta of a climb, which has to be that of the package's own update without its further details."""
-    policy = GaussianPolicy(4, 2, (8,))
-    theta, _, batch = played(policy, 150, 7)
-    ascent = Ascent(4, 32, 0.2, 0.01, max_gradient_norm=np.inf, standardise="none")
-    samples = dict(zip(("observations", "actions", "advantages"), batch, strict=True))
-    ours, _, _ = ascent.climb(policy, theta, initial_state("adam", len(theta)), samples, np.random.default_rng(7))
-    memory, rng = initial_state("adam", len(theta)), np.random.default_rng(7)
-    found, _ = candidate(policy, theta, memory, batch, 0.2, rng, 4, 32, 0.01)
-    # the package's Adam adds 1e-5 to its roots, not 1e-8
-    need(np.abs(found - ours).max() < 0.05 * np.abs(ours - theta).max(), "it ends far from the package's own update")
-    return found
-
-
-def rebuilt(rows: Any) -> Candidate:
-    """Return fragments that are rows(simulator, first, stop, T, N) of each right one; those that are None are lost."""
-
-    def fragments(ended: Array) -> Array:
-        found = (rows(*row, *ended.shape) for row in right_cuts(ended).tolist())
-        return np.array([row for row in found if row is not None], dtype=int).reshape(-1, 3)
-
-    return fragments
-
-
-def with_empty_ones(ended: Array) -> Array:
-    """Return fragments with an empty one behind every end at the last step."""
-    rows = right_cuts(ended)
-    empty = [[n, len(ended), len(ended)] for n in np.flatnonzero(ended[-1])]
-    rows = np.concatenate([rows, np.array(empty, dtype=int).reshape(-1, 3)])
-    return np.asarray(rows[np.lexsort((rows[:, 1], rows[:, 0]))])
+    shown = f"N = {n}, clip = {clip:g}, epochs = {epochs}, size = {size}, step_size = {far:g}"
+    return tried(kind, run, 1e-7, 1e-12, shown=shown)
 
 
 @exercise(
-    "cuts",
     "minitrpo.course.continuous:cuts",
-    hints=(
-        "Take one simulator: np.flatnonzero of its column gives the steps with which episodes ended. A fragment stops "
-        "one step behind.",
-        "The last fragment stops behind the last step, whether an episode ended there or not; but never twice.",
-        "Each fragment begins where the one before it stopped, the first at step 0: stops = [3, 8] gives the rows "
-        "(n, 0, 3) and (n, 3, 8).",
-    ),
-    mistakes={
-        "The steps behind a simulator's last end are lost: their episode goes on, and they are a fragment, too.": (
-            lambda ended: np.array([r for r in right_cuts(ended).tolist() if ended[r[2] - 1, r[0]]], int).reshape(-1, 3)
-        ),
-        "There is an empty fragment where an episode ends with the very last step.": with_empty_ones,
-        "The third number is the step after the last, as in a slice, not the last step.": rebuilt(
-            lambda n, first, stop, steps, simulators: (n, first, stop - 1)
-        ),
-        "The third number is where the fragment stops, not how long it is.": rebuilt(
-            lambda n, first, stop, steps, simulators: (n, first, stop - first)
-        ),
-        "The ends are ignored: an episode's border is a border.": lambda ended: np.array(
-            [(n, 0, len(ended)) for n in range(ended.shape[1])]
-        ),
-        "Time and simulator are exchanged: ended has a row per step and a column per simulator.": lambda ended: (
-            right_cuts(ended.T)
-        ),
-        "A fragment begins one step too early: the step with which an episode ended belongs to the one before.": (
-            rebuilt(lambda n, first, stop, steps, simulators: (n, max(first - 1, 0), stop))
-        ),
-        "It is cut before the step with which the episode ended, not behind it.": lambda ended: right_cuts(
-            np.concatenate([ended[1:], np.zeros_like(ended[:1])])
-        ),
-        "Steps are counted through all simulators: each has its own steps 0, 1, 2, ...": rebuilt(
-            lambda n, first, stop, steps, simulators: (n, first + n * steps, stop + n * steps)
-        ),
-        "The order is that of the ends in time; simulator by simulator is wanted.": lambda ended: right_cuts(ended)[
-            np.argsort(right_cuts(ended)[:, 2], kind="stable")
-        ],
-        "The columns are in another order: simulator, first step, step after the last.": lambda ended: right_cuts(
-            ended
-        )[:, [1, 2, 0]],
-        "Fragments of a single step are lost.": rebuilt(
-            lambda n, first, stop, steps, simulators: (n, first, stop) if stop - first > 1 else None
-        ),
-    },
+    hints="""
+        Take one simulator: np.flatnonzero of its column gives the steps with which episodes ended. A fragment stops \
+            one step behind.
+        The last fragment stops behind the last step, whether an episode ended there or not; but never twice.
+        Each fragment begins where the one before it stopped, the first at step 0: stops = [3, 8] gives the rows \
+            (n, 0, 3) and (n, 3, 8).
+    """,
+    mistakes=r"""
+        stops[-1:] = True => pass :: loses the steps behind a simulator's last end :: make a fragment of them, too
+        ended.copy() => np.vstack([ended, ended[:1]]) && last + 1] => np.minimum(last + 1, len(ended))] :: has an \
+            empty fragment where an episode ends with the last step of all :: have none
+        first, last + 1] => first, last] :: gives the last step third :: give the step after it, as in a slice
+        first, last + 1] => first, last + 1 - first] :: gives the length third :: give the step after the last
+        ended.copy() => np.zeros_like(ended) :: ignores the ends of episodes :: stop behind each
+        return right(ended.T) :: takes rows for simulators :: take rows for steps, columns for simulators
+        first, last => np.maximum(first - 1, 0), last :: begins fragments a step too early :: begin them behind the end
+        ended.copy() => np.vstack([ended[1:], ended[:1]]) :: cuts before the step that ends an episode :: cut behind it
+        first, last + 1] => *(len(ended) * simulators + [first, last + 1])] :: counts steps through all simulators :: \
+            count each simulator's own from 0
+        rows = right(ended)\n    return rows[np.argsort(rows[:, 2], kind='stable')] :: is in order of the ends in time \
+            :: go simulator by simulator
+        [simulators, first, last + 1] => [first, last + 1, simulators] :: has its columns in another order :: have \
+            simulator, first step, step after the last
+        rows = right(ended)\n    return rows[rows[:, 2] - rows[:, 1] > 1] :: loses fragments of one step :: keep them
+    """,
 )
-def cuts_cases() -> Iterator[Case]:
+def cuts() -> Iterator[Case]:
     """Yield ends by hand and at random, many simulators and long segments."""
-    three = np.array([[False], [True], [False]])
-    yield case("an end in the middle", three)
+    yield case("an end in the middle", np.array([[False], [True], [False]]))
     yield case("no end", np.zeros((3, 1), bool))
     yield case("an end at the last step", np.array([[False], [False], [True]]))
-    yield case("an end at the first step", np.array([[True], [False], [False]]))
-    yield case("ends at every step", np.ones((3, 1), bool))
-    yield case("two ends in a row", np.array([[False], [True], [True], [False]]))
     yield case("two simulators", np.array([[False, True], [True, False], [False, False]]))
-    yield case("two simulators, one without an end", np.array([[False, False], [True, False], [False, False]]))
-    yield case("two simulators that end together", np.array([[False, False], [False, False], [True, True]]))
     yield case("a single step", np.array([[True, False, True]]))
-    yield case("as many steps as simulators", np.eye(3, dtype=bool))
     rng = np.random.default_rng(0)
-    for steps, simulators in ((4, 3), (3, 4), (7, 1), (1, 7), (5, 5), (12, 2)):
-        for often in (0.1, 0.4, 0.9):
-            yield case("ends at random", rng.random((steps, simulators)) < often)
-    at_200 = np.arange(1, 2049)[:, None] % 200 == 0
-    yield case("2,048 steps of one simulator", at_200)
-    yield case("128 steps of 16 simulators", rng.random((128, 16)) < 0.03)
+    for shape, often in product(((4, 3), (3, 4), (7, 1), (5, 5)), (0.1, 0.4, 0.9)):
+        yield case("ends at random", rng.random(shape) < often)
+    yield case("2,048 steps of one simulator", np.arange(1, 2049)[:, None] % 200 == 0)
     yield case("8 steps of 256 simulators", rng.random((8, 256)) < 0.05)
-    for steps, simulators in ((0, 1), (0, 3), (3, 0), (0, 0)):
-        yield case("no steps, or no simulators", np.zeros((steps, simulators), bool))
+    yield case("no steps", np.zeros((0, 2), bool))
+    yield remark(case("no simulators", np.zeros((3, 0), bool)))

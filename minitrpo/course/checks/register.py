@@ -33,6 +33,8 @@ LECTURES = (
     "parameter_server",
     "actor_critic",
     "q_learning",
+    "batch_ppo",
+    "off_policy",
     "guided_policy_search",
     "scaling",
     "family",

@@ -1,101 +1,314 @@
 """Lecture 13: right answers in other styles, and wrong ones, most of them as edits of the package."""
 
+import bisect
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+from scipy.linalg.blas import dtrmv
 
 
-def due_by_floor(steps, warm_up, ratio, done):
-    if steps <= warm_up:
+def due_plain(steps, warm_up, ratio, done):
+    behind = steps - warm_up
+    if behind <= 0:
         return 0
-    return max(math.floor((steps - warm_up) * ratio) - done, 0)
+    worth = math.floor(behind * ratio)
+    if worth <= done:
+        return 0
+    return worth - done
 
 
-def due_by_numpy(steps, warm_up, ratio, done):
-    behind = np.maximum(steps - warm_up, 0)
-    return int(np.clip(np.floor(ratio * behind) - done, 0, None))
+def due_numpy(steps, warm_up, ratio, done):
+    return np.maximum(np.floor(ratio * (steps - warm_up)).astype(np.int64) - done, 0)
 
 
-def due_by_counting_down(steps, warm_up, ratio, done):
-    behind = steps - warm_up if steps > warm_up else 0
-    owed = behind * ratio // 1
-    return int(owed) - done if owed > done else 0
+def due_defensive(steps, warm_up, ratio, done):
+    assert steps >= 0
+    assert warm_up >= 0
+    assert ratio >= 0
+    assert done >= 0
+    learning_steps = max(int(steps) - int(warm_up), 0)
+    total = math.floor(float(ratio) * learning_steps)
+    due = max(total - int(done), 0)
+    assert isinstance(due, int)
+    return due
 
 
-def judged_by_two_means(statistics, loss, deviations, memory=0.99, trial=100):
-    count, mean, variance = (float(x) for x in statistics)
-    if np.isnan(loss) or np.isinf(loss):
-        return False, np.array(statistics)
-    limit = float("inf") if count < trial else mean + deviations * math.sqrt(variance)
+def due_floor_division(steps, warm_up, ratio, done):
+    return int(max((steps - warm_up) * ratio // 1 - done, 0))
+
+
+def due_bisect(steps, warm_up, ratio, done):
+    worth = (steps - warm_up) * ratio
+    earned = range(1, max(int(worth), 0) + 2)
+    return max(bisect.bisect_right(earned, worth) - done, 0)
+
+
+def due_closure(steps, warm_up, ratio, done):
+    def total(n):
+        return math.trunc(max(n - warm_up, 0) * ratio)
+
+    return total(steps) - done if total(steps) > done else 0
+
+
+def due_exact(steps, warm_up, ratio, done):
+    worth = (int(steps) - int(warm_up)) * Fraction(Decimal(str(float(ratio))))
+    return max(math.floor(worth) - int(done), 0)
+
+
+def due_tolerant(steps, warm_up, ratio, done):
+    return max(0, math.floor((steps - warm_up) * ratio + 1e-9) - done)
+
+
+def judged_plain(statistics, loss, deviations, memory=0.99, trial=100):
+    if math.isnan(loss) or math.isinf(loss):
+        return False, statistics.copy()
+    count, mean, variance = statistics.tolist()
+    limit = math.inf
+    if count >= trial:
+        limit = mean + deviations * math.sqrt(variance)
+    usual = loss <= limit
+    taken = loss if usual else limit
     rate = 1 / (count + 1)
-    if rate < 1 - memory:
+    if 1 - memory > rate:
         rate = 1 - memory
-    seen = loss if loss < limit else limit
-    new_mean = (1 - rate) * mean + rate * seen
-    new_variance = (1 - rate) * variance + rate * (seen - mean) * (seen - new_mean)
-    return not loss > limit, np.array([count + 1, new_mean, new_variance])
+    d = taken - mean
+    return usual, np.array([count + 1, mean + rate * d, (1 - rate) * (variance + rate * d * d)])
 
 
-def judged_with_branches(statistics, loss, deviations, memory=0.99, trial=100):
-    if not math.isfinite(loss):
-        return np.bool_(False), np.array(statistics)
-    count, mean, variance = statistics
-    usual = True
-    x = loss
-    if count >= trial and loss > mean + deviations * np.sqrt(variance):
-        usual = False
-        x = mean + deviations * np.sqrt(variance)
-    a = max(1 / (count + 1), 1 - memory)
-    result = np.zeros(3)
-    result[0] = count + 1
-    result[1] = mean + a * (x - mean)
-    result[2] = (1 - a) * variance + a * (1 - a) * (x - mean) ** 2
-    return usual, result
-
-
-def judged_by_clipping(statistics, loss, deviations, memory=0.99, trial=100):
+def judged_numpy(statistics, loss, deviations, memory=0.99, trial=100):
     if not np.isfinite(loss):
-        return False, 1.0 * statistics
-    count, mean, variance = statistics.astype(float)
-    limit = np.where(count >= trial, mean + deviations * variance**0.5, np.inf)
-    rate = np.maximum(1 / (1 + count), 1 - memory)
-    step = np.minimum(loss, limit) - mean
-    return bool(limit >= loss), np.hstack([count + 1, mean + rate * step, (1 - rate) * (variance + rate * step**2)])
+        return False, np.array(statistics)
+    count, mean, variance = statistics
+    largest = np.inf if count < trial else mean + deviations * np.sqrt(variance)
+    d = np.minimum(loss, largest) - mean
+    rate = np.maximum(1 / (count + 1), 1 - memory)
+    return loss <= largest, np.array([count + 1, mean + rate * d, (1 - rate) * (variance + rate * d**2)])
 
 
-def q_by_the_matrix(value, mu, lower, u):
+def judged_defensive(statistics, loss, deviations, memory=0.99, trial=100):
+    statistics = np.asarray(statistics, dtype=float)
+    assert statistics.shape == (3,)
+    assert statistics[0] >= 0
+    assert statistics[2] >= 0
+    assert deviations >= 0
+    assert 0 <= memory <= 1
+    assert trial >= 0
+    loss = float(loss)
+    if not math.isfinite(loss):
+        return False, statistics.copy()
+    count, mean, variance = map(float, statistics)
+    limit = math.inf
+    if count >= trial and math.isfinite(deviations):
+        limit = mean + deviations * math.sqrt(variance)
+    usual = bool(loss <= limit)
+    taken = min(loss, limit)
+    rate = max(1.0 / (count + 1.0), 1.0 - memory)
+    d = taken - mean
+    new = np.empty(3)
+    new[0] = count + 1
+    new[1] = mean + rate * d
+    new[2] = (1 - rate) * (variance + rate * d * d)
+    return usual, new
+
+
+def judged_terse(statistics, loss, deviations, memory=0.99, trial=100):
+    n, m, v = statistics
+    if not math.isfinite(loss):
+        return False, statistics + 0
+    d = min(loss, top := m + deviations * v**0.5 if n >= trial else float("inf")) - m
+    r = max(1 / (n + 1), 1 - memory)
+    return bool(loss <= top), np.array([n + 1, m + r * d, (1 - r) * (v + r * d * d)])
+
+
+def judged_weighted(statistics, loss, deviations, memory=0.99, trial=100):
+    count, mean, variance = float(statistics[0]), float(statistics[1]), float(statistics[2])
+    if not np.isfinite(loss):
+        return False, statistics.copy()
+    usual, taken = True, loss
+    if count >= trial:
+        limit = mean + deviations * variance**0.5
+        if loss > limit:
+            usual, taken = False, limit
+    keep = min(count / (count + 1), memory)
+    rate = 1 - keep
+    new_mean = keep * mean + rate * taken
+    new_variance = keep * variance + rate * (taken - mean) * (taken - new_mean)
+    return usual, np.array([count + 1, new_mean, new_variance])
+
+
+class _Running:
+    def __init__(self, numbers):
+        self.count, self.mean, self.variance = numbers
+
+    def limit(self, deviations, trial):
+        return self.mean + deviations * np.sqrt(self.variance) if self.count >= trial else np.inf
+
+    def take(self, x, memory):
+        rate = max(1 / (self.count + 1), 1 - memory)
+        d = x - self.mean
+        self.mean += rate * d
+        self.variance = (1 - rate) * (self.variance + rate * d * d)
+        self.count += 1
+
+    def as_array(self):
+        return np.array([self.count, self.mean, self.variance], dtype=float)
+
+
+def judged_class(statistics, loss, deviations, memory=0.99, trial=100):
+    running = _Running(statistics)
+    if not np.isfinite(loss):
+        return False, running.as_array()
+    limit = running.limit(deviations, trial)
+    running.take(min(loss, limit), memory)
+    return not loss > limit, running.as_array()
+
+
+def judged_careless(statistics, loss, deviations, memory=0.99, trial=100):
+    new = statistics.copy()
+    if np.isnan(loss) or np.isinf(loss):
+        return False, new
+    ok = True
+    if new[0] >= trial:
+        limit = new[1] + deviations * np.sqrt(new[2])
+        ok = loss <= limit
+        loss = min(loss, limit)
+    rate = max(1 / (new[0] + 1), 1 - memory)
+    d = loss - new[1]
+    new[0] += 1
+    new[1] += rate * d
+    new[2] = (1 - rate) * (new[2] + rate * d**2)
+    return ok, new
+
+
+def judged_early(statistics, loss, deviations, memory=0.99, trial=100):
+    def take_in(x):
+        rate = max(1.0 / (statistics[0] + 1.0), 1.0 - memory)
+        d = x - statistics[1]
+        return np.array(
+            [statistics[0] + 1, statistics[1] + rate * d, (1 - rate) * statistics[2] + rate * (1 - rate) * d * d]
+        )
+
+    if not math.isfinite(loss):
+        return False, np.copy(statistics)
+    if statistics[0] < trial:
+        return True, take_in(loss)
+    border = statistics[1] + deviations * math.sqrt(statistics[2])
+    if loss > border:
+        return False, take_in(border)
+    return True, take_in(loss)
+
+
+def naf_q_loops(value, mu, lower, u):
+    value = np.asarray(value)
+    q = np.empty(value.shape)
+    A = mu.shape[-1]
+    for place in np.ndindex(value.shape):
+        loss = 0.0
+        for j in range(A):
+            z = 0.0
+            for i in range(A):
+                z += lower[place][i, j] * (u[place][i] - mu[place][i])
+            loss += z * z
+        q[place] = value[place] - 0.5 * loss
+    return q
+
+
+def naf_q_matmul(value, mu, lower, u):
+    z = ((u - mu)[..., None, :] @ lower)[..., 0, :]
+    return value - (z * z).sum(-1) / 2
+
+
+def naf_q_norm(value, mu, lower, u):
+    z = (np.swapaxes(lower, -1, -2) @ np.expand_dims(u - mu, -1)).squeeze(-1)
+    return value - 0.5 * np.linalg.norm(z, axis=-1) ** 2
+
+
+def naf_q_defensive(value, mu, lower, u):
+    value, mu, lower, u = (np.asarray(x, float) for x in (value, mu, lower, u))
+    A = mu.shape[-1]
+    assert mu.shape == u.shape == (*value.shape, A)
+    assert lower.shape == (*value.shape, A, A)
+    z = np.matmul(np.swapaxes(lower, -1, -2), (u - mu)[..., np.newaxis])[..., 0]
+    q = value - 0.5 * np.sum(np.square(z), axis=-1)
+    assert q.shape == value.shape
+    return q
+
+
+def naf_q_terse(value, mu, lower, u):
+    return value - np.einsum("...i,...ij,...kj,...k->...", d := u - mu, lower, lower, d) / 2
+
+
+def naf_q_matrix(value, mu, lower, u):
     M = lower @ np.swapaxes(lower, -1, -2)
     d = u - mu
-    return value - np.einsum("...i,...ij,...j->...", d, M, d) / 2
+    return value - 0.5 * (d * (M @ d[..., None])[..., 0]).sum(axis=-1)
 
 
-def q_by_matmul(value, mu, lower, u):
-    row = (u - mu)[..., None, :]
-    z = (row @ lower)[..., 0, :]
-    return value - 0.5 * (z**2).sum(-1)
+def naf_q_triangular(value, mu, lower, u):
+    shape, A = np.shape(value), np.shape(mu)[-1]
+    values, triangles, apart = np.reshape(value, -1), np.reshape(lower, (-1, A, A)), np.reshape(u - mu, (-1, A))
+    z = [dtrmv(np.array(L), np.array(d), lower=1, trans=1) for L, d in zip(triangles, apart, strict=False)]
+    return np.array([v - 0.5 * (each @ each) for v, each in zip(values, z, strict=False)]).reshape(shape)
 
 
-def q_in_a_loop(value, mu, lower, u):
-    result = np.array(value, dtype=float)
-    for place in np.ndindex(result.shape):
-        z = lower[place].T @ (u[place] - mu[place])
-        result[place] -= 0.5 * z @ z
-    return result
+def naf_q_careless(value, mu, lower, u):
+    q = np.array(value, dtype=float)
+    d = u - mu
+    for j in range(d.shape[-1]):
+        q -= 0.5 * (d * lower[..., :, j]).sum(axis=-1) ** 2
+    return q
 
 
-def targets_by_where(rewards, discounts, terminated, next_value, reward_scale):
-    return np.where(np.asarray(terminated).astype(bool), 0.0, discounts * next_value) + reward_scale * rewards
+def targets_loop(rewards, discounts, terminated, next_value, reward_scale):
+    y = []
+    for r, discount, end, v in zip(rewards, discounts, terminated, next_value, strict=False):
+        y.append(reward_scale * r + discount * (1 - end) * v)
+    return np.array(y)
 
 
-def targets_in_place(rewards, discounts, terminated, next_value, reward_scale):
-    following = (discounts * next_value).astype(np.result_type(float, next_value))
-    following[terminated == 1] = 0
-    return following + rewards * reward_scale
+def targets_where(rewards, discounts, terminated, next_value, reward_scale):
+    return reward_scale * rewards + np.where(terminated, 0.0, discounts * next_value)
 
 
-def targets_by_multiply(rewards, discounts, terminated, next_value, reward_scale):
-    goes_on = 1 - np.array(terminated, dtype=float)
-    return np.multiply(rewards, reward_scale) + np.multiply(np.multiply(goes_on, discounts), next_value)
+def targets_defensive(rewards, discounts, terminated, next_value, reward_scale):
+    rewards, discounts, next_value = (np.asarray(x, float) for x in (rewards, discounts, next_value))
+    ended = np.asarray(terminated).astype(bool)
+    assert rewards.shape == discounts.shape == ended.shape == next_value.shape
+    assert np.all((discounts >= 0) & (discounts <= 1))
+    return float(reward_scale) * rewards + discounts * np.logical_not(ended) * next_value
+
+
+def targets_terse(rewards, discounts, terminated, next_value, reward_scale):
+    return rewards * reward_scale + (terminated == 0) * discounts * next_value
+
+
+def targets_subtract(rewards, discounts, terminated, next_value, reward_scale):
+    alive = 1.0 - np.asarray(terminated, dtype=float)
+    future = np.multiply(np.multiply(next_value, alive), discounts)
+    return np.add(future, np.multiply(rewards, reward_scale))
+
+
+def targets_generator(rewards, discounts, terminated, next_value, reward_scale):
+    def one(r, g, end, v):
+        return reward_scale * r if end else reward_scale * r + g * v
+
+    return np.vectorize(one, otypes=[float])(rewards, discounts, terminated, next_value)
+
+
+def targets_careless(rewards, discounts, terminated, next_value, reward_scale):
+    y = discounts * next_value
+    y[terminated.astype(bool)] = 0
+    y += reward_scale * rewards
+    return y
+
+
+def targets_out(rewards, discounts, terminated, next_value, reward_scale):
+    y = np.zeros_like(next_value)
+    on = terminated == False  # noqa: E712
+    y[on] = discounts[on] * next_value[on]
+    return y + rewards * reward_scale
 
 
 def early_end(value, mu, lower, u):
@@ -109,11 +322,15 @@ def early_end(value, mu, lower, u):
     return q
 
 
+def starting_with(prefix):
+    return [f for name, f in globals().items() if name.startswith(prefix)]
+
+
 RIGHT = {
-    "updates_due": [due_by_floor, due_by_numpy, due_by_counting_down],
-    "judged": [judged_by_two_means, judged_with_branches, judged_by_clipping],
-    "naf_q": [q_by_the_matrix, q_by_matmul, q_in_a_loop],
-    "naf_targets": [targets_by_where, targets_in_place, targets_by_multiply],
+    "updates_due": starting_with("due_"),
+    "judged": starting_with("judged_"),
+    "naf_q": starting_with("naf_q_"),
+    "naf_targets": starting_with("targets_"),
 }
 
 WRONG = {"naf_q": [early_end]}
@@ -126,7 +343,6 @@ EDITS = {
         ratio_of_two_digits: int(ratio * => int(round(ratio, 2) *
         due_in_single_precision: int(ratio * max(0, steps - warm_up)) => int(np.float32(ratio) * np.float32(max(0, \
             steps - warm_up)))
-        due_in_32_bits: ratio * max(0, steps - warm_up) => np.int64(ratio * max(0, steps - warm_up)).astype(np.int32)
         a_float: int(ratio * max(0, steps - warm_up)) => ratio * max(0, steps - warm_up)
         one_too_early: int(ratio * max(0, steps - warm_up)) => int(ratio * max(0, steps - warm_up + 1))
         ratio_of_at_most_1: int(ratio * max(0, steps - warm_up)) => int(min(ratio, 1) * max(0, steps - warm_up))
@@ -136,9 +352,11 @@ EDITS = {
         a_flag: max(0, owed - done) => owed > done
     """,
     "judged": r"""
-        the_same_array_for_nan: statistics.copy() => statistics
+        memory_of_0_99: return right(statistics, loss, deviations, 0.99, trial)
+        trial_of_100: return right(statistics, loss, deviations, memory)
+        a_least_spread: np.sqrt(variance) => np.sqrt(max(variance, 1e-06))
+        rounded: np.array(new) => np.round(new, 6)
         statistics_in_single_precision: np.array(new) => np.array(new, np.float32)
-        absolute_loss: if not np.isfinite(loss): => loss = abs(loss)\n    if not np.isfinite(loss):
         one_buffer_of_statistics: ]\n    return => ]\n    buffer = judged.__dict__.setdefault('buffer', \
             np.zeros(3))\n    buffer[:] = new\n    return && np.array(new)) => buffer)
         counts_but_takes_nothing_in: min(loss, largest) => loss if loss <= largest else mean
@@ -157,13 +375,11 @@ EDITS = {
         infinity_is_taken: not np.isfinite(loss) => np.isnan(loss)
         none_is_counted: statistics.copy( => statistics + np.array([1, 0, 0]
         none_is_usual: False => True
-        whole_numbers: np.array(new) => np.array(new).astype(statistics.dtype)
         a_single_result: (bool(loss <= largest), np.array(new)) => np.array(new)
         a_list: np.array(new) => new
     """,
     "naf_q": r"""
         actions_cut_to_1: lower, u - mu) => lower, np.clip(u, -1, 1) - mu)
-        close_is_equal: lower, u - mu) => lower, np.where(np.isclose(u, mu), 0.0, u - mu))
         absolute: z * z => np.abs(z)
         over_the_wrong_axis: axis=-1 => axis=0
         over_all: np.sum(z * z, axis=-1) => np.sum(z * z)
@@ -174,8 +390,6 @@ EDITS = {
         a_little_bowl: z * z, => z * z + 1e-6,
         capped: np.sum(z * z, axis=-1) => np.minimum(np.sum(z * z, axis=-1), 1e6)
         value_twice: value - 0.5 => 2 * value - 0.5
-        whole_numbers: np.asarray(value - 0.5 * np.sum(z * z, axis=-1)) => np.asarray(value - 0.5 * np.sum(z * z, \
-            axis=-1)).astype(np.asarray(value).dtype)
         spoils_the_action: z = np.einsum => u -= mu\n    z = np.einsum
         one_torque_only: value - 0.5 * np.sum(z * z, axis=-1) => value - 0.5 * z[..., 0] ** 2
         kept_axis: axis=-1 => axis=-1, keepdims=True
@@ -193,9 +407,27 @@ EDITS = {
         a_mean: np.asarray => np.mean
         clipped: return np.clip(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, -1e3, 1e3)
         rounded: return np.round(reward_scale * rewards + discounts * (1.0 - terminated) * next_value, 6)
+        spoils_the_rewards: return => rewards *= 1\n    rewards[terminated == 1] += 0.5\n    return
+    """,
+}
+
+ODD = {
+    "updates_due": r"""
+        due_in_32_bits: ratio * max(0, steps - warm_up) => np.int64(ratio * max(0, steps - warm_up)).astype(np.int32)
+    """,
+    "judged": r"""
+        the_same_array_for_nan: statistics.copy() => statistics
+        absolute_loss: if not np.isfinite(loss): => loss = abs(loss)\n    if not np.isfinite(loss):
+        whole_numbers: np.array(new) => np.array(new).astype(statistics.dtype)
+    """,
+    "naf_q": r"""
+        close_is_equal: lower, u - mu) => lower, np.where(np.isclose(u, mu), 0.0, u - mu))
+        whole_numbers: np.asarray(value - 0.5 * np.sum(z * z, axis=-1)) => np.asarray(value - 0.5 * np.sum(z * z, \
+            axis=-1)).astype(np.asarray(value).dtype)
+    """,
+    "naf_targets": r"""
         whole_numbers: (reward_scale * rewards + discounts * (1.0 - terminated) * next_value) => (reward_scale * \
             rewards + discounts * (1.0 - terminated) * next_value).astype(rewards.dtype)
-        spoils_the_rewards: return => rewards *= 1\n    rewards[terminated == 1] += 0.5\n    return
         flat: np.asarray => np.ravel
     """,
 }
