@@ -220,4 +220,3 @@ def cuts() -> Iterator[Case]:
     yield case("2,048 steps of one simulator", np.arange(1, 2049)[:, None] % 200 == 0)
     yield case("8 steps of 256 simulators", rng.random((8, 256)) < 0.05)
     yield case("no steps", np.zeros((0, 2), bool))
-    yield remark(case("no simulators", np.zeros((3, 0), bool)))
