@@ -1,5 +1,6 @@
-"""The answers in exercises/mutants, a file a lecture: RIGHT and WRONG functions, and rows: EDITS make wrong
-ones, ODD make answers that are right, with a remark.
+"""The answers in exercises/mutants, a file a lecture: RIGHT and WRONG functions, and rows.
+
+EDITS make wrong answers, ODD such as are right, with a remark.
 
 A row is `what: change`, a change as `course.checks.mistakes` has it; a name in it may be one of the file's own.
 """
@@ -8,7 +9,7 @@ import importlib.util
 from pathlib import Path
 
 from minitrpo.course.checks.mistakes import edited, rows
-from minitrpo.course.checks.register import find, names
+from minitrpo.course.checks.register import find
 
 
 def load(path):
@@ -27,20 +28,15 @@ def made(module, name, row):
 
 
 FILES = [load(path) for path in sorted((Path(__file__).parent / "exercises" / "mutants").glob("[0-9]*.py"))]
-KNOWN = names()  # transition
-RIGHT = [(name, f) for module in FILES for name, some in module.RIGHT.items() for f in some if name in KNOWN]
-WRONG = [(n, f) for m in FILES for n, some in getattr(m, "WRONG", {}).items() for f in some if n in KNOWN]
 
 
 def of_rows(module, table):
     """Return the answers that rows make."""
-    return [
-        (name, made(module, name, row))
-        for name, block in getattr(module, table, {}).items()
-        for row, _ in rows(block)
-        if name in KNOWN
-    ]
+    blocks = getattr(module, table, {}).items()
+    return [(name, made(module, name, row)) for name, block in blocks for row, _ in rows(block)]
 
 
+RIGHT = [(name, f) for module in FILES for name, some in module.RIGHT.items() for f in some]
+WRONG = [(name, f) for module in FILES for name, some in getattr(module, "WRONG", {}).items() for f in some]
 WRONG += [answer for module in FILES for answer in of_rows(module, "EDITS")]
 ODD = [answer for module in FILES for answer in of_rows(module, "ODD")]

@@ -125,7 +125,7 @@ class HangDetector:
         """Return why the rank is to be ended, "" if it is not."""
         clock, heartbeat = time.monotonic(), status.heartbeat()
         passed, self._last = min(clock - self._last, AT_MOST), clock
-        now, (state, parent) = status.now(), state_of(self._process)
+        now, (state, parent, _) = status.now(), state_of(self._process)
         if now == "MPI_Init" and launched_size() > 1 and parent not in ("", str(LAUNCHER)):  # MPI would wait for ever
             return "has lost its launcher, which was killed"
         stopped = state == "T" and launched_size() > 1  # alone: Ctrl-Z
@@ -152,18 +152,13 @@ def launched_beside(rank: int) -> set[int]:
     return set()
 
 
-def living(processes: set[int]) -> bool:
-    """Return whether one of the processes has not ended."""
-    return any(state_of(process)[0] not in ("", "Z") for process in processes)
-
-
-def state_of(process: int) -> tuple[str, str]:
-    """Return a letter for what a process does (T stopped, t traced, Z ended), and its parent; "" where nobody says."""
+def state_of(process: int) -> tuple[str, str, str]:
+    """Return a letter for what a process does (T stopped, t traced, Z ended), its parent, when it began; "" if unknown."""
     try:
-        state, parent, *_ = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        return state, parent
+        state, parent, *more = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return state, parent, more[17]
     except OSError:
-        return "", ""
+        return "", "", ""
 
 
 def started_by(process: int) -> set[Any]:
@@ -193,8 +188,9 @@ def _say(what: str, beside: set[int]) -> None:
     """Print what has become of the rank, and in which call or episodes; beside: the other ranks of this machine."""
     job, now = status.job(), status.now()
     call, idle = CALLS[now], now == "" and not status.is_playing()
-    if launched_size() > 1 and (idle or call.patient) and "killed" in what and not living(beside):
-        let_others_speak(1.0)  # the launcher kills all ranks when one has died: it was perhaps not this one
+    first = any(state_of(each)[0] not in ("", "Z") for each in beside)  # the launcher kills all when one has died
+    if launched_size() > 1 and (idle or call.patient) and "killed" in what and not first:
+        let_others_speak(1.0)
         if beside and job.get("several_machines"):
             return  # it was one on another machine, or its watchdog has spoken
     claimed = claim()  # before anything slow: the launcher is about to kill the other ranks
@@ -224,7 +220,8 @@ def claim() -> int | None:
     Before there is a run folder, it is one of this launcher's; -1 where none can be had, or is needed.
     """
     run = status.job().get("run")
-    for path in ([Path(run) / "failure.txt"] if run else []) + ([_of_launcher()] if launched_size() > 1 else []):
+    launcher = Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{state_of(LAUNCHER)[2]}"
+    for path in ([Path(run) / "failure.txt"] if run else []) + ([launcher] if launched_size() > 1 else []):
         try:
             return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:
@@ -234,14 +231,6 @@ def claim() -> int | None:
         except OSError:  # a full disk, a folder that may not be written: say it on the screen at least
             break
     return -1
-
-
-def _of_launcher() -> Path:
-    """Return the file with which a rank of this launcher is the first to speak, while there is no run folder."""
-    with suppress(OSError):
-        began = Path(f"/proc/{LAUNCHER}/stat").read_text().rpartition(")")[2].split()[19]  # another had the same number
-        return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{began}"
-    return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}"
 
 
 def announce(claimed: int | None, failure: str, episode: int | None) -> None:

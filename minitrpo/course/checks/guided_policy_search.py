@@ -1,6 +1,7 @@
 """Checks of lecture 14: a step of LQR, a Gaussian with a prior, a price on KL, the noise of who imitates."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -69,7 +70,7 @@ def step_back() -> Iterator[Case]:
         C, c = definite(rng, n + m), rng.standard_normal(n + m)
         F, f = rng.standard_normal((n, n + m)), rng.standard_normal(n)
         V, v = definite(rng, n), rng.standard_normal(n)
-        yield tried("worlds at random", lambda step, given=(C, c, F, f, V, v): with_symmetric_v(step(*given)))
+        yield tried("worlds at random", partial(with_symmetric_v, C, c, F, f, V, v))
         yield case("nothing to be paid afterwards", C, c, F, f, np.zeros((n, n)), np.zeros(n))
     for size in (1e-9, 1e9):
         yield case("costs of every size", size * C, size * c, F, f, size * V, size * v, each=True, rtol=1e-6)
@@ -85,8 +86,10 @@ def step_back() -> Iterator[Case]:
     yield remark(case("a world of whole numbers", *whole, *world))
 
 
-def with_symmetric_v(results: Any) -> Any:
-    """Return the results of a step, if the cost to go equals its transpose."""
+def with_symmetric_v(*given: Any) -> Any:
+    """Return the results of a step, the last of what is given, if the cost to go equals its transpose."""
+    *arguments, step = given
+    results = step(*(array.copy() for array in arguments))
     if isinstance(results, tuple | list) and len(results) == 5 and isinstance(results[3], np.ndarray):
         need(np.array_equal(results[3], results[3].T), "the new V is not exactly symmetric")
     return results
