@@ -93,8 +93,8 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
     os.dup2(pipe, 0)
     os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
     os.close(1)
-    detector, started, interrupted = HangDetector(rank, stuck_after), set[Any](), False
-    beside = launched_beside(rank)
+    detector, beside = HangDetector(rank, stuck_after), launched_beside(rank)
+    started, interrupted = set[Any](), False
     for look in count():
         gone = os.getppid() != rank  # a child of the environment's may hold the pipe open
         ready, _, _ = select.select([0], [], [], 0 if gone else TICK)
@@ -147,13 +147,12 @@ class HangDetector:
 
 def launched_beside(rank: int) -> set[int]:
     """Return the processes that this machine's launcher has started beside a rank; none where nobody says."""
-    with suppress(OSError):
-        return {int(child) for child in Path(f"/proc/{LAUNCHER}/task/{LAUNCHER}/children").read_text().split()} - {rank}
-    return set()
+    children = Path(f"/proc/{LAUNCHER}/task/{LAUNCHER}/children")
+    return {int(child) for child in children.read_text().split()} - {rank} if children.exists() else set()
 
 
 def state_of(process: int) -> tuple[str, str, str]:
-    """Return a letter for what a process does (T stopped, t traced, Z ended), its parent, when it began; "" if unknown."""
+    """Return what a process does (T stopped, t traced, Z ended), its parent and its beginning; "" where nobody says."""
     try:
         state, parent, *more = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return state, parent, more[17]
