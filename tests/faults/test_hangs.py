@@ -98,7 +98,7 @@ class World:
         self.time, self.state, self.parent = 0.0, "S", str(watchdog.LAUNCHER)
         status.share()
         monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: self.time))
-        monkeypatch.setattr(watchdog, "state_of", lambda process: (self.state, self.parent))
+        monkeypatch.setattr(watchdog, "state_of", lambda process: (self.state, self.parent, ""))
         monkeypatch.setattr(watchdog, "launched_size", lambda: ranks)
         self.detector = HangDetector(1, 5.0)
 

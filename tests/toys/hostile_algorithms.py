@@ -8,9 +8,8 @@ import numpy as np
 from hostile_envs import hang
 
 sys.path.append(str(Path(__file__).parent.parent.parent))
-from mpi_scripts.own.reinforce import Reinforce
-
 from minitrpo.algorithms.actor_critic import A3C
+from minitrpo.course.reinforce import Reinforce
 
 
 class Forgetful(Reinforce):
