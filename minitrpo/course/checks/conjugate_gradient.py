@@ -110,7 +110,7 @@ def conjugate_gradient() -> Iterator[Case]:
     yield solved("b = 0", by_hand, np.zeros(2), 10)
     yield solved("b = 0 and a tolerance of 0", by_hand, np.zeros(2), 10, 0.0)
     for tolerance in (0.25, 0.2499999, 0.2500001, 1.0, 0.999):  # after a step |r|^2 is a quarter of |b|^2, to the bit
-        yield solved("a residual at the tolerance", np.diag([1.0, 3.0]), np.ones(2), 10, tolerance)
+        yield solved("a residual at the tolerance", np.diag([1.0, 3.0, 1.0, 3.0]), np.ones(4), 10, tolerance)
     wide, c = spd(rng, 30, 30.0), rng.standard_normal(30)
     for tolerance in (0.5, 1e-2, 1e-4):
         yield solved("a tolerance that stops it", wide, c, 200, tolerance)
