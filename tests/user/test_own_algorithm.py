@@ -74,9 +74,11 @@ def test_make_and_new_begin_with_the_example_and_overwrite_nothing(tmp_path):
         done = subprocess.run(make, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
         assert (done.returncode, (tmp_path / "made.py").read_text()) == (code, text), done.stderr
         (tmp_path / "made.py").write_text("# my work\n")
+    elsewhere = tmp_path / "elsewhere"  # than beside a folder called minitrpo
+    elsewhere.mkdir()
     for name, code in (("mine", 0), ("mine", 2), ("numpy", 2), ("3x", 2)):
-        assert run("new", name, cwd=tmp_path).code == code
-    assert (tmp_path / "mine.py").read_text() == example.replace("reinforce:Reinforce", "mine:Reinforce")
+        assert run("new", name, cwd=elsewhere).code == code
+    assert (elsewhere / "mine.py").read_text() == example.replace("reinforce:Reinforce", "mine:Reinforce")
 
 
 def test_a_restore_that_changes_theta_is_named(tmp_path):
