@@ -212,6 +212,8 @@ def descend() -> Iterator[Case]:
     yield shared_case("an optimiser whose step is the gradient", lambda own, g, size: (own, g), {})
     own, step = initial_state("momentum", 3), OPTIMISERS["momentum"]
     yield shared_case("another array that is called `velocity`", step, own, 3, others={"velocity": np.full(3, 7.0)})
+    of_critic = "of_critic.velocity"  # as long as the name that begins with the prefix
+    yield shared_case("another optimiser beside this one", step, own, 3, others={of_critic: np.full(3, 7.0)})
     inside = f"last_{OPTIMISER}step"
     kept = lambda own, g, size: ({inside: own[inside] + g}, size * g)  # noqa: E731
     yield remark(shared_case("a name with the prefix in it", kept, {inside: np.zeros(3)}, 2))

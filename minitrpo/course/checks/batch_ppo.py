@@ -153,10 +153,12 @@ def climb() -> Iterator[Case]:
         yield climbed("a last minibatch that is too short", policy, 11, epochs=2, size=4)
         yield climbed("steps that reach the clip", policy, 32, 6, 8, clip=0.1, far=0.05)
         yield climbed("no clip", policy, 32, 4, 8, clip=np.inf, far=0.05)
-    yield climbed("a hundred steps", gaussian, 100, epochs=10, size=64)
+    yield climbed("a hundred steps, and settings by default", gaussian, 100, 10, 64, far=0.001, given=False)
 
 
-def climbed(kind: str, policy: Policy, n: int, epochs: int, size: int, clip: float = 0.2, far: float = 0.01) -> Case:
+def climbed(
+    kind: str, policy: Policy, n: int, epochs: int, size: int, clip: float = 0.2, far: float = 0.01, given: bool = True
+) -> Case:
     """Return a case that compares theta after a climb by steps of size `far`, and after a second with its memory.
 
     The memory itself is not compared: whoever takes gradients of a loss has one of the other sign.
@@ -170,7 +172,7 @@ def climbed(kind: str, policy: Policy, n: int, epochs: int, size: int, clip: flo
     def run(f: Candidate) -> dict[str, Array]:
         theta, memory, rng, found = begin, initial_state("adam", len(begin)), np.random.default_rng(n), {}
         for which in ("theta", "theta of a second climb, with the memory of the first"):
-            result = f(policy, theta, memory, batch, clip, rng, epochs, size, far)
+            result = f(policy, theta, memory, batch, clip, rng, *((epochs, size, far) if given else ()))
             need(isinstance(result, tuple | list) and len(result) == 2, "it does not return theta and Adam's memory")
             found[which], memory = theta, memory = result
         return found
