@@ -9,9 +9,10 @@ import numpy as np
 from minitrpo.block_sums import SERIAL, Blocks, Reduction
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.line_search import LineSearch, backtracking, step_scale
-from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
+from minitrpo.log_probability import LogProbability, fisher_product
+from minitrpo.natural_gradient import every_kth, mean_kl
 from minitrpo.policies import Array, Policy
-from minitrpo.policy_gradient import policy_gradient, surrogate
+from minitrpo.policy_gradient import surrogate
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,14 @@ def report_of(search: LineSearch, g: Array, entropy: float) -> Report:
 
 
 def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:
-    """Return the gradient of the surrogate at theta, (P,): the policy gradient, block by block."""
-    seen, actions, advantages = batch.observations, batch.actions, batch.advantages
-    at = theta.astype(seen.dtype)
-    return batch.blocks.mean(lambda n: policy_gradient(policy, at, seen[n], actions[n], advantages[n]), len(theta))
+    """Return the gradient of the surrogate at theta, (P,): lecture 01's policy gradient, block by block."""
+    at = theta.astype(batch.observations.dtype)
+
+    def of_block(rows: slice) -> Array:
+        log_probability = LogProbability(policy, at, batch.observations[rows], batch.actions[rows])
+        return log_probability.weighted_gradient(batch.advantages[rows]) / (rows.stop - rows.start)
+
+    return batch.blocks.mean(of_block, len(theta))
 
 
 def damped_fisher(
@@ -99,11 +104,11 @@ def damped_fisher(
     """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision."""
     theta, some = theta.astype(np.float32), every_kth(np.arange(len(batch.observations)), fraction)
     blocks, o = Blocks(len(some), batch.reduction), batch.observations
-    products = blocks.map(lambda n: fisher_vector_product(policy, theta, o[some[n]].astype(np.float32), damping))
+    products = blocks.map(lambda n: fisher_product(policy, theta, o[some[n]].astype(np.float32)))
 
     def product(v: Array) -> Array:
-        v = v.astype(np.float32)
-        return blocks.mean(lambda rows, of_block: of_block(v), len(theta), products)
+        single = v.astype(np.float32)
+        return blocks.mean(lambda rows, of_block: of_block(single), len(theta), products) + damping * v
 
     return product
 

@@ -8,7 +8,8 @@ from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.log_probability import LogProbability
+from minitrpo.log_probability import LogProbability, fisher_product
+from minitrpo.natural_gradient import fisher_vector_product
 from minitrpo.perceptron import mlp
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
@@ -43,6 +44,15 @@ def test_values_are_the_policies_own_and_the_gradient_autograds(policy, seed, n,
         return anp.sum(weights * log_prob) + of_entropy * anp.sum(policy.entropy(dist_params))
 
     np.testing.assert_allclose(at.weighted_gradient(weights, of_entropy), grad(weighted)(theta), rtol=1e-8, atol=1e-9)
+
+
+@given(st.sampled_from(POLICIES), SEEDS, st.integers(1, 20))
+@QUICK
+def test_fisher_products_are_those_of_autograds_tape(policy, seed, n):
+    theta, observations, _, _ = own_samples(policy, n, seed, 0.5)
+    v = np.random.default_rng(seed).standard_normal(len(theta))
+    of_tape = fisher_vector_product(policy, theta, observations, 0.0)(v)
+    np.testing.assert_allclose(fisher_product(policy, theta, observations)(v), of_tape, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
