@@ -112,9 +112,10 @@ class LinearCritic(Critic):
 class MLPCritic(Critic):
     """V(s) = shift + scale * mlp(o), fitted by minibatch Adam on standardised targets.
 
-    shift and scale are those of the last targets, so that returns of -10 and of 9000 are learned at one step size.
-    V jumps when they move, and the fit that follows at once brings it back; correcting the last layer instead
-    (PopArt, van Hasselt et al. 2016) was tried and undone: Adam needs hundreds of steps for a large correction.
+    shift and scale are a running mean and deviation of the targets, so that returns of -10 and of 9000 are learned at
+    one step size. They remember about `memory` steps: those of a few hundred jump from fit to fit, and V with them.
+    The fit that follows at once brings V back; correcting the last layer instead (PopArt, van Hasselt et al. 2016) was
+    tried and undone: Adam needs hundreds of steps for a large correction.
     """
 
     observation_size: int
@@ -122,6 +123,7 @@ class MLPCritic(Critic):
     epochs: int = 10
     minibatch: int = 256
     step_size: float = 2e-3
+    memory: float = 5_000.0  # steps
 
     @property
     def parts(self) -> int:
@@ -164,7 +166,11 @@ class MLPCritic(Critic):
         Minibatches have one size, a multiple of `parts`: the last one of a pass is filled up with rows of its first.
         """
         state = {name: array.copy() for name, array in state.items()}
-        state["shift"][:], state["scale"][:] = targets.mean(), max(float(targets.std()), 1e-4)
+        trust = 1 - np.exp(-len(targets) / self.memory) if state["updates"][0] > 0 else 1.0
+        apart, before = float(targets.mean()) - state["shift"], state["scale"] ** 2
+        state["shift"] += trust * apart
+        variance = (1 - trust) * before + trust * (float(targets.var()) + (1 - trust) * apart**2)
+        state["scale"] = np.maximum(np.sqrt(variance), 1e-4)
         inputs = observations.astype(np.float32, copy=False)
         standardised = ((targets - state["shift"]) / state["scale"]).astype(np.float32)
         part = -(-min(self.minibatch, len(targets)) // self.parts)  # rows
