@@ -57,6 +57,7 @@ def categorical_kl_generator(old_logits, logits):
 
 
 def categorical_kl_columns(old_logits, logits):
+    assert np.all(np.isfinite(old_logits))
     lp, lq = log_softmax(old_logits), log_softmax(logits)
     out = np.zeros_like(lp[:, 0])
     for a in range(lp.shape[1]):

@@ -10,6 +10,7 @@ import numpy as np
 
 
 def requests_for_two_candidates(steps, mean_length):
+    assert steps > 0
     exact = steps / mean_length
     below = math.floor(exact)
     return max(1, min((below, below + 1), key=lambda number: abs(number - exact)))

@@ -41,7 +41,7 @@ def turn_by_table(steps, kl, better, config):
     moved = []
     for name, old, by in (("steps", steps, -config.steps_by), ("kl", kl, config.kl_by)):
         low, high = getattr(config, f"{name}_limits")
-        new = np.clip(old + by if better else old - by, min(low, old), max(high, old)).item()
+        new = np.clip(old + by if better else old - by, min(low, old), max(high, old))
         moved.append(new if config.mode in (name, "both") else old)
     return moved
 
