@@ -1,8 +1,8 @@
-"""The answers in exercises/mutants, a file a lecture: RIGHT and WRONG functions, and rows.
+"""The answers in exercises/mutants, a file a lecture: functions that are right, and tables of rows.
 
-EDITS make wrong answers, ODD such as are right, with a remark.
-
-A row is `what: change`, a change as `course.checks.mistakes` has it; a name in it may be one of the file's own.
+A right answer to `energy` is a function `energy_...` or a row of RIGHT; rows of WRONG make wrong answers, those of ODD
+answers that are right, with a remark. A row is `what: change`, a change as `course.checks.mistakes` has it; a name in
+it may be one of the file's own.
 """
 
 import importlib.util
@@ -20,7 +20,7 @@ def load(path):
 
 
 def made(module, name, row):
-    """Return the wrong answer of a row."""
+    """Return the answer of a row."""
     what, change = row.split(": ", 1)
     function = edited(find(name).target, change, vars(module))
     function.__name__ = what
@@ -30,13 +30,12 @@ def made(module, name, row):
 FILES = [load(path) for path in sorted((Path(__file__).parent / "exercises" / "mutants").glob("[0-9]*.py"))]
 
 
-def of_rows(module, table):
-    """Return the answers that rows make."""
-    blocks = getattr(module, table, {}).items()
-    return [(name, made(module, name, row)) for name, block in blocks for row, _ in rows(block)]
+def of_rows(table):
+    """Return (exercise, answer) of each row of the tables of this name."""
+    tables = [(module, name, block) for module in FILES for name, block in getattr(module, table, {}).items()]
+    return [(name, made(module, name, row)) for module, name, block in tables for row, _ in rows(block)]
 
 
-RIGHT = [(name, f) for module in FILES for name, some in module.RIGHT.items() for f in some]
-WRONG = [(name, f) for module in FILES for name, some in getattr(module, "WRONG", {}).items() for f in some]
-WRONG += [answer for module in FILES for answer in of_rows(module, "EDITS")]
-ODD = [answer for module in FILES for answer in of_rows(module, "ODD")]
+FUNCTIONS = [(name, what, f) for module in FILES for name in module.WRONG for what, f in vars(module).items()]
+RIGHT = [(name, f) for name, what, f in FUNCTIONS if what.startswith(f"{name}_")] + of_rows("RIGHT")
+WRONG, ODD = of_rows("WRONG"), of_rows("ODD")

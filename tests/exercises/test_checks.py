@@ -130,7 +130,7 @@ def test_every_exercise_has_hints_answers_and_a_docstring(capsys):
     for name in names():
         wrong = [f.__name__ for other, f in WRONG if other == name]
         assert len(set(wrong)) == len(wrong) >= 3, f"{name}: too few wrong answers, or two of one name"
-        assert of(name, RIGHT)
+        assert len(of(name, RIGHT)) >= 8, f"{name}: too few right answers, or two of one name"
         assert inspect.getdoc(target(name))
         hint(name)
         assert "hint 1 of" in capsys.readouterr().out

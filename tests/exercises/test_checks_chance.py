@@ -5,7 +5,6 @@ import pytest
 from scipy.special import betainc
 
 from minitrpo.course.checks import speedup
-from minitrpo.course.checks.register import examine
 
 
 @pytest.fixture
@@ -51,24 +50,3 @@ def test_a_right_bootstrap_is_refused_less_than_once_in_a_thousand(asked):
             total += max(refused(np.asarray(samples) / size, wanted, resamples, rank) for rank in ranks)
     assert len(asked) > 15
     assert total < 1e-3
-
-
-def bootstrap(draw, method):
-    def interval(samples, confidence=0.95, resamples=2000, seed=0):
-        if len(samples) < 2:
-            raise ValueError("too few")
-        medians = np.median(draw(np.asarray(samples, float), resamples, seed), axis=1)
-        return tuple(np.quantile(medians, [(1 - confidence) / 2, (1 + confidence) / 2], method=method))
-
-    return interval
-
-
-def test_right_bootstraps_on_other_streams_pass():
-    def old_generator(x, resamples, seed):
-        return np.random.RandomState([stream, seed]).choice(x, (resamples, len(x)))
-
-    def positions(x, resamples, seed):
-        return x[np.random.default_rng([seed, stream]).integers(len(x), size=(resamples, len(x)))]
-
-    for stream, method in enumerate(("linear", "nearest", "lower", "higher", "weibull")):
-        examine("interval", bootstrap(positions if stream % 2 else old_generator, method))

@@ -1,4 +1,4 @@
-"""Lecture 02: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 02: right answers in other styles, and wrong ones."""
 
 import functools
 import math
@@ -9,66 +9,21 @@ import scipy.special
 from autograd import grad, hessian, jacobian, make_hvp, make_vjp
 from autograd.differential_operators import make_ggnvp
 
-from minitrpo.natural_gradient import mean_kl
-from minitrpo.policies import CategoricalPolicy, GaussianPolicy, log_softmax
+from minitrpo.policies import GaussianPolicy, log_softmax
 
 
-def coarse_differences(policy, theta, observations, damping):
-    old = policy.distribution(theta, observations)
-    slope = grad(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))
-    return lambda v: slope(theta + 1e-2 * v) / 1e-2 + damping * v
-
-
-def whole_matrix(policy, theta, observations, damping):
-    old = policy.distribution(theta, observations)
-    f = hessian(lambda theta: mean_kl(policy, old, policy.distribution(theta, observations)))(theta)
-    return lambda v: f @ v + damping * v
-
-
-def gkl_loops(old_mean, old_log_std, mean, log_std):
+def gaussian_kl_loops(old_mean, old_log_std, mean, log_std):
     result = []
     for t in range(len(mean)):
         total = 0.0
-        for i in range(len(mean[t])):
-            variance_old, variance_new = math.exp(2 * old_log_std[t][i]), math.exp(2 * log_std[t][i])
-            total += log_std[t][i] - old_log_std[t][i] - 0.5
-            total += (variance_old + (old_mean[t][i] - mean[t][i]) ** 2) / (2 * variance_new)
+        for m0, s0, m1, s1 in zip(old_mean[t], old_log_std[t], mean[t], log_std[t], strict=True):
+            total += s1 - s0 - 0.5
+            total += (math.exp(2 * s0) + (m0 - m1) ** 2) / (2 * math.exp(2 * s1))
         result.append(total)
     return np.array(result)
 
 
-def gkl_formula(old_mean, old_log_std, mean, log_std):
-    old_std, std = np.exp(old_log_std), np.exp(log_std)
-    return np.sum(np.log(std / old_std) + (old_std**2 + (old_mean - mean) ** 2) / (2 * std**2) - 0.5, axis=1)
-
-
-def gkl_differences(old_mean, old_log_std, mean, log_std):
-    change = old_log_std - log_std
-    shift = (old_mean - mean) * np.exp(-log_std)
-    return np.sum(0.5 * (np.exp(2 * change) + shift**2 - 1) - change, axis=1)
-
-
-def gkl_expm1(old_mean, old_log_std, mean, log_std):
-    twice = 2.0 * (old_log_std - log_std)
-    return 0.5 * (np.expm1(twice) - twice + ((old_mean - mean) / np.exp(log_std)) ** 2).sum(axis=1)
-
-
-def gkl_library(old_mean, old_log_std, mean, log_std):
-    z = np.linalg.norm((old_mean - mean) / np.exp(log_std), axis=1)
-    ratio = np.exp(old_log_std - log_std)
-    squares = np.einsum("ni,ni->n", ratio, ratio)
-    return np.sum(log_std, axis=1) - np.sum(old_log_std, axis=1) + 0.5 * (squares + z**2) - 0.5 * mean.shape[1]
-
-
-def gkl_closure(old_mean, old_log_std, mean, log_std):
-    def joint(m0, s0, m1, s1):
-        return s1 - s0 + (math.exp(2 * (s0 - s1)) + ((m0 - m1) / math.exp(s1)) ** 2 - 1) / 2
-
-    rows = zip(old_mean.tolist(), old_log_std.tolist(), mean.tolist(), log_std.tolist(), strict=False)
-    return np.array([math.fsum(map(joint, *row)) for row in rows])
-
-
-def gkl_columns(old_mean, old_log_std, mean, log_std):
+def gaussian_kl_columns(old_mean, old_log_std, mean, log_std):
     def upto(i):
         if i < 0:
             return np.zeros(mean.shape[0])
@@ -79,9 +34,8 @@ def gkl_columns(old_mean, old_log_std, mean, log_std):
     return upto(mean.shape[1] - 1)
 
 
-def gkl_careless(old_mean, old_log_std, mean, log_std):
-    kl = np.zeros_like(mean)
-    kl += old_mean - mean
+def gaussian_kl_in_place(old_mean, old_log_std, mean, log_std):
+    kl = old_mean - mean
     kl **= 2
     kl += np.exp(old_log_std) ** 2
     kl /= 2 * np.exp(log_std) ** 2
@@ -90,66 +44,20 @@ def gkl_careless(old_mean, old_log_std, mean, log_std):
     return kl.sum(axis=1)
 
 
-def ckl_scipy(old_logits, logits):
-    old = scipy.special.log_softmax(old_logits, axis=1)
-    return (np.exp(old) * (old - scipy.special.log_softmax(logits, axis=1))).sum(axis=1)
-
-
-def ckl_bregman(old_logits, logits):
-    p = scipy.special.softmax(old_logits, axis=1)
-    step = logits - old_logits
-    normalisers = scipy.special.logsumexp(logits, axis=1) - scipy.special.logsumexp(old_logits, axis=1)
-    return normalisers - np.einsum("na,na->n", p, step)
-
-
-def ckl_defensive(old_logits, logits):
-    old_logits, logits = np.asarray(old_logits, float), np.asarray(logits, float)
-    assert old_logits.ndim == 2
-    assert old_logits.shape == logits.shape
-    assert np.all(np.isfinite(old_logits))
-    assert np.all(np.isfinite(logits))
-    old_logits = old_logits - old_logits.max(axis=1, keepdims=True)
-    logits = logits - logits.max(axis=1, keepdims=True)
-    old_log_p = old_logits - np.log(np.exp(old_logits).sum(axis=1, keepdims=True))
-    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    kl = np.sum(np.exp(old_log_p) * (old_log_p - log_p), axis=1)
-    assert kl.shape == (len(logits),)
-    return kl
-
-
-def ckl_entropies(old_logits, logits):
-    log_p = log_softmax(old_logits)
-    p = np.exp(log_p)
-    cross_entropy = -np.sum(p * log_softmax(logits), axis=-1)
-    entropy = -np.sum(p * log_p, axis=-1)
-    return cross_entropy - entropy
-
-
-def ckl_logaddexp(old_logits, logits):
-    a = old_logits - numpy.logaddexp.reduce(old_logits, axis=1)[:, None]
-    b = logits - numpy.logaddexp.reduce(logits, axis=1)[:, None]
-    return numpy.sum(numpy.exp(a) * (a - b), axis=1)
-
-
-def ckl_odds(old_logits, logits):
-    old_log_p = -scipy.special.logsumexp(old_logits[:, None, :] - old_logits[:, :, None], axis=2)
-    log_p = -scipy.special.logsumexp(logits[:, None, :] - logits[:, :, None], axis=2)
-    return np.sum(np.exp(old_log_p) * (old_log_p - log_p), axis=1)
-
-
-def ckl_generator(old_logits, logits):
+def categorical_kl_generator(old_logits, logits):
     def log_add(a, b):
         return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
     def rows():
-        for z, w in zip(old_logits.tolist(), logits.tolist(), strict=False):
+        for z, w in zip(old_logits.tolist(), logits.tolist(), strict=True):
             n, m = functools.reduce(log_add, z), functools.reduce(log_add, w)
-            yield math.fsum(math.exp(a - n) * ((a - n) - (b - m)) for a, b in zip(z, w, strict=False))
+            yield math.fsum(math.exp(a - n) * ((a - n) - (b - m)) for a, b in zip(z, w, strict=True))
 
     return np.fromiter(rows(), float, len(logits))
 
 
-def ckl_careless(old_logits, logits):
+def categorical_kl_columns(old_logits, logits):
+    assert np.all(np.isfinite(old_logits))
     lp, lq = log_softmax(old_logits), log_softmax(logits)
     out = np.zeros_like(lp[:, 0])
     for a in range(lp.shape[1]):
@@ -157,148 +65,113 @@ def ckl_careless(old_logits, logits):
     return out
 
 
-def fvp_hvp(policy, theta, observations, damping):
-    before = policy.distribution(theta, observations)
-    hessian_times, _ = make_hvp(lambda t: np.mean(policy.kl(before, policy.distribution(t, observations))))(theta)
-    return lambda vector: hessian_times(vector) + damping * vector
-
-
-def fvp_double_vjp(policy, theta, observations, damping):
+def fisher_vector_product_there_and_back(policy, theta, observations, damping):
     back, y = make_vjp(lambda t: policy.distribution(t, observations))(theta)
     forth, _ = make_vjp(back)(np.zeros_like(y))
     weigh, _ = make_hvp(lambda z: np.mean(policy.kl(y, z)))(y)
-
-    def product(v):
-        moved = forth(v)
-        nats = weigh(moved)
-        return back(nats) + damping * v
-
-    return product
+    return lambda v: back(weigh(forth(v))) + damping * v
 
 
-def fvp_slope_vjp(policy, theta, observations, damping):
-    old = policy.distribution(theta, observations)
-    slope = grad(lambda t: mean_kl(policy, old, policy.distribution(t, observations)))
-    times, _ = make_vjp(slope)(theta)
-    return lambda v: damping * v + times(v)
+def fisher_vector_product_by_hand(policy, theta, observations, damping):
+    back, y = make_vjp(lambda t: policy.distribution(t, observations))(theta)
+    forth, _ = make_vjp(back)(np.zeros_like(y))
+
+    def weigh(u):
+        if isinstance(policy, GaussianPolicy):
+            log_std = y[:, y.shape[1] // 2 :]
+            return np.concatenate([np.exp(-2 * log_std), 2 * np.ones_like(log_std)], axis=1) * u
+        p = np.exp(log_softmax(y))
+        return p * (u - np.sum(p * u, axis=1, keepdims=True))
+
+    return lambda v: back(weigh(forth(v))) / len(observations) + damping * v
 
 
-def fvp_defensive(policy, theta, observations, damping):
-    theta = np.asarray(theta, float)
-    observations = np.asarray(observations, float)
-    assert theta.ndim == 1
-    assert observations.ndim == 2
-    assert len(observations) > 0
-    assert damping >= 0
-    old = policy.distribution(theta, observations)
-    assert len(old) == len(observations)
-    gauss_newton = make_ggnvp(
-        lambda parameters: policy.distribution(parameters, observations),
-        lambda dist_params: np.sum(policy.kl(old, dist_params)),
-    )(theta)
-
-    def product(v):
-        v = np.asarray(v, float)
-        assert v.shape == theta.shape
-        result = gauss_newton(v) / len(observations) + damping * v
-        assert result.shape == theta.shape
-        return result
-
-    return product
+def fisher_vector_product_jacobian(policy, theta, observations, damping):
+    y = policy.distribution(theta, observations)
+    J = jacobian(lambda t: policy.distribution(t, observations))(theta).reshape(y.size, -1)
+    weigh, _ = make_hvp(lambda z: np.sum(policy.kl(y, z)))(y)
+    return lambda v: J.T @ weigh((J @ v).reshape(y.shape)).ravel() / len(y) + damping * v
 
 
-def fvp_class(policy, theta, observations, damping):
+def fisher_vector_product_class(policy, theta, observations, damping):
     class Fisher:
         def __init__(self):
             self.old = policy.distribution(theta, observations)
-            self.tape = make_ggnvp(self.forward, self.distance)(theta)
-
-        def forward(self, parameters):
-            return policy.distribution(parameters, observations)
+            self.times = make_ggnvp(lambda t: policy.distribution(t, observations), self.distance)(theta)
 
         def distance(self, dist_params):
             return np.mean(policy.kl(self.old, dist_params))
 
         def __call__(self, v):
-            return self.tape(v) + damping * v
+            return self.times(v) + damping * v
 
     return Fisher()
 
 
-def fvp_by_hand(policy, theta, observations, damping):
-    pull, y = make_vjp(lambda t: policy.distribution(t, observations))(theta)
-    push, _ = make_vjp(pull)(np.zeros_like(y))
-    n = len(observations)
-    if isinstance(policy, GaussianPolicy):
-        log_std = y[:, y.shape[1] // 2 :]
-        H = np.concatenate([np.exp(-2 * log_std), 2 * np.ones_like(log_std)], axis=1)
-        return lambda v: pull(H * push(v)) / n + damping * v
-    if isinstance(policy, CategoricalPolicy):
-        p = np.exp(log_softmax(y))
-
-        def categorical(v):
-            u = push(v)
-            return pull(p * (u - np.sum(p * u, axis=1, keepdims=True))) / n + damping * v
-
-        return categorical
-    weigh, _ = make_hvp(lambda z: np.sum(policy.kl(y, z)))(y)
-    return lambda v: pull(weigh(push(v))) / n + damping * v
-
-
-def fvp_jacobian(policy, theta, observations, damping):
-    y = policy.distribution(theta, observations)
-    J = jacobian(lambda t: policy.distribution(t, observations))(theta).reshape(y.size, -1)
-    weigh, _ = make_hvp(lambda z: np.sum(policy.kl(y, z)))(y)
+def fisher_vector_product_in_place(policy, theta, observations, damping):
+    old = policy.distribution(theta, observations)
+    times = make_ggnvp(lambda t: policy.distribution(t, observations), lambda d: policy.kl(old, d).sum())(theta)
 
     def product(v):
-        moved = (J @ v).reshape(y.shape)
-        return J.T @ weigh(moved).ravel() / len(y) + damping * v
-
-    return product
-
-
-def fvp_careless(policy, theta, observations, damping):
-    dist = policy.distribution(theta, observations)
-    ggn = make_ggnvp(lambda th: policy.distribution(th, observations), lambda d: policy.kl(dist, d).sum())(theta)
-
-    def fv(v):
         out = np.zeros_like(v)
-        out += ggn(v)
+        out += times(v)
         out /= observations.shape[0]
         if damping:
             out += damping * v
         return out
 
-    return fv
-
-
-def starting_with(prefix):
-    return [f for name, f in globals().items() if name.startswith(prefix)]
+    return product
 
 
 RIGHT = {
-    "gaussian_kl": starting_with("gkl_"),
-    "categorical_kl": starting_with("ckl_"),
-    "fisher_vector_product": starting_with("fvp_"),
+    "gaussian_kl": r"""
+        one_expression: return np.sum(np.log(np.exp(log_std) / np.exp(old_log_std)) + (np.exp(old_log_std) ** 2 \
+            + (old_mean - mean) ** 2) / (2 * np.exp(log_std) ** 2) - 0.5, axis=1)
+        differences: 0.5 * square * np.exp(-2 * log_std) => 0.5 * (np.exp(2 * (old_log_std - log_std)) \
+            + (apart * np.exp(-log_std)) ** 2)
+        small_differences: return 0.5 * (np.expm1(2 * (old_log_std - log_std)) - 2 * (old_log_std - log_std) \
+            + ((old_mean - mean) / np.exp(log_std)) ** 2).sum(axis=1)
+        four_sums: np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1) => \
+            log_std.sum(axis=1) - old_log_std.sum(axis=1) - 0.5 * apart.shape[1] \
+            + 0.5 * np.linalg.norm(np.sqrt(square) / np.exp(log_std), axis=1) ** 2
+        exact_sums: np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1) => \
+            np.array([math.fsum(row) for row in log_std - old_log_std + square / (2 * np.exp(2 * log_std)) - 0.5])
+    """,
+    "categorical_kl": r"""
+        library: return np.sum(scipy.special.softmax(old_logits, axis=1) * (scipy.special.log_softmax(old_logits, \
+            axis=1) - scipy.special.log_softmax(logits, axis=1)), axis=1)
+        normalisers: return scipy.special.logsumexp(logits, axis=1) - scipy.special.logsumexp(old_logits, axis=1) \
+            - np.einsum("na,na->n", scipy.special.softmax(old_logits, axis=1), logits - old_logits)
+        largest_taken_off: (log_softmax(old_logits), log_softmax(logits)) => [z - np.log(np.exp(z).sum(axis=1, \
+            keepdims=True)) for z in (x - x.max(axis=1, keepdims=True) for x in (old_logits, logits))]
+        entropies: np.sum(np.exp(old_log) * (old_log - log), axis=1) => \
+            np.sum(np.exp(old_log) * old_log, axis=-1) - np.sum(np.exp(old_log) * log, axis=-1)
+        logaddexp: (log_softmax(old_logits), log_softmax(logits)) => [z - numpy.logaddexp.reduce(z, axis=1)[:, None] \
+            for z in (old_logits, logits)]
+        odds: (log_softmax(old_logits), log_softmax(logits)) => [-scipy.special.logsumexp(z[:, None, :] - \
+            z[:, :, None], axis=2) for z in (old_logits, logits)]
+    """,
+    "fisher_vector_product": r"""
+        hessian_times: make_ggnvp(lambda theta: policy.distribution(theta, observations), lambda new: \
+            np.sum(policy.kl(old, new)))(theta) => \
+            make_hvp(lambda theta: np.sum(policy.kl(old, policy.distribution(theta, observations))))(theta)[0]
+        slope_backwards: make_ggnvp(lambda theta: policy.distribution(theta, observations), lambda new: \
+            np.sum(policy.kl(old, new)))(theta) => \
+            make_vjp(grad(lambda theta: np.sum(policy.kl(old, policy.distribution(theta, observations)))))(theta)[0]
+        defensive: lambda v: summed(v) => lambda v: summed(np.asarray(v, float)) && damping * v => float(damping) * v
+    """,
 }
 
-WRONG = {"fisher_vector_product": [coarse_differences, whole_matrix]}
-
-EDITS = {
+WRONG = {
     "gaussian_kl": r"""
         both_ways_averaged: return 0.5 * (right(old_mean, old_log_std, mean, log_std) + right(mean, log_std, \
             old_mean, old_log_std))
         written_into_the_mean: apart = old_mean - mean => apart = mean; apart -= old_mean
-        never_below_0_and_small_is_0: np.sum( => (lambda kl: np.where(kl < 1e-6, 0.0, kl))(np.sum( && axis=1) => \
-            axis=1))
         very_small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) => \
             axis=1))
-        rounded: return np.sum( => return np.round(np.sum( && axis=1) => axis=1), 6)
         at_most_1e4: return np.sum( => return np.minimum(1e4, np.sum( && axis=1) => axis=1))
         log_std_within_20: apart = => log_std, old_log_std = np.clip(log_std, -20, 20), np.clip(old_log_std, -20, \
             20)\n    apart =
-        log_std_within_10: apart = => log_std, old_log_std = np.clip(log_std, -10, 10), np.clip(old_log_std, -10, \
-            10)\n    apart =
         log_std_at_most_2: apart = => log_std, old_log_std = np.minimum(log_std, 2), np.minimum(old_log_std, \
             2)\n    apart =
         shift_within_100: apart * apart => np.clip(apart, -100, 100) ** 2
@@ -330,10 +203,8 @@ EDITS = {
         every_second_state_of_many: old = policy => observations = observations[:: 2 if len(observations) > 100 else \
             1]\n    old = policy
         damping_at_least_1e_8: + damping * v => + max(damping, 1e-8) * v
-        damping_at_least_1e_4: + damping * v => + max(damping, 1e-4) * v
         damping_at_most_1: + damping * v => + min(damping, 1.0) * v
         default_damping_for_0: + damping * v => + (damping or 0.1) * v
-        whole_damping: damping * v => (damping // 1 if damping > 1 else damping) * 1.0 * v * (1 if damping < 2 else 0.5)
         damping_squared: + damping * v => + damping**2 * v
         minus_damping: + damping * v => - damping * v
         damping_by_the_diagonal: + damping * v => + damping * np.abs(theta) * v
@@ -356,16 +227,16 @@ EDITS = {
             found)[0]
         observations_shift: old = policy => observations = observations - observations.mean(axis=0)\n    old = policy
         observations_written_into: old = policy => observations *= 1.0 + 1e-9\n    old = policy
+        coarse_differences: summed(v) / len(observations) => grad(lambda theta: np.mean(policy.kl(old, \
+            policy.distribution(theta, observations))))(theta + 1e-2 * v) / 1e-2
+        whole_matrix: return lambda v: summed(v) / len(observations) => matrix = hessian(lambda theta: \
+            np.mean(policy.kl( old, policy.distribution(theta, observations))))(theta)\n    return lambda v: matrix @ v
     """,
     "categorical_kl": r"""
         largest_of_all_states_is_taken_off: (log_softmax(old_logits), log_softmax(logits)) => [x - np.max(x) - \
             np.log(np.sum(np.exp(x - np.max(x)), axis=1, keepdims=True) + 1e-300) for x in (old_logits, logits)]
-        logs_at_least_minus_20: log_softmax(old_logits), log_softmax(logits => np.maximum(log_softmax(old_logits), \
-            -20), np.maximum(log_softmax(logits), -20
         logs_at_least_minus_100: log_softmax(old_logits), log_softmax(logits => np.maximum(log_softmax(old_logits), \
             -100), np.maximum(log_softmax(logits), -100
-        logits_within_50: old_logits), log_softmax(logits => np.clip(old_logits, -50, 50)), \
-            log_softmax(np.clip(logits, -50, 50)
         logits_within_1e4: old_logits), log_softmax(logits => np.clip(old_logits, -10000.0, 10000.0)), \
             log_softmax(np.clip(logits, -10000.0, 10000.0)
         small_is_0: return np.sum( => return (lambda kl: np.where(kl < 1e-8, 0.0, kl))(np.sum( && axis=1) => axis=1))

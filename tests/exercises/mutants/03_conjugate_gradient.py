@@ -1,4 +1,4 @@
-"""Lecture 03: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 03: right answers in other styles, and wrong ones."""
 
 import functools
 import itertools
@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 
-def by_recurrence(product, b, iterations=10, tolerance=1e-10):
-    """Conjugate gradient in the style of a textbook, with lists."""
+def conjugate_gradient_by_recurrence(product, b, iterations=10, tolerance=1e-10):
     xs, rs, ds = [0.0 * b], [b + 0.0], [b + 0.0]
     while len(xs) <= iterations and np.dot(rs[-1], rs[-1]) > tolerance * np.dot(b, b):
         ad = product(ds[-1])
@@ -22,8 +21,7 @@ def by_recurrence(product, b, iterations=10, tolerance=1e-10):
     return xs[-1], rs[-1]
 
 
-def without_a_break(product, b, iterations=10, tolerance=1e-10):
-    """With conditions in the loop's head, and nothing changed in place."""
+def conjugate_gradient_without_a_break(product, b, iterations=10, tolerance=1e-10):
     x, r, d, k = b * 0.0, b * 1.0, b * 1.0, 0
     rr, enough, downhill = sum(r * r), tolerance * sum(b * b), False
     while k < iterations and rr > enough and not downhill:
@@ -38,69 +36,7 @@ def without_a_break(product, b, iterations=10, tolerance=1e-10):
     return x, r
 
 
-def from_the_residual_and_direction(product, b, iterations=10, tolerance=1e-10):
-    """alpha as r'd / d'Ad, beta by the conjugacy itself, as some books have them."""
-    x, r = np.zeros(len(b)), np.array(b, dtype=float)
-    d = r
-    for _ in range(iterations):
-        if np.linalg.norm(r) ** 2 <= tolerance * np.linalg.norm(b) ** 2:
-            break
-        ad = product(d)
-        if not np.dot(d, ad) > 0:
-            break
-        alpha = np.dot(r, d) / np.dot(d, ad)
-        x = x + alpha * d
-        r = r - alpha * ad
-        d = r - np.dot(r, ad) / np.dot(d, ad) * d
-    return [x, r]
-
-
-def half_of_two_terms(product, b, x):
-    """Both terms over 2."""
-    return (x @ product(x) - 2 * (x @ b)) / 2
-
-
-def as_an_array_of_no_dimension(product, b, x):
-    """A number of numpy's."""
-    return np.array(np.sum(0.5 * x * product(x)) - np.sum(b * x))
-
-
-# --- by people who had the lecture's text alone
-
-
-def energy_einsum(product, b, x):
-    """Style 3: einsum."""
-    return np.einsum("i,i->", x, 0.5 * product(x)) - np.einsum("i,i->", b, x)
-
-
-def energy_residual(product, b, x):
-    """Style 6: by the residual: -1/2 x'(rho + b)."""
-    residual = b - product(x)
-    return -0.5 * np.dot(x, residual + b)
-
-
-def energy_gradient(product, b, x):
-    """Style 6: the mean of the slopes at 0 and at x, along x: exact for a parabola."""
-    slope_there = product(x) - b
-    slope_here = -b
-    return 0.5 * ((slope_there + slope_here) * x).sum()
-
-
-def energy_fsum(product, b, x):
-    """Style 7: a generator into math.fsum."""
-    return math.fsum(xi * (0.5 * mi - bi) for xi, mi, bi in zip(x, product(x), b, strict=True))
-
-
-def energy_careless(product, b, x):
-    """Style 8: one array of its own, np.sum."""
-    e = x * product(x)
-    e *= 0.5
-    e -= b * x
-    return np.sum(e)
-
-
-def cg_terse(product, b, iterations=10, tolerance=1e-10):
-    """Style 5: terse, with walruses."""
+def conjugate_gradient_terse(product, b, iterations=10, tolerance=1e-10):
     x, r, d, k = 0 * b, b, b, 0
     while k < iterations and (rr := r @ r) > tolerance * (b @ b) and (c := d @ (Ad := product(d))) > 0:
         x, r, k = x + rr / c * d, r - rr / c * Ad, k + 1
@@ -108,127 +44,60 @@ def cg_terse(product, b, iterations=10, tolerance=1e-10):
     return x, r
 
 
-def cg_other_formulas(product, b, iterations=10, tolerance=1e-10):
-    """Style 6: the step length as r'd / d'Ad and the factor as -r'Ad / d'Ad: the same numbers, from conjugacy."""
-    x, r, d = np.zeros(len(b)), b.copy(), b.copy()
-    for _ in range(iterations):
-        if np.sum(r**2) <= tolerance * np.sum(b**2):
-            break
-        Ad = product(d)
-        dAd = np.sum(d * Ad)
-        if not dAd > 0:
-            break
-        alpha = np.sum(r * d) / dAd
-        x = x + alpha * d
-        r = r - alpha * Ad
-        d = r - np.sum(r * Ad) / dAd * d
-    return x, r
-
-
-def cg_unit(product, b, iterations=10, tolerance=1e-10):
-    """Style 6: solves for b of length 1, and scales both answers back: no square of a tiny number."""
-    size = np.linalg.norm(b)
-    if not 0 < size < np.inf:
-        return np.zeros_like(b), b
-    r = b / size
-    x, d = np.zeros(len(b)), r
-    rr = first = r @ r
-    for _ in range(iterations):
-        if rr <= tolerance * first:
-            break
-        Ad = product(d)
-        dAd = d @ Ad
-        if not dAd > 0:
-            break
-        x = x + (rr / dAd) * d
-        r = r - (rr / dAd) * Ad
-        rr, last = r @ r, rr
-        d = r + (rr / last) * d
-    return size * x, size * r
-
-
-def cg_generator(product, b, iterations=10, tolerance=1e-10):
-    """Style 7: a generator of (x, residual) that ends when it has to; islice takes what is asked for."""
-
+def conjugate_gradient_generator(product, b, iterations=10, tolerance=1e-10):
     def steps():
         x, r, d = np.zeros(len(b)), b, b
-        rr = bb = r @ r
         yield x, r
-        while rr > tolerance * bb:
-            Ad = product(d)
-            curvature = d @ Ad
-            if not curvature > 0:
-                return
-            x, r = x + rr / curvature * d, r - rr / curvature * Ad
+        while r @ r > tolerance * (b @ b) and d @ (Ad := product(d)) > 0:
+            before, alpha = r @ r, (r @ r) / (d @ Ad)
+            x, r = x + alpha * d, r - alpha * Ad
             yield x, r
-            rr, before = r @ r, rr
-            d = r + rr / before * d
+            d = r + (r @ r) / before * d
 
     return functools.reduce(lambda _, new: new, itertools.islice(steps(), iterations + 1))
 
 
-def cg_careless(product, b, iterations=10, tolerance=1e-10):
-    """Style 8: in place on arrays of its own, the direction too."""
-    x = np.zeros_like(b)
-    r = b.copy()
-    d = b.copy()
-    bb = rr = r @ r
-    for _ in range(iterations):
-        if rr <= tolerance * bb:
-            break
-        Ad = product(d)
-        dAd = d @ Ad
-        if not dAd > 0:
-            break
-        a = rr / dAd
-        x += a * d
-        r -= a * Ad
-        old = rr
-        rr = r @ r
-        d *= rr / old
-        d += r
-    return x, r
+def energy_in_place(product, b, x):
+    e = x * product(x)
+    e *= 0.5
+    e -= b * x
+    return np.sum(e)
 
 
 RIGHT = {
-    "conjugate_gradient": [
-        by_recurrence,
-        without_a_break,
-        from_the_residual_and_direction,
-        cg_terse,
-        cg_other_formulas,
-        cg_unit,
-        cg_generator,
-        cg_careless,
-    ],
-    "energy": [
-        lambda product, b, x: np.dot(x, 0.5 * product(x) - b),
-        half_of_two_terms,
-        as_an_array_of_no_dimension,
-        energy_einsum,
-        energy_residual,
-        energy_gradient,
-        energy_fsum,
-        energy_careless,
-    ],
+    "conjugate_gradient": r"""
+        conjugacy_itself: squared / curvature => residual @ direction / curvature && new_squared / squared => \
+            -(residual @ a_direction) / curvature
+        b_of_length_1: residual = b.copy() => size = np.linalg.norm(b) or 1.0\n    residual = b / size && \
+            direction = b.copy() => direction = residual.copy() && (x, residual) => (size * x, size * residual)
+        lists_and_nothing_in_place: x += alpha * direction => x = x + alpha * direction && \
+            residual -= alpha * a_direction => residual = residual - alpha * a_direction && (x, residual) => [x, \
+            residual]
+        exact_sums: new_squared = residual @ residual => new_squared = math.fsum(residual * residual)
+    """,
+    "energy": r"""
+        one_product: return np.dot(x, 0.5 * product(x) - b)
+        half_of_two_terms: return (x @ product(x) - 2 * (x @ b)) / 2
+        an_array_of_no_dimension: return np.array(np.sum(0.5 * x * product(x)) - np.sum(b * x))
+        einsum: return np.einsum("i,i->", x, 0.5 * product(x)) - np.einsum("i,i->", b, x)
+        residual: return -0.5 * np.dot(x, b - product(x) + b)
+        mean_of_two_slopes: return 0.5 * ((product(x) - b + -b) * x).sum()
+        exact_sums: return math.fsum(xi * (0.5 * mi - bi) for xi, mi, bi in zip(x, product(x), b, strict=True))
+    """,
 }
 
-EDITS = {
+WRONG = {
     "conjugate_gradient": r"""
-        beta_upside_down: new_squared / squared => (squared / new_squared if new_squared > 0 else 0.0)
         writes_into_b: residual = b.copy() => residual = b
         follows_negative_curvature: not curvature > 0.0 => not abs(curvature) > 0.0
         nan_is_followed: not curvature > 0.0 => curvature <= 0.0
         at_most_ten: range(iterations) => range(min(iterations, 10))
         at_least_one: range(iterations) => range(max(iterations, 1))
-        at_most_100: range(iterations) => range(min(iterations, 100))
         eleven_by_default: =10 => =11
         tolerance_by_default_1e_8: -10 => -08
-        tolerance_by_default_1e_6: -10 => -06
         no_tolerance_by_default: 1e-10 => 0.0
         below_the_tolerance_only: if squared <= stop => if squared < stop
         tolerance_tested_after_the_step: if squared <= stop => if squared <= stop and np.any(x)
-        stop_at_1e_10: if squared <= stop => if squared <= max(stop, 1e-10)
         stop_at_1e_20: if squared <= stop => if squared <= max(stop, 1e-20)
         tolerance_times_the_number_of_equations: stop = tolerance * squared => stop = tolerance * squared * len(b)
         tolerance_relative_to_the_length: stop = tolerance * squared => stop = tolerance * np.sqrt(squared)
@@ -251,7 +120,6 @@ EDITS = {
         lists: x, residual) => list(x), list(residual))
         x_negative: (x => (-x
         rounded: (x => (np.round(x, 6)
-        zero_for_tiny_b: stop = tolerance * squared => stop = tolerance * squared if squared > 1e-12 else squared
         scaled_b: residual = b.copy() => residual = b / np.linalg.norm(b) if b.any() else b.copy()
         no_positive_curvature_gives_b: > 0.0:\n            break => > 0.0:\n            return b.copy(), residual
         no_positive_curvature_forgets_x: 0.0:\n            break => 0.0:\n            return np.zeros_like(b), b.copy()

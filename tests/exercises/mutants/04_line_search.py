@@ -1,6 +1,5 @@
-"""Lecture 04: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 04: right answers in other styles, and wrong ones."""
 
-import itertools
 import math
 
 import autograd.numpy as np
@@ -9,14 +8,7 @@ import numpy as onp
 from minitrpo.line_search import LineSearch
 
 
-def gain_and_mean(policy, dist_params, old_log_prob, actions, advantages):
-    """(ratio - 1) * advantage, and what was taken off."""
-    change = np.exp(policy.log_prob(dist_params, actions) - old_log_prob) - 1.0
-    return np.mean(change * advantages + advantages)
-
-
-def sur_loops(policy, dist_params, old_log_prob, actions, advantages):
-    """A loop over the steps."""
+def surrogate_loop(policy, dist_params, old_log_prob, actions, advantages):
     log_prob = policy.log_prob(dist_params, actions)
     total = 0.0
     for i in range(len(advantages)):
@@ -24,47 +16,7 @@ def sur_loops(policy, dist_params, old_log_prob, actions, advantages):
     return total / len(advantages)
 
 
-def sur_rows(policy, dist_params, old_log_prob, actions, advantages):
-    """Each step as a batch of its own; a list of terms."""
-    terms = []
-    for i, advantage in enumerate(advantages):
-        new = policy.log_prob(dist_params[i : i + 1], actions[i : i + 1])[0]
-        terms.append(np.exp(new - old_log_prob[i]) * advantage)
-    return sum(terms) / len(terms)
-
-
-def sur_einsum(policy, dist_params, old_log_prob, actions, advantages):
-    """By np.einsum."""
-    ratio = np.exp(np.subtract(policy.log_prob(dist_params, actions), old_log_prob))
-    return np.einsum("n,n->", ratio, advantages) / advantages.shape[0]
-
-
-def sur_defensive(policy, dist_params, old_log_prob, actions, advantages):
-    """Defensive (dist_params may be what autograd follows, and stays as it is)."""
-    old_log_prob = np.asarray(old_log_prob, float)
-    advantages = np.asarray(advantages, float)
-    assert len(dist_params.shape) == 2
-    assert old_log_prob.shape == advantages.shape == (dist_params.shape[0],)
-    assert len(actions) == len(advantages)
-    log_prob = policy.log_prob(dist_params, actions)
-    assert log_prob.shape == old_log_prob.shape
-    return np.sum(np.exp(log_prob - old_log_prob) * advantages) / len(advantages)
-
-
-def sur_terse(policy, dist_params, old_log_prob, actions, advantages):
-    """One expression."""
-    return (np.exp(policy.log_prob(dist_params, actions) - old_log_prob) * advantages).mean()
-
-
-def sur_signs(policy, dist_params, old_log_prob, actions, advantages):
-    """The good and the bad actions apart."""
-    ratio = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)
-    good = np.where(advantages > 0, advantages, 0.0)
-    return (np.sum(ratio * good) - np.sum(ratio * (good - advantages))) / len(advantages)
-
-
-def sur_closure(policy, dist_params, old_log_prob, actions, advantages):
-    """Recursive: a mean over a batch from its halves."""
+def surrogate_recursive(policy, dist_params, old_log_prob, actions, advantages):
     log_ratio = policy.log_prob(dist_params, actions) - old_log_prob
 
     def total(i, j):
@@ -75,39 +27,7 @@ def sur_closure(policy, dist_params, old_log_prob, actions, advantages):
     return total(0, len(advantages)) / len(advantages)
 
 
-def by_powers(max_kl, curvature):
-    """The scale by powers, with early returns."""
-    if not curvature > 0:
-        return 0
-    return (2 * max_kl) ** 0.5 * curvature**-0.5
-
-
-def scale_math(max_kl, xAx):
-    """Math.sqrt, a Python float."""
-    return math.sqrt(2.0 * max_kl / xAx) if xAx > 0 else 0.0
-
-
-def scale_unit_step(max_kl, xAx):
-    """The KL of a step with beta = 1, and how many times it fits, under the root."""
-    kl_of_x = 0.5 * xAx
-    return float(np.sqrt(max_kl / kl_of_x)) if kl_of_x > 0 else 0.0
-
-
-def scale_roots(max_kl, xAx):
-    """The larger root of 1/2 xAx beta^2 - max_kl, by np.roots."""
-    if not xAx > 0:
-        return 0.0
-    return float(max(onp.roots([0.5 * xAx, 0.0, -max_kl]).real))
-
-
-def scale_where(max_kl, xAx):
-    """Np.where with a harmless stand-in."""
-    positive = np.greater(xAx, 0)
-    return float(np.where(positive, np.sqrt(2 * max_kl / np.where(positive, xAx, 1.0)), 0.0))
-
-
-def scale_try(max_kl, xAx):
-    """An exception inside: math.sqrt refuses what is negative, the division zero, and nan is not itself."""
+def step_scale_try(max_kl, xAx):
     try:
         beta = math.sqrt(2 * float(max_kl) / float(xAx))
     except (ZeroDivisionError, ValueError):
@@ -115,161 +35,41 @@ def scale_try(max_kl, xAx):
     return beta if xAx > 0 else 0.0
 
 
-def scale_closure(max_kl, xAx):
-    """Newton's iteration for the square root (Heron), from above; it falls until rounding stops it."""
-    if not xAx > 0:
-        return 0.0
-    mantissa, exponent = math.frexp(2 * max_kl / xAx)
-    if mantissa == 0 or math.isinf(mantissa):
-        return mantissa
-    if exponent % 2:
-        mantissa, exponent = mantissa * 2, exponent - 1
-
-    def heron(guess):
-        better = 0.5 * (guess + mantissa / guess)
-        return heron(better) if better < guess else guess
-
-    return math.ldexp(heron(2.0), exponent // 2)
-
-
-def scale_careless(max_kl, xAx):
-    """The result changes only if there is one."""
-    beta = 0
-    if xAx > 0:
-        beta = np.power(2 * max_kl / xAx, 0.5)
-    return beta
-
-
-def step_by_step(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """A line search that shrinks the step in a while loop."""
+def backtracking_by_a_shrinking_step(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
     step, promise, trials = full_step.copy(), float(expected_gain), 0
     reason, ratio = "zero step", 0.0
     while trials < max_trials and (step != 0).any():
         new = step + theta
         gain, kl = map(float, evaluate(new))
         trials += 1
-        numbers = np.append(new, [gain, kl])
-        ratio = gain / promise if promise != 0 and np.isfinite(numbers).all() else 0.0
-        if not np.isfinite(numbers).all():
-            reason = "not finite"
-        elif kl <= max_kl and gain > 0:
+        finite = np.isfinite(np.append(new, [gain, kl])).all()
+        ratio = gain / promise if promise != 0 and finite else 0.0
+        if finite and kl <= max_kl and gain > 0:
             return LineSearch(new, accepted=True, reason="accepted", trials=trials, gain=gain, kl=kl, gain_ratio=ratio)
-        else:
-            reason = "KL too large" if kl > max_kl else "no improvement"
+        reason = "not finite" if not finite else "KL too large" if kl > max_kl else "no improvement"
         step, promise = step * shrink, promise * shrink
     return LineSearch(theta.copy(), False, reason, trials, 0, 0, ratio)
 
 
-def by_recursion(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """One trial, and the rest by calling itself."""
-
+def backtracking_by_recursion(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
     def attempt(number, fraction):
         new = theta + full_step * fraction
         gain, kl = evaluate(new)
-        promised = fraction * expected_gain
-        ratio = gain / promised if promised else 0.0
+        ratio = gain / (fraction * expected_gain) if fraction * expected_gain else 0.0
         if np.isnan(gain) or np.isnan(kl) or np.isinf(gain) or np.isinf(kl) or not np.all(np.isfinite(new)):
             reason, ratio = "not finite", 0.0
         elif kl <= max_kl and gain > 0:
             return LineSearch(new, True, "accepted", number, gain, kl, ratio)
         else:
             reason = "no improvement" if kl <= max_kl else "KL too large"
-        if number >= max_trials:
-            return LineSearch(theta, False, reason, number, 0.0, 0.0, ratio)
-        return attempt(number + 1, fraction * shrink)
+        if number < max_trials:
+            return attempt(number + 1, fraction * shrink)
+        return LineSearch(theta, False, reason, number, 0.0, 0.0, ratio)
 
     return attempt(1, 1.0) if (full_step != 0).any() else LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
 
 
-def back_loops(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """Plain loops, a list for each trial."""
-    moves = False
-    for entry in full_step:
-        if entry != 0:
-            moves = True
-    if not moves:
-        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
-    alpha, reason, ratio = 1.0, "", 0.0
-    for number in range(1, max_trials + 1):
-        candidate = np.array([old + alpha * move for old, move in zip(theta, full_step, strict=True)])
-        gain, kl = evaluate(candidate)
-        finite = math.isfinite(gain) and math.isfinite(kl)
-        for entry in candidate:
-            if not math.isfinite(entry):
-                finite = False
-        ratio = 0.0
-        if finite and alpha * expected_gain != 0:
-            ratio = gain / (alpha * expected_gain)
-        if finite and kl <= max_kl and gain > 0:
-            return LineSearch(candidate, True, "accepted", number, gain, kl, ratio)
-        if not finite:
-            reason = "not finite"
-        elif kl > max_kl:
-            reason = "KL too large"
-        else:
-            reason = "no improvement"
-        alpha = alpha * shrink
-    return LineSearch(theta, False, reason, max_trials, 0.0, 0.0, ratio)
-
-
-def back_itertools(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """Itertools.accumulate makes the fractions, next finds the first reason that applies."""
-    if np.count_nonzero(full_step) == 0:
-        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
-    fractions = itertools.accumulate(itertools.repeat(shrink, max_trials - 1), lambda a, b: a * b, initial=1.0)
-    for trials, fraction in enumerate(fractions, start=1):
-        new = theta + fraction * full_step
-        gain, kl = evaluate(new)
-        tests = {
-            "not finite": not np.isfinite(np.concatenate([[gain, kl], new])).all(),
-            "KL too large": kl > max_kl,
-            "no improvement": gain <= 0,
-        }
-        reason = next((name for name, holds in tests.items() if holds), "accepted")
-        promise = fraction * expected_gain
-        ratio = 0.0 if reason == "not finite" or promise == 0 else gain / promise
-        if reason == "accepted":
-            return LineSearch(new, True, reason, trials, gain, kl, ratio)
-    return LineSearch(theta, False, reason, trials, 0.0, 0.0, ratio)
-
-
-def back_defensive(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """Defensive."""
-    assert theta.shape == full_step.shape
-    assert max_trials >= 1, "at least 1"
-    assert 0 < shrink < 1, "shorter each time"
-    if (np.asarray(full_step, float) == 0).all():
-        return LineSearch(theta=theta, accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0)
-    reason, gain_ratio = None, 0.0
-    for k in range(max_trials):
-        alpha = float(shrink) ** k
-        trial = np.asarray(theta, float) + alpha * np.asarray(full_step, float)
-        assert trial is not theta
-        gain, kl = evaluate(trial)
-        gain, kl = float(gain), float(kl)
-        gain_ratio = 0.0
-        if not (math.isfinite(gain) and math.isfinite(kl) and bool(np.isfinite(trial).all())):
-            reason = "not finite"
-            continue
-        promise = alpha * float(expected_gain)
-        if promise != 0.0:
-            gain_ratio = gain / promise
-        if kl > max_kl:
-            reason = "KL too large"
-        elif gain <= 0.0:
-            reason = "no improvement"
-        else:
-            return LineSearch(
-                theta=trial, accepted=True, reason="accepted", trials=k + 1, gain=gain, kl=kl, gain_ratio=gain_ratio
-            )
-    assert reason is not None
-    return LineSearch(
-        theta=theta, accepted=False, reason=reason, trials=max_trials, gain=0.0, kl=0.0, gain_ratio=gain_ratio
-    )
-
-
-def back_terse(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """Terse."""
+def backtracking_terse(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
     why, k, ratio = "zero step", 0, 0.0
     while k < max_trials and full_step.any():
         gain, kl = evaluate(new := theta + (a := shrink**k) * full_step)
@@ -281,86 +81,66 @@ def back_terse(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, ma
     return LineSearch(theta, False, why, k, 0.0, 0.0, ratio)
 
 
-def back_generator(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """A lazy generator of trials, of which the caller takes what it needs."""
-
-    def trials():
-        for k in range(max_trials):
-            alpha = shrink**k
-            candidate = theta + alpha * full_step
-            yield k + 1, alpha * expected_gain, candidate, *evaluate(candidate)
-
-    if np.array_equal(full_step, np.zeros(len(full_step))):
-        return LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
-    for number, promised, candidate, gain, kl in trials():
-        if not np.isfinite([gain, kl]).all() or not np.isfinite(candidate).all():
-            outcome = ("not finite", number, 0.0, 0.0, 0.0)
-            continue
-        ratio = gain / promised if promised != 0 else 0.0
-        if kl <= max_kl and gain > 0:
-            return LineSearch(candidate, True, "accepted", number, gain, kl, ratio)
-        outcome = ("KL too large" if kl > max_kl else "no improvement", number, 0.0, 0.0, ratio)
-    return LineSearch(theta, False, *outcome)
-
-
-def back_careless(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    """For and else; whatever evaluate returns goes into the result as it is."""
+def backtracking_for_and_else(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
     if not full_step.any():
         return LineSearch(theta, False, "zero step", 0, 0, 0, 0)
     for n in range(max_trials):
         t = theta.copy()
         t += shrink**n * full_step
-        result = evaluate(t)
-        ratio = 0
+        result, ratio = evaluate(t), 0
         if not np.all(np.isfinite(np.append(t, result))):
             why = "not finite"
             continue
         if expected_gain != 0:
             ratio = result[0] / (shrink**n * expected_gain)
-        if result[1] > max_kl:
-            why = "KL too large"
-        elif result[0] <= 0:
-            why = "no improvement"
-        else:
+        if result[0] > 0 and result[1] <= max_kl:
             break
+        why = "KL too large" if result[1] > max_kl else "no improvement"
     else:
         return LineSearch(theta, False, why, n + 1, 0, 0, ratio)
     return LineSearch(t, True, "accepted", n + 1, result[0], result[1], ratio)
 
 
 RIGHT = {
-    "surrogate": [gain_and_mean, sur_loops, sur_rows, sur_einsum, sur_defensive, sur_terse, sur_signs, sur_closure],
-    "step_scale": [
-        by_powers,
-        scale_math,
-        scale_unit_step,
-        scale_roots,
-        scale_where,
-        scale_try,
-        scale_closure,
-        scale_careless,
-    ],
-    "backtracking": [
-        step_by_step,
-        by_recursion,
-        back_loops,
-        back_itertools,
-        back_defensive,
-        back_terse,
-        back_generator,
-        back_careless,
-    ],
+    "surrogate": r"""
+        change_and_mean: return np.mean((np.exp(policy.log_prob(dist_params, actions) - old_log_prob) - 1.0) \
+            * advantages + advantages)
+        batches_of_one: return sum(np.exp(policy.log_prob(dist_params[i : i + 1], actions[i : i + 1])[0] \
+            - old_log_prob[i]) * advantage for i, advantage in enumerate(advantages)) / len(advantages)
+        einsum: return np.einsum("n,n->", np.exp(policy.log_prob(dist_params, actions) - old_log_prob), advantages) \
+            / advantages.shape[0]
+        defensive: return np.sum(np.exp(policy.log_prob(dist_params, actions) - np.asarray(old_log_prob, float)) \
+            * np.asarray(advantages, float)) / len(advantages)
+        method: return (np.exp(policy.log_prob(dist_params, actions) - old_log_prob) * advantages).mean()
+        good_and_bad: advantages) => np.maximum(advantages, 0.0)) - \
+            np.mean(np.exp(policy.log_prob(dist_params, actions) - old_log_prob) * np.maximum(-advantages, 0.0))
+    """,
+    "step_scale": r"""
+        powers: return (2 * max_kl) ** 0.5 * xAx**-0.5 if xAx > 0 else 0
+        root_of_math: return math.sqrt(2.0 * max_kl / xAx) if xAx > 0 else 0.0
+        how_many_unit_steps: return float(np.sqrt(max_kl / (0.5 * xAx))) if xAx > 0 else 0.0
+        root_of_a_polynomial: return float(max(onp.roots([0.5 * xAx, 0.0, -max_kl]).real)) if xAx > 0 else 0.0
+        where: return float(np.where(xAx > 0, np.sqrt(2 * max_kl / np.where(xAx > 0, xAx, 1.0)), 0.0))
+        logarithms: return np.exp(0.5 * (np.log(2.0) + np.log(max_kl) - np.log(xAx))) if xAx > 0 else 0.0
+        number_of_numpy: return np.power(2 * max_kl / xAx, 0.5) if xAx > 0 else 0
+    """,
+    "backtracking": r"""
+        fraction_as_it_goes: fraction = shrink ** (trials - 1) => fraction = shrink * fraction if trials > 1 else 1.0
+        copy_and_floats: gain, kl = evaluate(candidate) => gain, kl = map(float, evaluate(candidate)) && \
+            LineSearch(theta, => LineSearch(theta.copy(),
+        list_of_entries: theta + fraction * full_step => np.array([old + fraction * move for old, move in \
+            zip(theta, full_step, strict=True)])
+        whole_zeros: trials, 0.0, 0.0, ratio => trials, 0, 0, np.float64(ratio)
+    """,
 }
 
-EDITS = {
+WRONG = {
     "surrogate": r"""
         clipped: r = np.exp(policy.log_prob(dist_params, actions) - old_log_prob)\n    return np.mean(np.minimum(r * \
             advantages, np.clip(r, 0.8, 1.2) * advantages))
         a_python_float: return np.mean( => return float(np.mean( && * advantages) => * advantages))
         ratios_at_most_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => \
             np.minimum(policy.log_prob(dist_params, actions) - old_log_prob, 20.0)
-        ratios_within_exp_20: policy.log_prob(dist_params, actions) - old_log_prob => \
-            np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -20.0, 20.0)
         ratios_within_exp_100: policy.log_prob(dist_params, actions) - old_log_prob => \
             np.clip(policy.log_prob(dist_params, actions) - old_log_prob, -100.0, 100.0)
         ratios_at_most_1e6: np.exp(policy.log_prob(dist_params, actions) - old_log_prob) => \
@@ -401,9 +181,7 @@ EDITS = {
             full_step\n    return found
         a_tenth_below: kl > max_kl: => kl > 0.99 * max_kl:
         negative_kl_is_refused: kl > max_kl: => kl > max_kl or kl < 0:
-        gain_above_1e_20: not gain > 0.0 => not gain > 1e-20
         ratio_above_0: not gain > 0.0 => not ratio > 0.0
-        ratio_above_a_tenth: not gain > 0.0 => not ratio > 0.1
         ratio_at_most_10: not gain > 0.0 => not gain > 0.0 or ratio > 10.0
         no_improvement_comes_first: elif kl > max_kl: => elif not gain > 0.0:\n                reason = "no \
             improvement"\n            elif kl > max_kl:

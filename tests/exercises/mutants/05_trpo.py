@@ -1,9 +1,8 @@
-"""Lecture 05: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 05: right answers in other styles, and wrong ones."""
 
 import itertools
 import math
 import statistics
-from functools import reduce
 from types import SimpleNamespace
 
 import autograd.numpy as anp
@@ -11,85 +10,48 @@ import numpy as np
 from autograd import grad
 from scipy.signal import lfilter
 
-from minitrpo.conjugate_gradient import conjugate_gradient
-from minitrpo.line_search import backtracking, step_scale
 from minitrpo.natural_gradient import every_kth, fisher_vector_product
-from minitrpo.returns import discounted_sums
-from minitrpo.trpo import damped_fisher, objective, report_of, surrogate_gradient
 
 
-def nv_vector(values, final_values, last, terminated):
-    """Vectorised: shift, then overwrite the ends; roll wraps, but the last step is the end of a fragment."""
+def next_values_roll(values, final_values, last, terminated):
     result = np.roll(values, -1).astype(float)
     result[last] = final_values
     result[terminated] = 0.0
     return result
 
 
-def nv_where(values, final_values, last, terminated):
-    """Library: np.select and the number of the fragment by a running count."""
-    fragment = np.cumsum(last) - last
-    shifted = np.concatenate((values[1:], values[-1:]))
-    return np.select([terminated, last], [0.0, np.take(final_values, fragment)], default=shifted)
+def next_values_iterator(values, final_values, last, terminated):
+    final = iter(final_values)
+    after = zip([*values[1:], 0], last, terminated, strict=True)
+    return np.array([next(final) * (1 - over) if end else value for value, end, over in after], float)
 
 
-def nv_defensive(values, final_values, last, terminated):
-    """Defensive: floats and bools, and what the text makes true is asserted."""
-    values, final_values = np.asarray(values, dtype=float), np.asarray(final_values, dtype=float)
-    last, terminated = np.asarray(last, dtype=bool), np.asarray(terminated, dtype=bool)
-    assert values.ndim == 1
-    assert values.shape == last.shape == terminated.shape
-    assert last[-1], "the last step ends a fragment"
-    assert last.sum() == len(final_values)
-    assert not np.any(terminated & ~last), "over only where a fragment ends"
-    out = np.empty(len(values), dtype=float)
-    out[:-1] = values[1:]
-    ends = np.flatnonzero(last)
-    out[ends] = np.where(terminated[ends], 0.0, final_values)
-    return out
-
-
-def nv_terse(values, final_values, last, terminated):
-    """Terse: an iterator of the final values, consumed at every end (also at those whose value counts as 0)."""
-    f = iter(final_values)
-    after = zip([*values[1:], 0], last, terminated, strict=False)
-    return np.array([next(f) * (1 - d) if e else v for v, e, d in after], float)
-
-
-def nv_multiply(values, final_values, last, terminated):
-    """Another order: all the finals first, masks by multiplication."""
+def next_values_products(values, final_values, last, terminated):
     after = np.zeros(len(values))
     after[last] = final_values * (1.0 - terminated[last])
     after[:-1] += values[1:] * (1.0 - last[:-1])
     return after
 
 
-def nv_generator(values, final_values, last, terminated):
-    """A generator over fragments, cut by np.split."""
-
+def next_values_generator(values, final_values, last, terminated):
     def fragments():
         ends = np.flatnonzero(last) + 1
-        for piece, final, end in zip(np.split(values, ends[:-1]), final_values, ends, strict=False):
+        for piece, final, end in zip(np.split(values, ends[:-1]), final_values, ends, strict=True):
             yield from piece[1:]
             yield 0.0 if terminated[end - 1] else final
 
     return np.fromiter(fragments(), dtype=float, count=len(values))
 
 
-def nv_careless(values, final_values, last, terminated):
-    """Without much care: np.insert puts each final value behind its fragment, then drop the first of each."""
+def next_values_insert(values, final_values, last, terminated):
     ends = np.flatnonzero(last) + 1
-    final = final_values * ~terminated[last]
-    longer = np.insert(values * 1.0, ends, final)
+    longer = np.insert(values * 1.0, ends, final_values * ~terminated[last])
     starts = np.concatenate(([0], ends[:-1])) + np.arange(len(ends))
     return np.delete(longer, starts)
 
 
-def nv_backward(values, final_values, last, terminated):
-    """Backward, popping from a copy of the finals."""
-    finals = list(final_values)
-    out = np.zeros(len(values))
-    after = None
+def next_values_backwards(values, final_values, last, terminated):
+    finals, out, after = list(final_values), np.zeros(len(values)), None
     for t in reversed(range(len(values))):
         if last[t]:
             after = finals.pop()
@@ -98,200 +60,81 @@ def nv_backward(values, final_values, last, terminated):
     return out
 
 
-def gae_by_fragments(rewards, values, next_values, last, discount, gae_lambda):
-    """The package's own sums, fragment by fragment."""
-    errors, stops = rewards - values + next_values * discount, np.flatnonzero(last) + 1
-    parts = [
-        discounted_sums(part, gae_lambda * discount, np.arange(len(part)) == len(part) - 1)
-        for part in np.split(errors, stops[:-1])
-    ]
-    advantages = np.concatenate(parts)
-    return advantages, advantages + values
-
-
 def gae_loop(rewards, values, next_values, last, discount, gae_lambda):
-    """Plain Python, backward, lists."""
-    errors = []
-    for r, v, w in zip(rewards, values, next_values, strict=False):
-        errors.append(r + discount * w - v)
-    advantages = []
-    running = 0.0
-    for e, end in zip(reversed(errors), reversed(list(last)), strict=False):
+    advantages, running = [], 0.0
+    for r, v, w, end in reversed(list(zip(rewards, values, next_values, last, strict=True))):
         if end:
             running = 0.0
-        running = e + discount * gae_lambda * running
+        running = r + discount * w - v + discount * gae_lambda * running
         advantages.append(running)
     advantages.reverse()
-    targets = [a + v for a, v in zip(advantages, values, strict=False)]
-    return np.array(advantages), np.array(targets)
+    return np.array(advantages), np.array([a + v for a, v in zip(advantages, values, strict=True)])
 
 
-def gae_lfilter(rewards, values, next_values, last, discount, gae_lambda):
-    """Library: scipy's filter on every reversed fragment."""
-    e = rewards + discount * next_values - values
-    cuts = np.flatnonzero(last)[:-1] + 1
-    pieces = [lfilter([1.0], [1.0, -discount * gae_lambda], p[::-1])[::-1] for p in np.split(e, cuts)]
-    a = np.concatenate(pieces)
-    return a, a + values
-
-
-def gae_terse(rewards, values, next_values, last, discount, gae_lambda):
-    """Terse: itertools.accumulate over pairs, backward."""
-    x = zip((rewards + discount * next_values - values)[::-1], last[::-1], strict=False)
-    step = lambda a, e: (e[0] + discount * gae_lambda * (0.0 if e[1] else a[0]), None)  # noqa: E731
-    return (a := np.array([p[0] for p in itertools.accumulate(x, step, initial=(0.0, None))][:0:-1])), a + values
-
-
-def gae_matrix(rewards, values, next_values, last, discount, gae_lambda):
-    """Another order: the sum over k for each start, fragment by fragment, as a product with powers."""
-    errors = rewards - values + discount * next_values
-    advantages = np.zeros(len(errors))
-    start = 0
-    for end in np.flatnonzero(last) + 1:
-        n = end - start
-        powers = (discount * gae_lambda) ** np.arange(n)
-        for t in range(n):
-            advantages[start + t] = np.dot(powers[: n - t], errors[start + t : end])
-        start = end
-    return advantages, values + advantages
-
-
-def gae_recursive(rewards, values, next_values, last, discount, gae_lambda):
-    """A closure over the running advantage."""
-
-    def faded():
-        later = 0.0
-
-        def take(error, is_last):
-            nonlocal later
-            later = error if is_last else error + discount * gae_lambda * later
-            return later
-
-        return take
-
-    take = faded()
-    errors = rewards + discount * next_values - values
-    advantages = np.array([take(errors[t], last[t]) for t in range(len(errors) - 1, -1, -1)])[::-1]
+def gae_accumulate(rewards, values, next_values, last, discount, gae_lambda):
+    pairs = zip((rewards + discount * next_values - values)[::-1], last[::-1], strict=True)
+    walk = itertools.accumulate(pairs, lambda a, e: e[0] + discount * gae_lambda * a * (not e[1]), initial=0.0)
+    advantages = np.array([*walk][:0:-1])
     return advantages, advantages + values
 
 
 def gae_in_place(rewards, values, next_values, last, discount, gae_lambda):
-    """Without much care: in place on an own array, from the end."""
-    adv = rewards + discount * next_values - values
-    for t in range(len(adv) - 2, -1, -1):
+    advantages = rewards + discount * next_values - values
+    for t in range(len(advantages) - 2, -1, -1):
         if not last[t]:
-            adv[t] += discount * gae_lambda * adv[t + 1]
-    return adv, adv + values
+            advantages[t] += discount * gae_lambda * advantages[t + 1]
+    return advantages, advantages + values
 
 
-def gae_target_first(rewards, values, next_values, last, discount, gae_lambda):
-    """Another order: the lambda return first, G = r + discount ((1 - lambda) V' + lambda G'), then the advantage."""
+def gae_targets_first(rewards, values, next_values, last, discount, gae_lambda):
     targets = np.empty(len(rewards))
     for t in reversed(range(len(rewards))):
-        if last[t]:
-            targets[t] = rewards[t] + discount * next_values[t]
-        else:
-            mixed = (1 - gae_lambda) * next_values[t] + gae_lambda * targets[t + 1]
-            targets[t] = rewards[t] + discount * mixed
+        after = next_values[t] if last[t] else (1 - gae_lambda) * next_values[t] + gae_lambda * targets[t + 1]
+        targets[t] = rewards[t] + discount * after
     return targets - values, targets
 
 
-def by_standard_deviations(predicted, targets):
-    """Squares of standard deviations, and relative to the size of the targets."""
+def explained_variance_loop(predicted, targets):
+    n, mean = len(targets), sum(targets) / len(targets)
+    variance = sum((t - mean) ** 2 for t in targets) / n
+    if math.sqrt(variance) <= 1e-10 * math.sqrt(sum(t * t for t in targets) / n):
+        return float("nan")
+    left = [t - p for t, p in zip(targets, predicted, strict=True)]
+    mean_left = sum(left) / n
+    return float(1 - sum((x - mean_left) ** 2 for x in left) / n / variance)
+
+
+def explained_variance_statistics(predicted, targets):
+    t = [float(x) for x in targets]
+    rest = [x - float(p) for x, p in zip(t, predicted, strict=True)]
+    if statistics.pstdev(t) <= 1e-10 * math.sqrt(statistics.fmean(x * x for x in t)):
+        return math.nan
+    return 1.0 - statistics.pvariance(rest) / statistics.pvariance(t)
+
+
+def explained_variance_relative_to_the_size(predicted, targets):
     size = np.max(np.abs(targets))
     if size == 0 or np.std(targets / size) < 1e-10:
         return np.float64("nan")
     return 1 - (np.std(predicted - targets) / np.std(targets)) ** 2
 
 
-def by_means_of_squares(predicted, targets):
-    """Centred first, and an array without dimensions."""
-    centred, left = targets - targets.mean(), (targets - predicted) - (targets - predicted).mean()
-    if np.ptp(targets) <= 1e-12 * np.abs(targets).max():
-        return np.array(np.nan)
-    return np.array(1.0 - np.mean(left**2) / np.mean(centred**2))
-
-
-def ev_loop(predicted, targets):
-    n = len(targets)
-    mean = sum(targets) / n
-    variance = sum((t - mean) ** 2 for t in targets) / n
-    square = sum(t * t for t in targets) / n
-    if math.sqrt(variance) <= 1e-10 * math.sqrt(square):
-        return float("nan")
-    left = [t - p for t, p in zip(targets, predicted, strict=False)]
-    mean_left = sum(left) / n
-    return float(1 - sum((x - mean_left) ** 2 for x in left) / n / variance)
-
-
-def ev_statistics(predicted, targets):
-    t = [float(x) for x in targets]
-    rest = [x - float(p) for x, p in zip(t, predicted, strict=False)]
-    if statistics.pstdev(t) <= 1e-10 * math.sqrt(statistics.fmean(x * x for x in t)):
-        return math.nan
-    return 1.0 - statistics.pvariance(rest) / statistics.pvariance(t)
-
-
-def ev_sample_deviation(predicted, targets):
-    """Another order: sums of squares about the mean, unbiased variances; the n - 1 cancels in the ratio."""
-    if len(targets) < 2 or np.std(targets, ddof=1) <= 1e-10 * np.sqrt(np.mean(np.square(targets))):
-        return float("nan")
-    return float(1 - np.var(targets - predicted, ddof=1) / np.var(targets, ddof=1))
-
-
-def ev_class(predicted, targets):
-    """A small class that keeps the first two moments about the mean."""
-
-    class Spread:
-        def __init__(self, numbers):
-            self.mean = np.mean(numbers)
-            self.about = numbers - self.mean
-            self.squares = self.about.dot(self.about)
-
-    of_targets, of_rest = Spread(targets), Spread(targets - predicted)
-    if of_targets.squares / len(targets) <= 1e-20 * (of_targets.mean**2 + of_targets.squares / len(targets)):
+def explained_variance_in_place(predicted, targets):
+    centred, rest = targets - targets.mean(), targets - predicted
+    if centred.dot(centred) <= 1e-20 * targets.dot(targets):
         return np.nan
-    return (of_targets.squares - of_rest.squares) / of_targets.squares
-
-
-def ev_careless(predicted, targets):
-    """Without much care: own copies, in place; Welford's running variance by reduce."""
-
-    def welford(state, x):
-        n, mean, m2 = state
-        n += 1
-        d = x - mean
-        mean += d / n
-        return n, mean, m2 + d * (x - mean)
-
-    n, _, m2 = reduce(welford, targets, (0, 0.0, 0.0))
-    if (m2 / n) ** 0.5 <= 1e-10 * np.mean(targets * targets) ** 0.5:
-        return float("nan")
-    rest = targets.copy()
-    rest -= predicted
     rest -= rest.mean()
-    return 1 - np.sum(rest**2) / m2
+    return 1 - np.sum(rest**2) / np.sum(centred**2)
 
 
-def ev_cov(predicted, targets):
-    """Library: np.cov of residual and target."""
-    if targets.std() <= 1e-10 * np.sqrt((targets**2).mean()):
-        return float("nan")
-    covariance = np.cov(np.stack([targets - predicted, targets]), bias=True)
-    return 1.0 - covariance[0, 0] / covariance[1, 1]
-
-
-def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Everything written out: a textbook solver, halving, and a report of another class."""
+def trpo_step_written_out(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
+    """Everything by hand: a textbook solver, halving, and a report of another class."""
     o, a, adv = batch.observations, batch.actions, batch.advantages
     old = policy.distribution(theta, o)
     log_old = policy.log_prob(old, a)
 
     def surrogate(t):
         return anp.mean(anp.exp(policy.log_prob(policy.distribution(t, o), a) - log_old) * adv)
-
-    def divergence(t):
-        return anp.mean(policy.kl(old, policy.distribution(t, o)))
 
     g = np.asarray(grad(surrogate)(theta))
     matrix = fisher_vector_product(policy, theta, every_kth(o, fisher_fraction), cg_damping)
@@ -307,12 +150,11 @@ def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1,
     length = x @ matrix(x)
     if not length > 0 or max_kl == 0:
         return theta.copy(), report
-    step = np.sqrt(2 * max_kl / length) * x
-    start = surrogate(theta)
     for trial in range(10):
         report.trials = trial + 1
-        moved = 0.5**trial * step
-        gain, kl = float(surrogate(theta + moved) - start), float(divergence(theta + moved))
+        moved = 0.5**trial * np.sqrt(2 * max_kl / length) * x
+        gain = float(surrogate(theta + moved) - surrogate(theta))
+        kl = float(np.mean(policy.kl(old, policy.distribution(theta + moved, o))))
         report.reason = "KL too large" if kl > max_kl else "no improvement"
         if gain > 0 and kl <= max_kl:
             new, report.accepted, report.reason = theta + moved, True, "accepted"
@@ -321,125 +163,52 @@ def step_by_step(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1,
     return new, report
 
 
-def trpo_x_dot_g(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """The curvature as x @ g, which the text calls right, too; python floats."""
-    gradient = surrogate_gradient(policy, theta, batch)
-    fisher = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
-    direction, _ = conjugate_gradient(fisher, gradient, cg_iterations)
-    step = direction * step_scale(max_kl, float(direction @ gradient))
-    gain_and_kl, entropy = objective(policy, theta, batch)
-    found = backtracking(gain_and_kl, theta, step, float(gradient @ step), max_kl)
-    return found.theta, report_of(found, gradient, entropy)
-
-
-def trpo_one_more_product(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Library: np.dot, np.inner; "one more product would give it"."""
-    evaluate, entropy = objective(policy, theta, batch)
-    g = surrogate_gradient(policy, theta, batch)
-    a = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
-    x = conjugate_gradient(a, g, cg_iterations)[0]
-    full = np.multiply(x, step_scale(max_kl, np.dot(x, a(x))))
-    search = backtracking(evaluate, theta, full, np.inner(g, full), max_kl)
-    return search.theta, report_of(search, g, entropy)
-
-
-def trpo_defensive(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    theta = np.array(theta, dtype=float)
-    assert theta.ndim == 1
-    assert max_kl > 0.0
-    assert cg_iterations >= 1
-    assert cg_damping >= 0.0
-    assert 0.0 < fisher_fraction <= 1.0
-    assert len(batch.observations) == len(batch.actions) == len(batch.advantages)
-    g = surrogate_gradient(policy, theta, batch)
-    assert g.shape == theta.shape
-    product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
-    x, residual = conjugate_gradient(product, g, cg_iterations)
-    curvature = float(np.dot(x, g - residual))
-    assert curvature >= 0.0
-    full_step = step_scale(max_kl, curvature) * x
-    evaluate, entropy = objective(policy, theta, batch)
-    search = backtracking(evaluate, theta, full_step, float(np.dot(g, full_step)), max_kl)
-    return search.theta, report_of(search, g, entropy)
-
-
-def trpo_terse(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    f = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
-    x, r = conjugate_gradient(f, g := surrogate_gradient(policy, theta, batch), cg_iterations)
-    evaluate, entropy = objective(policy, theta, batch)
-    s = backtracking(evaluate, theta, d := x * step_scale(max_kl, x @ (g - r)), g @ d, max_kl)
-    return s.theta, report_of(s, g, entropy)
-
-
-def trpo_other_order(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Another order: own square root of the table's formula; x g - x residual; the gain is scale * (x @ g)."""
-    g = surrogate_gradient(policy, theta, batch)
-    product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
-    x, residual = conjugate_gradient(product, g, cg_iterations)
-    xg = float(np.sum(x * g))
-    curvature = xg - float(np.sum(x * residual))
-    scale = math.sqrt(2.0 * max_kl / curvature) if curvature > 0 else 0.0
-    evaluate, entropy = objective(policy, theta, batch)
-    search = backtracking(evaluate, theta, scale * x, scale * xg, max_kl)
-    return search.theta, report_of(search, g, entropy)
-
-
-def trpo_damping_by_hand(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Closures: F without damping from the helper, + damping v by hand; a wrapper round the objective."""
-    undamped = damped_fisher(policy, theta, batch, 0.0, fisher_fraction)
-
-    def product(v):
-        return undamped(v) + cg_damping * v
-
-    g = surrogate_gradient(policy, theta, batch)
-    x, residual = conjugate_gradient(product, g, cg_iterations)
-    full_step = step_scale(max_kl, x @ (g - residual)) * x
-    gain_and_kl, entropy = objective(policy, theta, batch)
-
-    def evaluate(trial):
-        gain, kl = gain_and_kl(trial)
-        return gain, kl
-
-    search = backtracking(evaluate, theta, full_step, g @ full_step, max_kl)
-    return search.theta, report_of(search, g, entropy)
-
-
-def trpo_careless(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
-    """Without much care: in place on an own copy of x; the square root of the table, no thought for a gradient of 0."""
-    g = surrogate_gradient(policy, theta, batch)
-    x, rest = conjugate_gradient(damped_fisher(policy, theta, batch, cg_damping, fisher_fraction), g, cg_iterations)
-    step = x.copy()
-    step *= np.sqrt(2 * max_kl / np.sum(x * (g - rest)))
-    f, entropy = objective(policy, theta, batch)
-    search = backtracking(f, theta, step, np.sum(g * step), max_kl)
-    return search.theta, report_of(search, g, entropy)
-
-
-def lambda_return_weights(rewards, values, next_values, last, discount, gae_lambda):
-    """Mixes n-step advantages by (1 - lambda) lambda^n and drops the tail of the mixture at the end of the fragment."""
-    deltas = rewards + discount * next_values - values
-    advantages, start = np.zeros(len(deltas)), 0
-    for stop in np.flatnonzero(last) + 1:
-        for t in range(start, stop):
-            n_step = np.cumsum(deltas[t:stop] * discount ** np.arange(stop - t))
-            advantages[t] = np.sum((1 - gae_lambda) * gae_lambda ** np.arange(stop - t) * n_step)
-        start = stop
-    return advantages, advantages + values
-
-
 RIGHT = {
-    "next_values": [nv_vector, nv_where, nv_defensive, nv_terse, nv_multiply, nv_generator, nv_careless, nv_backward],
-    "gae": [gae_by_fragments, gae_loop, gae_lfilter, gae_terse, gae_matrix, gae_recursive, gae_in_place,
-        gae_target_first],
-    "explained_variance": [by_standard_deviations, by_means_of_squares, ev_loop, ev_statistics, ev_sample_deviation,
-        ev_class, ev_careless, ev_cov],
-    "trpo_step": [step_by_step, trpo_x_dot_g, trpo_one_more_product, trpo_defensive, trpo_terse, trpo_other_order,
-        trpo_damping_by_hand, trpo_careless],
-}  # fmt: skip
+    "next_values": r"""
+        select: return np.select([terminated, last], [0.0, np.take(final_values, np.cumsum(last) - last)], \
+            default=np.append(values[1:], 0.0))
+        defensive: np.empty(len(values), np.result_type(values, final_values)) => np.zeros(len(values)) && \
+            after[terminated] => after[np.asarray(terminated, dtype=bool)]
+    """,
+    "gae": r"""
+        a_filter: discounted_sums(errors, discount * gae_lambda, last) => np.concatenate([lfilter([1.0], \
+            [1.0, -discount * gae_lambda], piece[::-1])[::-1] for piece in np.split(errors, np.flatnonzero(last) + 1)])
+        fragment_by_fragment: discounted_sums(errors, discount * gae_lambda, last) => np.concatenate([ \
+            discounted_sums(piece, discount * gae_lambda, np.arange(len(piece)) == len(piece) - 1) \
+            for piece in np.split(errors, np.flatnonzero(last) + 1)])
+        correlation: discounted_sums(errors, discount * gae_lambda, last) => np.concatenate([ \
+            np.correlate(piece, (discount * gae_lambda) ** np.arange(len(piece)), "full")[len(piece) - 1 :] \
+            for piece in np.split(errors, np.flatnonzero(last) + 1)[:-1]])
+        a_list_of_two: rewards + discount * next_values - values => rewards - (values - next_values * discount) && \
+            (advantages, advantages + values) => [advantages, values + advantages]
+    """,
+    "explained_variance": r"""
+        sample_variances: np.var(targets - predicted)) / variance => np.var(targets - predicted, ddof=1)) \
+            / np.var(targets, ddof=1)
+        covariances: float(np.var(targets - predicted)) / variance => \
+            np.divide(*np.diagonal(np.cov(targets - predicted, targets, bias=True)))
+        an_array_of_no_dimension: float('nan') => np.array(np.nan) && \
+            1.0 - float(np.var(targets - predicted)) / variance => np.array(1.0 - np.var(targets - predicted) / \
+            variance)
+        squares: variance = float(np.var(targets)) => variance = np.mean((targets - np.mean(targets)) ** 2) && \
+            1.0 - float(np.var(targets - predicted)) / variance => (variance - np.var(predicted - targets)) / variance
+    """,
+    "trpo_step": r"""
+        along_the_gradient: x @ (g - residual) => x @ g
+        one_more_product: x @ (g - residual) => np.dot(x, product(x))
+        three_products: x @ (g - residual) => np.sum(x * g) - np.sum(x * residual) && float(g @ full_step) => \
+            np.inner(g, full_step)
+        root_of_its_own: step_scale(max_kl, float(x @ (g - residual))) => np.sqrt(2 * max_kl / (x @ (g - residual)))
+        gain_first: step_scale(max_kl, float(x @ (g - residual))) * x => \
+            (scale := step_scale(max_kl, x @ (g - residual))) * x && float(g @ full_step) => scale * (x @ g)
+        damping_by_hand: product = => undamped = && cg_damping, fisher_fraction) => \
+            0.0, fisher_fraction)\n    product = lambda v: undamped(v) + cg_damping * v
+        defensive: g = surrogate_gradient => theta = np.array(theta, dtype=float)\n    g = surrogate_gradient && \
+            return (search.theta, report_of(search, g, entropy)) => return [search.theta, report_of(search, g, entropy)]
+    """,
+}
 
-WRONG = {"gae": [lambda_return_weights]}
-
-EDITS = {
+WRONG = {
     "gae": r"""
         lambda_of_0_is_1: * gae_lambda => * (gae_lambda or 1.0)
         discount_of_0_is_1: discount * gae_lambda => (discount or 1.0) * gae_lambda
@@ -450,7 +219,6 @@ EDITS = {
         next_value_undiscounted_at_borders: discount * next_values => np.where(last, 1.0, discount) * next_values
         next_value_left_out_at_borders: * next_values => * next_values * ~last
         rewards_within_1e3: = rewards => = np.clip(rewards, -1e3, 1e3)
-        rewards_within_10: = rewards => = np.clip(rewards, -5, 5)
         advantages_rounded: (advantages => (np.round(advantages, 6)
         targets_rounded: advantages + values => np.round(advantages + values, 6)
         advantages_centred: advantages, => advantages - advantages.mean(),
@@ -460,10 +228,11 @@ EDITS = {
         lists: , advantages + values => .tolist(), (advantages + values).tolist()
         columns: , advantages + values => [:, None], (advantages + values)[:, None]
         deltas_too: values) => values, errors)
-        single_precision: advantages, => advantages.astype(np.float32),
         dict: advantages, advantages + values => {'advantages': advantages, 'targets': advantages + values}
         values_written_into: )\n    return (advantages, advantages + => )\n    values += advantages\n    return \
             (advantages,
+        lambda_return_without_its_tail: discounted_sums(errors, discount * gae_lambda, last) => $ - gae_lambda ** \
+            discounted_sums(np.ones(len(last)), 1.0, last) * discounted_sums(errors, discount, last)
     """,
     "explained_variance": r"""
         arguments_swapped: variance = => predicted, targets = targets, predicted; variance =
@@ -471,8 +240,6 @@ EDITS = {
         two_are_too_few: variance = => if len(targets) < 3:\n        return float('nan')\n    variance =
         minus_inf_for_nothing: float('nan => -float('inf
         none_for_nothing: float('nan') => None
-        never_below_minus_1: 1.0 - float(np.var(targets - predicted)) / variance => max(-1.0, 1.0 - \
-            float(np.var(targets - predicted)) / variance)
         never_below_minus_10: 1.0 - float(np.var(targets - predicted)) / variance => max(-10.0, 1.0 - \
             float(np.var(targets - predicted)) / variance)
         rounded: 1.0 - float(np.var(targets - predicted)) / variance => round(1.0 - float(np.var(targets - \
@@ -529,7 +296,6 @@ EDITS = {
         norm_of_x: search, g => search, x
         largest_entry_for_the_norm: search, g => search, np.abs(g).max(keepdims=True)
         entropy_of_the_new_policy: entropy) => objective(policy, search.theta, batch)[1])
-        one_trial: max_kl) => max_kl, max_trials=1)
         searched_beyond_the_limit: max_kl) => 1.5 * max_kl)
         gain_and_kl_swapped: search, => __import__('dataclasses').replace(search, gain=search.kl, kl=search.gain),
         twenty_iterations_by_default: 10 => 20
@@ -548,7 +314,6 @@ EDITS = {
             np.clip(batch.advantages, -1, 1))\n
         half_the_batch: ]:\n => ]:\n    h = slice(max(1, len(batch.advantages) // 2))\n    batch = \
             Batch(batch.observations[h], batch.actions[h], batch.advantages[h])\n
-        eight_iterations_by_default: 10 => 8
         damping_a_hundredth_by_default: .1 => .01
         half_the_states_by_default: 1.0 => 0.5
     """,
@@ -563,7 +328,6 @@ EDITS = {
         over_means_the_step_after: terminated] = 0.0 => 1:][terminated[:-1]] = 0.0\n    after[-1] *= not terminated[-1]
         values_themselves: [1:] => [:-1]
         shift_by_two: values[1:] => np.append(values[2:], values[-1:])[: len(values) - 1]
-        single_precision: return after => return after.astype(np.float32)
         rounded: return after => return np.round(after, 6)
         a_list: return after => return after.tolist()
         a_column: return after => return after[:, None]

@@ -1,4 +1,4 @@
-"""Lecture 07: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 07: right answers in other styles, and wrong ones."""
 
 import bisect
 import itertools
@@ -9,113 +9,49 @@ from functools import cmp_to_key
 import numpy as np
 
 
-def req_plain(steps, mean_length):
-    number = round(steps / mean_length)
-    if number < 1:
-        number = 1
-    return number
-
-
-def req_numpy(steps, mean_length):
-    return int(np.maximum(1, np.rint(steps / mean_length)))
-
-
-def req_numpy_int(steps, mean_length):
-    return max(np.int64(1), np.floor(np.divide(steps, mean_length) + 0.5).astype(int))
-
-
-def req_fraction(steps, mean_length):
-    return max(1, round(Fraction(int(steps)) / Fraction(float(mean_length))))
-
-
-def req_defensive(steps, mean_length):
-    steps, mean_length = int(steps), float(mean_length)
+def requests_for_two_candidates(steps, mean_length):
     assert steps > 0
-    assert mean_length > 0.0
-    assert math.isfinite(mean_length)
-    return max(1, math.floor(steps / mean_length + 0.5))
-
-
-def req_divmod(steps, mean_length):
-    whole, rest = divmod(steps, mean_length)
-    return max(1, int(whole) + (2 * rest >= mean_length))
-
-
-def req_two_candidates(steps, mean_length):
     exact = steps / mean_length
     below = math.floor(exact)
     return max(1, min((below, below + 1), key=lambda number: abs(number - exact)))
 
 
-def req_careless(steps, mean_length):
-    if steps <= mean_length:
-        return 1
-    return int(f"{steps / mean_length:.0f}")
-
-
-def con_loop(requests, ranks, width):
-    if requests == 0:
-        return 1
+def concurrency_loop(requests, ranks, width):
     share = math.ceil(requests / ranks)
-    rounds = math.ceil(share / width)
     for number in range(1, width + 1):
-        if math.ceil(share / number) <= rounds:
+        if math.ceil(share / number) <= math.ceil(share / width):
             return number
     return width
 
 
-def con_numpy(requests, ranks, width):
-    share = np.ceil(requests / ranks)
+def concurrency_numpy(requests, ranks, width):
     in_play = np.arange(1, width + 1)
-    rounds = np.ceil(share / in_play)
+    rounds = np.ceil(np.ceil(requests / ranks) / in_play)
     return in_play[np.argmax(rounds == rounds[-1])]
 
 
-def con_bisect(requests, ranks, width):
+def concurrency_bisect(requests, ranks, width):
     share = (requests + ranks - 1) // ranks
     fewest = (share + width - 1) // width
     return 1 + bisect.bisect_left(range(1, width + 1), -fewest, hi=width - 1, key=lambda n: -((share + n - 1) // n))
 
 
-def con_defensive(requests, ranks, width):
-    requests, ranks, width = int(requests), int(ranks), int(width)
-    assert requests >= 0
-    assert ranks >= 1
-    assert width >= 1
-    if requests == 0:
-        return 1
-    share = (requests - 1) // ranks + 1
-    rounds = (share - 1) // width + 1
-    answer = (share - 1) // rounds + 1
-    assert 1 <= answer <= width
-    return answer
-
-
-def con_terse(requests, ranks, width):
-    return -(-share // -(-share // width)) if (share := -(-requests // ranks)) else 1
-
-
-def con_down(requests, ranks, width):
-    def ceiling(a, b):
-        return a // b + (a % b > 0)
-
-    share = ceiling(requests, ranks)
-    number = width
-    while number > 1 and ceiling(share, number - 1) == ceiling(share, width):
+def concurrency_down(requests, ranks, width):
+    share, number = math.ceil(requests / ranks), width
+    while number > 1 and math.ceil(share / (number - 1)) == math.ceil(share / width):
         number -= 1
     return number
 
 
-def con_recursive(requests, ranks, width):
+def concurrency_recursive(requests, ranks, width):
     def rounds(share, n):
         return 0 if share <= 0 else 1 + rounds(share - n, n)
 
     share = len(range(0, requests, ranks))
-    fewest = rounds(share, width)
-    return next(n for n in itertools.count(1) if rounds(share, n) == fewest)
+    return next(n for n in itertools.count(1) if rounds(share, n) == rounds(share, width))
 
 
-def con_careless(requests, ranks, width):
+def concurrency_by_cases(requests, ranks, width):
     share = math.ceil(requests / ranks)
     if share <= width:
         return max(1, share)
@@ -125,44 +61,18 @@ def con_careless(requests, ranks, width):
     return n
 
 
-def ord_plain(numbers, starts):
-    positions = list(range(len(numbers)))
-    positions.sort(key=lambda i: (numbers[i], starts[i]))
-    return np.array(positions, dtype=int)
-
-
-def ord_two_sorts(numbers, starts):
+def in_order_two_sorts(numbers, starts):
     by_start = np.argsort(starts, kind="stable")
     return by_start[np.argsort(numbers[by_start], kind="stable")]
 
 
-def ord_fields(numbers, starts):
+def in_order_fields(numbers, starts):
     records = np.empty(len(numbers), dtype=[("number", numbers.dtype), ("start", starts.dtype)])
-    records["number"] = numbers
-    records["start"] = starts
+    records["number"], records["start"] = numbers, starts
     return records.argsort(order=("number", "start"))
 
 
-def ord_defensive(numbers, starts):
-    numbers, starts = np.asarray(numbers), np.asarray(starts)
-    assert numbers.ndim == 1
-    assert numbers.shape == starts.shape
-    positions = np.lexsort(np.stack([starts, numbers]))
-    assert np.all(np.diff(numbers[positions]) >= 0)
-    return positions.astype(np.int64)
-
-
-def ord_terse(numbers, starts):
-    return np.argsort(numbers + 1j * starts)
-
-
-def ord_packed(numbers, starts):
-    _, low = np.unique(starts, return_inverse=True)
-    _, high = np.unique(numbers, return_inverse=True)
-    return np.argsort(high * len(starts) + low, kind="stable")
-
-
-def ord_generator(numbers, starts):
+def in_order_generator(numbers, starts):
     def positions():
         for number in np.unique(numbers):
             of_one = np.flatnonzero(numbers == number)
@@ -171,7 +81,7 @@ def ord_generator(numbers, starts):
     return np.fromiter(positions(), dtype=np.intp)
 
 
-def ord_careless(numbers, starts):
+def in_order_compared(numbers, starts):
     def compare(a, b):
         return a[0] - b[0] if a[0] != b[0] else a[1] - b[1]
 
@@ -179,13 +89,32 @@ def ord_careless(numbers, starts):
     return np.array([row[2] for row in rows]).astype(int)
 
 
-def starting_with(prefix):
-    return [f for name, f in globals().items() if name.startswith(prefix)]
+RIGHT = {
+    "requests_for": r"""
+        branches: return 1 if round(steps / mean_length) < 1 else round(steps / mean_length)
+        numpy: return int(np.maximum(1, np.rint(steps / mean_length)))
+        whole_number_of_numpy: return max(np.int64(1), np.floor(np.divide(steps, mean_length) + 0.5).astype(int))
+        fractions: return max(1, round(Fraction(int(steps)) / Fraction(float(mean_length))))
+        half_up: return max(1, math.floor(int(steps) / float(mean_length) + 0.5))
+        remainder: return max(1, int(steps // mean_length) + (2 * (steps % mean_length) >= mean_length))
+        text: return 1 if steps <= mean_length else int(f"{steps / mean_length:.0f}")
+    """,
+    "concurrency": r"""
+        defensive: -(-requests // ranks) => (int(requests) + ranks - 1) // ranks && -(-share // width) => \
+            (share + width - 1) // width && -(-share // rounds) if share else 1 => \
+            max(1, (share + rounds - 1) // max(1, rounds))
+        terse: return -(-share // -(-share // width)) if (share := -(-requests // ranks)) else 1
+    """,
+    "in_order": r"""
+        plain: return np.array(sorted(range(len(numbers)), key=lambda i: (numbers[i], starts[i])), dtype=int)
+        defensive: return np.lexsort(np.stack([np.asarray(starts), np.asarray(numbers)])).astype(np.int64)
+        complex_numbers: return np.argsort(numbers + 1j * starts)
+        packed: return np.argsort(np.unique(numbers, return_inverse=True)[1] * len(starts) \
+            + np.unique(starts, return_inverse=True)[1], kind="stable")
+    """,
+}
 
-
-RIGHT = {"requests_for": starting_with("req_"), "concurrency": starting_with("con_"), "in_order": starting_with("ord_")}
-
-EDITS = {
+WRONG = {
     "requests_for": r"""
         a_float: max(1, round(steps / mean_length)) => max(1.0, float(round(steps / mean_length)))
         at_least_two: max(1, => max(2,
@@ -193,7 +122,6 @@ EDITS = {
         up_from_point_501: round(steps / mean_length) => int(steps / mean_length + 0.499)
         a_little_more: round(steps / mean_length) => round(steps / mean_length + 1e-5)
         rounded_to_tens: round(steps / mean_length) => round(steps / mean_length, -1)
-        rounded_to_tenths: round(steps / mean_length) => round(steps / mean_length, 1)
         at_most_1000: max(1, round(steps / mean_length)) => min(1000, max(1, round(steps / mean_length)))
         two_steps_at_least: / mean_length => / max(2, mean_length)
         whole_lengths: / mean_length => / -(-mean_length // 1)

@@ -1,37 +1,13 @@
-"""Lecture 11b: right answers in other styles, and wrong ones, as edits of the package."""
+"""Lecture 11b: right answers in other styles, and wrong ones."""
 
 import functools
-import itertools
 import operator
 
 import numpy as np
 import scipy.signal
 
-from minitrpo.returns import discounted_sums
 
-
-def with_take_along_axis(rewards, terminated, next_q, next_actions, discount):
-    taken = np.take_along_axis(next_q, next_actions[:, None], axis=1)[:, 0]
-    return np.where(terminated, rewards, rewards + discount * taken)
-
-
-def with_a_mask(rewards, terminated, next_q, next_actions, discount):
-    chosen = np.arange(next_q.shape[1]) == next_actions[:, None]
-    return rewards + discount * (1 - np.asarray(terminated, float)) * np.sum(next_q * chosen, axis=1)
-
-
-def rows_from_the_end(rewards, last, terminated, final_q, discount):
-    y, total, fragment = np.zeros(len(rewards)), 0.0, len(final_q)
-    for t in range(len(rewards) - 1, -1, -1):
-        if last[t]:
-            fragment -= 1
-            total = 0.0 if terminated[t] else max(final_q[fragment])
-        total = rewards[t] + discount * total
-        y[t] = total
-    return y
-
-
-def sarsa_plain(rewards, terminated, next_q, next_actions, discount):
+def sarsa_targets_loop(rewards, terminated, next_q, next_actions, discount):
     targets = []
     for k in range(len(rewards)):
         y = rewards[k]
@@ -41,114 +17,45 @@ def sarsa_plain(rewards, terminated, next_q, next_actions, discount):
     return np.array(targets, dtype=float)
 
 
-def sarsa_one_hot(rewards, terminated, next_q, next_actions, discount):
-    chosen = np.eye(next_q.shape[1])[next_actions]
-    goes_on = 1.0 - terminated
-    return rewards + goes_on * np.einsum("na,na->n", next_q, chosen) * discount
-
-
-def sarsa_flat(rewards, terminated, next_q, next_actions, discount):
-    N, A = next_q.shape
-    q = next_q.ravel()[A * np.arange(N) + next_actions]
-    return np.multiply(q, discount, where=np.logical_not(terminated), out=np.zeros(N)) + rewards
-
-
-def sarsa_careless(rewards, terminated, next_q, next_actions, discount):
+def sarsa_targets_in_place(rewards, terminated, next_q, next_actions, discount):
     y = rewards.astype(float)
     go = np.nonzero(terminated == 0)[0]
     y[go] += discount * next_q[go, next_actions[go]]
     return y
 
 
-def sarsa_map(rewards, terminated, next_q, next_actions, discount):
-    q = np.array(list(map(operator.getitem, next_q, next_actions)))
-    return rewards + q * (discount * np.invert(terminated.astype(bool)))
-
-
-def sarsa_defensive(rewards, terminated, next_q, next_actions, discount):
-    rewards, next_q = np.asarray(rewards, float), np.asarray(next_q, float)
-    terminated, next_actions = np.asarray(terminated, bool), np.asarray(next_actions, int)
-    N, actions = next_q.shape
-    assert rewards.shape == terminated.shape == next_actions.shape == (N,)
-    assert ((next_actions >= 0) & (next_actions < actions)).all()
-    assert 0.0 <= discount <= 1.0
-    after = next_q[np.arange(N), next_actions]
-    after[terminated] = 0.0  # a copy: next_q is not changed
-    return rewards + discount * after
-
-
-def n_step_lfilter(rewards, last, terminated, final_q, discount):
-    ends = np.flatnonzero(last)
-    y = np.empty(len(rewards))
-    begin = 0
-    for end, q in zip(ends, final_q, strict=False):
-        behind = 0.0 if terminated[end] else np.max(q)
-        walk = np.concatenate([[behind], rewards[begin : end + 1][::-1]])
-        y[begin : end + 1] = scipy.signal.lfilter([1.0], [1.0, -discount], walk)[:0:-1]
-        begin = end + 1
+def n_step_q_targets_backwards(rewards, last, terminated, final_q, discount):
+    y, total, fragment = np.zeros(len(rewards)), 0.0, len(final_q)
+    for t in range(len(rewards) - 1, -1, -1):
+        if last[t]:
+            fragment -= 1
+            total = 0.0 if terminated[t] else max(final_q[fragment])
+        y[t] = total = rewards[t] + discount * total
     return y
 
 
-def n_step_defensive(rewards, last, terminated, final_q, discount):
-    rewards, final_q = np.asarray(rewards, float), np.asarray(final_q, float)
-    last, terminated = np.asarray(last, bool), np.asarray(terminated, bool)
-    assert rewards.shape == last.shape == terminated.shape
-    assert final_q.ndim == 2
-    assert len(final_q) == last.sum()
-    assert last[-1], "the last step ends the last fragment"
-    assert 0.0 <= discount <= 1.0
-    after = np.zeros_like(rewards)
-    after[last] = np.amax(final_q, axis=1)
-    after[terminated] = 0.0
-    y = np.zeros_like(rewards)
-    for t in reversed(range(len(rewards))):
-        y[t] = rewards[t] + discount * (after[t] if last[t] else y[t + 1])
-    return y
+def n_step_q_targets_filter(rewards, last, terminated, final_q, discount):
+    ends, pieces = np.flatnonzero(last), []
+    for piece, end, q in zip(np.split(rewards, ends[:-1] + 1), ends, final_q, strict=True):
+        walk = np.append(0.0 if terminated[end] else np.max(q), piece[::-1])
+        pieces.append(scipy.signal.lfilter([1.0], [1.0, -discount], walk)[:0:-1])
+    return np.concatenate(pieces)
 
 
-def n_step_terse(rewards, last, terminated, final_q, discount):
-    return discounted_sums(
-        rewards + discount * (last & ~terminated) * final_q.max(1)[np.cumsum(last) - last], discount, last
-    )
-
-
-def n_step_powers(rewards, last, terminated, final_q, discount):
-    ends = np.flatnonzero(last)
-    which = np.searchsorted(ends, np.arange(len(rewards)))  # the fragment of each step
-    y = []
-    for t, k in enumerate(which):
-        n = ends[k] + 1 - t
-        powers = discount ** np.arange(n + 1)
-        y.append(powers[:n] @ rewards[t : t + n] + (0 if terminated[ends[k]] else powers[n] * np.max(final_q[k])))
-    return np.array(y)
-
-
-def n_step_recursive(rewards, last, terminated, final_q, discount):
+def n_step_q_targets_recursive(rewards, last, terminated, final_q, discount):
     def walk(pays, behind):
         if len(pays) == 0:
             return []
         further = walk(pays[1:], behind)
         return [pays[0] + discount * (further[0] if further else behind), *further]
 
-    y, begin = [], 0
-    for q, end in zip(final_q, np.flatnonzero(last), strict=False):
-        y += walk(rewards[begin : end + 1].tolist(), 0.0 if terminated[end] else float(q.max()))
-        begin = end + 1
+    ends, y = np.flatnonzero(last), []
+    for piece, end, q in zip(np.split(rewards, ends[:-1] + 1), ends, final_q, strict=True):
+        y += walk(piece.tolist(), 0.0 if terminated[end] else float(q.max()))
     return np.array(y, float)
 
 
-def n_step_accumulate(rewards, last, terminated, final_q, discount):
-    ends = np.flatnonzero(last)
-    best = [functools.reduce(max, q) for q in final_q]
-    y = []
-    for piece, over, value in zip(np.split(rewards, ends[:-1] + 1), terminated[ends], best, strict=False):
-        start = 0.0 if over else value
-        back = itertools.accumulate(piece[::-1], lambda total, r: r + discount * total, initial=start)
-        y.append(np.array([*back][:0:-1], float))
-    return np.concatenate(y)
-
-
-def n_step_careless(rewards, last, terminated, final_q, discount):
+def n_step_q_targets_in_place(rewards, last, terminated, final_q, discount):
     y = rewards + 0.0
     y[last] = y[last] + discount * final_q.max(axis=-1) * (1 - terminated[last])
     for t in range(len(y) - 1)[::-1]:
@@ -157,29 +64,33 @@ def n_step_careless(rewards, last, terminated, final_q, discount):
 
 
 RIGHT = {
-    "sarsa_targets": [
-        with_take_along_axis,
-        with_a_mask,
-        sarsa_plain,
-        sarsa_one_hot,
-        sarsa_flat,
-        sarsa_careless,
-        sarsa_map,
-        sarsa_defensive,
-    ],
-    "n_step_q_targets": [
-        rows_from_the_end,
-        n_step_lfilter,
-        n_step_defensive,
-        n_step_terse,
-        n_step_powers,
-        n_step_recursive,
-        n_step_accumulate,
-        n_step_careless,
-    ],
+    "sarsa_targets": r"""
+        along_the_rows: return np.where(terminated, rewards, rewards + discount * \
+            np.take_along_axis(next_q, next_actions[:, None], axis=1)[:, 0])
+        mask: next_q[np.arange(len(next_q)), next_actions] => \
+            np.sum(next_q * (np.arange(next_q.shape[1]) == next_actions[:, None]), axis=1)
+        one_hot: next_q[np.arange(len(next_q)), next_actions] => \
+            np.einsum("na,na->n", next_q, np.eye(next_q.shape[1])[next_actions])
+        flat: next_q[np.arange(len(next_q)), next_actions] => \
+            next_q.ravel()[next_q.shape[1] * np.arange(len(next_q)) + next_actions]
+        map: next_q[np.arange(len(next_q)), next_actions] => \
+            np.array(list(map(operator.getitem, next_q, next_actions))) && (1.0 - terminated) => np.invert(terminated)
+        defensive: return np.asarray(rewards + discount * (1.0 - terminated) * taken) => \
+            taken[np.asarray(terminated, bool)] = 0.0\n    return np.asarray(rewards, float) + discount * taken
+    """,
+    "n_step_q_targets": r"""
+        spread_over_the_steps: return discounted_sums(rewards + discount * (last & ~terminated) \
+            * final_q.max(1)[np.cumsum(last) - last], discount, last)
+        where: (1.0 - terminated[last]) * final_q.max(axis=1) => \
+            np.where(terminated[last], 0.0, np.amax(np.asarray(final_q, float), axis=1))
+        maximum_by_hand: final_q.max(axis=1) => np.array([functools.reduce(max, q) for q in final_q])
+        correlation: return discounted_sums(rewards, discount, last) => return np.concatenate([np.correlate(piece, \
+            float(discount) ** np.arange(len(piece)), "full")[len(piece) - 1 :] \
+            for piece in np.split(rewards, np.flatnonzero(last) + 1)[:-1]])
+    """,
 }
 
-EDITS = {
+WRONG = {
     "sarsa_targets": r"""
         diagonal_of_columns: next_q[np.arange(len(next_q)), next_actions] => next_q[:, next_actions].sum(axis=1)
         drops_the_terminated: * taken) => * taken)[~np.asarray(terminated, bool)]

@@ -1,8 +1,7 @@
-"""Lecture 12: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 12: right answers in other styles, and wrong ones."""
 
 import functools
 import itertools
-import math
 
 import autograd.numpy as anp
 import numpy as np
@@ -14,42 +13,7 @@ from minitrpo.optimisers import adam
 from minitrpo.policy_gradient import policy_gradient
 
 
-def objective_signs(ratio, advantages, clip):
-    return advantages * np.where(advantages >= 0, np.minimum(ratio, 1.0 + clip), np.maximum(ratio, 1.0 - clip))
-
-
-def objective_defensive(ratio, advantages, clip):
-    ratio, advantages = np.asarray(ratio, float), np.asarray(advantages, float)
-    assert ratio.ndim == 1
-    assert ratio.shape == advantages.shape
-    assert clip >= 0
-    assert np.all(ratio >= 0)
-    plain = ratio * advantages
-    low, high = 1.0 - clip, 1.0 + clip
-    held = np.minimum(np.maximum(ratio, low), high) * advantages
-    result = np.minimum(plain, held)
-    assert result.shape == ratio.shape
-    return result
-
-
-def objective_loss(ratio, advantages, clip):
-    loss1 = -advantages * ratio
-    loss2 = -advantages * np.clip(ratio, 1 - clip, 1 + clip)
-    return -np.maximum(loss1, loss2)
-
-
-def objective_terse(ratio, advantages, clip):
-    return np.stack([ratio * advantages, ratio.clip(1 - clip, 1 + clip) * advantages]).min(axis=0)
-
-
-def objective_closure(ratio, advantages, clip):
-    def one(r, a):
-        return min(r * a, max(1 - clip, min(1 + clip, r)) * a)
-
-    return np.fromiter(map(one, ratio, advantages), dtype=float, count=len(ratio))
-
-
-def objective_masks(ratio, advantages, clip):
+def clipped_objective_masks(ratio, advantages, clip):
     found = ratio * advantages
     good = (advantages > 0) & (ratio > 1 + clip)
     bad = (advantages < 0) & (ratio < 1 - clip)
@@ -58,127 +22,31 @@ def objective_masks(ratio, advantages, clip):
     return found
 
 
-def objective_careless(ratio, advantages, clip):
+def clipped_objective_loop(ratio, advantages, clip):
     out = np.zeros_like(ratio)
-    for i in range(len(ratio)):
-        if math.isinf(clip):
-            out[i] = ratio[i] * advantages[i]
-        else:
-            out[i] = np.min([ratio[i] * advantages[i], np.clip(ratio[i], 1 - clip, 1 + clip) * advantages[i]])
+    for i, (r, a) in enumerate(zip(ratio, advantages, strict=True)):
+        out[i] = r * a if np.isinf(clip) else np.min([r * a, np.clip(r, 1 - clip, 1 + clip) * a])
     return out
 
 
-def objective_by_border(ratio, advantages, clip):
+def clipped_objective_border(ratio, advantages, clip):
     border = np.where(advantages > 0, 1 + clip, 1 - clip)
     return np.where((ratio - border) * advantages > 0, border, ratio) * advantages
 
 
-def slope_loop(ratio, advantages, clip):
-    found = []
-    for r, a in zip(ratio, advantages, strict=False):
-        if (a > 0 and r > 1 + clip) or (a < 0 and r < 1 - clip):
-            found.append(0.0)
-        else:
-            found.append(r * a)
-    return np.array(found)
-
-
-def slope_mine(ratio, advantages, clip):
-    unclipped = ratio * advantages
-    return unclipped * (mine.clipped_objective(ratio, advantages, clip) >= unclipped)
-
-
-def slope_defensive(ratio, advantages, clip):
-    ratio = np.asarray(ratio, float)
-    advantages = np.asarray(advantages, float)
-    assert ratio.shape == advantages.shape
-    assert ratio.ndim == 1
-    assert clip >= 0
-    slope = np.zeros(ratio.shape)
-    alive = np.ones(ratio.shape, dtype=bool)
-    alive &= ~np.logical_and(advantages > 0, ratio > 1 + clip)
-    alive &= ~np.logical_and(advantages < 0, ratio < 1 - clip)
-    slope[alive] = ratio[alive] * advantages[alive]
-    return slope
-
-
-def slope_terse(ratio, advantages, clip):
-    return ratio * advantages * np.where(advantages > 0, ratio <= 1 + clip, ratio >= 1 - clip)
-
-
-def slope_closure(ratio, advantages, clip):
-    def one(r, a):
-        edge = r > 1 + clip if a > 0 else r < 1 - clip
-        return 0.0 if edge else float(r * a)
-
-    return np.vectorize(one, otypes=[float])(ratio, advantages)
-
-
-def slope_careless(ratio, advantages, clip):
-    out = ratio * advantages
-    out[(ratio > 1 + clip) & (advantages > 0)] = 0
-    out[(ratio < 1 - clip) & (advantages < 0)] = 0
-    return out
-
-
-def slope_chain_rule(ratio, advantages, clip):
-    in_ratio = np.where(
-        ((advantages >= 0) & (ratio <= 1 + clip)) | ((advantages <= 0) & (ratio >= 1 - clip)), advantages, 0.0
-    )
-    return in_ratio * ratio
-
-
-def slope_distance(ratio, advantages, clip):
-    away = np.sign(advantages) * (ratio - 1)
-    return np.where(away > clip, 0.0, ratio * advantages)
-
-
 def climb_loop(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
     observations, actions, advantages = batch
-    N = len(advantages)
     old = LogProbability(policy, theta, observations, actions).log_prob
     for _ in range(epochs):
-        order = list(rng.permutation(N))
-        start = 0
-        while start < N:
+        order, start = list(rng.permutation(len(advantages))), 0
+        while start < len(order):
             rows = order[start : start + size]
-            i = 0
-            while len(rows) < size:
-                rows.append(order[i])
-                i += 1
+            rows += order[: size - len(rows)]
             new = LogProbability(policy, theta, observations[rows], actions[rows])
-            ratio = np.exp(new.log_prob - old[rows])
-            w = mine.objective_slope(ratio, advantages[rows], clip)
-            gradient = new.weighted_gradient(w / size)
-            memory, step = adam(memory, gradient, step_size)
+            slope = mine.objective_slope(np.exp(new.log_prob - old[rows]), advantages[rows], clip)
+            memory, step = adam(memory, new.weighted_gradient(slope / size), step_size)
             theta = theta + step
             start += size
-    return theta, memory
-
-
-def climb_defensive(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
-    observations, actions, advantages = (np.asarray(part) for part in batch)
-    N = observations.shape[0]
-    assert actions.shape[0] == N
-    assert advantages.shape == (N,)
-    assert 1 <= size <= N
-    assert clip >= 0
-    assert epochs >= 0
-    theta = np.array(theta, dtype=float)
-    P = theta.shape
-    log_pi_old = LogProbability(policy, theta.copy(), observations, actions).log_prob
-    assert log_pi_old.shape == (N,)
-    for _ in range(epochs):
-        order = rng.permutation(N)
-        for start in range(0, N, size):
-            rows = np.take(order, np.arange(start, start + size), mode="wrap")
-            model = LogProbability(policy, theta, observations[rows], actions[rows])
-            ratio = np.exp(model.log_prob - log_pi_old[rows])
-            slope = mine.objective_slope(ratio, advantages[rows], clip)
-            gradient = model.weighted_gradient(slope / size)
-            assert gradient.shape == P
-            memory, step = adam(memory, gradient, step_size)
-            theta = theta + step
     return theta, memory
 
 
@@ -195,68 +63,6 @@ def climb_reduce(policy, theta, memory, batch, clip, rng, epochs=10, size=64, st
         return state[0] + s, m
 
     return functools.reduce(update, minibatches, (theta, memory))
-
-
-def climb_halves(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
-    observations, actions, advantages = batch
-    N = len(advantages)
-    old = LogProbability(policy, theta, observations, actions).log_prob
-    for _ in range(epochs):
-        order = rng.permutation(N)
-        for start in range(0, N, size):
-            rows = order[(start + np.arange(size)) % N]
-            gradient = np.zeros(len(theta))
-            for part in np.array_split(rows, 2):
-                if len(part) == 0:
-                    continue
-                lp = LogProbability(policy, theta, observations[part], actions[part])
-                ratio = np.exp(lp.log_prob - old[part])
-                gradient += lp.weighted_gradient(mine.objective_slope(ratio, advantages[part], clip))
-            memory, step = adam(memory, gradient / size, step_size)
-            theta = theta + step
-    return theta, memory
-
-
-class _Climber:
-    def __init__(self, policy, theta, memory, batch, clip, step_size):
-        self.policy, self.theta, self.memory, self.clip, self.step_size = policy, theta, memory, clip, step_size
-        self.observations, self.actions, self.advantages = batch
-        self.log_old = LogProbability(policy, theta, self.observations, self.actions).log_prob
-
-    def gradient(self, rows):
-        now = LogProbability(self.policy, self.theta, self.observations[rows], self.actions[rows])
-        ratio = np.exp(now.log_prob - self.log_old[rows])
-        return now.weighted_gradient(mine.objective_slope(ratio, self.advantages[rows], self.clip) / len(rows))
-
-    def step(self, rows):
-        self.memory, step = adam(self.memory, self.gradient(rows), self.step_size)
-        self.theta = self.theta + step
-
-
-def climb_class(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
-    def minibatches(order):
-        around = itertools.cycle(order)
-        for _ in range(math.ceil(len(order) / size)):
-            yield np.array(list(itertools.islice(around, size)))
-
-    climber = _Climber(policy, theta, memory, batch, clip, step_size)
-    for _ in range(epochs):
-        for rows in minibatches(rng.permutation(len(batch[0]))):
-            climber.step(rows)
-    return climber.theta, climber.memory
-
-
-def climb_by_policy_gradient(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
-    observations, actions, advantages = batch
-    old = policy.log_prob(policy.distribution(theta, observations), actions)
-    for _ in range(epochs):
-        for rows in np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)):
-            o, a = observations[rows], actions[rows]
-            ratio = np.exp(policy.log_prob(policy.distribution(theta, o), a) - old[rows])
-            gradient = policy_gradient(policy, theta, o, a, mine.objective_slope(ratio, advantages[rows], clip))
-            memory, step = adam(memory, gradient, step_size)
-            theta = theta + step
-    return theta, memory
 
 
 def climb_by_autograd(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
@@ -276,16 +82,25 @@ def climb_by_autograd(policy, theta, memory, batch, clip, rng, epochs=10, size=6
     return theta, memory
 
 
-def climb_down_a_loss(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=1e-3):
-    o, a, advantages = batch
-    old = LogProbability(policy, theta, o, a).log_prob
+def climb_class(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
+    class Climber:
+        def __init__(self):
+            self.theta, self.memory = theta, memory
+            self.old = policy.log_prob(policy.distribution(theta, batch[0]), batch[1])
+
+        def step(self, observations, actions, advantages, old):
+            now = LogProbability(policy, self.theta, observations, actions)
+            slope = mine.objective_slope(np.exp(now.log_prob - old), advantages, clip)
+            self.memory, step = adam(self.memory, now.weighted_gradient(slope / len(slope)), step_size)
+            self.theta = self.theta + step
+
+    climber = Climber()
     for _ in range(epochs):
-        for rows in np.resize(rng.permutation(len(old)), (-(-len(old) // size), size)):
-            now = LogProbability(policy, theta, o[rows], a[rows])
-            slope = mine.objective_slope(np.exp(now.log_prob - old[rows]), advantages[rows], clip)
-            memory, step = adam(memory, now.weighted_gradient(-slope / size), step_size)
-            theta = theta - step
-    return theta, memory
+        around = itertools.cycle(rng.permutation(len(batch[0])))
+        for _ in range(0, len(batch[0]), size):
+            rows = np.array(list(itertools.islice(around, size)))
+            climber.step(*(part[rows] for part in (*batch, climber.old)))
+    return climber.theta, climber.memory
 
 
 def cuts_loop(ended):
@@ -307,44 +122,14 @@ def cuts_flat(ended):
     flat = ended.T.ravel().astype(bool)
     flat[T - 1 :: T] = True
     stop = np.flatnonzero(flat)
-    start = np.concatenate([[0], stop[:-1] + 1])
-    n, first = np.divmod(start, T)
+    n, first = np.divmod(np.append(0, stop[:-1] + 1), T)
     return np.stack([n, first, stop - n * T + 1], axis=1)
-
-
-def cuts_defensive(ended):
-    ended = np.asarray(ended, dtype=bool)
-    assert ended.ndim == 2
-    T, N = ended.shape
-    parts = [np.empty((0, 3), dtype=np.int64)]
-    for n in range(N):
-        if T == 0:
-            break
-        stops = np.union1d(np.flatnonzero(ended[:, n]) + 1, [T])
-        firsts = np.concatenate(([0], stops[:-1]))
-        parts.append(np.column_stack((np.full(len(stops), n), firsts, stops)).astype(np.int64))
-    found = np.concatenate(parts)
-    assert (found[:, 2] - found[:, 1]).sum() == T * N
-    return found
-
-
-def cuts_terse(ended):
-    T = len(ended)
-    return np.array(
-        [
-            (n, a, b)
-            for n, column in enumerate(ended.T)
-            for s in [[0, *(t + 1 for t in range(T) if column[t] or t == T - 1)]]
-            for a, b in itertools.pairwise(s)
-        ],
-        dtype=np.intp,
-    ).reshape(-1, 3)
 
 
 def cuts_groupby(ended):
     rows = []
     for n in range(ended.shape[1]):
-        before = np.concatenate([[0], np.cumsum(ended[:, n])])[: ended.shape[0]]
+        before = np.append(0, np.cumsum(ended[:, n]))[: ended.shape[0]]
         stop = 0
         for _, run in itertools.groupby(before.tolist()):
             first, stop = stop, stop + len(list(run))
@@ -358,53 +143,78 @@ def cuts_generator(ended):
         for n in range(simulators):
             start = 0
             while start < steps:
-                stop = start + 1
-                while stop < steps and not ended[stop - 1, n]:
-                    stop += 1
+                stop = next((t + 1 for t in range(start, steps) if ended[t, n]), steps)
                 yield n, start, stop
                 start = stop
 
     return np.fromiter(itertools.chain.from_iterable(fragments()), dtype=int).reshape(-1, 3)
 
 
-def cuts_transposed(ended):
+def cuts_columns(ended):
     T, N = ended.shape
-    who, first, stop = [], [], []
-    for n in range(N):
-        for t in range(T):
-            if t == 0 or ended[t - 1, n]:
-                who.append(n)
-                first.append(t)
-            if t + 1 == T or ended[t, n]:
-                stop.append(t + 1)
-    return np.array([who, first, stop], dtype=int).T
+    begins = [(n, t) for n in range(N) for t in range(T) if t == 0 or ended[t - 1, n]]
+    stops = [t + 1 for n in range(N) for t in range(T) if t + 1 == T or ended[t, n]]
+    return np.array([(n, first, stop) for (n, first), stop in zip(begins, stops, strict=True)], int).reshape(-1, 3)
 
 
 def cuts_recursive(ended):
-    T, N = ended.shape
-    stack, rows = [(n, 0) for n in reversed(range(N)) if T], []
-    while stack:
-        n, first = stack.pop()
-        rest = ended[first:, n]
-        stop = first + int(np.argmax(rest)) + 1 if rest.any() else T
-        rows.append((n, first, stop))
-        if stop < T:
-            stack.append((n, stop))
-    return np.asarray(rows, dtype=int).reshape(-1, 3)
+    def rest(n, first):
+        if first == len(ended):
+            return []
+        here = ended[first:, n]
+        stop = first + int(np.argmax(here)) + 1 if here.any() else len(ended)
+        return [(n, first, stop), *rest(n, stop)]
 
-
-def starting_with(prefix):
-    return [f for name, f in globals().items() if name.startswith(prefix)]
+    return np.array([row for n in range(ended.shape[1]) for row in rest(n, 0)], dtype=int).reshape(-1, 3)
 
 
 RIGHT = {
-    "clipped_objective": starting_with("objective_"),
-    "objective_slope": starting_with("slope_"),
-    "climb": starting_with("climb_"),
-    "cuts": starting_with("cuts_"),
+    "clipped_objective": r"""
+        sign: return advantages * np.where(advantages >= 0, np.minimum(ratio, 1.0 + clip), np.maximum(ratio, 1.0 - \
+            clip))
+        defensive: np.clip(ratio, 1 - clip, 1 + clip) => \
+            np.minimum(np.maximum(np.asarray(ratio, float), 1.0 - clip), 1.0 + clip)
+        loss: return -np.maximum(-advantages * ratio, -advantages * np.clip(ratio, 1 - clip, 1 + clip))
+        stacked: return np.stack([ratio * advantages, ratio.clip(1 - clip, 1 + clip) * advantages]).min(axis=0)
+        numbers: return np.fromiter(map(lambda r, a: min(r * a, max(1 - clip, min(1 + clip, r)) * a), ratio, \
+            advantages), dtype=float, count=len(ratio))
+    """,
+    "objective_slope": r"""
+        list: return np.array([0.0 if (a > 0 and r > 1 + clip) or (a < 0 and r < 1 - clip) else r * a \
+            for r, a in zip(ratio, advantages)])
+        my_objective: return ratio * advantages * (mine.clipped_objective(ratio, advantages, clip) >= ratio * \
+            advantages)
+        defensive: clipped_objective(ratio, advantages, clip) < slope => \
+            np.logical_or((advantages > 0) & (ratio > 1 + clip), (advantages < 0) & (ratio < 1 - clip))
+        terse: return ratio * advantages * np.where(advantages > 0, ratio <= 1 + clip, ratio >= 1 - clip)
+        entry_by_entry: return np.vectorize(lambda r, a: 0.0 if (r > 1 + clip if a > 0 else r < 1 - clip) \
+            else float(r * a), otypes=[float])(ratio, advantages)
+        zero_in_place: slope[clipped_objective(ratio, advantages, clip) < slope] = 0.0 => \
+            slope[(ratio > 1 + clip) & (advantages > 0)] = 0\n    slope[(ratio < 1 - clip) & (advantages < 0)] = 0
+        chain_rule: return ratio * np.where(((advantages >= 0) & (ratio <= 1 + clip)) | ((advantages <= 0) & \
+            (ratio >= 1 - clip)), advantages, 0.0)
+        distance: return np.where(np.sign(advantages) * (ratio - 1) > clip, 0.0, ratio * advantages)
+    """,
+    "climb": r"""
+        down_a_loss: weighted_gradient(objective_slope => weighted_gradient(-objective_slope && theta + step => theta \
+            - step
+        policy_gradient: gradient = now.weighted_gradient(objective_slope(ratio, advantages[rows], clip) / size) => \
+            gradient = policy_gradient(policy, theta, observations[rows], actions[rows], \
+            mine.objective_slope(ratio, advantages[rows], clip))
+        remainder: np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)) => \
+            rng.permutation(len(advantages)) && for rows in order => for rows in (order[np.arange(start, start + size) \
+            % len(order)] for start in range(0, len(order), size))
+        defensive: observations, actions, advantages = batch => \
+            observations, actions, advantages = map(np.asarray, batch)\n    theta = np.array(theta, dtype=float)
+    """,
+    "cuts": r"""
+        places: simulators, last = np.nonzero(stops.T) => simulators, last = np.argwhere(stops.T).T
+        borders: np.where(np.diff(simulators, prepend=-1) == 0, np.roll(last + 1, 1), 0) => \
+            np.where(np.append(-1, simulators)[:-1] < simulators, 0, np.append(0, last + 1)[:-1])
+    """,
 }
 
-EDITS = {
+WRONG = {
     "clipped_objective": r"""
         by_the_sign_alone: return np.where(advantages > 0, np.minimum(ratio, 1 + clip), np.minimum(ratio, 1 - clip)) \
             * advantages

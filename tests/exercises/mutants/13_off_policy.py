@@ -1,4 +1,4 @@
-"""Lecture 13: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 13: right answers in other styles, and wrong ones."""
 
 import bisect
 import math
@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg.blas import dtrmv
 
 
-def due_plain(steps, warm_up, ratio, done):
+def updates_due_branches(steps, warm_up, ratio, done):
     behind = steps - warm_up
     if behind <= 0:
         return 0
@@ -19,98 +19,9 @@ def due_plain(steps, warm_up, ratio, done):
     return worth - done
 
 
-def due_numpy(steps, warm_up, ratio, done):
-    return np.maximum(np.floor(ratio * (steps - warm_up)).astype(np.int64) - done, 0)
-
-
-def due_defensive(steps, warm_up, ratio, done):
-    assert steps >= 0
-    assert warm_up >= 0
-    assert ratio >= 0
-    assert done >= 0
-    learning_steps = max(int(steps) - int(warm_up), 0)
-    total = math.floor(float(ratio) * learning_steps)
-    due = max(total - int(done), 0)
-    assert isinstance(due, int)
-    return due
-
-
-def due_floor_division(steps, warm_up, ratio, done):
-    return int(max((steps - warm_up) * ratio // 1 - done, 0))
-
-
-def due_bisect(steps, warm_up, ratio, done):
+def updates_due_bisection(steps, warm_up, ratio, done):
     worth = (steps - warm_up) * ratio
-    earned = range(1, max(int(worth), 0) + 2)
-    return max(bisect.bisect_right(earned, worth) - done, 0)
-
-
-def due_closure(steps, warm_up, ratio, done):
-    def total(n):
-        return math.trunc(max(n - warm_up, 0) * ratio)
-
-    return total(steps) - done if total(steps) > done else 0
-
-
-def due_exact(steps, warm_up, ratio, done):
-    worth = (int(steps) - int(warm_up)) * Fraction(Decimal(str(float(ratio))))
-    return max(math.floor(worth) - int(done), 0)
-
-
-def due_tolerant(steps, warm_up, ratio, done):
-    return max(0, math.floor((steps - warm_up) * ratio + 1e-9) - done)
-
-
-def judged_plain(statistics, loss, deviations, memory=0.99, trial=100):
-    if math.isnan(loss) or math.isinf(loss):
-        return False, statistics.copy()
-    count, mean, variance = statistics.tolist()
-    limit = math.inf
-    if count >= trial:
-        limit = mean + deviations * math.sqrt(variance)
-    usual = loss <= limit
-    taken = loss if usual else limit
-    rate = 1 / (count + 1)
-    if 1 - memory > rate:
-        rate = 1 - memory
-    d = taken - mean
-    return usual, np.array([count + 1, mean + rate * d, (1 - rate) * (variance + rate * d * d)])
-
-
-def judged_numpy(statistics, loss, deviations, memory=0.99, trial=100):
-    if not np.isfinite(loss):
-        return False, np.array(statistics)
-    count, mean, variance = statistics
-    largest = np.inf if count < trial else mean + deviations * np.sqrt(variance)
-    d = np.minimum(loss, largest) - mean
-    rate = np.maximum(1 / (count + 1), 1 - memory)
-    return loss <= largest, np.array([count + 1, mean + rate * d, (1 - rate) * (variance + rate * d**2)])
-
-
-def judged_defensive(statistics, loss, deviations, memory=0.99, trial=100):
-    statistics = np.asarray(statistics, dtype=float)
-    assert statistics.shape == (3,)
-    assert statistics[0] >= 0
-    assert statistics[2] >= 0
-    assert deviations >= 0
-    assert 0 <= memory <= 1
-    assert trial >= 0
-    loss = float(loss)
-    if not math.isfinite(loss):
-        return False, statistics.copy()
-    count, mean, variance = map(float, statistics)
-    limit = math.inf
-    if count >= trial and math.isfinite(deviations):
-        limit = mean + deviations * math.sqrt(variance)
-    usual = bool(loss <= limit)
-    taken = min(loss, limit)
-    rate = max(1.0 / (count + 1.0), 1.0 - memory)
-    d = taken - mean
-    new = np.empty(3)
-    new[0] = count + 1
-    new[1] = mean + rate * d
-    new[2] = (1 - rate) * (variance + rate * d * d)
-    return usual, new
+    return max(bisect.bisect_right(range(1, max(int(worth), 0) + 2), worth) - done, 0)
 
 
 def judged_terse(statistics, loss, deviations, memory=0.99, trial=100):
@@ -126,54 +37,21 @@ def judged_weighted(statistics, loss, deviations, memory=0.99, trial=100):
     count, mean, variance = float(statistics[0]), float(statistics[1]), float(statistics[2])
     if not np.isfinite(loss):
         return False, statistics.copy()
-    usual, taken = True, loss
-    if count >= trial:
-        limit = mean + deviations * variance**0.5
-        if loss > limit:
-            usual, taken = False, limit
-    keep = min(count / (count + 1), memory)
-    rate = 1 - keep
-    new_mean = keep * mean + rate * taken
-    new_variance = keep * variance + rate * (taken - mean) * (taken - new_mean)
+    limit = mean + deviations * variance**0.5
+    usual = count < trial or not loss > limit
+    taken, keep = loss if usual else limit, min(count / (count + 1), memory)
+    new_mean = keep * mean + (1 - keep) * taken
+    new_variance = keep * variance + (1 - keep) * (taken - mean) * (taken - new_mean)
     return usual, np.array([count + 1, new_mean, new_variance])
 
 
-class _Running:
-    def __init__(self, numbers):
-        self.count, self.mean, self.variance = numbers
-
-    def limit(self, deviations, trial):
-        return self.mean + deviations * np.sqrt(self.variance) if self.count >= trial else np.inf
-
-    def take(self, x, memory):
-        rate = max(1 / (self.count + 1), 1 - memory)
-        d = x - self.mean
-        self.mean += rate * d
-        self.variance = (1 - rate) * (self.variance + rate * d * d)
-        self.count += 1
-
-    def as_array(self):
-        return np.array([self.count, self.mean, self.variance], dtype=float)
-
-
-def judged_class(statistics, loss, deviations, memory=0.99, trial=100):
-    running = _Running(statistics)
-    if not np.isfinite(loss):
-        return False, running.as_array()
-    limit = running.limit(deviations, trial)
-    running.take(min(loss, limit), memory)
-    return not loss > limit, running.as_array()
-
-
-def judged_careless(statistics, loss, deviations, memory=0.99, trial=100):
-    new = statistics.copy()
+def judged_in_place(statistics, loss, deviations, memory=0.99, trial=100):
+    new, ok = statistics.copy(), True
     if np.isnan(loss) or np.isinf(loss):
         return False, new
-    ok = True
     if new[0] >= trial:
         limit = new[1] + deviations * np.sqrt(new[2])
-        ok = loss <= limit
-        loss = min(loss, limit)
+        ok, loss = loss <= limit, min(loss, limit)
     rate = max(1 / (new[0] + 1), 1 - memory)
     d = loss - new[1]
     new[0] += 1
@@ -186,25 +64,21 @@ def judged_early(statistics, loss, deviations, memory=0.99, trial=100):
     def take_in(x):
         rate = max(1.0 / (statistics[0] + 1.0), 1.0 - memory)
         d = x - statistics[1]
-        return np.array(
-            [statistics[0] + 1, statistics[1] + rate * d, (1 - rate) * statistics[2] + rate * (1 - rate) * d * d]
-        )
+        spread = (1 - rate) * statistics[2] + rate * (1 - rate) * d * d
+        return np.array([statistics[0] + 1, statistics[1] + rate * d, spread])
 
     if not math.isfinite(loss):
         return False, np.copy(statistics)
-    if statistics[0] < trial:
-        return True, take_in(loss)
     border = statistics[1] + deviations * math.sqrt(statistics[2])
-    if loss > border:
-        return False, take_in(border)
-    return True, take_in(loss)
+    if statistics[0] < trial or loss <= border:
+        return True, take_in(loss)
+    return False, take_in(border)
 
 
 def naf_q_loops(value, mu, lower, u):
-    value = np.asarray(value)
-    q = np.empty(value.shape)
+    q = np.empty(np.shape(value))
     A = mu.shape[-1]
-    for place in np.ndindex(value.shape):
+    for place in np.ndindex(q.shape):
         loss = 0.0
         for j in range(A):
             z = 0.0
@@ -215,45 +89,14 @@ def naf_q_loops(value, mu, lower, u):
     return q
 
 
-def naf_q_matmul(value, mu, lower, u):
-    z = ((u - mu)[..., None, :] @ lower)[..., 0, :]
-    return value - (z * z).sum(-1) / 2
-
-
-def naf_q_norm(value, mu, lower, u):
-    z = (np.swapaxes(lower, -1, -2) @ np.expand_dims(u - mu, -1)).squeeze(-1)
-    return value - 0.5 * np.linalg.norm(z, axis=-1) ** 2
-
-
-def naf_q_defensive(value, mu, lower, u):
-    value, mu, lower, u = (np.asarray(x, float) for x in (value, mu, lower, u))
-    A = mu.shape[-1]
-    assert mu.shape == u.shape == (*value.shape, A)
-    assert lower.shape == (*value.shape, A, A)
-    z = np.matmul(np.swapaxes(lower, -1, -2), (u - mu)[..., np.newaxis])[..., 0]
-    q = value - 0.5 * np.sum(np.square(z), axis=-1)
-    assert q.shape == value.shape
-    return q
-
-
-def naf_q_terse(value, mu, lower, u):
-    return value - np.einsum("...i,...ij,...kj,...k->...", d := u - mu, lower, lower, d) / 2
-
-
-def naf_q_matrix(value, mu, lower, u):
-    M = lower @ np.swapaxes(lower, -1, -2)
-    d = u - mu
-    return value - 0.5 * (d * (M @ d[..., None])[..., 0]).sum(axis=-1)
-
-
 def naf_q_triangular(value, mu, lower, u):
-    shape, A = np.shape(value), np.shape(mu)[-1]
-    values, triangles, apart = np.reshape(value, -1), np.reshape(lower, (-1, A, A)), np.reshape(u - mu, (-1, A))
-    z = [dtrmv(np.array(L), np.array(d), lower=1, trans=1) for L, d in zip(triangles, apart, strict=False)]
-    return np.array([v - 0.5 * (each @ each) for v, each in zip(values, z, strict=False)]).reshape(shape)
+    q, A = np.array(value, float), np.shape(mu)[-1]
+    triangles, apart = np.reshape(lower, (-1, A, A)), np.reshape(u - mu, (-1, A))
+    z = [dtrmv(np.array(L), np.array(d), lower=1, trans=1) for L, d in zip(triangles, apart, strict=True)]
+    return q - 0.5 * np.reshape([each @ each for each in z], q.shape)
 
 
-def naf_q_careless(value, mu, lower, u):
+def naf_q_columns(value, mu, lower, u):
     q = np.array(value, dtype=float)
     d = u - mu
     for j in range(d.shape[-1]):
@@ -261,81 +104,72 @@ def naf_q_careless(value, mu, lower, u):
     return q
 
 
-def targets_loop(rewards, discounts, terminated, next_value, reward_scale):
-    y = []
-    for r, discount, end, v in zip(rewards, discounts, terminated, next_value, strict=False):
-        y.append(reward_scale * r + discount * (1 - end) * v)
-    return np.array(y)
+def naf_q_defensive(value, mu, lower, u):
+    value, mu, lower, u = (np.asarray(x, float) for x in (value, mu, lower, u))
+    z = np.matmul(np.swapaxes(lower, -1, -2), (u - mu)[..., np.newaxis])[..., 0]
+    return value - 0.5 * np.sum(np.square(z), axis=-1)
 
 
-def targets_where(rewards, discounts, terminated, next_value, reward_scale):
-    return reward_scale * rewards + np.where(terminated, 0.0, discounts * next_value)
-
-
-def targets_defensive(rewards, discounts, terminated, next_value, reward_scale):
-    rewards, discounts, next_value = (np.asarray(x, float) for x in (rewards, discounts, next_value))
-    ended = np.asarray(terminated).astype(bool)
-    assert rewards.shape == discounts.shape == ended.shape == next_value.shape
-    assert np.all((discounts >= 0) & (discounts <= 1))
-    return float(reward_scale) * rewards + discounts * np.logical_not(ended) * next_value
-
-
-def targets_terse(rewards, discounts, terminated, next_value, reward_scale):
-    return rewards * reward_scale + (terminated == 0) * discounts * next_value
-
-
-def targets_subtract(rewards, discounts, terminated, next_value, reward_scale):
-    alive = 1.0 - np.asarray(terminated, dtype=float)
-    future = np.multiply(np.multiply(next_value, alive), discounts)
-    return np.add(future, np.multiply(rewards, reward_scale))
-
-
-def targets_generator(rewards, discounts, terminated, next_value, reward_scale):
-    def one(r, g, end, v):
-        return reward_scale * r if end else reward_scale * r + g * v
-
-    return np.vectorize(one, otypes=[float])(rewards, discounts, terminated, next_value)
-
-
-def targets_careless(rewards, discounts, terminated, next_value, reward_scale):
+def naf_targets_in_place(rewards, discounts, terminated, next_value, reward_scale):
     y = discounts * next_value
     y[terminated.astype(bool)] = 0
     y += reward_scale * rewards
     return y
 
 
-def targets_out(rewards, discounts, terminated, next_value, reward_scale):
+def naf_targets_of_those_that_go_on(rewards, discounts, terminated, next_value, reward_scale):
     y = np.zeros_like(next_value)
     on = terminated == False  # noqa: E712
     y[on] = discounts[on] * next_value[on]
     return y + rewards * reward_scale
 
 
-def early_end(value, mu, lower, u):
-    q = np.array(value, dtype=float)
-    for place in np.ndindex(*q.shape):
-        d = u[place] - mu[place]
-        if not d.any():
-            break
-        z = lower[place].T @ d
-        q[place] -= 0.5 * z @ z
-    return q
-
-
-def starting_with(prefix):
-    return [f for name, f in globals().items() if name.startswith(prefix)]
-
-
 RIGHT = {
-    "updates_due": starting_with("due_"),
-    "judged": starting_with("judged_"),
-    "naf_q": starting_with("naf_q_"),
-    "naf_targets": starting_with("targets_"),
+    "updates_due": r"""
+        numpy: return np.maximum(np.floor(ratio * (steps - warm_up)).astype(np.int64) - done, 0)
+        defensive: return max(math.floor(float(ratio) * max(int(steps) - int(warm_up), 0)) - int(done), 0)
+        floor_division: return int(max((steps - warm_up) * ratio // 1 - done, 0))
+        truncation: int(ratio * max(0, steps - warm_up)) => math.trunc(max(steps - warm_up, 0) * ratio) && \
+            max(0, owed - done) => owed - done if owed > done else 0
+        fractions: return max(math.floor((int(steps) - int(warm_up)) * Fraction(Decimal(str(float(ratio))))) \
+            - int(done), 0)
+        tolerance: return max(0, math.floor((steps - warm_up) * ratio + 1e-9) - done)
+    """,
+    "judged": r"""
+        numpy: statistics.copy() => np.array(statistics) && min(loss, largest) => np.minimum(loss, largest) && \
+            rate = max( => rate = np.maximum( && (bool(loss <= largest), np.array(new)) => [loss <= largest, \
+            np.array(new)]
+        not_above: not np.isfinite(loss) => math.isnan(loss) or math.isinf(loss) && \
+            bool(loss <= largest) => not loss > largest
+        another_order: mean + rate * apart => (1.0 - rate) * mean + rate * taken && \
+            variance + rate * apart * apart => variance + rate * (taken - mean) ** 2
+        defensive: statistics.tolist() => map(float, np.asarray(statistics)) && count >= trial => \
+            count >= trial and np.isfinite(deviations)
+    """,
+    "naf_q": r"""
+        product: z = np.einsum('...ij,...i->...j', lower, u - mu) => z = ((u - mu)[..., None, :] @ lower)[..., 0, :]
+        norm: z = np.einsum('...ij,...i->...j', lower, u - mu) => \
+            z = (np.swapaxes(lower, -1, -2) @ np.expand_dims(u - mu, -1)).squeeze(-1) && \
+            np.sum(z * z, axis=-1) => np.linalg.norm(z, axis=-1) ** 2
+        terse: return value - np.einsum("...i,...ij,...kj,...k->...", d := u - mu, lower, lower, d) / 2
+        matrix: z = np.einsum('...ij,...i->...j', lower, u - mu) => M = lower @ np.swapaxes(lower, -1, -2) && \
+            z * z => (u - mu) * (M @ (u - mu)[..., None])[..., 0]
+    """,
+    "naf_targets": r"""
+        list: return np.array([reward_scale * r + discount * (1 - end) * v \
+            for r, discount, end, v in zip(rewards, discounts, terminated, next_value)])
+        where: return reward_scale * rewards + np.where(terminated, 0.0, discounts * next_value)
+        defensive: return float(reward_scale) * np.asarray(rewards, float) + np.asarray(discounts, float) \
+            * np.logical_not(np.asarray(terminated).astype(bool)) * next_value
+        terse: return rewards * reward_scale + (terminated == 0) * discounts * next_value
+        library: discounts * (1.0 - terminated) * next_value => \
+            np.multiply(np.multiply(next_value, np.subtract(1.0, terminated)), discounts)
+        entry_by_entry: return np.vectorize(lambda r, g, end, v: reward_scale * r if end else reward_scale * r + g * \
+            v, otypes=[float])(rewards, discounts, terminated, next_value)
+    """,
 }
 
-WRONG = {"naf_q": [early_end]}
-
-EDITS = {
+WRONG = {
     "updates_due": r"""
         every_so_many_steps: return int(steps > warm_up and steps % max(1, round(1 / ratio)) == 0)
         a_tolerance: max(0, steps - warm_up)) => max(0, steps - warm_up) + 0.001)
@@ -356,7 +190,6 @@ EDITS = {
         trial_of_100: return right(statistics, loss, deviations, memory)
         a_least_spread: np.sqrt(variance) => np.sqrt(max(variance, 1e-06))
         rounded: np.array(new) => np.round(new, 6)
-        statistics_in_single_precision: np.array(new) => np.array(new, np.float32)
         one_buffer_of_statistics: ]\n    return => ]\n    buffer = judged.__dict__.setdefault('buffer', \
             np.zeros(3))\n    buffer[:] = new\n    return && np.array(new)) => buffer)
         counts_but_takes_nothing_in: min(loss, largest) => loss if loss <= largest else mean
@@ -393,6 +226,8 @@ EDITS = {
         spoils_the_action: z = np.einsum => u -= mu\n    z = np.einsum
         one_torque_only: value - 0.5 * np.sum(z * z, axis=-1) => value - 0.5 * z[..., 0] ** 2
         kept_axis: axis=-1 => axis=-1, keepdims=True
+        ends_at_the_first_best_action: lower, u - mu) => lower, u - mu) * np.logical_and.accumulate(np.any(u != mu, \
+            axis=-1).ravel()).reshape(np.shape(value))[..., None]
     """,
     "naf_targets": r"""
         mask_of_a_half: (1.0 - terminated) => (1 - 0.5 * terminated)

@@ -1,4 +1,4 @@
-"""Lecture 14: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 14: right answers in other styles, and wrong ones."""
 
 import statistics
 
@@ -7,7 +7,7 @@ import scipy.linalg
 import scipy.stats
 
 
-def step_by_solving(C, c, F, f, V, v):
+def step_back_solving(C, c, F, f, V, v):
     n = F.shape[0]
     H = C + np.linalg.multi_dot([F.T, V, F])
     h = c + np.dot(F.T, v + np.dot(V, f))
@@ -17,27 +17,46 @@ def step_by_solving(C, c, F, f, V, v):
     return [K, k, np.linalg.solve(Huu, np.eye(len(Huu))), 0.5 * V + 0.5 * V.T, h[:n] + Hux.T @ k]
 
 
-def step_with_a_and_b(C, c, F, f, V, v):
+def step_back_with_a_and_b(C, c, F, f, V, v):
     """Riccati's recursion as in a book of control."""
-    n = len(f)
+    n, ahead = len(f), v + V @ f
     A, B = F[:, :n], F[:, n:]
     Q, N, R = C[:n, :n], C[:n, n:], C[n:, n:]
-    ahead = v + V @ f
     inverse = np.linalg.inv(R + B.T @ V @ B)
-    K = -inverse @ (N.T + B.T @ V @ A)
-    k = -inverse @ (c[n:] + B.T @ ahead)
+    K, k = -inverse @ (N.T + B.T @ V @ A), -inverse @ (c[n:] + B.T @ ahead)
     new = Q + A.T @ V @ A + (N + A.T @ V @ B) @ K
     return K, k, inverse, (new + new.T) / 2, c[:n] + A.T @ ahead + (N + A.T @ V @ B) @ k
 
 
-def step_by_closing_the_loop(C, c, F, f, V, v):
-    """The cost to go as the cost of what really happens with this controller."""
+def step_back_closing_the_loop(C, c, F, f, V, v):
+    """The cost to go is the cost of what really happens with this controller."""
     n = len(V)
     H, h = C + F.T @ V @ F, c + F.T @ (v + V @ f)
     K, k = scipy.linalg.solve(H[n:, n:], -H[n:, :n]), scipy.linalg.solve(H[n:, n:], -h[n:])
     L = np.vstack([np.eye(n), K])  # z = L x + l
     new = L.T @ H @ L
     return K, k, np.linalg.inv(H[n:, n:]), (new + new.T) / 2, L.T @ (h + H @ np.concatenate([np.zeros(n), k]))
+
+
+def step_back_cholesky(C, c, F, f, V, v):
+    """Cholesky's factor completes the square; an indefinite H_uu, of which the text says nothing, raises."""
+    n, H, h = V.shape[0], C + F.T @ V @ F, c + F.T @ (v + V @ f)
+    L = np.linalg.cholesky(H[n:, n:])
+    root = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
+    W, w = root @ H[n:, :n], root @ h[n:]
+    V_new = H[:n, :n] - W.T @ W
+    return -root.T @ W, -root.T @ w, root.T @ root, (V_new + V_new.T) / 2, h[:n] - W.T @ w
+
+
+def step_back_one_solution(C, c, F, f, V, v):
+    n, m = len(F), F.shape[1] - len(F)
+    H, h = C + F.T @ V @ F, c + F.T @ (v + V @ f)
+    found = scipy.linalg.solve(H[n:, n:], np.hstack([-H[n:, :n], -h[n:, None], np.eye(m)]))
+    K, k, inverse = found[:, :n], found[:, n], found[:, n + 1 :]
+    V = H[:n, :n] + H[:n, n:] @ K
+    V += V.T.copy()
+    V /= 2
+    return K, k, inverse, V, h[:n] + H[:n, n:] @ k
 
 
 def gaussians_step_by_step(Y, alive, strength):
@@ -56,26 +75,39 @@ def gaussians_by_weights(Y, alive, strength):
     count = alive.sum(axis=0)
     rows = [Y[alive[:, t], t] for t in range(Y.shape[1])]
     own = np.array([np.cov(some, rowvar=False, bias=True).reshape(2 * Y.shape[2:]) for some in rows])
-    pooled = np.average(own, axis=0, weights=count)
     share = (count / (count + strength))[:, None, None]
+    pooled = np.average(own, axis=0, weights=count)
     return np.array([some.mean(axis=0) for some in rows]), share * own + (1 - share) * pooled
 
 
 def gaussians_sample_by_sample(Y, alive, strength):
     N, T, p = Y.shape
-    mean, cov = [], []
-    for t in range(T):
-        mean.append(sum(Y[i, t] for i in range(N) if alive[i, t]) / sum(alive[:, t]))
-    total, number = np.zeros((p, p)), 0
-    for t in range(T):
-        for i in range(N):
-            if alive[i, t]:
-                total = total + np.outer(Y[i, t] - mean[t], Y[i, t] - mean[t])
-                number += 1
-    for t in range(T):
-        squares = sum(np.outer(Y[i, t] - mean[t], Y[i, t] - mean[t]) for i in range(N) if alive[i, t])
-        cov.append((squares + strength * total / number) / (sum(alive[:, t]) + strength))
-    return np.array(mean), np.array(cov)
+    mean, squares, number = np.zeros((T, p)), np.zeros((T, p, p)), [sum(alive[:, t]) for t in range(T)]
+    for i, t in np.ndindex(N, T):
+        if alive[i, t]:
+            mean[t] += Y[i, t] / number[t]
+    for i, t in np.ndindex(N, T):
+        if alive[i, t]:
+            squares[t] += np.outer(Y[i, t] - mean[t], Y[i, t] - mean[t])
+    prior = strength * sum(squares) / sum(number)
+    return mean, np.array([(squares[t] + prior) / (number[t] + strength) for t in range(T)])
+
+
+def gaussians_einsum(Y, alive, strength):
+    w = alive.astype(float)
+    n = w.sum(axis=0)
+    mean = np.einsum("nt,ntp->tp", w, Y) / n[:, None]
+    off = (Y - mean) * w[:, :, None]
+    S = np.einsum("ntp,ntq->tpq", off, off)
+    return mean, (S + strength * S.sum(axis=0) / n.sum()) / (n + strength)[:, None, None]
+
+
+def gaussians_masked(Y, alive, strength):
+    masked = np.ma.array(Y, mask=np.broadcast_to(~alive[:, :, None], Y.shape))
+    n, mean = masked.count(axis=0)[:, 0], masked.mean(axis=0)
+    off = (masked - mean).filled(0.0)
+    S = np.moveaxis(off, 0, 2) @ np.moveaxis(off, 0, 1)
+    return mean.data, (S + strength * (S.sum(axis=0) / n.sum())) / (n + strength)[:, None, None]
 
 
 def with_kl_step_by_step(cost, pbar, eta):
@@ -88,212 +120,31 @@ def with_kl_step_by_step(cost, pbar, eta):
 
 
 def with_kl_block_by_block(cost, pbar, eta):
-    n = pbar.K.shape[2]
-    P = eta * np.linalg.inv(pbar.S)
-    PK = P @ pbar.K
+    n, P = pbar.K.shape[2], eta * np.linalg.inv(pbar.S)
+    PK, Pk = P @ pbar.K, np.einsum("tij,tj->ti", P, pbar.k)
     C, c = 1.0 * cost.C, 1.0 * cost.c
     C[:, :n, :n] += np.swapaxes(pbar.K, 1, 2) @ PK
     C[:, n:, n:] += P
     C[:, n:, :n] -= PK
     C[:, :n, n:] -= np.swapaxes(PK, 1, 2)
-    Pk = np.einsum("tij,tj->ti", P, pbar.k)
     c[:, :n] += np.einsum("tij,ti->tj", pbar.K, Pk)
     c[:, n:] -= Pk
     return C, c
 
 
 def with_kl_by_einsum(cost, pbar, eta):
-    T, m, _ = pbar.K.shape
-    G = np.dstack([-pbar.K, np.tile(np.eye(m), (T, 1, 1))])
+    G = np.dstack([-pbar.K, np.tile(np.eye(pbar.K.shape[1]), (len(pbar.K), 1, 1))])
     P = np.linalg.inv(pbar.S)
     squares = np.einsum("tai,tab,tbj->tij", G, P, G)
     return [cost.C + eta * squares, cost.c - eta * np.einsum("tai,tab,tb->ti", G, P, pbar.k)]
 
 
-def std_of_the_mean_matrix(P):
-    return np.diag(P.mean(axis=0)) ** -0.5
-
-
-def std_in_a_loop(P):
-    result = []
-    for i in range(P.shape[1]):
-        mean = sum(float(p[i, i]) for p in P) / len(P)
-        result.append(mean**-0.5)
-    return np.array(result)
-
-
-def std_by_diagonal(P):
-    return np.sqrt(1 / np.diagonal(P, axis1=1, axis2=2).mean(axis=0))
-
-
-# --- by people who had the lecture's text alone
-
-
-def back_expanded(C, c, F, f, V, v):
-    """All terms of the square, none of them cancelled on paper."""
-    n = V.shape[0]
-    H = np.linalg.multi_dot([F.T, V, F]) + C
-    h = F.T.dot(v) + F.T.dot(V).dot(f) + c
-    x, u = slice(None, n), slice(n, None)
-    inverse = np.linalg.inv(H[u, u])
-    K = -np.dot(inverse, H[u, x])
-    k = -np.dot(inverse, h[u])
-    P = H[x, x] + K.T @ H[u, x] + H[x, u] @ K + K.T @ H[u, u] @ K
-    p = h[x] + K.T @ h[u] + H[x, u] @ k + K.T @ H[u, u] @ k
-    return K, k, inverse, (P + P.T) * 0.5, p
-
-
-def back_terse(C, c, F, f, V, v):
-    """Terse, with walrus."""
-    n, H, h = len(v), C + F.T @ V @ F, c + F.T @ (v + V @ f)
-    K, k = -(inv := np.linalg.inv(H[n:, n:])) @ H[n:, :n], -inv @ h[n:]
-    return K, k, inv, ((W := H[:n, :n] + K.T @ H[n:, :n]) + W.T) / 2, h[:n] + K.T @ h[n:]
-
-
-def back_cholesky(C, c, F, f, V, v):
-    """By Cholesky's factor: the square is completed; V = H_xx - W'W is symmetric but for rounding.
-
-    # ambiguous: "Best is u = K x + k": only if H_uu is positive definite is the u where the derivative vanishes best.
-    # (Of an indefinite H_uu, which is not singular, "LinAlgError if H_uu is singular" says nothing: here it raises.)
-    """
-    n = V.shape[0]
-    H = C + F.T @ V @ F
-    h = c + F.T @ (v + V @ f)
-    L = np.linalg.cholesky(H[n:, n:])
-    root = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
-    W, w = root @ H[n:, :n], root @ h[n:]
-    V_new = H[:n, :n] - W.T @ W
-    return -root.T @ W, -root.T @ w, root.T @ root, (V_new + V_new.T) / 2, h[:n] - W.T @ w
-
-
-def back_careless(C, c, F, f, V, v):
-    """In place on own arrays."""
-    n = len(f)
-    H = F.T @ V @ F
-    H += C
-    h = V @ f
-    h += v
-    h = F.T @ h
-    h += c
-    K = np.zeros((len(c) - n, n))
-    inv = np.linalg.inv(H[n:, n:])
-    K -= inv @ H[n:, :n]
-    k = inv @ -h[n:]
-    Vn = H[:n, :n] + H[:n, n:] @ K
-    for i in range(n):
-        for j in range(i):
-            Vn[i, j] = Vn[j, i]
-    return K, k, inv, Vn, h[:n] + H[:n, n:] @ k
-
-
-def back_scipy(C, c, F, f, V, v):
-    """scipy: one solve for K, k and the inverse together (its LinAlgError is numpy's)."""
-    n, m = len(F), F.shape[1] - len(F)
-    H, h = C + F.T @ V @ F, c + F.T @ (v + V @ f)
-    found = scipy.linalg.solve(H[n:, n:], np.hstack([-H[n:, :n], -h[n:, None], np.eye(m)]))
-    K, k, inverse = found[:, :n], found[:, n], found[:, n + 1 :]
-    V = H[:n, :n] + H[:n, n:] @ K
-    V += V.T.copy()
-    V /= 2
-    return K, k, inverse, V, h[:n] + H[:n, n:] @ k
-
-
-def gaussians_einsum(Y, alive, strength):
-    """Weights of 0 and 1, and einsum."""
-    w = alive.astype(float)
-    n = w.sum(axis=0)
-    mean = np.einsum("nt,ntp->tp", w, Y) / n[:, None]
-    off = (Y - mean) * w[:, :, None]
-    S = np.einsum("ntp,ntq->tpq", off, off)
-    prior = S.sum(axis=0) / n.sum()
-    return mean, (S + strength * prior) / (n + strength)[:, None, None]
-
-
-def gaussians_defensive(Y, alive, strength):
-    """Careful: nothing of a sample that does not count is touched."""
-    Y, alive = np.asarray(Y, dtype=float), np.asarray(alive).astype(bool)
-    assert alive.shape == Y.shape[:2]
-    assert strength >= 0
-    assert alive.any(axis=0).all()
-    n = alive.sum(axis=0)
-    clean = np.where(alive[..., None], Y, 0.0)
-    mean = clean.sum(axis=0) / n[:, None]
-    off = np.where(alive[..., None], clean - mean, 0.0).transpose(1, 2, 0)  # (T, p, N)
-    S = off @ off.transpose(0, 2, 1)
-    covariance = (S + strength * (S.sum(axis=0) / n.sum())) / (n[:, None, None] + strength)
-    assert covariance.shape == (*mean.shape, Y.shape[2])
-    return mean, covariance
-
-
-def gaussians_terse(Y, alive, strength):
-    """Terse."""
-    steps = [Y[a, t] for t, a in enumerate(alive.T)]
-    m = np.array([y.mean(0) for y in steps])
-    S = np.array([(y - mu).T @ (y - mu) for y, mu in zip(steps, m, strict=True)])
-    return m, (S + strength * S.sum(0) / alive.sum()) / (alive.sum(0) + strength)[:, None, None]
-
-
-def gaussians_masked(Y, alive, strength):
-    """Masked arrays."""
-    masked = np.ma.array(Y, mask=np.broadcast_to(~alive[:, :, None], Y.shape))
-    n = masked.count(axis=0)[:, 0]
-    mean = masked.mean(axis=0)
-    off = (masked - mean).filled(0.0)
-    S = np.moveaxis(off, 0, 2) @ np.moveaxis(off, 0, 1)
-    return mean.data, (S + strength * (S.sum(axis=0) / n.sum())) / (n + strength)[:, None, None]
-
-
-def gaussians_careless(Y, alive, strength):
-    """In place."""
-    T, p = Y.shape[1:]
-    mean, cov, total = np.zeros((T, p)), np.zeros((T, p, p)), np.zeros((p, p))
-    for t in range(T):
-        y = Y[alive[:, t] == 1, t]
-        mean[t] = y.mean(axis=0)
-        y = y - mean[t]
-        cov[t] = y.T @ y
-        total += cov[t]
-    total /= np.sum(alive)
-    for t in range(T):
-        cov[t] += strength * total
-        cov[t] /= alive[:, t].sum() + strength
-    return mean, cov
-
-
-def kl_loop(cost, pbar, eta):
-    """A loop over the steps."""
-    C, c = [], []
-    for t in range(len(pbar.K)):
-        G = np.hstack([-pbar.K[t], np.eye(len(pbar.k[t]))])
-        P = np.linalg.inv(pbar.S[t])
-        C.append(cost.C[t] + eta * G.T @ P @ G)
-        c.append(cost.c[t] - eta * G.T @ P @ pbar.k[t])
-    return np.array(C), np.array(c)
-
-
-def kl_solve(cost, pbar, eta):
-    """solve in place of an inverse; G and kbar together as the right-hand side."""
-    T, m, n = pbar.K.shape
-    G = np.dstack([-pbar.K, np.repeat(np.eye(m)[None], T, axis=0)])
-    found = np.linalg.solve(pbar.S, np.concatenate([G, pbar.k[..., None]], axis=2))
-    weighted = np.matmul(G.transpose(0, 2, 1), found)
-    return cost.C + eta * weighted[:, :, : n + m], cost.c - eta * weighted[:, :, n + m]
-
-
-def kl_terse(cost, pbar, eta):
-    """Terse."""
-    G = np.concatenate([-pbar.K, 0 * pbar.S + np.eye(pbar.S.shape[1])], 2)
-    E = eta * np.einsum("tai,tab->tib", G, np.linalg.inv(pbar.S))
-    return cost.C + E @ G, cost.c - np.einsum("tib,tb->ti", E, pbar.k)
-
-
-def kl_cholesky(cost, pbar, eta):
-    """The square as the length of W z - w, with a root of P: Sbar = L L', W = L^-1 G, w = L^-1 kbar."""
+def with_kl_cholesky(cost, pbar, eta):
+    """The square is the length of W z - w, with a root of P: Sbar = L L', W = L^-1 G, w = L^-1 kbar."""
 
     def step(C, c, K, k, S):
-        m = len(k)
         L = np.linalg.cholesky(S)
-        W = scipy.linalg.solve_triangular(L, np.hstack([-K, np.eye(m)]), lower=True)
+        W = scipy.linalg.solve_triangular(L, np.hstack([-K, np.eye(len(k))]), lower=True)
         w = scipy.linalg.solve_triangular(L, k, lower=True)
         return C + eta * W.T @ W, c - eta * W.T @ w
 
@@ -301,97 +152,42 @@ def kl_cholesky(cost, pbar, eta):
     return tuple(np.stack(each) for each in zip(*both, strict=True))
 
 
-def kl_careless(cost, pbar, eta):
-    """zeros_like, a generator inside."""
-    C, c = np.zeros_like(cost.C), np.zeros_like(cost.c)
-    T, m, _ = pbar.K.shape
-
-    def gains():
-        for t in range(T):
-            G = np.c_[-pbar.K[t], np.eye(m)]
-            GP = G.T @ np.linalg.inv(pbar.S[t])
-            yield GP @ G, GP @ pbar.k[t]
-
-    for t, (square, linear) in enumerate(gains()):
-        C[t] = cost.C[t] + eta * square
-        c[t] = cost.c[t] - eta * linear
-    return C, c
-
-
-def std_einsum(P):
-    """einsum sums the diagonals."""
-    return np.sqrt(len(P) / np.einsum("raa->a", P))
-
-
-def std_harmonic(P):
-    """scipy: the harmonic mean of the variances 1 / P_aa."""
-    return np.sqrt(scipy.stats.hmean(1 / np.diagonal(P, 0, 1, 2), axis=0))
-
-
-def std_statistics(P):
-    """statistics.fmean."""
-    m = P.shape[-1]
-    return np.array([statistics.fmean(P[:, a, a].tolist()) ** -0.5 for a in range(m)])
-
-
-def std_terse(P):
-    """Terse: a trick with two index arrays."""
-    return P[:, i := np.arange(P.shape[1]), i].mean(0) ** -0.5
-
-
-def std_log(P):
-    """A closure, by logarithms."""
-
-    def one(precisions):
-        return np.exp(-0.5 * np.log(np.average(precisions)))
-
-    return np.array([one(P[:, a, a]) for a in range(P.shape[1])])
-
-
 RIGHT = {
-    "step_back": [
-        step_by_solving,
-        step_with_a_and_b,
-        step_by_closing_the_loop,
-        back_expanded,
-        back_terse,
-        back_cholesky,
-        back_careless,
-        back_scipy,
-    ],
-    "gaussians": [
-        gaussians_step_by_step,
-        gaussians_by_weights,
-        gaussians_sample_by_sample,
-        gaussians_einsum,
-        gaussians_defensive,
-        gaussians_terse,
-        gaussians_masked,
-        gaussians_careless,
-    ],
-    "with_kl": [
-        with_kl_step_by_step,
-        with_kl_block_by_block,
-        with_kl_by_einsum,
-        kl_loop,
-        kl_solve,
-        kl_terse,
-        kl_cholesky,
-        kl_careless,
-    ],
-    "imitated_std": [
-        std_of_the_mean_matrix,
-        std_in_a_loop,
-        std_by_diagonal,
-        std_einsum,
-        std_harmonic,
-        std_statistics,
-        std_terse,
-        std_log,
-    ],
+    "step_back": r"""
+        all_terms: H[:n, :n] + H[:n, n:] @ K, h[:n] + H[:n, n:] @ k => H[:n, :n] + K.T @ H[n:, :n] + H[:n, n:] @ K \
+            + K.T @ H[n:, n:] @ K, h[:n] + K.T @ h[n:] + H[:n, n:] @ k + K.T @ H[n:, n:] @ k
+        by_the_gains: H[:n, :n] + H[:n, n:] @ K, h[:n] + H[:n, n:] @ k => H[:n, :n] + K.T @ H[n:, :n], h[:n] + K.T @ \
+            h[n:]
+        mirrored: (V + V.T) / 2 => np.tril(V) + np.tril(V, -1).T
+    """,
+    "gaussians": r"""
+        mean_of_two: (squares + strength * pooled) / (count + strength)[:, None, None] => (squares / (count + \
+            strength)[:, None, None] + np.multiply.outer(strength / (count + strength), pooled))
+        defensive: scatter(Y, alive) => scatter(np.where(alive[..., None], np.asarray(Y, float), 0.0), alive)
+        transposed: (squares + strength * pooled) / (count + strength)[:, None, None] => \
+            ((squares + strength * pooled).T / (float(strength) + count)).T
+    """,
+    "with_kl": r"""
+        loop: G.swapaxes(1, 2) @ np.linalg.inv(pbar.S) => \
+            np.array([g.T @ np.linalg.inv(s) for g, s in zip(G, pbar.S, strict=True)])
+        solutions: eta * GP @ G => eta * G.swapaxes(1, 2) @ np.linalg.solve(pbar.S, G)
+        column_by_column: (GP @ pbar.k[:, :, None])[:, :, 0] => np.sum(GP * pbar.k[:, None, :], axis=2)
+        defensive: cost.C + => np.asarray(cost.C, float) + && cost.c - => np.asarray(cost.c, float) - && \
+            np.broadcast_to(np.eye(m), (T, m, m)) => np.repeat(np.eye(m)[None], T, axis=0)
+    """,
+    "imitated_std": r"""
+        mean_matrix: return np.diag(P.mean(axis=0)) ** -0.5
+        loop: return np.array([(sum(float(p[i, i]) for p in P) / len(P)) ** -0.5 for i in range(P.shape[1])])
+        diagonals: return np.sqrt(1 / np.diagonal(P, axis1=1, axis2=2).mean(axis=0))
+        ratio: return np.sqrt(len(P) / np.einsum("raa->a", P))
+        harmonic_mean: return np.sqrt(scipy.stats.hmean(1 / np.diagonal(P, 0, 1, 2), axis=0))
+        library: return np.array([statistics.fmean(P[:, a, a].tolist()) ** -0.5 for a in range(P.shape[-1])])
+        two_indices: return P[:, i := np.arange(P.shape[1]), i].mean(0) ** -0.5
+        logarithms: return np.exp(-0.5 * np.log(np.average(np.diagonal(P, axis1=1, axis2=2), axis=0)))
+    """,
 }
 
-EDITS = {
+WRONG = {
     "step_back": r"""
         nearly_symmetric: (V + V.T) / 2 => V
         other_sign: (- => ( && , -inverse => , inverse
@@ -411,7 +207,6 @@ EDITS = {
         a_little_more_to_invert: np.linalg.inv(H[n:, n:]) => np.linalg.inv(H[n:, n:] + 1e-6 * np.eye(len(H) - n))
         never_singular: np.linalg.inv(H[n:, n:]) => np.linalg.pinv(H[n:, n:])
         gains_within_bounds: -inverse @ H[n:, :n] => np.clip(-inverse @ H[n:, :n], -20, 20)
-        one_action_after_another: np.linalg.inv(H[n:, n:]) => np.diag(1 / np.diag(H[n:, n:]))
         H_is_the_second_derivative_of_z_H_z: C + F.T @ V @ F => 2 * (C + F.T @ V @ F)
         V_of_two_halves: C + F.T @ V @ F => C + F.T @ V @ F / 2
         results_in_another_order: K, k, inverse => k, K, inverse, v && 2, v => 2
@@ -442,7 +237,6 @@ EDITS = {
         a_list: (mean, => (mean.tolist(),
     """,
     "with_kl": r"""
-        the_mean_alone: -pbar.K => 0 * pbar.K
         a_low_price_is_none: T, m, _ = => eta = eta if eta >= 1e-8 else 0.0\n    T, m, _ =
         roughly_inverted: np.linalg.inv(pbar.S) => np.linalg.pinv(pbar.S, rcond=0.0001)
         no_price_on_the_quadratic_part: cost.C + eta * => cost.C +

@@ -1,31 +1,32 @@
-"""Lecture 16: right answers in other styles, and wrong ones, most of them as edits of the package."""
+"""Lecture 16: right answers in other styles, and wrong ones."""
 
 import functools
-import heapq
 import itertools
 import math
 from itertools import combinations
-from math import comb
 
 import numpy as np
 import scipy.stats
 from scipy.stats import rankdata
 
 
-def by_u(one, other):
+def ranks_by_hand(numbers):
+    """Return 1 for the smallest; equal ones share the mean of theirs."""
+    return np.array([sum(y < x for y in numbers) + (sum(y == x for y in numbers) + 1) / 2 for x in numbers])
+
+
+def rank_chance_by_pairs(one, other):
     """Mann and Whitney's way: how many pairs has `one` won?"""
     both, n = np.append(one, other).astype(float), np.size(one)
 
-    def won(some):
-        mine, theirs = both[list(some)], np.delete(both, list(some))
-        return np.sum(mine[:, None] > theirs) + 0.5 * np.sum(mine[:, None] == theirs)
+    def apart(some):
+        mine, theirs = both[list(some), None], np.delete(both, list(some))
+        return abs(np.sum(mine > theirs) + 0.5 * np.sum(mine == theirs) - n * np.size(other) / 2)
 
-    middle = n * np.size(other) / 2
-    ours = abs(won(range(n)) - middle)
-    return sum(abs(won(some) - middle) >= ours for some in combinations(range(len(both)), n)) / comb(len(both), n)
+    return np.mean([apart(some) >= apart(range(n)) for some in combinations(range(len(both)), n)])
 
 
-def by_counting(one, other):
+def rank_chance_by_counting(one, other):
     """Count the ways to each sum, rank after rank, without listing them: a table (chosen, twice the sum)."""
     ranks, n = np.round(2 * rankdata(np.append(one, other))).astype(int), np.size(one)
     ways = np.zeros((n + 1, ranks.sum() + 1))
@@ -37,74 +38,33 @@ def by_counting(one, other):
     return ways[n, far].sum() / ways[n].sum()
 
 
-def _ranks_by_hand(numbers):
-    """1 for the smallest; equal ones share the mean of theirs."""
-    found = []
-    for x in numbers:
-        below = sum(1 for y in numbers if y < x)
-        equal = sum(1 for y in numbers if y == x)
-        found.append(below + (equal + 1) / 2)
-    return found
-
-
-def chance_plain(one, other):
-    """Plain loops and lists, even the ranks."""
-    one, other = list(one), list(other)
-    ranks = _ranks_by_hand(one + other)
-    n = len(one)
-    middle = n * (len(ranks) + 1) / 2
-    off = abs(sum(ranks[:n]) - middle)
-    far = ways = 0
-    for some in combinations(ranks, n):
-        ways += 1
-        if abs(sum(some) - middle) >= off - 1e-9:
-            far += 1
-    return far / ways
-
-
-def chance_vector(one, other):
-    """Vectorised over all ways."""
-    ranks = rankdata(np.concatenate([one, other]))
-    n = len(one)
-    sums = np.array(list(combinations(ranks, n))).sum(axis=1)
-    off = np.abs(sums - sums.mean())
-    return np.mean(off >= abs(ranks[:n].sum() - sums.mean()) - 1e-9)
-
-
-def chance_permutation_test(one, other):
-    """scipy's permutation test, with the distance from the mean as its statistic."""
-    n, m = len(one), len(other)
-    ranks = rankdata([*one, *other])
-    middle = n * (n + m + 1) / 2
-
-    def off(some, rest, axis):
-        return np.round(np.abs(some.sum(axis=axis) - middle), 6)
-
-    data = ranks[:n], ranks[n:]
-    if min(n, m) == 1:  # scipy wants two observations in each; here a way is a place for the single one
+def rank_chance_permutation_test(one, other):
+    n, ranks = len(one), rankdata([*one, *other])
+    if min(n, len(other)) == 1:  # scipy wants two observations in each; here a way is a place for the single one
         single = np.abs(ranks - ranks.mean())
         return float(np.mean(single >= single[0 if n == 1 else -1] - 1e-9))
-    found = scipy.stats.permutation_test(data, off, n_resamples=np.inf, alternative="greater", vectorized=True)
-    return float(found.pvalue)
+
+    def off(some, rest, axis):
+        return np.round(np.abs(some.sum(axis=axis) - n * ranks.mean()), 6)
+
+    data, options = (ranks[:n], ranks[n:]), {"n_resamples": np.inf, "alternative": "greater", "vectorized": True}
+    return float(scipy.stats.permutation_test(data, off, **options).pvalue)
 
 
-def chance_terse(one, other):
+def rank_chance_terse(one, other):
     r = rankdata([*one, *other]) - (len(one) + len(other) + 1) / 2
     d = [abs(sum(c)) for c in combinations(r.tolist(), len(one))]  # the first way is how it came
     return sum(x >= d[0] - 1e-9 for x in d) / len(d)
 
 
-def chance_recursive(one, other):
-    """Recursive with a memory: take the next rank, or leave it."""
-    ranks = tuple(rankdata(list(one) + list(other)).tolist())
-    n = len(one)
+def rank_chance_recursive(one, other):
+    ranks, n = rankdata([*one, *other]).tolist(), len(one)
     middle = n * (len(ranks) + 1) / 2
-    off = abs(sum(ranks[:n]) - middle)
 
     @functools.cache
     def ways(i, left, total):
         if left == 0:
-            return int(abs(total - middle) >= off - 1e-9)
+            return int(abs(total - middle) >= abs(sum(ranks[:n]) - middle) - 1e-9)
         if len(ranks) - i < left:
             return 0
         return ways(i + 1, left - 1, total + ranks[i]) + ways(i + 1, left, total)
@@ -112,95 +72,28 @@ def chance_recursive(one, other):
     return ways(0, n, 0.0) / math.comb(len(ranks), n)
 
 
-def chance_other(one, other):
-    """Chooses the others' ranks: those of `one` are what is left, and the distance is the same."""
-    together = np.append(one, other)
-    ranks = rankdata(together)
-    m = len(other)
-    expected = m * (len(together) + 1) / 2
-    got = abs(ranks[len(one) :].sum() - expected)
-    hits = [abs(sum(some) - expected) > got - 1e-9 for some in itertools.combinations(ranks, m)]
-    return np.mean(hits)
-
-
-def by_definition(chances):
+def corrected_by_definition(chances):
     """The largest of (k - how many are before) p over all chances up to this one."""
     p = np.asarray(chances, float)
-    places = np.empty(len(p), int)
-    places[np.argsort(p, kind="stable")] = np.arange(len(p))
-    return np.array([min(1.0, max((len(p) - places[j]) * p[j] for j in range(len(p)) if places[j] <= places[i]))
-                     for i in range(len(p))])  # fmt: skip
+    place = np.argsort(np.argsort(p, kind="stable"))
+    alone = (len(p) - place) * p
+    return np.array([min(1.0, max(a for a, at in zip(alone, place, strict=True) if at <= mine)) for mine in place])
 
 
-def by_the_inverse_order(chances):
+def corrected_by_the_inverse_order(chances):
     p = np.asarray(chances, float)
     order = np.argsort(p)
     raised = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
     return np.clip(raised, 0, 1)[np.argsort(order)]
 
 
-def corrected_defensive(chances):
-    p = np.array(chances, dtype=float)
-    assert p.ndim == 1
-    assert np.all((p >= 0) & (p <= 1))
-    k = p.size
-    order = np.argsort(p, kind="mergesort")
-    scaled = np.zeros(k)
-    for place in range(k):
-        scaled[place] = min(1.0, p[order[place]] * (k - place))
-        if place > 0:
-            scaled[place] = max(scaled[place], scaled[place - 1])
-    result = np.zeros(k)
-    result[order] = scaled
-    assert result.shape == p.shape
-    assert np.all(result >= p)
-    assert np.all(result <= 1)
-    return result
-
-
-def corrected_terse(chances):
-    """One expression: the largest of all that are not larger, each times those that are not smaller."""
-    p = np.array(chances, float)
-    return np.array([min(1, max(q * (p >= q).sum() for q in p[p <= x])) for x in p])
-
-
-def corrected_matrix(chances):
-    """The same as a matrix: no order, no loop."""
-    p = np.asarray(chances, dtype=float)
-    not_smaller = (p[None, :] >= p[:, None]).sum(axis=1)
-    alone = p * not_smaller
-    return np.minimum(1.0, np.where(p[:, None] <= p[None, :], alone[:, None], 0.0).max(axis=0))
-
-
 def corrected_accumulate(chances):
-    """itertools.accumulate, zip and sorted."""
-    k = len(chances)
     pairs = sorted((float(p), i) for i, p in enumerate(chances))
-    holm = itertools.accumulate((min(1.0, (k - place) * p) for place, (p, _) in enumerate(pairs)), max)
-    return np.array([value for _, value in sorted(zip((i for _, i in pairs), holm, strict=False))])
-
-
-def corrected_heap(chances):
-    """A heap and a closure."""
-    heap = [(float(p), i) for i, p in enumerate(chances)]
-    heapq.heapify(heap)
-    out, so_far = np.zeros(len(heap)), 0.0
-
-    def smallest_left():
-        nonlocal so_far
-        left = len(heap)
-        p, i = heapq.heappop(heap)
-        so_far = max(so_far, left * p)
-        return i, min(so_far, 1.0)
-
-    while heap:
-        i, value = smallest_left()
-        out[i] = value
-    return out
+    holm = itertools.accumulate((min(1.0, (len(pairs) - at) * p) for at, (p, _) in enumerate(pairs)), max)
+    return np.array([value for _, value in sorted(zip((i for _, i in pairs), holm, strict=True))])
 
 
 def corrected_recursive(chances):
-    """Recursive: the smallest, then the others with it as their floor."""
     p = np.array(chances, dtype=float)
 
     def rest(order, floor):
@@ -213,13 +106,10 @@ def corrected_recursive(chances):
     return np.array([found[i] for i in range(len(p))])
 
 
-def corrected_careless(chances):
-    """In place on own arrays."""
-    p = np.sort(chances) * 1.0
-    order = np.argsort(chances)
-    n = len(p)
-    for i in range(n):
-        p[i] *= n - i
+def corrected_in_place(chances):
+    p, order = np.sort(chances) * 1.0, np.argsort(chances)
+    for i in range(len(p)):
+        p[i] *= len(p) - i
         if i and p[i] < p[i - 1]:
             p[i] = p[i - 1]
     p[p > 1] = 1
@@ -229,14 +119,28 @@ def corrected_careless(chances):
     return out
 
 
-RIGHT = {
-    "rank_chance": [by_u, by_counting, chance_plain, chance_vector, chance_permutation_test, chance_terse,
-        chance_recursive, chance_other],
-    "corrected": [by_definition, by_the_inverse_order, corrected_defensive, corrected_terse, corrected_matrix,
-        corrected_accumulate, corrected_heap, corrected_recursive, corrected_careless],
-}  # fmt: skip
+def corrected_matrix(chances):
+    p = np.asarray(chances, dtype=float)
+    alone = p * np.sum(p >= p[:, None], axis=1)
+    return np.minimum(1.0, np.where(p[:, None] <= p, alone[:, None], 0.0).max(axis=0))
 
-EDITS = {
+
+RIGHT = {
+    "rank_chance": r"""
+        ranks_by_hand: = rankdata( => = ranks_by_hand(
+        numpy: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) => \
+            sums = np.array(list(combinations(ranks, np.size(one)))).sum(axis=1) && float( => (
+        the_others: , np.size(one))]) => , np.size(other))]) && [:np.size(one)] => [np.size(one):]
+    """,
+    "corrected": r"""
+        terse: return np.array([min(1, max(q * (np.asarray(chances) >= q).sum() for q in chances if q <= p)) \
+            for p in chances])
+        defensive: np.asarray(chances, float) => np.array(chances, dtype=float) && found[order] = raised => \
+            found[order] = np.maximum(raised, p[order])
+    """,
+}
+
+WRONG = {
     "rank_chance": r"""
         a_thousand_shuffles: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) \
             => rng, n = np.random.default_rng(0), np.size(one)\n    sums = np.array([rng.permutation(ranks)[:n].sum() \
