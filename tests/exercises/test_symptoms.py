@@ -69,7 +69,7 @@ def test_a_case_that_never_ends_is_stopped(monkeypatch):
 
 
 def test_a_case_that_waits_is_stopped(monkeypatch):
-    monkeypatch.setattr(differential, "WAIT", 0.3)
+    monkeypatch.setattr(differential, "LONGEST", 0.3)
     assert "it was stopped after" in refusal("stability_bound", lambda delay: time.sleep(100))
 
 
