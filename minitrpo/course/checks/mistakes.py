@@ -85,22 +85,15 @@ def normalised(source: str, recorded: list[str]) -> str:
 
 def local_names(function: ast.FunctionDef) -> list[str]:
     """Return what a function calls its parameters and variables, in the order in which they appear."""
-    found = dict[str, None]()
-    for node in in_order(function):
+    found = dict[tuple[int, int], str]()  # by line and column
+    for node in ast.walk(function):
         if isinstance(node, ast.arg):
-            found[node.arg] = None
+            found[node.lineno, node.col_offset] = node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.id] = None
+            found[node.lineno, node.col_offset] = node.id
         elif isinstance(node, ast.FunctionDef) and node is not function:
-            found[node.name] = None
-    return list(found)
-
-
-def in_order(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all that is under it, as they stand in the source."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        yield from in_order(child)
+            found[node.lineno, node.col_offset] = node.name
+    return list(dict.fromkeys(name for _, name in sorted(found.items())))
 
 
 class Renamed(ast.NodeTransformer):
