@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo.algorithms.actor_critic import ActorCritic, ActorCriticSettings
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER
 from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
-from minitrpo.course.checks.kinds import masks
+from minitrpo.course.checks.kinds import ENDS, masks
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import value_words
 from minitrpo.log_probability import LogProbability
@@ -36,20 +36,11 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
     """,
 )
 def _bootstrapped_returns() -> Iterator[Case]:
-    r, V = np.array([1.0, 2.0, 3.0, 4.0]), np.array([8.0, 16.0, -4.0, 2.0])
-    for ends, kind in (
-        ("c", "one step, then cut"),
-        ("t", "one step, then terminated"),
-        ("..c", "three steps, then cut"),
-        ("..t", "three steps, then terminated"),
-        (".c.t", "cut, then terminated"),
-        (".t.c", "terminated, then cut"),
-        (".c.c", "two fragments, both cut"),
-        ("ctcc", "fragments of one step"),
-    ):
+    r, V = np.array([1.0, 2.0, 3.0, 5.0, 8.0, 4.0]), np.array([8.0, 16.0, -4.0])
+    for kind, ends in ENDS.items():
         yield case(kind, r[: len(ends)], V[: len(ends) - ends.count(".")], *masks(ends), 0.5)
-    yield case("a discount of 1", r, V[:2], *masks(".c.t"), 1.0)
-    yield case("negative rewards and values", -r, -V[:2], *masks(".c.t"), 0.9)
+    yield case("a discount of 1", r, V, *masks("c..t.c"), 1.0)
+    yield case("negative rewards and values", -r, -V, *masks("c..t.c"), 0.9)
     rng = np.random.default_rng(0)
     for size, scale in product((7, 40, 300), (1e-9, 1.0, 1e9)):
         ends = "".join(rng.choice(list(".....tc"), size - 1)) + "c"

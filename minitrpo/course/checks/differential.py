@@ -139,7 +139,8 @@ def difference(want: Any, got: Any, how: Case) -> Difference | None:
     try:
         return _difference(want, got, how)
     except Exception:  # whatever a student's object does when it is asked
-        return Difference(value_words(want), f"a {type(got).__name__}, which cannot be compared")
+        told = value_words(got) if isinstance(got, list) else f"a {type(got).__name__}"
+        return Difference(value_words(want), f"{told}, which cannot be compared")
 
 
 def _difference(want: Any, got: Any, how: Case) -> Difference | None:
@@ -254,7 +255,7 @@ def judge(
     if theirs > max(SLOW * ours, 1.0):
         remarks.append(f"it takes {theirs / ours:.0f} times as long as the package")
     kinds = list(dict.fromkeys(each.kind for each in every if each.refuses))
-    checked = f"Checked: {len(every)} cases: {'; '.join([*kinds[:10], '...'] if len(kinds) > 10 else kinds)}."
+    checked = f"Checked: {len(every)} cases: {'; '.join([*kinds[:10], 'and more'] if len(kinds) > 10 else kinds)}."
     return checked + "".join(f"\nRemark: {shortened(said)}." for said in remarks[:2])
 
 

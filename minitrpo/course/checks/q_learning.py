@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from minitrpo.course.checks.differential import Case, case, remark
-from minitrpo.course.checks.kinds import masks
+from minitrpo.course.checks.kinds import ENDS, masks
 from minitrpo.course.checks.register import exercise
 
 
@@ -72,16 +72,7 @@ def _sarsa_targets() -> Iterator[Case]:
 )
 def _n_step_q_targets() -> Iterator[Case]:
     r, q = np.array([1.0, 2.0, 3.0, 5.0, 8.0, 4.0]), np.array([[4.0, 8.0], [2.0, -6.0], [1.0, 3.0]])
-    for ends, kind in (
-        ("c", "one step, then cut"),
-        ("t", "one step, then terminated"),
-        ("..c", "three steps, then cut"),
-        ("..t", "three steps, then terminated"),
-        (".c.t", "cut, then terminated"),
-        (".t.c", "terminated, then cut"),
-        ("cc", "as many fragments as actions"),
-        ("c..t.c", "fragments of different lengths"),
-    ):
+    for kind, ends in ENDS.items():
         yield case(kind, r[: len(ends)], *masks(ends), q[: len(ends) - ends.count(".")], 0.5)
     yield case("rewards that are whole numbers", np.array([1, 2, 3, 4]), *masks(".c.c"), q[1:], 0.5)
     yield case("all Q negative", r[:3], *masks(".cc"), -q[::2], 0.9)

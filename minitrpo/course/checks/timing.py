@@ -82,7 +82,8 @@ def made(f: Candidate, spans: list[Any], *more: Any) -> Any:
         return True
 
     manager = f(record, *more)
-    need(hasattr(manager, "__enter__"), "it returned what `with` cannot use (is @contextmanager above the def?)")
+    works = hasattr(manager, "__enter__") and hasattr(getattr(manager, "gen", iter(())), "__next__")
+    need(works, "it returned what `with` cannot use (is @contextmanager above the def, and a yield in it?)")
     return manager
 
 

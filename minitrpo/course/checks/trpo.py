@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
-from minitrpo.course.checks.kinds import masks, steps
+from minitrpo.course.checks.kinds import ENDS, masks, steps
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import short, value_words
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
@@ -46,11 +46,11 @@ def fragments(*ends: str) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
     """,
 )
 def _next_values() -> Iterator[Case]:
-    values, finals = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([70.0, 80.0])
-    for ends, kind in (("..c.c", "two that were cut"), ("..t.c", "the first is over"), ("..c.t", "the last is over")):
-        yield case(f"two fragments, {kind}", values, finals, *masks(ends))
-    yield case("whole values", np.arange(1, 6), finals + 0.25, *masks("..c.c"))
-    yield case("whole final values", values / 4, np.array([70, 80]), *masks("..c.c"))
+    values, finals = np.arange(1.0, 7.0), np.array([70.0, 80.0, 90.0])
+    for kind, ends in ENDS.items():
+        yield case(kind, values[: len(ends)], finals[: len(ends) - ends.count(".")], *masks(ends))
+    yield case("whole values", np.arange(1, 6), finals[:2] + 0.25, *masks("..c.c"))
+    yield case("whole final values", values[:5] / 4, np.array([70, 80]), *masks("..c.c"))
     for _, values, finals, last, terminated in fragments("c", ".....t", "..cc...c", "tcct", "....t.c......c..t", LONG):
         for scale in (1.0, 1e-9, 1e9):
             yield case("fragments of many lengths", scale * values, scale * finals, last, terminated)
