@@ -93,7 +93,6 @@ def _loss_gradient() -> Iterator[Case]:
         for weight, off in ((100.0, 0.01), (1e-4, 50.0)):
             more: Any = {"value_weight": weight, "max_gradient_norm": 0.5}
             yield step_case("a long part and a short one", policy, off=off, **free, **more)
-    yield remark(step_case("a gradient of length 0", discrete, off=0.0, max_gradient_norm=0.5, **free))
 
 
 def step_case(kind: str, policy: Any, n: int = 9, off: float = 0.5, spread: float = 1.0, **more: Any) -> Case:

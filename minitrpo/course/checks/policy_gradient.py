@@ -81,7 +81,6 @@ def _score() -> Iterator[Case]:
     for away in (8.0, -50.0, 300.0):
         yield slope("improbable actions", line, at, two, np.array([1.0 + away]))
     yield slope("a policy that is almost certain", CategoricalPolicy(2, 3, ()), SURE, np.ones(2), 1)
-    yield remark(slope("a whole observation", line, at, np.array([2]), np.array([1.0])))
 
 
 @exercise(
@@ -150,5 +149,4 @@ def _policy_gradient() -> Iterator[Case]:
             yield case("huge and tiny advantages", *played, size * a, rtol=1e-6, atol=1e-6 * size)
     sure = CategoricalPolicy(2, 3, ()), SURE, rng.random((4, 2)), np.array([0, 1, 2, 0])
     yield slope("improbable actions", *sure, rng.random(4))
-    yield remark(slope("whole advantages", line, at, states, actions, np.array([3, -2])))
     yield remark(slope("an advantage that is nan", line, at, states, actions, np.array([np.nan, 1.0])))
