@@ -34,6 +34,11 @@ class Exercise:
     cases: Callable[[], Iterator[Case]]
     table: str  # of hints and known mistakes
 
+    @property
+    def hints(self) -> list[str]:
+        """Return the hints, each of which says a little more than the one before."""
+        return [line[2:] for line in lines_of(self.table) if line.startswith("? ")]
+
     def mistakes(self) -> dict[str, Candidate]:
         """Return {symptom: the function that makes the mistake}, without those that fit the package no more."""
         found = dict[str, Candidate]()
@@ -132,7 +137,7 @@ def box(name: str, title: str, text: str, color: str) -> None:
 
 def hint(name: str, number: int = 1) -> None:
     """Print the next hint for an exercise; each says a little more than the one before."""
-    hints = [line[2:] for line in lines_of(find(name).table) if line.startswith("? ")]
+    hints = find(name).hints
     if not 1 <= number <= len(hints):
         print(f"{name} has hints 1 to {len(hints)}.")
     else:
