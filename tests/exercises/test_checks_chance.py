@@ -16,7 +16,7 @@ def asked(monkeypatch):
         found.append((samples, confidence, resamples))
 
     monkeypatch.setattr(speedup, "among", ask)
-    list(speedup.interval())
+    list(speedup._interval())
     return found
 
 

@@ -1,11 +1,12 @@
 """Checks of lecture 03: conjugate gradient."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, need, remark, tried
+from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
 from minitrpo.course.checks.kinds import Product, spd
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import short
@@ -14,34 +15,28 @@ from minitrpo.policies import Array
 
 @exercise(
     "minitrpo.conjugate_gradient:energy",
-    hints="""
-        A x = b where the gradient of the energy, A x - b, is 0.
-        Half of x'Ax, less b'x; A is only there as a product.
-    """,
-    mistakes=r"""
+    r"""
+        ? A x = b where the gradient of the energy, A x - b, is 0.
+        ? Half of x'Ax, less b'x; A is only there as a product.
         0.5 *  =>  :: takes x'Ax whole :: take half of it
         - b @ x => + b @ x :: adds b'x :: subtract it
         - b @ x => - 0.5 * b @ x :: halves b'x, too :: halve x'Ax alone
-        float(0.5 * x @ product(x) - b @ x) => product(x) - b :: is the gradient, A x - b :: be the energy, one number
         0.5 * x @ product(x) - b @ x => 0.5 * np.sum((product(x) - b) ** 2) :: is half the squared residual \
             :: be 1/2 x'Ax - b'x
-        product(x) => product(b) :: has x'Ab for x'Ax :: multiply x by A
         0.5 * x @ product(x) - b @ x => -(0.5 * x @ product(x) - b @ x) :: has its sign turned \
             :: be smallest at the solution
         - b @ x =>  :: leaves b'x out :: subtract it
-        b @ x) => b @ x) / len(x) :: is a mean over the entries :: be their sum
     """,
 )
-def energy() -> Iterator[Case]:
-    """Yield energies by hand, at 0, of one number and of many, tiny and huge."""
-    a = Product(np.array([[2.0, 1.0], [1.0, 3.0]]))
-    yield case("two equations", a, np.array([1.0, 2.0]), np.ones(2))
-    given = "product = v -> v itself, b = [1, 2], x = [3, 1]"
-    yield case("A = I", lambda v: v, np.array([1.0, 2.0]), np.array([3.0, 1.0]), shown=given)
-    yield case("x = 0", a, np.array([1.0, 2.0]), np.zeros(2))
+def _energy() -> Iterator[Case]:
+    a, b = Product(np.array([[2.0, 1.0], [1.0, 3.0]])), np.array([1.0, 2.0])
+    yield case("two equations", a, b, np.ones(2))
+    shown = "product = v -> v itself, b = [1, 2], x = [3, 1]"
+    yield case("A = I", lambda v: v, b, np.array([3.0, 1.0]), shown=shown)
+    yield case("x = 0", a, b, np.zeros(2))
     yield case("b = 0", a, np.zeros(2), np.array([1.0, -2.0]))
     rng = np.random.default_rng(0)
-    for n in (1, 3, 8, 300):
+    for n in (1, 3, 300):
         matrix, b, x = spd(rng, n, 10.0), rng.standard_normal(n), rng.standard_normal(n)
         for of_b, of_x in ((1.0, 1.0), (1e9, 1.0), (1e-9, 1e-9), (1e9, 1e9)):
             yield case("numbers of any size", Product(matrix), of_b * b, of_x * x)
@@ -54,74 +49,51 @@ def energy() -> Iterator[Case]:
 
 @exercise(
     "minitrpo.conjugate_gradient:conjugate_gradient",
-    hints="""
-        Start at x = 0: there the residual b - A x is b itself, and so is the first direction.
-        alpha makes the new residual orthogonal to the direction: alpha = r'r / d'Ad.
-        The next direction is the new residual plus beta times the old direction, beta = new r'r / old r'r.
-    """,
-    mistakes=r"""
-        x, residual => x :: returns x alone :: return x and the residual
-        x, residual => x, -residual :: returns A x - b :: return the residual, b - A x
-        x, residual => residual, x :: returns the residual first :: return x, then the residual
-        x, residual => x, b :: returns b beside x :: return the residual that is left, b - A x
-        x, residual => x, np.linalg.norm(residual) :: returns the length of the residual :: return the residual itself
-        x, residual => x, squared :: returns the squared length of the residual :: return the residual itself
+    r"""
+        ? Start at x = 0: there the residual b - A x is b itself, and so is the first direction.
+        ? alpha makes the new residual orthogonal to the direction: alpha = r'r / d'Ad.
+        ? The next direction is the new residual plus beta times the old direction, beta = new r'r / old r'r.
         np.zeros_like(b) => b.copy() :: starts at x = b :: start at x = 0
         new_squared / squared => (squared / new_squared if new_squared > 0 else 0.0) :: has beta upside down \
             :: divide the new r'r by the old
         new_squared / squared => 0.0 :: is steepest descent :: add beta times the old direction to the new residual
-        direction = residual + => direction = :: leaves the residual out of the new direction :: begin with it
-        new_squared / squared => np.sqrt(new_squared / squared) :: has the root of beta :: take the ratio of the r'r
         squared / curvature => direction @ direction / curvature :: has d'd over d'Ad for alpha :: have r'r above
         / curvature => / (direction @ direction) :: divides r'r by d'd :: divide by d'Ad, with A between the directions
-        = residual @ residual\n    stop => = np.linalg.norm(residual)\n    stop \
-            && new_squared = residual @ residual => new_squared = np.linalg.norm(residual) \
-            :: has lengths for r'r :: have their squares
         tolerance * squared => tolerance :: compares with the tolerance itself :: compare with tolerance * |b|^2
         tolerance * squared => tolerance**2 * squared :: squares the tolerance :: compare |r|^2 with tolerance * |b|^2
         squared <= stop => False :: goes on when the residual is small enough :: stop at |r|^2 <= tolerance * |b|^2
         not curvature > 0.0 => curvature == 0.0 :: follows a direction of negative curvature :: stop before it
-        =10 => =20 :: does 20 iterations by default :: do 10
-        residual -= alpha * a_direction => residual = b - product(x) :: asks for a second product in each step \
-            :: find the residual from A d
+        residual -= alpha * a_direction => residual = b - product(x) :: asks for two products a step :: find it from A d
         range(iterations) => range(iterations + 1) :: does one iteration too many :: do `iterations` at most
-        range(iterations) => range(iterations - 1) :: does one iteration too few :: do `iterations` if it is not stopped
         range(iterations) => range(min(iterations, len(b))) :: stops after as many iterations as there are equations \
             :: go on, as rounding may need more
     """,
 )
-def conjugate_gradient() -> Iterator[Case]:
-    """Yield systems by hand and at random, cut short anywhere, stopped by every rule, of any size and scale."""
+def _conjugate_gradient() -> Iterator[Case]:
     by_hand = np.diag([2.0, 1.0])
-    yield solved("two equations", by_hand, np.ones(2), 1)
-    yield solved("two equations", by_hand, np.ones(2), 2)
-    yield solved("one equation", np.array([[4.0]]), np.array([2.0]), 3)
-    yield solved("no iterations", by_hand, np.ones(2), 0)
+    for k in (1, 2, 0):
+        yield solved(f"two equations and {k} iterations", by_hand, np.ones(2), k)
     rng = np.random.default_rng(2)
     a, b = spd(rng, 12, 50.0), rng.standard_normal(12)
-    for k in (1, 2, 3, 5, 9):
+    for k in (1, 3, 9):
         yield solved("iterations that are cut short", a, b, k, 0.0)
     yield solved("the default number of iterations", a, b)
     yield solved("the default tolerance", spd(rng, 12, 3.0), b, iterations=200)
     for n, condition in ((2, 5.0), (7, 100.0), (20, 30.0)):
         yield solved("more iterations than are needed", spd(rng, n, condition), rng.standard_normal(n), 3 * n, off=1e-6)
-    yield solved("one step that solves it", np.eye(5), np.ones(5), 10)
     yield remark(solved("one step that solves it and a tolerance of 0", 2 * np.eye(5), np.ones(5), 10, 0.0))
-    yield solved("b = 0", by_hand, np.zeros(2), 10)
-    yield solved("b = 0 and a tolerance of 0", by_hand, np.zeros(2), 10, 0.0)
+    for rest in ((10,), (10, 0.0)):
+        yield solved("b = 0", by_hand, np.zeros(2), *rest)
     for tolerance in (0.25, 0.2499999, 0.2500001, 1.0, 0.999):  # after a step |r|^2 is a quarter of |b|^2, to the bit
         yield solved("a residual at the tolerance", np.diag([1.0, 3.0, 1.0, 3.0]), np.ones(4), 10, tolerance)
     wide, c = spd(rng, 30, 30.0), rng.standard_normal(30)
-    for tolerance in (0.5, 1e-2, 1e-4):
-        yield solved("a tolerance that stops it", wide, c, 200, tolerance)
-        for scale in (1e-9, 1e9):
-            yield solved("a tiny and a huge b", wide, scale * c, 200, tolerance)
-            yield solved("a tiny and a huge A", scale * wide, c, 200, tolerance)
-    for curvature in (-1.0, 0.0, -1e-9):
+    for tolerance, scale in product((0.5, 1e-2, 1e-4), (1.0, 1e-9, 1e9)):
+        yield solved("a tolerance that stops it, and a tiny and a huge b", wide, scale * c, 200, tolerance)
+        yield solved("a tiny and a huge A", scale * wide, c, 200, tolerance)
+    for curvature in (-1.0, 0.0, -1e-9, np.nan):
         yield solved("no positive curvature", curvature * np.eye(3), np.ones(3), 10)
     yield solved("negative curvature after a step", np.diag([1.0, -0.5]), np.array([1.0, 0.5]), 10)
-    yield solved("a curvature that is nan", np.full((3, 3), np.nan), np.ones(3), 10)
-    yield tried("rounding that asks for more iterations than equations", hard, shown="40 equations, condition 1e7")
+    yield Case("rounding that asks for more iterations than equations", hard, shown="40 equations, condition 1e7")
     yield solved("3,000 equations", np.geomspace(1.0, 40.0, 3000), rng.standard_normal(3000), 12)
 
 
@@ -136,7 +108,7 @@ def solved(kind: str, a: Array, b: Array, *rest: Any, off: float = 1e-9, **named
     given = dict(zip(("iterations", "tolerance"), rest, strict=False)) | named
     more = "".join(f", {name} = {x:g}" for name, x in given.items())
     shown = f"product = {Product(a)!r}, b = {short(b)}{more}"
-    return tried(kind, run, rtol=1e-6, atol=off * float(np.abs(b).max()), shown=shown)
+    return Case(kind, run, rtol=1e-6, atol=off * float(np.abs(b).max()), shown=shown)
 
 
 def hard(f: Candidate) -> Any:

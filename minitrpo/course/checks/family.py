@@ -10,30 +10,23 @@ from minitrpo.course.checks.register import exercise
 
 @exercise(
     "minitrpo.course.seeds:rank_chance",
-    hints="""
-        If luck alone is at work every choice of n of the n + m ranks is as likely as every other.
-        combinations(ranks, n) gives all choices; the sum of each says how soon its group is. Ours is one of them.
-        Count the sums that lie at least as far from the middle as ours, above or below, and divide by how many there \
+    r"""
+        ? If luck alone is at work every choice of n of the n + m ranks is as likely as every other.
+        ? combinations(ranks, n) gives all choices; the sum of each says how soon its group is. Ours is one of them.
+        ? Count the sums that lie at least as far from the middle as ours, above or below, and divide by how many \
+            there \
             are.
-    """,
-    mistakes=r"""
         >= ours - => > ours + :: leaves out the ways that lie as far off as ours :: count these, too
         (np.abs(sums - sums.mean()), abs(ranks => (sums.mean() - sums, sums.mean() - ranks && ) - sums.mean() => \
             :: looks in one direction only :: count both, as who is sooner was not known before
-        >= ours - => <= ours + :: counts the ways that lie nearer :: count those that lie further off
         np.mean( => np.sum( :: is a number of ways :: be their share
-        float(np.mean(apart => 1 - float(np.mean(apart :: is the chance of the opposite :: be that of these ways
         rankdata([ => np.array([ :: adds up the numbers themselves :: add up their ranks
         tolist()]) => tolist()], method="ordinal") :: ranks equal numbers as they come :: give each the mean of theirs
         tolist()]) => tolist()], method="min") :: gives equal numbers the least rank :: give each the mean of theirs
-        sums = np => ranks = np.append(rankdata(one), rankdata(other)); $ :: ranks each group by itself \
-            :: rank all numbers together
         (one))] => (other))] :: chooses as many ranks as `other` has :: choose as many as `one` has
-        ) - sums.mean( => ) - ranks.mean( :: subtracts the mean of the ranks from a sum :: subtract that of the sums
     """,
 )
-def rank_chance() -> Iterator[Case]:
-    """Yield groups that are apart, mixed, unequal in size, with ties and with runs that never arrive."""
+def _rank_chance() -> Iterator[Case]:
     yield case("two and two, apart", np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     yield case("one and three", np.array([1.0]), np.array([2.0, 3.0, 4.0]))
     yield case("three and one", np.array([2.0, 3.0, 9.0]), np.array([1.0]))
@@ -51,33 +44,20 @@ def rank_chance() -> Iterator[Case]:
 
 @exercise(
     "minitrpo.course.seeds:corrected",
-    hints="""
-        np.argsort gives the places in order of size: p[order] is sorted. np.arange(k, 0, -1) are the factors.
-        np.maximum.accumulate is the largest so far.
-        found[order] = sorted values puts each back where it came from.
-    """,
-    mistakes=r"""
+    r"""
+        ? np.argsort gives the places in order of size: p[order] is sorted. np.arange(k, 0, -1) are the factors.
+        ? np.maximum.accumulate is the largest so far.
+        ? found[order] = sorted values puts each back where it came from.
         np.arange(len(p), 0, -1) => len(p) :: counts every p k times (Bonferroni) :: count the next smallest k - 1 times
         np.arange(len(p), 0, -1) => np.arange(1, len(p) + 1) :: counts the largest k times :: count the smallest k times
-        len(p), 0, -1) => len(p) - 1, -1, -1).clip(1) :: counts the smallest k - 1 times :: count it k times
         np.maximum.accumulate(raised) => raised :: lets a corrected p be below one before it :: take the largest so far
-        np.maximum.acc => np.minimum.acc :: takes the smallest so far :: take the largest so far
-        np.maximum.accumulate(raised) => np.minimum.accumulate(raised[::-1])[::-1] \
-            :: takes the smallest of a p and those behind it (Hochberg) :: take the largest so far
         accumulate(raised), 1.0) => accumulate(raised), np.inf) :: has chances above 1 :: cut them at 1
         [order] = raised => [:] = raised :: is in order of size :: be in the order of `chances`
-        [order] = raised => [:] = raised[order] :: puts them back in wrong places \
-            :: put the i-th of the sorted ones at place order[i]
-        np.maximum.accumulate(raised) => raised && found[order] = raised => $; found = np.maximum.accumulate(found) \
-            :: takes the largest so far in the order of `chances` :: take it in order of size
-        np.arange(len(p), 0, -1) => len(p) / np.arange(1, len(p) + 1) && np.maximum.accumulate(raised) => \
-            np.minimum.accumulate(raised[::-1])[::-1] :: divides by the rank (Benjamini and Hochberg) \
-            :: multiply by k, k - 1 and so on
+        [order] = raised => [:] = raised[order] :: puts them back in wrong places :: put the i-th one at place order[i]
         * np.arange(len(p), 0, -1) =>  :: is not corrected :: count the smallest k times, and so on
     """,
 )
-def corrected() -> Iterator[Case]:
-    """Yield few and many chances, sorted and not, equal ones, and such that grow beyond 1."""
+def _corrected() -> Iterator[Case]:
     yield case("one question", np.array([0.03]))
     yield case("two questions", np.array([0.01, 0.2]))
     yield case("the larger one first", np.array([0.2, 0.01]))

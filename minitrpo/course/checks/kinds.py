@@ -37,6 +37,17 @@ def masks(ends: str) -> tuple[Array, Array]:
     return letters != ".", letters == "t"
 
 
+ENDS = {  # fragments by hand, for `masks`
+    "one step, then cut": "c",
+    "one step, then terminated": "t",
+    "three steps, then cut": "..c",
+    "three steps, then terminated": "..t",
+    "cut, then terminated": ".c.t",
+    "terminated, then cut": ".t.c",
+    "two fragments of one step": "cc",
+    "fragments of different lengths": "c..t.c",
+}
+
 POLICIES: tuple[Policy, ...] = (
     GaussianPolicy(3, 2, (4,)),
     GaussianPolicy(2, 1, ()),

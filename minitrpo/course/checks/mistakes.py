@@ -1,8 +1,8 @@
 r"""Known mistakes as rows: the package's own function with pieces of its source exchanged.
 
 A row is a change and what is said of it, `old => new :: does this :: do that`, for "Your answer does this; it should do
-that." Several exchanges stand between &&; in a new piece $ is the old one; \n is a new line, and a row that ends with \
-goes on in the next. A change without an arrow is a new body, in which `right` is the package's function.
+that." Several exchanges stand between &&; in a new piece $ is the old one; \n is a new line. A change without an arrow
+is a new body, in which `right` is the package's function.
 
 The source is what `ast.unparse` makes of it, without comments and docstring, and with the local variables of
 `recorded_names.py`, whatever they are called now: so no row depends on a name, a comment or a line's end.
@@ -22,9 +22,14 @@ from minitrpo.course.checks.differential import Candidate
 from minitrpo.course.checks.recorded_names import RECORDED
 
 
+def lines_of(table: str) -> list[str]:
+    """Return the lines of a table; one that ends with a backslash goes on in the next."""
+    return [line.strip() for line in re.sub(r"\s*\\\n\s*", " ", table).strip().splitlines()]
+
+
 def rows(table: str) -> Iterator[tuple[str, str]]:
-    """Yield (change, symptom) of a table."""
-    for line in re.sub(r"\s*\\\n\s*", " ", table).strip().splitlines():
+    """Yield (change, symptom) of a table; its hints, lines that begin with a question mark, are none."""
+    for line in (line for line in lines_of(table) if not line.startswith("? ")):
         change, *said = (part.strip() for part in f"{line} ".split(" :: "))
         yield change, f"Your answer {said[0]}; it should {said[1]}." if len(said) == 2 else "".join(said)
 
@@ -80,22 +85,15 @@ def normalised(source: str, recorded: list[str]) -> str:
 
 def local_names(function: ast.FunctionDef) -> list[str]:
     """Return what a function calls its parameters and variables, in the order in which they appear."""
-    found = dict[str, None]()
-    for node in in_order(function):
+    found = dict[tuple[int, int], str]()  # by line and column
+    for node in ast.walk(function):
         if isinstance(node, ast.arg):
-            found[node.arg] = None
+            found[node.lineno, node.col_offset] = node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.id] = None
+            found[node.lineno, node.col_offset] = node.id
         elif isinstance(node, ast.FunctionDef) and node is not function:
-            found[node.name] = None
-    return list(found)
-
-
-def in_order(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all that is under it, as they stand in the source."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        yield from in_order(child)
+            found[node.lineno, node.col_offset] = node.name
+    return list(dict.fromkeys(name for _, name in sorted(found.items())))
 
 
 class Renamed(ast.NodeTransformer):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, megabytes, need, remark, tried
+from minitrpo.course.checks.differential import Candidate, Case, case, megabytes, need, remark
 from minitrpo.course.checks.kinds import POLICIES, near, steps
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import short, value_words
@@ -14,93 +14,65 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 @exercise(
     "minitrpo.policies:gaussian_kl",
-    hints="""
-        For each joint: log(new std / old std) + (old variance + squared shift of the mean) / (2 new variance) - 1/2.
-        The inputs are logarithms of std: log(new std / old std) is a difference, and the variance is exp(2 log_std).
-        All four arrays are (N, A). Joints are independent, so their distances add up: sum over axis 1.
-    """,
-    mistakes=r"""
+    r"""
+        ? For each joint: log(new std / old std) + (old variance + squared shift of the mean) / (2 new variance) - 1/2.
+        ? The inputs are logarithms of std: log(new std / old std) is a difference, and the variance is exp(2 log_std).
+        ? All four arrays are (N, A). Joints are independent, so their distances add up: sum over axis 1.
         return right(mean, log_std, old_mean, old_log_std) :: is the KL the other way round :: have the old policy first
-        np.sum( => ( && , axis=1 =>  :: has a number for each joint :: add those of a state up (axis 1)
         np.sum( => np.mean( :: takes the mean over the joints :: add their distances up
-        axis=1 => axis=0 :: sums over the states :: sum over the joints, axis 1
-        , axis=1 =>  :: sums over everything :: have one number for each state
-        return np.mean(right(old_mean, old_log_std, mean, log_std)) :: is a mean over the states :: have one for each
         (2 * old_log => (2 * log && (-2 * log => (-2 * old_log :: divides by the old variance :: divide by the new
         (2 * => (1 * && (-2 * => (-1 * :: takes exp(log_std) for the variance :: square it: exp(2 log_std)
-        (-2 * => (-1 * :: divides by the new deviation :: divide by its square, exp(2 log_std)
         apart * apart => np.abs(apart) :: does not square the shift of the mean :: square it
         0.5 * square => square :: does not halve variance and shift :: halve them
-        0.5 * square => square && - 0.5 => - 1 :: does not halve variance, shift and 1 :: halve them
         - 0.5, axis=1) => , axis=1) - 0.5 :: takes 1/2 off once :: take it off for every joint
         - 0.5, => , :: takes no 1/2 off at the end :: be 0 for a policy and itself
-        log_std - old_log_std => old_log_std - log_std :: has the logarithm upside down :: have log(new std / old std)
         log_std - old_log_std => 2 * ($) :: has the logarithm of the variances :: halve it
-        return right(old_mean, np.log(np.abs(old_log_std)), mean, np.log(np.abs(log_std))) \
-            :: takes log_std for std :: take exp(log_std)
-        return np.sum(0.5 * (old_mean - mean) ** 2 / np.exp(log_std) ** 2, axis=1) :: counts the means alone \
-            :: count the spreads, too
         * np.exp(-2 * log_std) => / (np.exp(2 * log_std) + 1e-8) :: adds something small to the variance :: add nothing
     """,
 )
-def gaussian_kl() -> Iterator[Case]:
-    """Yield distances by hand and at random, of very near, very far, very narrow and very wide policies."""
+def _gaussian_kl() -> Iterator[Case]:
     zero, one, two = np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), np.log(2.0))
     yield near("a policy and itself", one, zero, one, zero)
     yield near("means 3 apart", zero, zero, 3 * one, zero)
-    yield near("wide policies 3 apart", zero, two, 3 * one, two)
     yield near("from std 1 to std 2", zero, zero, zero, two)
     yield near("from std 2 to std 1", zero, two, zero, zero)
     rng = np.random.default_rng(0)
-    for shape in ((1, 2), (2, 1), (3, 3), (7, 2)):
+    for shape in ((1, 2), (2, 1), (7, 2)):
         yield near("numbers at random", *rng.standard_normal((4, *shape)).round(2))
-    yield near("policies very near each other", zero, zero, 1e-5 * one, zero)
-    for log_std in (-25.0, -12.0, 3.0, 12.0, 25.0):
-        spread, far = np.full((3, 1), log_std), np.array([[0.0], [1.0], [-20.0]]) * np.exp(log_std)
-        yield near("extreme spreads", np.zeros((3, 1)), spread, far, spread + 0.3)
-    yield near("means far apart", zero, zero, 1e5 * one, zero)
+    for apart in (1e-5, 1e5):
+        yield near("policies very near each other, and far apart", zero, zero, apart * one, zero)
+    for log_std in (-25.0, -12.0, 12.0, 25.0):
+        yield near("extreme spreads", zero, log_std * one, np.exp(log_std) * one, log_std * one + 0.3)
     yield remark(near("whole numbers", *rng.integers(-2, 3, (4, 3, 2))))
     yield remark(near("a state that is nan", zero, zero, np.nan * zero, zero))
 
 
 @exercise(
     "minitrpo.policies:categorical_kl",
-    hints="""
-        KL = sum over actions of p_old * (log p_old - log p_new).
-        Logits are no log probabilities yet: log_softmax turns them into some, np.exp those into probabilities.
-    """,
-    mistakes=r"""
+    r"""
+        ? KL = sum over actions of p_old * (log p_old - log p_new).
+        ? Logits are no log probabilities yet: log_softmax turns them into some, np.exp those into probabilities.
         return right(logits, old_logits) :: is the KL the other way round :: have the old policy first
-        (old_log - log) => (log - old_log) :: has its sign turned :: never be negative
-        np.sum( => ( && , axis=1 =>  :: has a number for each action :: add those of a state up (axis 1)
         np.sum( => np.mean( :: takes the mean over the actions :: sum over them
-        axis=1 => axis=0 :: sums over the states :: sum over the actions, axis 1
-        , axis=1 =>  :: sums over everything :: have one number for each state
-        return np.mean(right(old_logits, logits)) :: is a mean over the states :: have one for each
         (old_log - log) => (old_logits - logits) :: takes logits for log probabilities :: have log_softmax of them
         (log_softmax(old_logits), log_softmax(logits)) => (old_logits, logits) :: lacks log_softmax :: have it of both
         (old_log - log) => (-log) :: is the cross entropy :: take the old policy's own entropy off
         np.exp(old_log) * =>  :: counts all actions alike :: weigh each by its old probability
-        np.exp(old_log) * => old_logits * :: weighs each action by its old logit :: weigh it by its old probability
-        np.exp(old_log) * => old_log * :: weighs each action by log p :: weigh it by its probability p
         np.exp(old_log) * => np.exp(old_logits) * :: weighs each action by exp(logit) :: divide those by their sum
         np.exp(old_log) * => np.exp(log) * :: weighs each action by its new probability :: weigh it by its old
-        (old_logits) => (old_logits.T).T && (logits) => (logits.T).T :: takes the softmax over the states \
-            :: take it over the actions of each
         (old_log - log) => np.log((np.exp(old_log) + 1e-8) / (np.exp(log) + 1e-8)) \
             :: adds something small under the logarithm :: add nothing
         (old_log - log) => np.log(np.exp(old_log) / np.exp(log)) \
             :: divides probabilities, which round to 0 :: subtract their logarithms
     """,
 )
-def categorical_kl() -> Iterator[Case]:
-    """Yield distances by hand and at random, and where probabilities round to 0 and 1."""
+def _categorical_kl() -> Iterator[Case]:
     three_to_one, even = np.array([[0.0, np.log(3.0)]]), np.zeros((1, 2))
     yield near("a coin of 1/4 to 3/4 and an even one", three_to_one, even)
     yield near("an even coin and one of 1/4 to 3/4", even, three_to_one)
     yield near("a policy and itself", three_to_one, three_to_one)
     rng = np.random.default_rng(1)
-    for shape in ((2, 2), (1, 3), (3, 3), (4, 7)):
+    for shape in ((2, 2), (1, 3), (4, 7)):
         yield near("logits at random", *rng.standard_normal((2, *shape)).round(2))
     yield near("policies very near each other", three_to_one, three_to_one + np.array([[0.0, 1e-4]]))
     for far in (20.0, 40.0, 800.0, 1e5):
@@ -109,47 +81,36 @@ def categorical_kl() -> Iterator[Case]:
             yield near("an even and a certain policy", 0 * sure, sure)
     high = np.array([[1e4, 1e4 + 1], [0.0, 1.0], [-1e4, 2 - 1e4]])
     yield case("states whose logits differ in level", high, high[::-1] + 0.3 * np.arange(2), atol=1e-6)
-    yield remark(near("whole logits", *rng.integers(-3, 4, (2, 4, 3))))
     yield remark(near("a state that is nan", np.array([[0.0, 1.0], [np.nan, 0.0]]), np.zeros((2, 2))))
 
 
 @exercise(
     "minitrpo.natural_gradient:fisher_vector_product",
-    hints="""
-        make_ggnvp(f, h)(theta) is a function of v. f takes theta to distribution parameters, h takes those to a number.
-        The old policy stands still: compute its parameters once, outside of f and h. h may return the sum of policy.kl.
-        F is the mean over the states: divide what comes of the sum by their number. Then add damping * v.
-    """,
-    mistakes=r"""
+    r"""
+        ? make_ggnvp(f, h)(theta) is a function of v. f takes theta to distribution parameters, h takes those to a \
+            number.
+        ? The old policy stands still: compute its parameters once, outside of f and h. h may return the sum of \
+            policy.kl.
+        ? F is the mean over the states: divide what comes of the sum by their number. Then add damping * v.
         + damping * v =>  :: leaves out the damping :: add damping * v
         damping * v => damping :: adds the damping as a number :: add damping * v
-        damping * v => damping * theta :: adds the damping along theta :: add it along v: damping * v
         damping * v => damping * v / len(observations) :: divides the damping by the number of states :: add damping * v
         + damping * v => * (1 + damping) :: multiplies F by the damping :: add damping * v
         / len(observations) =>  :: is the sum over the states :: be their mean
-        / len(observations) => / len(theta) :: is a mean over the parameters :: be one over the states
         / len(observations) => / observations.size :: divides by all numbers of the states :: divide by their rows
-        / len(observations) => / len(observations) ** 2 :: divides by the number of states twice :: divide once
-        summed(v) / => -summed(v) / :: has the sign of F v turned :: have that of a KL which is smallest at theta
         kl(old, new) => kl(new, new) :: has F v = 0, as where both policies move :: keep the old policy as it was
         np.sum(policy.kl(old, new)) => policy.kl(old, new)[0] :: has an h of the first state :: have one of all
-        policy.kl(old, new) => 0.5 * new * new :: is J'J v :: have the Hessian of the KL between: J'H J v
         old = => observations = observations.mean(axis=0)[None]; old = :: is F of the mean state :: be the mean F
-        old = => observations = observations[:-1]; old = :: leaves out one of the states :: take them all
         summed(v) => summed(v) / (np.linalg.norm(v) + 1e-12) :: scales v to length 1 :: take it as it is
-        (theta) =>  && summed( => summed(v)( :: takes F at v :: take it at theta
-        kept = np.arange(len(theta)) < len(theta) - policy.action_size * (not policy.discrete); \
-            product = right(policy, theta, observations, damping); return lambda v: kept * product(kept * v) \
-            :: leaves out the last entries of theta, log std :: count them
     """,
 )
-def fisher_vector_product() -> Iterator[Case]:
-    """Yield products by hand, with both kinds of policies, many states, any damping and any length of v."""
+def _fisher_vector_product() -> Iterator[Case]:
     line, at, two = GaussianPolicy(1, 1, ()), np.array([0.7, -0.2, 0.0]), np.array([[1.0], [3.0]])
     axes = tuple(np.eye(3))
-    yield products("no damping", line, at, two, 0.0, *axes)
-    yield products("a spread of 2", line, np.array([0.7, -0.2, np.log(2.0)]), two, 0.0, *axes)
-    yield products("damping 0.5", line, at, two, 0.5, *axes)
+    for damping in (0.0, 0.5):
+        yield products(f"damping {damping}", line, at, two, damping, *axes)
+    for log_std in (np.log(2.0), -6.0, 6.0):
+        yield products("other spreads", line, np.array([0.7, -0.2, log_std]), two, 0.1, *axes)
     rng = np.random.default_rng(3)
     for policy in POLICIES:
         for n, damping in ((1, 0.0), (6, 2.0)):
@@ -159,12 +120,10 @@ def fisher_vector_product() -> Iterator[Case]:
     yield products("zero, long and short v", policy, theta, observations, 0.1, 0 * v, 1e6 * v, 1e-6 * v)
     still = np.array([0.0, 0.0, 1.0, 1.0])  # the biases of both actions
     yield products("a v that leaves the policy as it is", CategoricalPolicy(1, 2, ()), np.zeros(4), two, 1e-9, still)
-    for log_std in (-6.0, 6.0):
-        yield products("extreme spreads", line, np.array([0.7, -0.2, log_std]), two, 0.1, *axes)
     many = np.linspace(0.0, 4.0, 4097)[:, None]
     yield products("200 states", line, at, many[:200], 0.3, axes[0] - 2 * axes[1])
     yield remark(products("4,097 states", line, at, many, 0.3, axes[0] - 2 * axes[1]))
-    yield tried("many parameters", memory, shown="what one product takes in memory")
+    yield Case("many parameters", memory, shown="what one product takes in memory")
 
 
 def products(kind: str, policy: Policy, theta: Array, observations: Array, damping: float, *vectors: Array) -> Case:
@@ -180,7 +139,7 @@ def products(kind: str, policy: Policy, theta: Array, observations: Array, dampi
         return results
 
     shown = f"{short(policy)}, theta = {short(theta)}, observations = {short(observations)}, damping = {damping:g}, v ="
-    return tried(kind, run, rtol=1e-6, atol=1e-15, shown=f"{shown} {'; '.join(map(short, vectors))}")
+    return Case(kind, run, rtol=1e-6, atol=1e-15, shown=f"{shown} {'; '.join(map(short, vectors))}")
 
 
 def memory(f: Candidate) -> None:

@@ -6,33 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, remark, tried
+from minitrpo.course.checks.differential import Candidate, Case, case, remark
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import short
 
 
 @exercise(
     "minitrpo.parallel.episode_pool:requests_for",
-    hints="""
-        So many steps, so many to an episode: how many episodes is that?
-        `round` gives the nearest whole number. Which answers are too small to be of use?
-    """,
-    mistakes=r"""
+    r"""
+        ? So many steps, so many to an episode: how many episodes is that?
+        ? `round` gives the nearest whole number. Which answers are too small to be of use?
         return int(steps // mean_length) :: rounds down, even to 0 :: be the nearest whole number, and at least 1
         return max(1, int(steps // mean_length)) :: rounds down :: be the nearest whole number
-        return int(steps // mean_length) + 1 :: adds 1 to what it has rounded down :: be the nearest whole number
         return max(1, int(-(-steps // mean_length))) :: rounds up :: be the nearest whole number
         return round(steps / mean_length) :: asks for no episode at all :: ask for one at least
         return max(1, steps / mean_length) :: is not rounded :: be a whole number
         return max(1, round(steps / round(mean_length))) :: rounds the mean length :: round what is divided by it
-        return max(1, round(mean_length / steps)) :: is upside down :: divide the steps by the mean length
     """,
 )
-def requests_for() -> Iterator[Case]:
-    """Yield batches of many sizes, each a little off what would round the other way; halves may round either way."""
+def _requests_for() -> Iterator[Case]:
     for batch in ((20_000, 50.0), (5_000, 22.4), (5_000, 22.6), (1_000, 1_000.0), (20_000, 1.0)):
         yield case("a batch", *batch)
-    for steps in (1, 100, 499, 501, 999, 1_499, 1_501, 1_999):
+    for steps in (1, 100, 499, 501, 999, 1_499, 1_501):
         yield case("few steps, long episodes", steps, 1_000.0)
     for n, off in product((1, 2, 3, 10, 77, 400, 4_001), (-0.5 + 1e-6, -0.499, 0.3, 0.499, 0.5 - 1e-6)):
         yield case("just above and just below a half", 20_000, 20_000 / (n + off))
@@ -43,77 +38,52 @@ def requests_for() -> Iterator[Case]:
 
 @exercise(
     "minitrpo.parallel.episode_pool:concurrency",
-    hints="""
-        20 requests for 1 rank of 16 slots take two rounds in any case. With how few in play do two rounds suffice?
-        Three divisions, each rounded up: share per rank, rounds per share, episodes per round.
-        `-(-a // b)` is a / b rounded up, without leaving the integers.
-    """,
-    mistakes=r"""
+    r"""
+        ? 20 requests for 1 rank of 16 slots take two rounds in any case. With how few in play do two rounds suffice?
+        ? Three divisions, each rounded up: share per rank, rounds per share, episodes per round.
+        ? `-(-a // b)` is a / b rounded up, without leaving the integers.
         return width :: takes all the slots it has :: leave others their share
         return 1 :: has one in play at a time :: take as few rounds as with all slots
         return max(1, -(-requests // ranks)) :: has its whole share in play :: have `width` at most
-        return max(1, min(width, -(-requests // ranks))) :: fills its slots in the first round \
-            :: have as few in play as need no more rounds
-        return max(1, min(width, requests // ranks)) :: fills its slots, and rounds its share down \
-            :: have as few in play as need no more rounds
-        -(-requests // ranks) => requests :: takes all requests for its share :: divide them by the ranks
+        return max(1, min(width, -(-requests // ranks))) :: fills its slots in the first round :: have as few as will do
         -(-requests // ranks) => requests // ranks :: rounds the share down :: round it up: somebody must play the rest
-        -(-requests // ranks) => requests // ranks + 1 :: adds 1 to every share :: round it up
         -(-share // width) => max(1, share // width) :: rounds the rounds down :: round them up
-        -(-share // width) => share // width + 1 :: adds 1 to the rounds :: round them up
         -(-share // rounds) if => max(1, share // rounds) if :: rounds the last division down :: round it up
         -(-share // rounds) if => rounds if :: is how many rounds it takes :: be how many are in play
         -(-share // rounds) if share else 1 => -(-share // max(1, rounds)) :: is 0 with nothing to play :: be 1 then
-        if share else 1 =>  :: divides by 0 with nothing to play :: be 1 then
     """,
 )
-def concurrency() -> Iterator[Case]:
-    """Yield requests below, at and above what ranks and slots divide, one rank and many, nothing to play."""
-    for job in ((6, 2, 16), (20, 1, 16), (40, 2, 16), (33, 2, 16), (1, 8, 16), (16, 2, 16), (17, 1, 16)):
+def _concurrency() -> Iterator[Case]:
+    for job in ((6, 2, 16), (20, 1, 16), (33, 2, 16), (1, 8, 16)):
         yield case("a few requests", *job)
     yield case("nothing to play", 0, 3, 16)
     for job in product((1, 2, 3, 5, 15, 16, 31, 32, 33, 48, 49, 65, 100), (1, 2, 3, 5, 8), (1, 2, 4, 5, 16)):
         yield case("few ranks and slots, and many", *job)
-    for job in ((1_000_001, 3, 64), (20_000, 1, 2_000), (3, 1_000, 16)):
-        yield remark(case("a large job", *job))
+    yield remark(case("a large job", 1_000_001, 3, 64))
 
 
 @exercise(
     "minitrpo.training.gather:in_order",
-    hints="""
-        numpy's argsort returns positions. Here two columns decide: the number first, the start only among equals.
-        Look up np.lexsort, and in which order it wants its columns.
-    """,
-    mistakes=r"""
+    r"""
+        ? numpy's argsort returns positions. Here two columns decide: the number first, the start only among equals.
+        ? Look up np.lexsort, and in which order it wants its columns.
         return np.argsort(numbers) :: sorts by the numbers alone :: let the start decide among equals
         return np.argsort(numbers, kind="stable") :: has fragments of one episode as they came :: sort them by start
-        return np.argsort(starts, kind="stable") :: sorts by the starts alone :: sort by the number first
         return np.lexsort((numbers, starts)) :: sorts by the start first :: let it decide among equal numbers alone
         return np.lexsort((-starts, numbers)) :: has the latest start first :: have the earliest first
         return np.sort(numbers) :: is the numbers :: be the positions of the fragments
         return np.argsort(np.lexsort((starts, numbers))) :: says where each fragment goes :: say which one comes next
-        return np.lexsort((starts, numbers))[::-1] :: descends :: ascend
-        return np.argsort(1000 * numbers + starts, kind="stable") :: allows 1,000 steps for an episode :: allow more
         return np.argsort(numbers + 1e-6 * starts, kind="stable") :: allows a million steps for an episode :: allow more
-        return np.argsort(numbers[np.argsort(starts, kind="stable")], kind="stable") \
-            :: is positions in what is sorted by starts :: be positions in what was given
     """,
 )
-def in_order() -> Iterator[Case]:
-    """Yield whole episodes and fragments, few and many, short episodes and long ones."""
+def _in_order() -> Iterator[Case]:
     yield order("whole episodes", [7, 2, 5], [0, 0, 0])
     yield order("fragments of two episodes", [3, 1, 3, 1], [0, 40, 20, 0])
     yield order("one episode in fragments", [5, 5, 5, 5], [200, 0, 1000, 50])
     yield order("long episodes", [4, 3, 3], [0, 2_500, 0])
     yield order("no fragments", [], [])
     rng = np.random.default_rng(0)
-    for count, highest, longest in (
-        (12, 4, 30),
-        (12, 4, 1_000),
-        (15, 6, 6_000_000),
-        (15, 10**9, 1),
-        (3_000, 900, 2_000),
-    ):
+    for count, highest, longest in ((12, 4, 30), (15, 6, 6_000_000), (15, 10**9, 1), (3_000, 900, 2_000)):
         pairs = np.stack([rng.integers(0, highest, count), rng.integers(0, longest, count)], axis=1)
         yield order("fragments at random", *rng.permutation(np.unique(pairs, axis=0)).T)
     yield remark(order("numbers of more than 32 bits", [2**32, 2**54 + 1, 2**54, 7, 7], [0, 0, 0, 2**54 + 1, 2**54]))
@@ -127,4 +97,4 @@ def order(kind: str, *columns: Any) -> Case:
         positions = f(numbers.copy(), starts.copy())
         return np.array(positions, None if positions else int) if isinstance(positions, list) else positions
 
-    return tried(kind, run, shown=f"numbers = {short(numbers)}, starts = {short(starts)}")
+    return Case(kind, run, shown=f"numbers = {short(numbers)}, starts = {short(starts)}")

@@ -4,7 +4,6 @@ import contextlib
 import html
 import importlib
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,30 +14,15 @@ from typing import Any
 import numpy as np
 
 from minitrpo.course.checks.differential import Candidate, Case, Wrong, judge
-from minitrpo.course.checks.mistakes import edited, rows
+from minitrpo.course.checks.mistakes import edited, lines_of, rows
 
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
 # One file of checks per lecture, read when a check is first asked for.
-LECTURES = (
-    "policy_gradient",
-    "natural_gradient",
-    "conjugate_gradient",
-    "line_search",
-    "trpo",
-    "timing",
-    "pool",
-    "speedup",
-    "adaptive",
-    "parameter_server",
-    "actor_critic",
-    "q_learning",
-    "batch_ppo",
-    "off_policy",
-    "guided_policy_search",
-    "scaling",
-    "family",
-)
+LECTURES = """
+    policy_gradient natural_gradient conjugate_gradient line_search trpo timing pool speedup adaptive parameter_server
+    actor_critic q_learning batch_ppo off_policy guided_policy_search scaling family
+"""
 
 
 @dataclass(frozen=True)
@@ -47,9 +31,13 @@ class Exercise:
 
     name: str
     target: str
-    hints: tuple[str, ...]
     cases: Callable[[], Iterator[Case]]
-    table: str  # of known mistakes: see mistakes.py
+    table: str  # of hints and known mistakes
+
+    @property
+    def hints(self) -> list[str]:
+        """Return the hints, each of which says a little more than the one before."""
+        return [line[2:] for line in lines_of(self.table) if line.startswith("? ")]
 
     def mistakes(self) -> dict[str, Candidate]:
         """Return {symptom: the function that makes the mistake}, without those that fit the package no more."""
@@ -59,25 +47,20 @@ class Exercise:
                 found[symptom] = edited(self.target, change)
         return found
 
-    def examine(self, candidate: Candidate) -> str:
-        """Return what was checked and remarked on if the candidate is right; raise Wrong if it is not."""
-        return judge(function_of(self.target), self.cases, self.mistakes, candidate)
-
 
 _exercises: dict[str, Exercise] = {}
 Cases = Callable[[], Iterator[Case]]
 
 
-def exercise(target: str, *, hints: str, mistakes: str) -> Callable[[Cases], Cases]:
+def exercise(target: str, table: str) -> Callable[[Cases], Cases]:
     """Register the decorated generator of cases as an exercise, under the name of the function that is its solution.
 
-    hints: a line each. mistakes: a table of rows, see mistakes.py.
+    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py.
     """
 
     def register(cases: Cases) -> Cases:
         name = target.partition(":")[2]
-        of_line = tuple(line.strip() for line in re.sub(r"\s*\\\n\s*", " ", hints).strip().splitlines())
-        _exercises[name] = Exercise(name, target, of_line, cases, mistakes)
+        _exercises[name] = Exercise(name, target, cases, table)
         return cases
 
     return register
@@ -92,12 +75,8 @@ def function_of(target: str) -> Candidate:
 
 def names() -> list[str]:
     """Return the names of all exercises, in the order of the course."""
-    for lecture in LECTURES:
-        try:
-            importlib.import_module(f"minitrpo.course.checks.{lecture}")
-        except ModuleNotFoundError as error:
-            if error.name != f"minitrpo.course.checks.{lecture}":
-                raise
+    for lecture in LECTURES.split():
+        importlib.import_module(f"minitrpo.course.checks.{lecture}")
     return list(_exercises)
 
 
@@ -139,7 +118,7 @@ def examine(name: str, candidate: Candidate) -> str:
     found = find(name)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return found.examine(candidate)
+        return judge(function_of(found.target), found.cases, found.mistakes, candidate)
 
 
 def in_jupyter() -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, need, remark, tried
-from minitrpo.course.checks.kinds import masks, steps
+from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
+from minitrpo.course.checks.kinds import ENDS, masks, steps
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import short, value_words
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
@@ -29,20 +29,15 @@ def fragments(*ends: str) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
 
 @exercise(
     "minitrpo.returns:next_values",
-    hints="""
-        Inside a fragment the value of the next state is the next entry of `values`: a shift by one.
-        The shift is wrong at every last step. After those come the `final_values`, one per fragment, in order.
-        Some of the fragments were not cut but over: there the next value is 0, whatever `final_values` says.
-    """,
-    mistakes=r"""
+    r"""
+        ? Inside a fragment the value of the next state is the next entry of `values`: a shift by one.
+        ? The shift is wrong at every last step. After those come the `final_values`, one per fragment, in order.
+        ? Some of the fragments were not cut but over: there the next value is 0, whatever `final_values` says.
         = final_values => = 0.0 :: has 0 after a cut :: have V(final observation) there
         after[terminated] = 0.0 =>  :: has final_values also where the task is over :: have 0 there
-        after[terminated] => after[last & ~terminated] :: has 0 after a cut, not after an end :: do the reverse
         = final_values => = values[last] :: has the value of the last state after a cut :: have V(final observation)
         after[last] = final_values => after[-1] = final_values[-1] :: has the next fragment's value after a cut \
             :: have V(final observation)
-        [last] = final_values => [-1] = values[0] :: has whatever stands next after a cut :: have V(final observation)
-        [:-1] = values[1:] => [:] = np.roll(values, 1) :: has the value before each step :: have that of the next state
         = final_values => = final_values[::-1] :: takes final_values from behind :: take them in order
         = final_values => = np.resize(final_values, len(values))[np.cumsum(last & ~terminated) - 1][last] \
             :: counts only the fragments that were cut :: pass over a final value where the task is over
@@ -50,14 +45,12 @@ def fragments(*ends: str) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
             :: cuts fractions off, as an array like whole `values` does :: be made of floats
     """,
 )
-def next_values() -> Iterator[Case]:
-    """Yield fragments by hand and of many lengths, cut and over, in whole numbers, and in numbers of any size."""
-    values, finals = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([70.0, 80.0])
-    yield case("two fragments that were cut", values, finals, *masks("..c.c"))
-    yield case("a fragment that is over and one that was cut", values, finals, *masks("..t.c"))
-    yield case("a fragment that was cut and one that is over", values, finals, *masks("..c.t"))
-    yield case("whole values", np.arange(1, 6), np.array([70.5, 80.25]), *masks("..c.c"))
-    yield case("whole final values", values / 4, np.array([70, 80]), *masks("..c.c"))
+def _next_values() -> Iterator[Case]:
+    values, finals = np.arange(1.0, 7.0), np.array([70.0, 80.0, 90.0])
+    for kind, ends in ENDS.items():
+        yield case(kind, values[: len(ends)], finals[: len(ends) - ends.count(".")], *masks(ends))
+    yield case("whole values", np.arange(1, 6), finals[:2] + 0.25, *masks("..c.c"))
+    yield case("whole final values", values[:5] / 4, np.array([70, 80]), *masks("..c.c"))
     for _, values, finals, last, terminated in fragments("c", ".....t", "..cc...c", "tcct", "....t.c......c..t", LONG):
         for scale in (1.0, 1e-9, 1e9):
             yield case("fragments of many lengths", scale * values, scale * finals, last, terminated)
@@ -65,23 +58,18 @@ def next_values() -> Iterator[Case]:
 
 @exercise(
     "minitrpo.returns:gae",
-    hints="""
-        First the TD errors of all steps at once: three arrays and a discount, no loop.
-        A_t = TD error + (discount * lambda) * A_{t+1} is a discounted sum of TD errors; it starts afresh after `last`.
-        The target is what the critic should have said: its prediction plus the advantage.
-    """,
-    mistakes=r"""
+    r"""
+        ? First the TD errors of all steps at once: three arrays and a discount, no loop.
+        ? A_t = TD error + (discount * lambda) * A_{t+1} is a discounted sum of TD errors; it starts afresh after \
+            `last`.
+        ? The target is what the critic should have said: its prediction plus the advantage.
         , last) => , 0 * last) :: adds up over borders :: start afresh after every last step
-        , last) => , np.append(last[1:], True)) :: has borders one step too early :: cut after a last step
-        , last) => , np.append(True, last[:-1])) :: has borders one step too late :: cut after a last step
         discount * gae_lambda => gae_lambda :: fades the errors by lambda alone :: fade them by discount * lambda
         discount * gae_lambda => discount :: fades the errors by the discount alone :: fade them by discount * lambda
         discount * gae_lambda => discount * $ :: has the discount twice in the fading :: fade by discount * lambda
         discount * next_values => next_values :: takes the next value whole :: discount it
         + discount * next_values =>  :: leaves the next value out of the TD error :: add it, discounted
         next_values - values => next_values :: leaves V(s_t) out of the TD error :: subtract it
-        = rewards + discount * next_values - values => = values - rewards - discount * next_values \
-            :: has TD errors of the other sign :: take r + discount * V(after) - V(now)
         * next_values => * np.append(values[1:], next_values[-1]) :: takes the next row's value at a border \
             :: take `next_values`
         (advantages, => ((advantages - advantages.mean()) / (advantages.std() + 1e-8), \
@@ -89,19 +77,15 @@ def next_values() -> Iterator[Case]:
         advantages + values => discounted_sums(rewards, discount, last) :: has rewards to go for targets :: add V to A
         advantages + values => errors + values :: has one-step targets :: add V to the advantages
         advantages + values => advantages :: has the advantages for targets :: add V
-        advantages + values => advantages - values :: subtracts V in the targets :: add it
-        advantages, advantages + values => advantages :: returns one result :: return advantages and value targets
-        advantages, advantages + values => advantages + values, advantages :: returns targets first :: return them last
     """,
 )
-def gae() -> Iterator[Case]:
-    """Yield estimates by hand, over borders of every kind, at both ends of discount and lambda, of any size."""
+def _gae() -> Iterator[Case]:
     r, v, after = np.array([1.0, 2.0, 3.0]), np.array([4.0, 2.0, 1.0]), np.array([2.0, 1.0, 6.0])
     for lam in (0.0, 1.0, 0.5):
         yield case(f"three steps and lambda {lam:g}", r, v, after, masks("..c")[0], 0.5, lam)
     yield case("two fragments", r, v, after, masks("c.c")[0], 0.5, 0.5)
-    settings = ((0.99, 0.97), (0.5, 0.5), (1.0, 0.9), (0.9, 1.0), (0.8, 0.0), (0.0, 0.7), (1.0, 1.0))
-    for r, v, finals, last, terminated in fragments("c", "..ct...c", "tcct", "....t.c......c..t", LONG):
+    settings = ((0.99, 0.97), (0.5, 0.5), (0.8, 0.0), (0.0, 0.7), (1.0, 1.0))
+    for r, v, finals, last, terminated in fragments("..ct...c", "tcct", "....t.c......c..t", LONG):
         after = right_values(v, finals, last, terminated)
         for discount, lam in settings if len(r) < 100 else ((0.9999, 0.99),):  # a double sum, which is right, is slow
             yield case("fragments of many lengths", r, v, after, last, discount, lam)
@@ -113,35 +97,24 @@ def gae() -> Iterator[Case]:
 
 @exercise(
     "minitrpo.returns:explained_variance",
-    hints="""
-        np.var is the variance; what the critic leaves unexplained is the variance of target - predicted.
-        One minus the unexplained variance over the variance of the targets.
-    """,
-    mistakes=r"""
+    r"""
+        ? np.var is the variance; what the critic leaves unexplained is the variance of target - predicted.
+        ? One minus the unexplained variance over the variance of the targets.
         return 1 - right(predicted, targets) :: is the fraction left unexplained :: be 1 minus that
         np.var(targets - predicted) => np.mean((targets - predicted) ** 2) :: counts a constant error :: forgive it
-        / variance => / np.mean(targets**2) :: divides by the targets' mean square :: divide by their variance
-        return 0 * right(predicted, targets) + np.var(predicted) / np.var(targets) \
-            :: is the variance of the predictions over that of the targets :: take that of target - predicted from 1
         / variance => / np.var(predicted) :: divides by the variance of the predictions :: divide by that of the targets
-        return 1 - (1 - right(predicted, targets)) ** 0.5 :: has standard deviations :: have variances
         return 0 * right(predicted, targets) + np.corrcoef(predicted, targets)[0, 1] ** 2 \
             :: is the squared correlation, which forgives a wrong scale :: take the variance of target - predicted
         return np.maximum(0.0, right(predicted, targets)) :: is never below 0 :: be so where predictions do harm
         float('nan') => 0.0 :: is 0 where all targets are equal :: be nan there
-        variance <= 1e-20 * float(np.mean(targets ** 2)) => np.ptp(targets) == 0 \
-            :: finds something to explain in targets that are equal but for rounding :: be nan there
         / variance => / (variance + 1e-8) :: adds something to the variance :: divide by the variance alone
         <= 1e-20 * float(np.mean(targets ** 2)) => == 0 :: waits for a variance of exactly 0 :: allow for rounding
-        <= 1e-20 * float(np.mean(targets ** 2)) => < 1e-08 :: is nan for small targets :: compare with their size
         variance <= 1e-20 * float(np.mean(targets ** 2) => np.allclose(targets, targets[0] \
             :: calls targets equal that vary by 1e-5 of their size :: do so at 1e-10
         20 * float(np.mean(targets ** 2)) => 20 :: has one limit for targets of any size :: let it grow with them
-        np.var(targets - predicted) => np.var(targets - predicted, ddof=1) :: has N - 1 in one variance :: have N
     """,
 )
-def explained_variance() -> Iterator[Case]:
-    """Yield perfect, useless, shifted and harmful predictions of targets of any size, and targets without variance."""
+def _explained_variance() -> Iterator[Case]:
     t, p = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 4.0])
     yield case("perfect predictions", t, t, atol=1e-9)
     yield case("constant predictions", np.full(4, 2.5), t, atol=1e-9)
@@ -149,14 +122,13 @@ def explained_variance() -> Iterator[Case]:
     yield case("half the targets", t / 2, t)
     yield case("harmful predictions", np.array([90.0, -70.0, 10.0, 3.0]), t)
     for value in (1.0, 0.0, 0.1, -1e9, 1e9 / 3):
-        yield case("equal targets", p, np.full(3, value))
-        yield case("many equal targets", np.arange(1000.0), np.full(1000, value))
-    yield case("a single target", np.ones(1), 2 * np.ones(1))
+        for n in (1, 3, 1000):
+            yield case("equal targets", np.arange(float(n)), np.full(n, value))
     for scale in (1.0, 1e9):
         yield case("targets that are equal but for rounding", p, scale * np.array([0.3, 0.1 + 0.2, 0.3]))
     rng = np.random.default_rng(0)
     for n in (2, 7, 3000):
-        for scale, offset in ((1.0, 0.0), (10.0, -50.0), (1e-9, 0.0), (1e9, 0.0), (0.01, 3.0), (1.0, 1e7), (1e-3, 1e5)):
+        for scale, offset in ((1.0, 0.0), (10.0, -50.0), (1e-9, 0.0), (1e9, 0.0), (1.0, 1e7), (1e-3, 1e5)):
             error, spread = rng.standard_normal((2, n))
             predicted, t = offset + scale * (0.5 * spread + error), offset + scale * spread
             yield case("targets of any size", predicted, t, rtol=1e-5, atol=1e-5)
@@ -166,62 +138,40 @@ def explained_variance() -> Iterator[Case]:
 
 @exercise(
     "minitrpo.trpo:trpo_step",
-    hints="""
-        surrogate_gradient gives g; damped_fisher gives the function of v that conjugate_gradient asks for.
-        x'(F + damping I)x is x @ (g - residual), or x @ g: give it to step_scale, and multiply x by what comes back.
-        backtracking wants the function of objective, theta, the full step, the gain expected of it (g @ full_step) \
+    r"""
+        ? surrogate_gradient gives g; damped_fisher gives the function of v that conjugate_gradient asks for.
+        ? x'(F + damping I)x is x @ (g - residual), or x @ g: give it to step_scale, and multiply x by what comes back.
+        ? backtracking wants the function of objective, theta, the full step, the gain expected of it (g @ full_step) \
             and max_kl. Its answer has the new theta, and all that Report needs but two.
-    """,
-    mistakes=r"""
         search.theta => theta + full_step :: returns the end of the full step :: return the theta of the search
-        .theta, => .theta if search.accepted or not search.trials else theta + 0.7 ** 11 * full_step, \
-            :: returns the last trial of a search that fails :: return the old theta then
-        conjugate_gradient(product, g, cg_iterations) => g, g - product(g) :: steps along g \
-            :: step along the natural direction x
-        * x => * -x :: steps down :: raise the surrogate
-        max_kl, float(x => max_kl / 2, float(x :: takes steps that are sqrt(2) times too short \
-            :: have 1/2 beta^2 x'(F + damping I)x = max_kl
+        conjugate_gradient(product, g, cg_iterations) => g, g - product(g) :: steps along g :: step along x
         step_scale(max_kl, float(x @ (g - residual))) * x => x :: takes x itself for the full step :: scale it first
-        step_scale(max_kl, float(x @ (g - residual))) => $ ** 2 :: has no root in the scale \
-            :: have beta = sqrt(2 max_kl / x'(F + damping I)x)
         , cg_damping, => , 0.1, :: always has a damping of 0.1 :: pass cg_damping on
         , cg_damping, => , 0.0, :: has no damping :: pass cg_damping on
         (product, g, cg_iterations) => (product, g) :: always does 10 iterations :: pass cg_iterations on
-        g, cg_iterations) => g, cg_iterations + 1) :: does an iteration too many :: do cg_iterations
         fisher_fraction) => 1.0) :: has all states in the Fisher matrix :: pass fisher_fraction on
-        g = surrogate => batch = Batch(batch.observations, batch.actions, (batch.advantages - \
-            batch.advantages.mean()) / (batch.advantages.std() + 1e-8)); g = surrogate \
-            :: standardises the advantages again :: take them as they come
         g = surrogate => i = every_kth(np.arange(len(batch.actions)), fisher_fraction); \
             batch = Batch(batch.observations[i], batch.actions[i], batch.advantages[i]); g = surrogate \
             :: has a fraction of the states in all it does :: have it in the Fisher matrix alone
         float(g @ full_step) => float(g @ x) :: expects the gain g @ x :: expect that of the full step, g @ full_step
-        return (search.theta, report_of(search, g, entropy)) => return search.theta :: returns theta alone \
-            :: return the new theta and a Report
-        search.theta, report_of(search, g, entropy) => report_of(search, g, entropy), search.theta \
-            :: returns the Report first :: return the new theta first
     """,
 )
-def trpo_step() -> Iterator[Case]:
-    """Yield small steps, compared number by number; large ones, compared by what was promised; and impossible ones."""
+def _trpo_step() -> Iterator[Case]:
     bandit, arm = CategoricalPolicy(1, 3, ()), Batch(np.ones((1, 1)), np.array([1]), np.ones(1))
     theta = np.array([0.5, -1.0, 0.2, 0.0, 0.3, -0.4])
     yield update("one arm that was pulled once and paid", bandit, theta, arm, 1e-5, 3, 0.1)
     for policy in (GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))):
-        for seed, n, *settings in ((0, 40, 2), (1, 60, 4, 0.01), (2, 40, 1, 1.0), (3, 64, 3, 0.1, 0.25), (5, 2600, 3)):
+        for seed, n, *settings in ((20, 50), (1, 60, 4, 0.01), (2, 40, 1, 1.0), (3, 64, 3, 0.1, 0.25), (5, 2600, 3)):
             yield update("a small step", policy, *sampled(policy, seed, n), 1e-5, *settings)
-        yield update("the default settings", policy, *sampled(policy, 20, 50), 1e-5)
         for seed in range(4):
             for max_kl, damping, fraction in ((0.02, 0.1, 1.0), (10.0, 0.01, 1.0), (0.3, 0.1, 0.1)):
                 large = *sampled(policy, seed, 20, offset=1.0), max_kl, 10, damping, fraction
                 yield update("a large step, which needs the line search", policy, *large)
         theta, batch = sampled(policy, 9, 50)
-        for scale in (1e-6, 1e3):
+        for scale in (1e-6, 1e3, 0.0):
             scaled = replace(batch, advantages=scale * batch.advantages)
             yield update("advantages of any size", policy, theta, scaled, 1e-5, 3)
-        yield update("advantages of 0", policy, theta, replace(batch, advantages=np.zeros(50)), 0.01)
         yield remark(update("a max_kl of 0", policy, theta, batch, 0.0))
-        yield remark(update("a nan", policy, theta, replace(batch, advantages=np.full(50, np.nan)), 0.01))
     rng = np.random.default_rng(5)  # every second state, which F does not see, moves the policy a million times as far
     states, line = rng.standard_normal((40, 2)) * np.tile([[1.0], [1e6]], (20, 1)), GaussianPolicy(2, 1, ())
     batch = Batch(states, rng.standard_normal((40, 1)), rng.standard_normal(40))
@@ -258,4 +208,4 @@ def update(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float,
 
     named = dict(zip(("max_kl", "cg_iterations", "cg_damping", "fisher_fraction"), (max_kl, *rest), strict=False))
     shown = ", ".join(f"{name} = {x}" for name, x in named.items())
-    return tried(kind, run, rtol=1e-3, shown=f"{short(policy)}, {len(batch.advantages):,} steps, {shown}")
+    return Case(kind, run, rtol=1e-3, shown=f"{short(policy)}, {len(batch.advantages):,} steps, {shown}")
