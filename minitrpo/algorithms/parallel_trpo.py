@@ -102,8 +102,10 @@ class TRPOSettings:
 
 # --- what it is told: as typed, where one setting cannot serve, as published, in lectures
 
+# Fewer and larger updates, and a louder first policy
+LARGER: dict[str, Any] = {"steps_per_update": 2_048, "gae_lambda": 0.97, "initial_log_std": 0.0}
 # More work in every update, as in rl-zoo
-SLOW = {"critic_epochs": 10, "critic_step_size": 1e-3}
+SLOW: dict[str, Any] = {"critic_epochs": 10, "critic_step_size": 1e-3}
 CAREFUL = {**SLOW, "critic_epochs": 20}
 THOROUGH = {"gae_lambda": 0.95, "fisher_fraction": 1.0, "cg_iterations": 25, **CAREFUL}
 STRONG = Preset(
@@ -121,19 +123,19 @@ STRONG = Preset(
         "critic_minibatch": 128,
         "critic_step_size": 3e-3,
     },
-    # where one setting cannot serve; found on seeds 100 and up, but that Hopper is SLOW, on seeds 0 to 4
+    # found on seeds 100 and up, but that Hopper is SLOW, on seeds 0 to 4, before the values above were
     {
         # louder: on its back; 32 environments: cheaper steps, learned from no better and no worse on seeds 0 to 4
-        "HalfCheetah-v5": {"initial_log_std": -1.0, "max_kl": 0.12, "cg_damping": 0.6, "num_envs": 32},
-        "Hopper-v5": {"max_kl": 0.12, "cg_damping": 0.6, **SLOW},
-        "Walker2d-v5": {"max_kl": 0.04, "cg_damping": 0.3},
-        "Swimmer-v5": {"discount": 0.9999, **SLOW},
-        "Humanoid-v5": SLOW,
-        "Reacher-v5": {"initial_log_std": -1.0, "max_kl": 0.04, "cg_damping": 0.3, "discount": 0.95},
-        "InvertedDoublePendulum-v5": {"initial_log_std": -1.0},
-        "Ant-v5": {"initial_log_std": -1.0, "max_kl": 0.08, "cg_damping": 0.8, **THOROUGH},
-        "CartPole-v1": {"max_kl": 0.02},
-        "Pendulum-v1": {"max_kl": 0.02, "discount": 0.95, **CAREFUL},
+        "HalfCheetah-v5": LARGER | {"initial_log_std": -1.0, "max_kl": 0.12, "cg_damping": 0.6, "num_envs": 32},
+        "Hopper-v5": LARGER | {"max_kl": 0.12, "cg_damping": 0.6, **SLOW},
+        "Walker2d-v5": LARGER | {"max_kl": 0.04, "cg_damping": 0.3},
+        "Swimmer-v5": LARGER | {"discount": 0.9999, **SLOW},
+        "Humanoid-v5": LARGER | SLOW,
+        "Reacher-v5": LARGER | {"initial_log_std": -1.0, "max_kl": 0.04, "cg_damping": 0.3, "discount": 0.95},
+        "InvertedDoublePendulum-v5": LARGER | {"initial_log_std": -1.0},
+        "Ant-v5": LARGER | {"initial_log_std": -1.0, "max_kl": 0.08, "cg_damping": 0.8, **THOROUGH},
+        "CartPole-v1": LARGER | {"max_kl": 0.02},
+        "Pendulum-v1": LARGER | {"max_kl": 0.02, "discount": 0.95, **CAREFUL},
     },
 )
 PRESETS = {

@@ -126,7 +126,7 @@ def asked(*words):
 def test_presets_make_sense_on_every_environment_that_they_name_and_what_is_typed_beats_them():
     plain = {**vars(Settings()), **vars(find("trpo").Settings())}
     assert asked("--preset", "episodes") == plain
-    assert {"default", "episodes", "paper", "tuned"} == {"default", *find("trpo").presets}
+    assert {"default", "episodes", "paper", "plain", "tuned"} == {"default", *find("trpo").presets}
     for name in ALGORITHMS:
         for preset, of_it in find(name).presets.items():
             assert of_it.text

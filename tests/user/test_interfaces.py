@@ -18,7 +18,7 @@ FLAGS = {
     *("--requests", "--learner", "--seed", "--out", "--resume", "--preset"),
 }
 CHOICES = {"--adapt": "{none,steps,kl,both,noise}", "--pool": "{dynamic,static}", "--learner": "{root,sharded}"}
-SOURCED = ("--max-kl", "--adapt", "--margin", "--pool", "--gae-lambda", "--cg-iterations", "--fisher-fraction")
+SOURCED = ("--max-kl", "--adapt", "--margin", "--pool", "--discount", "--cg-iterations", "--fisher-fraction")
 BARE = {"--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress", "--stuck-after", "--preset"}
 COLUMNS = {
     *("iteration", "env_steps", "episodes", "mean_return", "mean_length", "steps_per_update", "max_kl", "kl"),

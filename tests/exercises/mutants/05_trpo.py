@@ -267,8 +267,8 @@ WRONG = {
             first = Batch(batch.observations[: int(len(batch.observations) * fisher_fraction)], batch.actions, \
             batch.advantages)\n    product = damped_fisher(policy, theta, first, cg_damping, 1.0)
         gradient_from_a_fraction_of_the_states: g = surrogate_gradient(policy, theta, batch) => some = \
-            every_kth(np.arange(len(batch.advantages)), fisher_fraction)\n    g = policy_gradient(policy, theta, \
-            batch.observations[some], batch.actions[some], batch.advantages[some])
+            every_kth(np.arange(len(batch.advantages)), fisher_fraction)\n    g = surrogate_gradient(policy, \
+            theta, Batch(batch.observations[some], batch.actions[some], batch.advantages[some]))
         kl_the_other_way_round: search = backtracking(evaluate => old, seen = policy.distribution(theta, \
             batch.observations), batch.observations\n    other = lambda t: (evaluate(t)[0], float(mean_kl(policy, \
             policy.distribution(t, seen), old)))\n    search = backtracking(other
