@@ -46,7 +46,7 @@ RULES: dict[str, dict[str, Any]] = {
     MARGIN: {"adapt": "both"},
     NOISE: {"adapt": "noise"},
 }
-BATCH = PRESETS["default"].values["steps_per_update"]
+BATCH = 2_048  # what is typed in these environments
 STARTS = ((1, 1), (10, 1), (0.1, 1), (1, 10), (1, 0.1))  # how many times the default's steps/update and max-KL
 ARMS = {rule: ((1, 1),) if rule in (ONE_FOR_ALL, NO_MARGIN) else STARTS for rule in RULES}
 Recorded = dict[tuple[str, str, tuple[float, float]], dict[int, dict[str, Any]]]

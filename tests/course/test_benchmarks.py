@@ -17,7 +17,7 @@ from benchmarks.rules import FIXED, Run, returns_over_steps
 from benchmarks.rules_report import improvement, over_environments, over_seconds
 from benchmarks.scaling import Experiment
 from benchmarks.summaries import iqm, iqm_interval
-from minitrpo.algorithms.registry import ALGORITHMS, find
+from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.command_line import choice_of
 from minitrpo.course.statistics import mean_interval
 from minitrpo.experience.environments import describe
@@ -82,8 +82,6 @@ def test_the_interquartile_mean_is_the_mean_of_the_middle_half():
 
 def test_the_first_fixed_arm_is_what_is_typed():
     for env, steps in rules.STEPS.items():
-        if env not in find("trpo").presets["default"].by_env:
-            continue  # the default has changed since
         typed = choice_of(flags({"env": env, "total_steps": steps, "seed": 0})).flat()
         assert choice_of(flags(Run(env, FIXED, (1, 1), 0).settings)).flat() == typed
 
