@@ -1,7 +1,7 @@
 """What every slider of the course draws, read from its figure at five settings, is what the text beside it says."""
 
-import ast
 import re
+import sys
 
 import matplotlib
 import numpy as np
@@ -11,29 +11,10 @@ from runs import ROOT
 
 from minitrpo.reports.plots import BLUE
 
+sys.path.insert(0, str(ROOT / "notebooks" / "site"))
+from frames import SOURCES, what_it_needs
+
 matplotlib.use("agg")
-
-SOURCES = ROOT / "notebooks" / "source"
-
-
-def slider(lecture, function, **given):
-    """Return the function of a slider; of the lecture runs what it needs, and `given` stands for what was measured."""
-    text = next(SOURCES.glob(f"{lecture}_*.py")).read_text("utf-8")
-    wanted, needed = {function}, []
-    for part in reversed(ast.parse(re.sub(r"^[%!].*", "", text, flags=re.MULTILINE)).body):
-        names = [node for node in ast.walk(part) if isinstance(node, ast.Name)]
-        stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        filled = (node.value for node in ast.walk(part) if isinstance(node, ast.Subscript))
-        stored |= {node.id for node in filled if isinstance(part, ast.For) and isinstance(node, ast.Name)}
-        within = stored if isinstance(part, ast.FunctionDef) else set()  # its local names
-        made = (stored - within) | {getattr(part, "name", None)}
-        made |= {alias.asname or alias.name for alias in getattr(part, "names", ())}
-        if made & wanted - given.keys():
-            wanted |= {node.id for node in names} - within
-            needed.insert(0, part)
-    space = dict(given)
-    exec(compile(ast.Module(needed, []), lecture, "exec"), space)
-    return space[function]
 
 
 def over(name, *values, **others):
@@ -119,7 +100,8 @@ CASES = [  # lecture, function, settings, what is read of the figure's axes, and
 @pytest.mark.parametrize(("number", "function", "settings", "read", "said"), CASES, ids=[case[1] for case in CASES])
 def test_a_slider_shows_what_is_said_of_it(number, function, settings, read, said, monkeypatch):
     monkeypatch.setenv("MINITRPO_BUDGET", "quick")
-    draw, found = slider(number, function, **(BILL if number == "06" else {})), []
+    source = next(SOURCES.glob(f"{number}_*.py"))
+    draw, found = what_it_needs(source, {function}, **(BILL if number == "06" else {}))[function], []
     for setting in settings:
         plt.close("all")
         draw(**setting)
