@@ -94,7 +94,7 @@ class LiveCurve:
         self._show = display(self._picture(), display_id=True).update
 
     def update(self, row: dict[str, Any]) -> None:
-        """Draw the curve again, at most every second, and with a twentieth of the time at most."""
+        """Draw the curve again, at most every second, and with a tenth of the time at most."""
         if time.perf_counter() >= self._next:
             self.close()
 
@@ -107,7 +107,7 @@ class LiveCurve:
         began = time.perf_counter()
         self._show(self._picture())
         ended = time.perf_counter()
-        self._next = ended + max(1.0, 20 * (ended - began))
+        self._next = ended + max(1.0, 10 * (ended - began))
 
     def _picture(self) -> Any:
         c, drawn = self._folder.columns(), plots.picture(8, 3.6)
