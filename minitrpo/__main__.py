@@ -8,12 +8,12 @@ from minitrpo.errors import BadInput
 from minitrpo.supervision.exit_codes import command
 
 COMMANDS = {
-    name: f"minitrpo.commands.{name}"
-    for name in ("train", "evaluate", "plot", "new", "check", "watch", "replay", "doctor")
+    name: f"minitrpo.commands.{name}" for name in ("train", "evaluate", "plot", "check", "watch", "replay", "doctor")
 }
 COMMANDS |= {
     name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")
 }
+COMMANDS |= {name: f"minitrpo.course.{name}" for name in ("new", "demo")}
 COMMANDS |= {"grade": "minitrpo.course.grading.command", "entry": "minitrpo.course.grading.leaderboard"}
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
@@ -23,6 +23,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo plot RUN RUN ...                           runs over each other, seeds as a band
     python -m minitrpo new mine                                   start an algorithm of your own, from an example
     python -m minitrpo check mine:Class --env ID                  does your algorithm keep its promises?
+    python -m minitrpo demo                                       something learns before a class, in a minute
     python -m minitrpo speedup --ranks 1,2,4                      measure how much faster more ranks are
     python -m minitrpo scaling predict                            1 to 100,000 ranks, simulated
     python -m minitrpo watch RUN                                  a video of a run's policy

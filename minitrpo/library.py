@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 
 from minitrpo.commands.command_line import beginning, make_job, trusted
+from minitrpo.commands.plot import LiveCurve, compare
 from minitrpo.commands.train import draw, play, prepare
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
@@ -48,8 +49,6 @@ class Run:
 
         A notebook shows it; `savefig` writes it.
         """
-        from minitrpo.commands.plot import compare
-
         return compare([folder_of(run) for run in (self, *others)])
 
     def columns(self) -> dict[str, Array]:
@@ -72,7 +71,8 @@ def train(
 
     env: a Gymnasium id, or a class or function that makes an environment. algorithm: a name of the family, or your own
     class. total_steps: of the environment. out: the run folder to make, by default the next free runs/ENV-seedS-NN.
-    resume: a run to go on with, to the bit; give total_steps if it is to take more. progress: auto, bar, lines or none.
+    resume: a run to go on with, to the bit; give total_steps if it is to take more. progress: auto, bar, lines or none;
+    in a notebook also plot, a learning curve that is drawn again while the run goes on.
     settings: those of `minitrpo train --help`, as in steps_per_update=5000, hidden="32,32", preset="paper".
 
     Under mpiexec all ranks call it, alike, and share the work. BadInput (a ValueError) if something makes no sense;
@@ -81,7 +81,10 @@ def train(
     """
     given = settings | {"total_steps": total_steps, "seed": seed, "out": None if out is None else os.fspath(out)}
     asked = {name: value for name, value in given.items() if value is not None}
-    asked["progress"] = "bar" if progress == "auto" and in_notebook() else progress  # which is no terminal
+    if progress == "plot" and not in_notebook():
+        raise BadInput("progress='plot' draws in the cell of a notebook: use progress='lines' here")
+    progress = "bar" if progress == "auto" and in_notebook() else progress  # which is no terminal
+    asked["progress"] = "none" if progress == "plot" else progress
     with ranks() as comm, release_locks():
         if for_commands := {"seeds", "stuck_after"} & asked.keys():
             raise BadInput(f"{', '.join(sorted(for_commands))}: for the command line alone; call train for each seed")
@@ -100,7 +103,7 @@ def train(
             if comm.rank == 0 and progress != "none":
                 name, seed = context.settings.env, context.settings.seed
                 print(f"{name}: {comm.size} rank(s), seed {seed}, run folder {os.path.relpath(path)}")
-            play(context, job, comm)
+            play(context, job, comm, (lambda _: LiveCurve(context)) if progress == "plot" else None)
             if comm.rank == 0:
                 draw(context)
             comm.barrier()

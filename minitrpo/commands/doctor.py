@@ -21,18 +21,7 @@ from minitrpo.run_folder.provenance import PACKAGES, installed
 from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 
-NEEDED = (
-    "numpy",
-    "scipy",
-    "autograd",
-    "gymnasium",
-    "mujoco",
-    "mpi4py",
-    "matplotlib",
-    "tqdm",
-    "threadpoolctl",
-    "imageio",
-)
+NEEDED = (*PACKAGES[1:-1], "matplotlib", "tqdm", "threadpoolctl", "imageio")  # mpich may be the cluster's
 SHM = "/dev/shm"  # noqa: S108 - MPICH 5.0 joins 8 ranks on 64 MB (docker's default), not on 32; 2 on 20, not on 16
 SECONDS = 60  # for anything that starts processes
 MPI = "from mpi4py import MPI; print(MPI.Get_library_version())"

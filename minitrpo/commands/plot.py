@@ -1,7 +1,7 @@
 """Draw several runs over each other, the seeds of one setting as a band: return against steps and against seconds."""
 
-import io
 import os
+import time
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,13 @@ import numpy as np
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
+from minitrpo.reports import plots
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, dots, mean_of_last
 from minitrpo.reports.trained import half_interval
+from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import command
+from minitrpo.training.context import RunContext
 from minitrpo.training.settings import MAY_CHANGE
 
 KINDS = (".png", ".pdf", ".svg")
@@ -38,11 +41,9 @@ def main(name: str, words: list[str]) -> int:
     out = Path(args.out or next(free for free in names if not os.path.lexists(free)))
     if out.suffix not in KINDS:
         raise BadInput(f"--out {out} must end in {', '.join(KINDS)}")
-    if out.is_symlink():
-        raise BadInput(f"--out {out} is a link, through which another file would be written: choose another name")
-    figure = compare(folders)
+    content = compare(folders).encoded(out.suffix[1:])
     try:
-        figure.savefig(out)
+        write_atomically(out, content)
     except OSError as error:
         raise BadInput(f"cannot write {out}: {error.strerror}") from error
     print(out)
@@ -63,16 +64,8 @@ def compare(runs: list[RunFolder]) -> Any:
     The return is that of evaluations where all runs have some, else the mean over the last 100 episodes. BadInput if a
     folder is damaged. A notebook shows the picture.
     """
-    from matplotlib.figure import Figure
-
-    class Picture(Figure):
-        def _repr_png_(self) -> bytes:
-            content = io.BytesIO()
-            self.savefig(content, format="png")
-            return content.getvalue()
-
     evaluated = all(np.isfinite(run.columns().get("eval_return", np.zeros(0))).any() for run in runs)
-    figure, grouped = Picture(figsize=(11, 4.5), layout="constrained", dpi=110), groups(runs)
+    figure, grouped = plots.picture(11, 4.5), groups(runs)
     axes = figure.subplots(1, 2, sharey=True)
     for number, (label, (_, members)) in enumerate(zip(labels(grouped), grouped, strict=True)):
         style = {"color": COLORS[number % len(COLORS)], "linestyle": LINES[number // len(COLORS) % len(LINES)]}
@@ -89,6 +82,40 @@ def compare(runs: list[RunFolder]) -> Any:
     bands = len(grouped) < len(runs)
     axes[0].legend(loc="best", title="thin: each seed; band: 95 % of their mean" if bands else None)
     return figure
+
+
+class LiveCurve:
+    """The display of a run in a notebook: its learning curve, drawn again in place; the last picture stays."""
+
+    def __init__(self, context: RunContext) -> None:
+        from IPython.display import display
+
+        self._folder, self._total_steps, self._next = context.folder, context.settings.total_steps, 0.0
+        self._show = display(self._picture(), display_id=True).update
+
+    def update(self, row: dict[str, Any]) -> None:
+        """Draw the curve again, at most every second, and with a tenth of the time at most."""
+        if time.perf_counter() >= self._next:
+            self.close()
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        print(text)
+
+    def close(self) -> None:
+        """Draw the curve as it is now."""
+        began = time.perf_counter()
+        self._show(self._picture())
+        ended = time.perf_counter()
+        self._next = ended + max(1.0, 10 * (ended - began))
+
+    def _picture(self) -> Any:
+        c, drawn = self._folder.columns(), plots.picture(8, 3.6)
+        axis = drawn.subplots()
+        plots.draw_returns(axis, c["env_steps"] / 1e3, plots.STEPS, c)
+        axis.set(xlim=(0, max(self._total_steps / 1e3, axis.get_xlim()[1])))
+        drawn.suptitle(plots.title(self._folder.read_config(), c["ranks"]))
+        return drawn
 
 
 def groups(runs: list[RunFolder]) -> list[tuple[dict[str, Any], list[RunFolder]]]:

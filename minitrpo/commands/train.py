@@ -222,10 +222,10 @@ def written_folder(job: Job, folder: RunFolder | None, ranks: int, here: Path) -
 # --- the loop, and after it
 
 
-def play(context: RunContext, job: Job, comm: Comm) -> None:
-    """Run the loop to its end, and write what every rank did when if that was asked for."""
+def play(context: RunContext, job: Job, comm: Comm, show: Any = None) -> None:
+    """Run the loop to its end, and write what every rank did when if that was asked for; show: else the job's own."""
     shown = (context.choice.algorithm.chart or ())[:1]
-    show = partial(Progress, job.progress, context.settings.total_steps, shown=shown)
+    show = show or partial(Progress, job.progress, context.settings.total_steps, shown=shown)
     try:
         timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
     except (BadInput, SystemExit) as error:  # what was asked for has been looked at: an algorithm raised it at work

@@ -1,9 +1,9 @@
 """See the policy of a run, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
 
-import io
 import os
 import sys
 from collections.abc import Iterator
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line
 from minitrpo.experience.environments import make, without_stderr
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
 from minitrpo.policies import Array
+from minitrpo.reports.plots import picture
 from minitrpo.reports.trained import trained
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
@@ -23,22 +24,24 @@ from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import guarded
 
 VIDEO, FILMSTRIP = "video.mp4", "filmstrip.png"
-LIMITS = {"seed": (0, 2**31 - 1), "steps": (1, 10**7), "frames": (1, 10_000), "pictures": (1, 100)}
+LIMITS = {"seed": (0, 2**31 - 1), "seconds": (1, 60), "steps": (1, 10**7), "frames": (1, 10**5), "pictures": (1, 100)}
 NO_PICTURES = (
     "{env} could not be drawn after step {step}: {cause}. If its render() is your own, mend it there; MuJoCo needs "
     "OpenGL without a screen: set MUJOCO_GL=egl (Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), "
     "then see python -m minitrpo doctor"
 )
 PER_ROW = 8  # pictures of a filmstrip
+SMOOTH = 30  # pictures in a second of film at most
 
 
 @command("watch")
 def main(name: str, words: list[str]) -> int:
-    """Film one episode."""
+    """Film episodes, one after the other."""
     parser = run_parser(name, __doc__)
-    parser.add_argument("--seed", type=whole, default=0, help="which start (default: 0)")
-    parser.add_argument("--steps", type=whole, default=1000, help="at most this many steps (default: 1000)")
-    parser.add_argument("--frames", type=whole, default=200, help="at most this many frames (default: 200)")
+    parser.add_argument("--seed", type=whole, default=0, help="which starts: this one, the next ... (default: 0)")
+    parser.add_argument("--seconds", type=whole, default=15, help="how long the film lasts (default: 15)")
+    parser.add_argument("--steps", type=whole, default=1000, help="at most so many of an episode (default: 1000)")
+    parser.add_argument("--frames", type=whole, default=10**5, help="at most so many in the film (default: no limit)")
     parser.add_argument("--pictures", type=whole, default=8, help="pictures in the filmstrip (default: 8)")
     args = parser.parse_args(words)
     for option, (least, most) in LIMITS.items():
@@ -49,12 +52,14 @@ def main(name: str, words: list[str]) -> int:
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
     try:
         with guarded(args.stuck_after):
-            steps, total = film(folder, args.seed, args.steps, args.frames, args.pictures)
+            played = film(folder, args.seed, args.steps, args.seconds, args.frames, args.pictures)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
         print(f"{name}: {place}{one_line(error)}", file=sys.stderr)
         return 1
-    print(f"{steps} steps, return {total:.2f}; {folder.path / VIDEO} and {folder.path / FILMSTRIP}")
+    steps, total = np.sum(played, axis=0)
+    seen = f"{len(played)} episode(s), {steps:.0f} steps, mean return {total / len(played):.2f}"
+    print(f"{seen}; {folder.path / VIDEO} and {folder.path / FILMSTRIP}")
     return 0
 
 
@@ -69,11 +74,6 @@ class Player:
         self.envs = VectorEnv(self.spec, 1)
         self.envs.environments[0] = self.env
 
-    def close(self) -> None:
-        """Close the environment."""
-        with status.at("close"):
-            self.env.close()
-
     def play(self, seed: int, limit: int) -> Iterator[float]:
         """Yield the reward of each step of one episode, of at most `limit` steps."""
         observation = self.envs.reset(0, seed)
@@ -86,10 +86,11 @@ class Player:
                 return
 
 
-def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -> tuple[int, float]:
-    """Play one episode, write video.mp4 and filmstrip.png into the run folder, and return its steps and its return.
+def film(folder: RunFolder, seed: int, limit: int, seconds: int, frames: int, pictures: int) -> list[tuple[int, float]]:
+    """Film episodes from this seed on, in the environment's own time, and write video.mp4 and filmstrip.png.
 
-    frames: at most in the video, evenly spaced. pictures: in the filmstrip.
+    limit: steps of an episode at most. frames: of the film at most. pictures: of the first episode, in the filmstrip.
+    Return steps and return of each episode, without the one that the film leaves unless it is the only one.
     """
     from tqdm import tqdm
 
@@ -99,25 +100,36 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     player = Player(folder, render_mode="rgb_array")
     follow(player.env)
-    player.envs.reset(0, seed)
-    drawn, every, step, total = {0: _draw(player, 0)}, 1, 0, 0.0
-    bar = tqdm(player.play(seed, limit), unit=" steps", desc="drawing", disable=not sys.stderr.isatty())
-    for step, reward in enumerate(bar, start=1):
-        total += reward
-        if step % every == 0:
-            drawn[step] = _draw(player, step)
-        if len(drawn) > frames:
-            every *= 2
-            drawn = {at: image for at, image in drawn.items() if at % every == 0}
-    if step not in drawn:
-        drawn[step] = _draw(player, step)
-    chosen = [list(drawn)[i] for i in np.linspace(0, len(drawn) - 1, pictures).round().astype(int)]  # evenly spaced
-    captions = [_caption(at, player.env) for at in chosen]
-    rate = float(player.env.metadata.get("render_fps") or 30)  # pictures in a second of the environment's own time
-    player.close()
-    _write_video(folder.path / VIDEO, list(drawn.values()), max(1.0, rate / every))
-    _write_filmstrip(folder.path / FILMSTRIP, [drawn[at] for at in chosen], captions)
-    return step, total
+    rate = float(player.env.metadata.get("render_fps") or SMOOTH)  # steps in a second of the environment's own time
+    every = ceil(rate / SMOOTH)
+    most, cut = min(frames, ceil(seconds * rate / every)), False
+    shots: list[Array] = []
+    played: list[tuple[int, float]] = []
+    bar = tqdm(total=most, unit=" frames", desc="drawing", disable=not sys.stderr.isatty())
+    while len(shots) < most:
+        player.envs.reset(0, seed + len(played))
+        drawn, step, total = {0: _draw(player, 0)}, 0, 0.0
+        for reward in player.play(seed + len(played), limit):
+            cut = len(shots) + len(drawn) >= most
+            if cut:
+                break
+            step, total = step + 1, total + reward
+            if step % every == 0:
+                drawn[step] = _draw(player, step)
+        if not played:
+            chosen = [list(drawn)[i] for i in np.linspace(0, len(drawn) - 1, pictures).round().astype(int)]
+            own = getattr(player.env.unwrapped, "dt", getattr(player.env.unwrapped, "tau", None))  # seconds of a step
+            captions = [f"{at * own:.2f} s" if isinstance(own, float) else f"step {at}" for at in chosen]
+            strip = [drawn[at] for at in chosen], captions
+        shots += drawn.values()
+        played.append((step, total))
+        bar.update(len(shots) - bar.n)
+    bar.close()
+    with status.at("close"):
+        player.env.close()
+    _write_video(folder.path / VIDEO, shots, rate / every)
+    _write_filmstrip(folder.path / FILMSTRIP, *strip)
+    return played[:-1] if cut and played[1:] else played
 
 
 def follow(env: Any) -> None:
@@ -147,12 +159,6 @@ def _draw(player: Player, step: int) -> Array:
     return array
 
 
-def _caption(step: int, env: Any) -> str:
-    """Return when a picture was taken: seconds of the environment's own clock, if it has one, else steps."""
-    seconds = getattr(env.unwrapped, "dt", getattr(env.unwrapped, "tau", None))  # of a step: MuJoCo's tasks, CartPole
-    return f"{step * seconds:.2f} s" if isinstance(seconds, float) else f"step {step}"
-
-
 def _write_video(path: Path, images: list[Array], rate: float) -> None:
     import imageio.v3 as imageio
 
@@ -163,16 +169,12 @@ def _write_video(path: Path, images: list[Array], rate: float) -> None:
 
 def _write_filmstrip(path: Path, images: list[Array], captions: list[str]) -> None:
     """Write pictures of one size side by side, with a line under each."""
-    from matplotlib.figure import Figure
-
     height, width = images[0].shape[:2]
     columns = min(PER_ROW, len(images))
     rows = -(-len(images) // columns)
-    figure = Figure(figsize=(2.0 * columns, (2.0 * height / width + 0.3) * rows), layout="constrained")
+    figure = picture(2.0 * columns, (2.0 * height / width + 0.3) * rows, 120)
     for number, (image, caption) in enumerate(zip(images, captions, strict=True), start=1):
         axis = figure.add_subplot(rows, columns, number)
         axis.imshow(image, interpolation="antialiased")
         axis.set(xticks=[], yticks=[], xlabel=caption)
-    content = io.BytesIO()
-    figure.savefig(content, dpi=120, format="png")
-    write_atomically(path, content.getvalue())
+    write_atomically(path, figure.encoded())

@@ -22,7 +22,7 @@ from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import JobFailed, mpiexec, mpiexec_code
+from minitrpo.supervision.jobs import JobFailed, mpiexec
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.learner import Learner
 from minitrpo.training.settings import chosen
@@ -184,11 +184,11 @@ def train(ranks: int, *arguments: object, timeout: float = 150.0) -> RunFolder:
 
 
 def show_film(folder: RunFolder, steps: int) -> Any:
-    """Return a film of an episode of a run's policy, for a cell to show; print why, where this machine draws none."""
+    """Return a film, two seconds of a run's policy, for a cell to show; print why, where this machine draws none."""
     from IPython.display import Video
 
     try:
-        film(folder, seed=0, limit=steps, frames=60, pictures=6)
+        film(folder, seed=0, limit=steps, seconds=2, frames=60, pictures=6)
     except BadInput as error:
         print(error)
         return None
@@ -203,3 +203,11 @@ def one_process(**settings: object) -> tuple[Learner, Rank]:
     choice = chosen(settings)
     context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
     return alone(context, make_algorithm(choice, context.spec)[0])
+
+
+def mpiexec_code(ranks: int, code: str, *arguments: object, timeout: float = 60.0) -> str:
+    """Run a piece of Python on several ranks, as `mpiexec` does a file: for programs of a few lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"
+        program.write_text(code)
+        return mpiexec(ranks, str(program), *arguments, timeout=timeout)

@@ -30,29 +30,42 @@ def learning_curve(folder: RunFolder, *charts: tuple[tuple[str, ...], str]) -> P
     charts: what the algorithm wants to be seen: one or two columns of metrics.csv, of one unit, and that unit.
     """
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
     config, c = folder.read_config(), folder.columns()
-    steps, content, path = c["env_steps"] / 1e3, io.BytesIO(), folder.path / "learning_curve.png"
+    steps, path = c["env_steps"] / 1e3, folder.path / "learning_curve.png"
     below: list[Callable[..., None]] = [partial(_phases, updates=config["settings"].get("record_every", 1))]
     shown = [([name for name in chart if name in c and np.isfinite(c[name]).any()], label) for chart, label in charts]
     below += [partial(_chart, chart=chart, label=label) for chart, label in shown if chart]
     if len(set(c["steps_per_update"])) > 1:
         below.append(_steps_per_update)
     with rc_context(LOOK):
-        figure = Figure(figsize=(max(11.0, 3.7 * len(below)), 7), layout="constrained")
+        figure = picture(max(11.0, 3.7 * len(below)), 7)
         figure.suptitle(title(config, c["ranks"]), fontsize=14)
         places = figure.add_gridspec(2, 2 * len(below))
         for number, (x, label) in enumerate(((steps, STEPS), (c["time_s"], "wall-clock time (s)"))):
             axis = figure.add_subplot(places[0, number * len(below) : (number + 1) * len(below)])
-            _returns(axis, x, label, c)
+            draw_returns(axis, x, label, c)
         for number, draw in enumerate(below):
             axis = figure.add_subplot(places[1, 2 * number : 2 * number + 2])
             axis.set(xlabel=STEPS, xlim=(0, steps[-1] if len(steps) else 1))
             draw(axis, steps, c)
-        figure.savefig(content, dpi=110, format="png")
-    write_atomically(path, content.getvalue())
+        write_atomically(path, figure.encoded())
     return path
+
+
+def picture(width: float, height: float, dpi: int = 110) -> Any:
+    """Return a matplotlib Figure that notebooks show, too: `encoded` gives the bytes of its file."""
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def encoded(self, kind: str = "png") -> bytes:
+            content = io.BytesIO()
+            self.savefig(content, format=kind)
+            return content.getvalue()
+
+        _repr_png_ = encoded
+
+    return Picture(figsize=(width, height), layout="constrained", dpi=dpi)
 
 
 def title(config: dict[str, Any], ranks: Array) -> str:
@@ -85,7 +98,7 @@ def mean_of_last(means: Array, episodes: Array, window: int) -> Array:
         return np.asarray(((total - np.interp(before, ended, total)) / (ended - before))[1:])
 
 
-def _returns(axis: Any, x: Array, label: str, c: dict[str, Array]) -> None:
+def draw_returns(axis: Any, x: Array, label: str, c: dict[str, Array]) -> None:
     """Draw each row's mean return, boldly that of the last so many episodes, and the evaluations of --eval-every."""
     axis.set(xlabel=label, ylabel="episode return (the environment's own)")
     means, evaluations = c["mean_return"], c.get("eval_return", np.full(len(x), np.nan))

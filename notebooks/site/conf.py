@@ -29,6 +29,7 @@ myst_html_meta = {
 revealjs_static_path = ["static"]
 revealjs_css_files = ["revealjs/dist/theme/white.css", "slides.css"]
 revealjs_script_conf = {"hash": True, "slideNumber": True, "width": 1280, "height": 720, "margin": 0.03}
+revealjs_script_conf |= {"navigationMode": "linear"}  # one key goes on, within a chapter and to the next
 revealjs_script_plugins = [{"name": "RevealNotes", "src": "revealjs/plugin/notes/notes.js"}]  # the key S
 KINDS = ("image/svg+xml", "image/png", "text/html", "text/markdown", "text/latex", "text/plain")  # the best first
 nb_mime_priority_overrides = [("revealjs", kind, place) for place, kind in enumerate(KINDS)]

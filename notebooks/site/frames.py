@@ -1,9 +1,10 @@
 """Figures that a reader moves without a kernel: a slider's positions as pictures, switched by an HTML range input.
 
-They stand where one slider says it all. The lecture's own cells run up to that slider, then its own function draws each
+They stand where one slider says it all. Of the lecture runs what that slider needs, then its own function draws each
 position; a picture is loaded when it is looked at for the first time. Without scripts the first one stands.
 """
 
+import ast
 import contextlib
 import hashlib
 import io
@@ -12,11 +13,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 import matplotlib
 import nbformat
 import numpy as np
-from IPython.core.inputtransformer2 import TransformerManager
 from matplotlib import pyplot as plt
 
 from minitrpo.course.alt_text import describe
@@ -26,6 +25,7 @@ SLIDERS = {  # lecture: the function whose slider it is, what the slider is call
     "03_conjugate_gradient": ("show_valley", "ratio of the two eigenvalues"),
     "05a_advantages": ("draw_lambdas", "how right the critic is"),
 }
+SOURCES = Path(__file__).parents[1] / "source"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MOST = 13  # positions
 SCRIPT = """(box => {
@@ -38,13 +38,10 @@ SCRIPT = """(box => {
 })(document.currentScript.parentElement);"""
 
 
-class Reached(Exception):
-    """The slider that was looked for; what it draws with, and the slider itself."""
-
-
 def frames(notebook: Path, folder: Path) -> str:
     """Write the pictures of a lecture's slider into a folder that pages call _static; return the HTML around them."""
-    function, name, slider = reached(notebook, SLIDERS[notebook.stem][0])
+    matplotlib.use("agg")
+    function, name, slider = reached(SOURCES / f"{notebook.stem}.py", SLIDERS[notebook.stem][0])
     values = positions(slider)
     first = int(np.abs(values - slider.value).argmin())
     pictures = [drawn(function, name, float(value), folder) for value in values]
@@ -67,28 +64,43 @@ def positions(slider: Any) -> Any:
     )
 
 
-def reached(notebook: Path, wanted: str) -> tuple[Any, str, Any]:
-    """Run a lecture up to a slider; return the function, the name of its argument and the slider."""
+def reached(source: Path, function: str) -> tuple[Any, str, Any]:
+    """Return the function of a lecture's slider, the name of its argument and the slider."""
+    calls = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.Call) and node.args]
+    call = next(each for each in calls if ast.unparse(each.func).endswith("interact") and called(each) == function)
+    control = call.keywords[0]
+    names = {node.id for node in ast.walk(control) if isinstance(node, ast.Name)}
+    space = what_it_needs(source, {function, *names})
+    return space[function], str(control.arg), eval(ast.unparse(control.value), space)  # noqa: S307
 
-    def interact(function: Any, **sliders: Any) -> None:
-        if function.__name__ == wanted:
-            raise Reached(function, *next(iter(sliders.items())))
 
-    names: dict[str, Any] = {"__name__": "__main__"}
-    before, ipywidgets.interact = ipywidgets.interact, interact
-    matplotlib.use("agg")
-    try:
-        with contextlib.chdir(notebook.parent.parent), contextlib.redirect_stdout(io.StringIO()):
-            for cell in nbformat.read(notebook, as_version=4).cells:
-                if cell.cell_type == "code":
-                    text = TransformerManager().transform_cell(cell.source)
-                    exec(compile(text, notebook.stem, "exec"), names)  # noqa: S102 - our own lecture
-                    plt.close("all")
-    except Reached as found:
-        return found.args  # type: ignore[return-value]
-    finally:
-        ipywidgets.interact = before
-    raise ValueError(f"{notebook.stem} has no slider for {wanted}")
+def called(call: ast.Call) -> str:
+    """Return the first argument of a call, as it is written."""
+    return ast.unparse(call.args[0])
+
+
+def parsed(source: Path) -> ast.Module:
+    """Return the code of a lecture, without the lines that IPython alone knows."""
+    return ast.parse(re.sub(r"^[%!].*", "", source.read_text("utf-8"), flags=re.MULTILINE))
+
+
+def what_it_needs(source: Path, names: set[str], **given: Any) -> dict[str, Any]:
+    """Run of a lecture what these names need, and return all that it made; `given` stands for what was measured."""
+    wanted, needed, space = set(names), list[ast.stmt](), dict(given)
+    for part in reversed(parsed(source).body):
+        found = [node for node in ast.walk(part) if isinstance(node, ast.Name)]
+        stored = {node.id for node in found if isinstance(node.ctx, ast.Store)}
+        filled = (node.value for node in ast.walk(part) if isinstance(node, ast.Subscript))
+        stored |= {node.id for node in filled if isinstance(part, ast.For) and isinstance(node, ast.Name)}
+        within = stored if isinstance(part, ast.FunctionDef) else set()  # its local names
+        made = (stored - within) | {getattr(part, "name", None)}
+        made |= {alias.asname or alias.name for alias in getattr(part, "names", ())}
+        if made & wanted - given.keys():
+            wanted |= {node.id for node in found} - within
+            needed.insert(0, part)
+    with contextlib.chdir(source.parent.parent), contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(ast.Module(needed, []), source.stem, "exec"), space)  # noqa: S102 - our own lecture
+    return space
 
 
 def drawn(function: Any, name: str, value: float, folder: Path) -> tuple[str, str, str]:

@@ -167,8 +167,9 @@ def show_valley(ratio=1.0):
     turn = np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
     matrix = (turn * [1.0, ratio]) @ turn.T
     _, axis = plt.subplots(figsize=(7, 3.8))
-    draw_paths(axis, matrix, matrix @ np.array([2.0, -0.5]))
+    draw_paths(axis, matrix, turn @ np.array([2.0, -2.0]))  # the first residual: as much along either axis
     axis.set_aspect("equal")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
     plt.show()
 
 

@@ -370,8 +370,8 @@ def show_naps():
 reveal(guess_waiting, show_naps)
 
 # %% [markdown]
-# The same 24 episodes, in another order on other ranks. Drag the slider, and switch the pool (this needs a running
-# kernel; the curves below it do not). What does *no* pool help against?
+# The same 24 episodes, in another order on other ranks. Here are twice as many. Drag the slider, and switch the pool
+# (this needs a running kernel; the curves below it do not). What does *no* pool help against?
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}

@@ -1,16 +1,20 @@
 """What lectures lean on: jobs that cannot hang a notebook, guesses, budgets, alt texts, and word of a busy machine."""
 
 import contextlib
+import re
 import sys
 from collections import namedtuple
 
+import imageio.v3 as imageio
 import nbformat
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from runs import needs
 from test_notebooks import build
 
-from minitrpo.course import classroom, machine
+from minitrpo.commands import doctor
+from minitrpo.course import classroom, demo, machine
 from minitrpo.course.alt_text import LINES, MOST, describe
 from minitrpo.course.checks import check, mine, names, target
 
@@ -154,3 +158,18 @@ def test_the_build_executes_keeps_the_alt_text_and_knows_what_was_shown():
     assert build.without_outputs(made) == before
     again = nbformat.reads(nbformat.writes(made), 4)
     assert build.outputs_digest(again) == build.outputs_digest(made)
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_the_demo_leaves_films_a_curve_and_what_each_rank_did(tmp_path, capfd):
+    needs("egl", doctor.rendering().well)
+    out = tmp_path / "demo"
+    assert demo.main(["--env", "Reacher-v5", "--seconds", "1", "--out", str(out)]) == 0, capfd.readouterr().err
+    page = (out / "index.html").read_text()
+    shown = re.findall(r'src="([^"]+)"', page)
+    assert shown == ["before/video.mp4", "run/video.mp4", "run/learning_curve.png", "timeline.png"]
+    assert [place for place in shown if not (out / place).exists()] == []
+    assert imageio.imread(out / "run" / "filmstrip.png").std() > 10, "MuJoCo draws without a screen"
+    assert demo.main(["--env", "CartPoll-v1", "--out", str(tmp_path / "new")]) == 2
+    assert not (tmp_path / "new").exists(), capfd.readouterr().err

@@ -17,7 +17,8 @@ SHORTER = {  # what is added to a command, by its name: the last word about an o
     "resume": ("--total-steps", "5000", "--progress", "none"),
     "speedup": ("--steps-per-update", "400", "--updates", "1", "--warm-up", "1", "--rounds", "2"),
     "evaluate": ("--episodes", "3"),
-    "watch": ("--steps", "5"),
+    "watch": ("--seconds", "1"),
+    "demo": ("--seconds", "1"),
     "parallel-sgd": ("--updates", "20"),
 }
 COMMAND = re.compile(r"^ *(mpiexec -n \d+ )?(?:python mpi_scripts/|minitrpo )([\w-]+)(\.py)?(.*?)(?: #.*)?$", re.M)

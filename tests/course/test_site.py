@@ -96,6 +96,7 @@ def test_slides_are_whole_and_as_many_as_a_class_sees_in_its_time(slides):
     assert {name: page.errors[:1] for name, page in slides.items() if name[:2].isdigit() and page.errors} == {}
     counts = {name: slides[f"{name}.html"].slides for name in LECTURES}
     assert {name: n for name, n in counts.items() if not 15 <= n <= 40} == {}
+    assert [name for name in LECTURES if '"navigationMode": "linear"' not in slides[f"{name}.html"].text] == []
 
 
 @built_once

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 from gymnasium.wrappers import TimeLimit
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 from runs import ROOT, TOYS, lasting, run, train
 
 import minitrpo
@@ -83,6 +85,14 @@ def test_an_environment_may_be_a_class_or_what_makes_one(env, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_notebook_keeps_one_picture_of_a_curve_that_was_drawn_again_and_again():
+    job = "import minitrpo; _ = minitrpo.train('CartPole-v1', total_steps=900, hidden='8', progress='plot')"
+    notebook = new_notebook(cells=[new_code_cell(job)])
+    NotebookClient(notebook, timeout=100).execute()
+    told, picture = notebook.cells[0].outputs
+    assert "image/png" in picture.data, told
+
+
 def test_what_is_handed_over_stands_for_a_name_in_that_call_alone(cartpole_run):
     def short():
         return limited(5, CartPoleEnv)
@@ -123,6 +133,7 @@ def test_an_algorithm_may_be_a_class_and_knows_the_bounds_of_actions():
         ({"env": gymnasium.make("CartPole-v1")}, "made already"),
         ({"env": dict}, "gymnasium.Env"),
         ({"pace": 3}, "--pace"),
+        ({"progress": "plot"}, "progress"),
         ({"resume": "RUN", "out": "new"}, "out"),
         ({"resume": "RUN", "env": "Reacher-v5"}, "CartPole-v1"),
         ({"out": "RUN"}, "not empty"),

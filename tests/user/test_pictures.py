@@ -40,12 +40,6 @@ def words_of(figure):
     return [text.get_text() for axis in figure.axes for text in axis.texts]
 
 
-def test_the_title_says_algorithm_environment_seed_and_the_ranks_of_the_whole_run(drawn):
-    told = {(): "8 ranks", (1, 1): "1 rank", (2, 1, 2): "1 to 2 ranks"}
-    for ranks, said in told.items():
-        assert drawn(len(ranks), ranks=ranks).get_suptitle() == f"batch-ppo on Pendulum-v1, seed 3, {said}"
-
-
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(-50, 50)), min_size=1, max_size=30), st.integers(1, 100))
 def test_bold_lines_are_the_mean_of_the_last_episodes(rows, window):
     """An oracle with every episode written out: those of a row all have its mean."""
@@ -74,17 +68,11 @@ def test_rows_without_an_end_are_passed_over_and_evaluations_marked(drawn):
     assert marks.get_ydata().tolist() == [5.0, 7.0]
 
 
-def test_axes_without_data_say_why(drawn):
-    for rows in (0, 1, 4):
-        figure = drawn(rows, mean_return=[NOT_YET] * rows, episodes=[0] * rows)
-        assert words_of(figure) == ["no episode has ended yet"] * 2
-
-
 def test_there_are_panels_only_of_what_happens(drawn):
     def panels(*arguments, **changes):
         return [axis.get_ylabel() for axis in drawn(*arguments, **changes).axes[3:]]
 
-    assert panels(4, ()) == []
+    assert panels(4, ()) == panels(0, (), mean_return=[]) == panels(1, (), mean_return=[NOT_YET], episodes=[0]) == []
     assert panels(4) == ["KL (nats)"]
     assert panels(4, steps_per_update=[100, 100, 200, 300]) == ["KL (nats)", "steps wanted per update"]
     assert panels(4, second=("collect_s",)) == ["KL (nats)", "a part"]

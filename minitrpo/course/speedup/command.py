@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import re
+import time
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from minitrpo.training.settings import algorithm_of, presets
 SHOWN = ("iteration_s", "collect_s", "update_s")
 COLUMNS = ("ranks", "round", "update", "steps", *SECONDS)
 OURS = ("--out", "--resume", "--total-steps", "--steps-per-update", "--env", "--algorithm", "--preset", "--trace")
+TRIAL = 2_000  # steps of each of the two updates from which the time of all is told
 Row = dict[str, float]
 
 
@@ -90,6 +93,27 @@ def train_arguments(args: Any, ranks: int) -> list[str]:
     preset = args.preset or ("paper" if "paper" in presets(algorithm_of(args.algorithm)) else "default")
     named = {"algorithm": args.algorithm, "env": args.env, "preset": preset}
     return [*flags(named | {"steps_per_update": steps, "total_steps": total}), *args.more]
+
+
+def foretold(args: Any, numbers: list[int]) -> str:
+    """Return how long all will take, from a short run on one rank: if more ranks help fully, and if not at all."""
+    small = {"steps_per_update": min(args.steps_per_update, TRIAL), "updates": 1, "warm_up": 1, "weak": False}
+    began = time.perf_counter()
+    trial = timed_run(1, train_arguments(Namespace(**vars(args) | small), 1))
+    starting = time.perf_counter() - began - trial["iteration_s"].sum()
+    update = trial["iteration_s"][-1] / trial["steps"][-1] * args.steps_per_update
+    runs, updates = args.rounds * len(numbers), args.rounds * (args.updates + args.warm_up)
+    alone = [updates * update * (ranks if args.weak else 1) for ranks in numbers]
+    shared = [seconds / min(ranks, cores()) for seconds, ranks in zip(alone, numbers, strict=True)]
+    least, most = (readable(runs * starting + sum(seconds)) for seconds in (shared, alone))
+    span = least if least == most else f"{least} to {most}"
+    seen = f"{update:.2g} s per update on one rank, {starting:.2g} s to start"
+    return f"this will take about {span}: {runs} runs (from a short trial: {seen})"
+
+
+def readable(seconds: float) -> str:
+    """Return a time as 40 s or 12 min."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def measure(args: Any, numbers: list[int]) -> list[Row]:
@@ -205,5 +229,6 @@ def main(name: str, words: list[str]) -> int:
             f"note: load average {load[0]:.1f} on {cores()} core(s): other work is running and will be in the numbers"
         )
     with gone_if_empty(folder):
+        print(foretold(args, numbers), flush=True)
         write(folder, args, measure(args, numbers), load)
     return 0
