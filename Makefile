@@ -32,7 +32,7 @@ lab: .venv/ready-course ## open JupyterLab on the course; ALL=1 shows answers, s
 	  $(if $(ALL),,$(HIDDEN:%='--ContentsManager.hide_globs=%')) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 own-algorithm: ## start an algorithm of your own from an example: make own-algorithm NAME=mine
-	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks " in *" $(OWN) "*) \
+	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks experiments " in *" $(OWN) "*) \
 	  echo "$(OWN) is the name of a package: choose another NAME"; exit 2;; esac
 	@if [ -e $(OWN).py ]; then echo "$(OWN).py exists: choose another NAME"; exit 2; fi
 	@cp minitrpo/course/reinforce.py $(OWN).py

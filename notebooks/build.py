@@ -39,7 +39,6 @@ from nbclient import NotebookClient
 import minitrpo
 from minitrpo.checks import names, target
 from minitrpo.course.checks.register import find
-from minitrpo.course.claims.registry import CLAIMS
 from minitrpo.course.machine import BUSY, busy_share, load_share
 
 HERE = Path(__file__).parent
@@ -334,8 +333,7 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     exercises = {cell.metadata["check"] for cell in notebook.cells if "check" in cell.metadata}
     code = {file for file in package.rglob("*.py") if not is_of_others(file, exercises)}
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
-    for name in re.findall(r'"(\w+)"', " ".join(re.findall(r"show_claims\(([^)]*)\)", text))):
-        data |= set((HERE / "recorded" / "claims" / CLAIMS[name].home).rglob("*.json"))
+    data |= set((HERE.parent / "experiments/data/claims").glob("[!.]*")) if "show_claims(" in text else set()
     return {
         "code": digest(code, package),
         "data": digest({f for f in data if f.exists()}, HERE),
@@ -354,7 +352,7 @@ def digest(files: set[Path], folder: Path) -> str:
     """Return a hash of files, of their names and what is in them."""
     found = hashlib.sha256()
     for file in sorted(files):
-        found.update(f"{file.relative_to(folder).as_posix()}\n".encode() + file.read_bytes() + b"\n")
+        found.update(f"{Path(os.path.relpath(file, folder)).as_posix()}\n".encode() + file.read_bytes() + b"\n")
     return found.hexdigest()[:16]
 
 
