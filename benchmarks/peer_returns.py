@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks.options import make_parser
 from benchmarks.record import RESULTS, origin, write_json
-from benchmarks.returns import curve_of
-from benchmarks.summaries import iqm, iqm_interval
 from benchmarks.systems import FAMILIES, PLAIN, ours_ppo, ours_short
+from experiments.returns import last_episodes
+from minitrpo.course.statistics import iqm, iqm_interval
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, mpiexec
@@ -38,7 +38,7 @@ def ours(family: str, workload: Any, seed: int) -> float:
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         mpiexec(1, "train", *words, *flags({"seed": seed, "progress": "none", "stuck_after": 3600, "out": out}))
-        return float(curve_of(RunFolder(out).columns())[-1][1])
+        return float(last_episodes(RunFolder(out).columns())["mean_return"][-1])
 
 
 def theirs(family: str, workload: Any, seed: int) -> float:

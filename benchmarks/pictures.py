@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot as plt
 
-from benchmarks.returns import OURS, STEPS, THEIRS
-from benchmarks.summaries import iqm
-from benchmarks.tables import Recorded
+from experiments.returns import OURS, THEIRS
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 
 COLORS = (BLUE, GREEN, ORANGE, RED)
@@ -126,29 +124,3 @@ def as_typed(result: dict[str, Any]) -> Any:
     axis.margins(x=0.25)
     axis.invert_yaxis()
     return figure
-
-
-def returns(recorded: Recorded) -> Any:
-    """Return a picture of the interquartile mean and the range of all seeds against environment steps."""
-    envs = [env for env in STEPS if (env, OURS) in recorded or (env, THEIRS) in recorded]
-    height = -(-len(envs) // 4)
-    figure, axes = plt.subplots(height, 4, figsize=(16, 3.6 * height), constrained_layout=True, squeeze=False)
-    for axis, env in zip(axes.flat, envs, strict=False):
-        for system, color in ((OURS, BLUE), (THEIRS, ORANGE)):
-            if (env, system) in recorded:
-                _learning_curve(axis, recorded[env, system], system, color)
-        axis.set(title=env, xlabel="thousand environment steps", ylabel="return, last 100 episodes")
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
-    for axis in axes.flat[len(envs) :]:
-        axis.axis("off")
-    return figure
-
-
-def _learning_curve(axis: Any, runs: list[dict[str, Any]], system: str, color: str) -> None:
-    """Draw the interquartile mean of runs and their range."""
-    points = [np.array(run["curve"]).T for run in runs]
-    grid = np.linspace(max(steps[0] for steps, _ in points), min(steps[-1] for steps, _ in points), 100)
-    curves = np.array([np.interp(grid, steps, means) for steps, means in points])
-    axis.plot(grid / 1e3, iqm(curves, axis=0), color=color, label=f"{system}, {len(runs)} seeds")
-    axis.fill_between(grid / 1e3, curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.18, linewidth=0)

@@ -19,9 +19,11 @@ import numpy as np
 
 from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, read_json, write_json
-from benchmarks.returns import OURS, STEPS, THEIRS
-from benchmarks.summaries import iqm, median
+from benchmarks.summaries import median
+from experiments.returns import EXPERIMENT, LONGER, OURS, STEPS, THEIRS
+from experiments.tables import curve
 from minitrpo.course.speedup.experiment import by_turns
+from minitrpo.course.statistics import iqm
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, mpiexec
@@ -51,9 +53,9 @@ def final(curves: list[Any]) -> float:
 
 def curves_of(env: str, system: str) -> list[Any]:
     """Return the recorded curves of a system, seed by seed; the longer ones if there are such."""
-    longer = sorted((RESULTS / "longer").glob(f"{system}_{env}_*.json"))
-    paths = longer or sorted((RESULTS / "returns").glob(f"{system}_{env}_*.json"))
-    return [read_json(path)["curve"] for path in paths]
+    runs = EXPERIMENT.runs()
+    longer = runs.get((LONGER, env), []) if system == OURS else []
+    return [list(zip(*curve(run), strict=True)) for run in longer or runs[system, env]]
 
 
 def our_rate(env: str, steps: int) -> float:

@@ -5,17 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.published import PUBLISHED
 from benchmarks.record import machine_of
-from benchmarks.returns import OURS, STEPS, THEIRS
 from benchmarks.scaling import collecting, measured
-from benchmarks.summaries import iqm, iqm_interval
+from experiments.returns import OURS, STEPS, THEIRS
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import SECONDS
 
 FEW = 5  # measurements whose bootstrap bounds are the lowest and the highest of them: 94 % for five, 50 % for two
-Recorded = dict[tuple[str, str], list[dict[str, Any]]]  # (environment, system) -> its runs, by seed
 Times = dict[tuple[str, str], list[tuple[Array, Array]]]  # (environment, learner) -> (alone, together), by measurement
 
 
@@ -101,9 +98,7 @@ def seconds(result: dict[str, Any]) -> str:
     middle = np.median([x["ratio"] or 0.0 for x in result["lines"]])
     text = f"Median over the environments, one not reached counted as 0: **{middle:.1f} times** sooner."
     if any((x["steps"][OURS] or 0) > STEPS[x["env"]] for x in result["lines"]):
-        text += (
-            " Where ours took more than a million steps, its runs are of two million (`benchmarks.returns --longer`)."
-        )
+        text += " Where ours took more than a million steps, its runs are of two million (`returns`: longer)."
     return f"{table((*header, 'times sooner'), rows)}\n\n{text}\n\n{made_by(result)}"
 
 
@@ -203,24 +198,3 @@ def compared_times(measurements: list[dict[str, Any]], cores: int) -> Times:
         for (env, learner), parts in together.items():
             pairs[env, learner].append((np.concatenate(alone[env]), np.concatenate(parts)))
     return pairs
-
-
-def returns(recorded: Recorded) -> str:
-    """Return the table of final returns beside sb3-contrib's and the published ones."""
-    header = ("environment", "steps", f"{OURS}, IQM", "95 % interval", f"{THEIRS}, IQM", "95 % interval", "published")
-    rows = []
-    for env, published in PUBLISHED.items():
-        both = [recorded.get((env, system), []) for system in (OURS, THEIRS)]
-        steps = next((f"{round(runs[0]['curve'][-1][0], -5):,}" for runs in both if runs), "-")
-        rows.append((env, steps, *[cell for runs in both for cell in final_return(env, runs)], published))
-    first = [next(runs[0] for (_, name), runs in recorded.items() if name == system) for system in (OURS, THEIRS)]
-    return "\n\n".join([table(header, rows), *map(made_by, first)])
-
-
-def final_return(env: str, runs: list[dict[str, Any]]) -> tuple[str, str]:
-    """Return the interquartile mean of the last 100 episodes over runs and its interval as text."""
-    scores = np.array([run["curve"][-1][1] for run in runs])
-    if len(scores) == 0:
-        return "-", "-"
-    form = ".2f" if env == "Reacher-v5" else ".0f"
-    return f"{float(iqm(scores)):{form}} ({len(scores)})", span(iqm_interval(scores), form)

@@ -4,8 +4,9 @@ import datetime
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -45,13 +46,20 @@ class Arm(NamedTuple):
 class Size(NamedTuple):
     """How much is measured: seeds, environment steps of a run of each task (none: as typed), arms (none named: all).
 
-    times: arms whose runs are so many times as long.
+    times: arms whose runs are so many times as long. other: how many seeds a task has, or an arm on a task, where it
+    is another number. first: the first seed.
     """
 
     seeds: int
     steps: Mapping[str, int] = MappingProxyType({})
     only: tuple[str, ...] = ()
     times: Mapping[str, int] = MappingProxyType({})
+    other: Mapping[Any, int] = MappingProxyType({})
+    first: int = 0
+
+    def has(self, arm: Arm, number: int) -> bool:
+        """Return whether an arm has a run of this number."""
+        return number < self.other.get((arm.name, arm.env), self.other.get(arm.env, self.seeds))
 
 
 class Job(NamedTuple):
@@ -94,9 +102,10 @@ class Experiment:
         """Return the runs of a set, seeds outermost, every other round backwards: what disturbs hits all arms alike."""
         size = self.full if kind == FULL else self.quick
         arms = [a for a in self.arms if a.env in (size.steps or [a.env]) and (not size.only or a.name in size.only)]
-        rounds = [(seed, arms if seed % 2 == 0 else arms[::-1]) for seed in range(size.seeds)]
+        rounds = range(max(size.seeds, *size.other.values(), 0))
         steps = {arm: size.steps.get(arm.env, 0) * size.times.get(arm.name, 1) for arm in arms}
-        return [Job(arm, seed, steps[arm]) for seed, ordered in rounds for arm in ordered]
+        by_turns = [(arm, number) for number in rounds for arm in (arms[::-1] if number % 2 else arms)]
+        return [Job(arm, size.first + number, steps[arm]) for arm, number in by_turns if size.has(arm, number)]
 
     def runs(self, kind: str = FULL, root: Path | None = None) -> Runs:
         """Return the recorded runs of a set, in the order of its arms."""
@@ -179,6 +188,12 @@ def train(job: Job, ranks: int, folder: Path) -> tuple[RunFolder, str]:
     where = ["--resume", out] if (out / "config.json").exists() else [*words, "--out", out]
     output = mpiexec(ranks, "train", *where, "--progress", "none", timeout=LIMIT)
     return RunFolder(out), output.split()[-1][:16]
+
+
+def alone(work: Callable[..., Measured], *given: Any) -> Measured:
+    """Return what a function measures in a new process, which has its own memory and its own seconds."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
 
 
 def thinned(columns: Mapping[str, Array], last: tuple[str, ...], means: tuple[str, ...], rows: int) -> dict[str, Array]:

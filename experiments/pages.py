@@ -6,7 +6,8 @@ from pathlib import Path
 from experiments.registry import BLOCKS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs/claims.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
+PAGES += [ROOT / "benchmarks/README.md"]
 
 
 def filled(text: str) -> str:

@@ -84,9 +84,9 @@ def look(experiment: Experiment, name: str) -> dict[str, Any]:
     return {"color": HUES[number % 5], "linestyle": STYLES[number // 5 % len(STYLES)]}
 
 
-def axes_of(figure: Any, panels: list[str]) -> dict[str, Any]:
-    """Return a plain axis for each task, at most two beside each other."""
-    across = min(2, len(panels))
+def axes_of(figure: Any, panels: list[str], across: int = 2) -> dict[str, Any]:
+    """Return a plain axis for each task, at most so many beside each other."""
+    across = min(across, len(panels))
     down = -(-len(panels) // across)
     figure.set_size_inches(5.4 * across, 3.7 * down + 0.5)
     axes = {panel: figure.add_subplot(down, across, number) for number, panel in enumerate(panels, 1)}
@@ -162,7 +162,7 @@ def curves(
                     width = widths[names(experiment).index(name)]
                     axis.plot(*one, **style, linewidth=width, label=None if number else name)
             else:
-                middle(axis, each, style, name, POSSIBLE.get(env, (-np.inf, np.inf)))
+                middle(axis, each, style, name, POSSIBLE.get(env, ANY))
         for env, axis in axes.items():
             axis.set(xlabel=LABELS[x], ylabel=LABELS[y], title=headed(env, chosen))
             axis.set_xlim(0, until / scale if np.isfinite(until) else None)
@@ -180,7 +180,10 @@ def known(run: Run, x: str, y: str, scale: float, until: float) -> tuple[Array, 
     return at[there] / scale, values[there]
 
 
-def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possible: tuple[float, float]) -> None:
+ANY = (-np.inf, np.inf)
+
+
+def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possible: tuple[float, float] = ANY) -> None:
     """Draw several curves thinly, their mean over what all of them cover, and its interval as far as is possible."""
     for one in each if len(each) > 1 else []:
         axis.plot(*one, **style, linewidth=0.6, alpha=0.3)

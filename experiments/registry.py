@@ -1,16 +1,31 @@
 """All experiments, and what pages show of them."""
 
 from collections.abc import Callable
+from functools import partial
 
-from experiments import claims
+from experiments import claims, family, returns, rules
 from experiments.harness import Experiment
 from minitrpo.errors import BadInput
 
-EXPERIMENTS: dict[str, Experiment] = {**claims.CLAIMS}
+OTHERS: dict[str, Experiment] = {
+    each.name: each for each in (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT)
+}
+EXPERIMENTS: dict[str, Experiment] = {**claims.CLAIMS, **OTHERS}
 GROUPS = {"claims": list(claims.CLAIMS)}
+
+
+def shown(experiment: Experiment) -> str:
+    """Return what a page shows of an experiment."""
+    return experiment.report(experiment, experiment.runs())
+
+
+# What stands in a page between <!-- name --> and <!-- /name -->
 BLOCKS: dict[str, Callable[[], str]] = {
-    "claims": claims.table
-}  # what stands in a page between <!-- x --> and <!-- /x -->
+    "claims": claims.table,
+    "family_short": family.short_table,
+    "tuned": family.tuned_table,
+}
+BLOCKS |= {name: partial(shown, each) for name, each in OTHERS.items()}
 
 
 def find(names: list[str]) -> list[Experiment]:

@@ -53,6 +53,12 @@ def curve(run: Run, x: str = "env_steps", y: str = "mean_return") -> tuple[Array
     return points[x], points[y]
 
 
+def markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a table of a page; the first column is text, the others are numbers."""
+    rule = ("---", *["---:"] * (len(header) - 1))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+
+
 def array(cells: list[Any]) -> Array:
     """Return a column as an array: NaN for numbers that there are not."""
     return np.array([np.nan if cell == "" else cell for cell in cells])
@@ -96,10 +102,10 @@ def extend(columns: Columns, more: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as a table has it: integers whole, six digits of other numbers, "" for NaN and None."""
+    """Return a value as a table has it: integers whole, seven digits of other numbers, "" for NaN and None."""
     if value is None or isinstance(value, str):
         return value or ""
-    return "" if np.isnan(value) else int(value) if value == int(value) else float(f"{value:.6g}")
+    return "" if np.isnan(value) else int(value) if value == int(value) else float(f"{value:.7g}")
 
 
 def read(folder: Path) -> tuple[dict[str, Columns], dict[str, dict[str, Any]]]:

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import harness, tables
+from experiments import family, harness, returns, rules, tables
 from experiments.claims import CLAIMS, judge, measure, show
 from experiments.claims.questions import (
     UNTESTED,
@@ -24,8 +25,10 @@ from experiments.claims.questions import (
 )
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
 from experiments.registry import EXPERIMENTS
+from experiments.rules import improvement, over_environments
+from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.command_line import choice_of
-from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS
+from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, iqm, iqm_interval, mean_interval
 
 TASK, NEVER = "CartPole-v1", np.inf
 VALUE = Quantity("value", lambda run: run["value"])
@@ -125,6 +128,74 @@ def test_every_claim_is_drawn(monkeypatch):
         show(name)
         assert len(plt.gcf().axes) > 0
         plt.close("all")
+
+
+# --- returns and the family
+
+
+def test_a_curve_is_the_mean_of_the_last_100_episodes_and_is_thinned():
+    rng = np.random.default_rng(0)
+    episodes, each_return = rng.integers(1, 40, 30), rng.standard_normal(30)
+    columns = {"env_steps": 1000.0 * np.arange(1, 31), "episodes": episodes.astype(float), "mean_return": each_return}
+    for steps, mean in zip(*returns.last_episodes(columns).values(), strict=True):
+        each = np.repeat(each_return[: int(steps) // 1000][::-1], episodes[: int(steps) // 1000][::-1])
+        updates = np.flatnonzero(np.cumsum(episodes[: int(steps) // 1000][::-1]) >= 100)  # the last of them as a whole
+        whole = episodes[: int(steps) // 1000][::-1][: updates[0] + 1].sum() if len(updates) else len(each)
+        assert mean == pytest.approx(each[:whole].mean())
+    few = returns.few({"env_steps": np.arange(489)})["env_steps"]
+    assert (len(few) <= 100, few[-1]) == (True, 488)
+
+
+def test_the_interquartile_mean_is_the_mean_of_the_middle_half():
+    scores = np.array([9000.0, 1.0, 4.0, 3.0, -80.0, 2.0, 5.0, 6.0])
+    assert iqm(scores) == pytest.approx(np.mean([2.0, 3.0, 4.0, 5.0]))
+    assert iqm_interval(scores)[0] < 3.5 < iqm_interval(scores)[1]
+
+
+def test_every_member_has_a_colour_and_a_task():
+    assert set(family.COLORS) == set(family.TASKS) == set(ALGORITHMS)
+
+
+# --- rules that adapt
+
+
+def test_the_first_fixed_arm_is_what_is_typed():
+    for env, steps in rules.STEPS.items():
+        job = harness.Job(rules.arm(env, rules.FIXED, rules.RIGHT), 0, steps)
+        assert choice_of(job.words).flat() == choice_of(["--env", env, "--total-steps", str(steps)]).flat()
+
+
+def test_a_score_is_the_mean_over_steps_or_over_seconds():
+    places = rules.at_places(np.array([100, 300, 400]), np.array([0.0, 20.0, 40.0]), 400)
+    assert places.mean() == pytest.approx((0 * 100 + 10 * 200 + 30 * 100) / 400)
+    places = rules.at_places(np.array([1.0, 2.0]), np.array([0.0, 10.0]), 4.0)
+    assert places.mean() == pytest.approx((0 * 1 + 5 * 1 + 10 * 2) / 4, abs=0.01), "after its end it stays where it was"
+
+
+def test_the_probability_of_improvement_counts_pairs_and_environments_the_same():
+    up, down = (np.ones(3), np.zeros(3)), (np.zeros(3), np.ones(3))
+    assert improvement([[(np.array([1.0, 3.0]), np.array([2.0, 0.0]))]])[0] == 0.75
+    middle, over_seeds, both = improvement([[up], [up], [up], [down]])
+    assert (middle, over_seeds) == (0.75, (0.75, 0.75, 0.75))
+    assert (both.low, both.high) == (0.25, 1.0)
+    assert improvement([[up], [up, down]])[0] == 0.75, "whatever the number of pairs"
+    arm = np.arange(6.0)
+    over_seeds = improvement([[(arm, arm), (arm, arm)]])[1]
+    assert over_seeds == pytest.approx((0.5, 0.5, 0.5)), "a run that is drawn is drawn for all pairs of its arm"
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """Scores are normal, and so is by how much an environment suits the rule: P = Phi(difference / sqrt(2))."""
+    rng, held = np.random.default_rng(1), []
+    for _ in range(150):
+        suits = rng.normal(0.3, 1.0, 8)
+        pairs = [[(each + rng.standard_normal(10), rng.standard_normal(10))] for each in suits]
+        _, over_seeds, both = improvement(pairs, 200)
+        of_these, of_others = norm.cdf(suits / np.sqrt(2)).mean(), norm.cdf(0.3 / np.sqrt(3))
+        held.append((over_seeds.low <= of_these <= over_seeds.high, both.low <= of_others <= both.high))
+    assert np.all(np.mean(held, axis=0) > 0.84), "95 % of many; of eight environments and ten seeds somewhat fewer"
+    many = [mean_interval(over_environments(list(rng.standard_normal((8, 10))))) for _ in range(400)]
+    assert np.mean([low <= 0 <= high for _, low, high in many]) == pytest.approx(0.95, abs=0.04)
 
 
 # --- claims
