@@ -43,21 +43,6 @@ def whole(result: dict[str, Any]) -> Any:
     return figure
 
 
-def peers(result: dict[str, Any]) -> Any:
-    """Return a picture of whole iterations beside other libraries."""
-    lines, settings = result["lines"], result["settings"]
-    places = np.arange(len(lines))
-    collect, update = (np.array([x[name] for x in lines]) for name in ("collect_s", "update_s"))
-    figure, axis = plt.subplots(figsize=(9, 4.2), constrained_layout=True)
-    axis.barh(places, collect, color=BLUE, label="collecting")
-    axis.barh(places, update, left=collect, color=GREEN, label="updating")
-    axis.set(yticks=places, yticklabels=[x["system"] for x in lines])
-    axis.set_xlabel(f"median seconds for {settings['steps']:,} steps of {settings['env']}")
-    axis.invert_yaxis()
-    axis.legend()
-    return figure
-
-
 def scaling(result: dict[str, Any]) -> Any:
     """Return a picture of speed-up against ranks, a panel per environment."""
     envs = list(dict.fromkeys(x["env"] for x in result["lines"]))

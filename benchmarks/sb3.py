@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.options import make_parser
 from benchmarks.record import origin, thinned, write_json
-from experiments.sb3 import trained
+from experiments.systems.sb3 import trained
 
 
 def main() -> None:

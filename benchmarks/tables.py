@@ -118,33 +118,6 @@ def as_typed(result: dict[str, Any]) -> str:
     return f"{table(header, rows)}\n\n{made_by(result)}"
 
 
-def peers(result: dict[str, Any]) -> str:
-    """Return the table of whole iterations beside other libraries."""
-    columns = {
-        "system": "{system}",
-        "steps/s": "{rate:,.0f}",
-        "collecting, s": "{collect_s:.2f}",
-        "updating, s": "{update_s:.2f}",
-        "peak MB/process": "{peak_mb}",
-        f"times {result.get('reference', 'sb3-contrib')}": "{ratio:.2f}",
-        spread(min(map(len, result["times"].values()))): "{interval[0]:.2f} to {interval[1]:.2f}",
-    }
-    return formatted(result, columns)
-
-
-def peer_returns(result: dict[str, Any]) -> str:
-    """Return the table of returns beside stable-baselines3's."""
-    columns = {
-        "algorithm": "{family}",
-        "environment": "{env}",
-        "steps": "{steps:,}",
-        "system": "{system}",
-        "interquartile mean return": "{iqm:,.1f}",
-        "95 % interval": "{interval[0]:,.1f} to {interval[1]:,.1f}",
-    }
-    return formatted(result, columns)
-
-
 def scaling(result: dict[str, Any]) -> str:
     """Return the table of speed-up against ranks."""
     header = (

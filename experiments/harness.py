@@ -92,6 +92,7 @@ class Experiment:
     data: str = ""  # folder of tables, if it has not the experiment's name
     home: str = ""  # experiment whose runs these are, if they are not its own
     seconds: bool = False  # the runs' seconds count: they are refused on a busy machine
+    packages: tuple[str, ...] = ()  # other libraries, whose versions are recorded
 
     def folder(self, kind: str, root: Path | None = None) -> Path:
         """Return where the tables of the full or the quick set are."""
@@ -125,6 +126,17 @@ class Experiment:
         """Return what is recorded of this experiment; the newest of several runs of one job."""
         mine = [run for run in tables.load(self.folder(kind, root)) if run["experiment"] == (self.home or self.name)]
         return {(run["arm"], run["setting"], int(run["seed"])): run for run in mine}
+
+
+def made_by(experiment: Experiment, runs: Runs) -> str:
+    """Return what made some runs, in a line: how many, machines, versions, dates, and others' versions."""
+    each = [run for found in runs.values() for run in found]
+    made = [run["machine"] for run in each]
+    machines = sorted({f"{one['cores']} cores, {one['machine'].partition(', ')[2]}" for one in made})
+    dates, versions = sorted({run["date"] for run in each}), sorted({run["version"] for run in each})
+    libraries = sorted({f"{name} {one[name]}" for one in made for name in experiment.packages if name in one})
+    when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    return "; ".join((f"{len(each):,} runs", *machines, f"version {', '.join(versions)}", when, *libraries))
 
 
 def key_of(job: Job) -> Any:
@@ -165,7 +177,8 @@ def record(experiment: Experiment, job: Job, kind: str, ranks: int, root: Path |
     busy = others.share()
     if experiment.seconds:
         refuse_if_busy(name, busy)
-    made, ours = provenance(), {"experiment": name, "arm": job.arm.name, "env": job.arm.env, "seed": job.seed}
+    made = provenance(packages=experiment.packages)
+    ours = {"experiment": name, "arm": job.arm.name, "env": job.arm.env, "seed": job.seed}
     version = made["versions"].pop("minitrpo")
     machine = {"machine": made["machine"], "cores": cores(), "python": made["python"], **made["versions"]}
     ours |= {"ranks": ranks, "version": version, "date": f"{datetime.date.today()}"}

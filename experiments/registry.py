@@ -3,20 +3,23 @@
 from collections.abc import Callable
 from functools import partial
 
-from experiments import claims, family, returns, rules
-from experiments.harness import Experiment
+from experiments import claims, family, peers, returns, rules
+from experiments.harness import Experiment, made_by
 from minitrpo.errors import BadInput
 
 OTHERS: dict[str, Experiment] = {
-    each.name: each for each in (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT)
+    each.name: each
+    for each in (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, *peers.EXPERIMENTS)
 }
 EXPERIMENTS: dict[str, Experiment] = {**claims.CLAIMS, **OTHERS}
-GROUPS = {"claims": list(claims.CLAIMS)}
+GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in peers.EXPERIMENTS]}
 
 
 def shown(experiment: Experiment) -> str:
-    """Return what a page shows of an experiment."""
-    return experiment.report(experiment, experiment.runs())
+    """Return what a page shows of an experiment, and what made it."""
+    runs = experiment.runs()
+    made = f"*{made_by(experiment, runs)}; `python -m experiments run {experiment.name}`.*"
+    return f"{experiment.report(experiment, runs)}\n\n{made}"
 
 
 # What stands in a page between <!-- name --> and <!-- /name -->

@@ -67,7 +67,7 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
 
 def theirs(job: Job) -> Measured:
     """Return the curve of a run of sb3-contrib."""
-    from experiments.sb3 import trained  # which takes PyTorch
+    from experiments.systems.sb3 import trained  # which takes PyTorch
 
     steps, means = np.transpose(trained(job.arm.env, job.steps, job.seed)[0])
     return {}, {"curves": few({"env_steps": steps, "mean_return": means})}
@@ -125,4 +125,5 @@ EXPERIMENT = Experiment(
     draw=draw,
     report=report,
     verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
+    packages=("torch", "stable-baselines3", "sb3-contrib"),
 )

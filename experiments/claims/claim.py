@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.claims.questions import UNTESTED, Part
-from experiments.harness import FULL, Experiment, Job, Measured, Runs, thinned, train
+from experiments.harness import FULL, Experiment, Job, Measured, Runs, made_by, thinned, train
 from experiments.pictures import Ghost
 from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, LEVEL
 from minitrpo.parallel.timing import PHASES
@@ -106,15 +106,10 @@ def report(claim: Claim, runs: Runs) -> str:
 def origin(claim: Claim, kind: str, runs: Runs) -> str:
     """Return what made the runs, as a sentence."""
     each = [run for found in runs.values() for run in found]
-    machines = {f"{run['machine']['cores']} cores, {run['machine']['machine'].partition(', ')[2]}" for run in each}
-    dates, versions = sorted({run["date"] for run in each}), sorted({run["version"] for run in each})
-    wanted = len(claim.jobs(kind))
-    some = f"{len(each)} of {wanted} runs" if len(each) < wanted else f"{wanted} runs"
-    when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    made = f"{'; '.join(sorted(machines))}; version {', '.join(versions)}; {when}"
     others = max((run["others"] for run in each if run["others"] != ""), default=0)
     seconds = f" Others used at most {100 * others:.0f} % of the cores." if claim.seconds else ""
-    return f"{kind.capitalize()} set, {some}; {made}.{seconds}"
+    whole = f"{kind} set" if len(each) == len(claim.jobs(kind)) else f"part of the {kind} set"
+    return f"{whole.capitalize()}, {made_by(claim, runs)}.{seconds}"
 
 
 def section(claim: Claim) -> list[str]:

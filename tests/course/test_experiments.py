@@ -105,7 +105,8 @@ def test_every_experiment_is_whole_recorded_and_understood_by_train():
         assert (one.arms, one.full, one.quick, home.home) == (home.arms, home.full, home.quick, "")
         assert len({(arm.name, arm.env) for arm in one.arms}) == len(one.arms)
         for job in (job for kind in (FULL, QUICK) for job in one.jobs(kind)):
-            choice_of(job.words)
+            if one.data != "peers" and "stable-baselines3" not in job.arm.name:  # these no train is told
+                choice_of(job.words)
 
 
 def test_the_commands_list_judge_and_draw_and_refuse_in_one_line(tmp_path, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from tianshou.utils.torch_utils import policy_within_training_step
 from torch import nn
 from torch.distributions import Independent, Normal
 
-from benchmarks.workload import Times, Workload
+from experiments.systems.workload import Times, Workload
 from minitrpo.experience.environments import without_mujoco_warnings
 
 

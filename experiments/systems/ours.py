@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from benchmarks.workload import Times, Workload
+from experiments.systems.workload import Times, Workload
 from minitrpo.course.speedup.experiment import timed_run
 from minitrpo.supervision.jobs import flags
 

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 from rltools import PPO
 
-from benchmarks.workload import BatchWorkload, Times
+from experiments.systems.workload import BatchWorkload, Times
 from minitrpo.experience.environments import without_mujoco_warnings
 
 

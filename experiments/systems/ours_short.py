@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from benchmarks.workload import RECORD_EVERY, ReplayWorkload, ShortWorkload, Times
+from experiments.systems.workload import RECORD_EVERY, ReplayWorkload, ShortWorkload, Times
 from minitrpo.course.speedup.experiment import timed_run
 from minitrpo.supervision.jobs import flags
 

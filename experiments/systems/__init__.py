@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from benchmarks.workload import BatchWorkload, ReplayWorkload, ShortWorkload, Times, Workload
+from experiments.systems.workload import BatchWorkload, ReplayWorkload, ShortWorkload, Times, Workload
 
 TRPO: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a module, and the options of its `train`
     "minitrpo, 1 rank": ("ours", {"ranks": 1, "learner": "root"}),
@@ -50,9 +50,10 @@ class Family:
     """Systems that do the same work: what it is, which of them the others are compared with, and what is installed."""
 
     workload: Callable[[str, int, int], Any]
-    env: str  # unless told otherwise
+    env: str
     steps: int  # per update
-    updates: int
+    updates: int  # of a run; the first is not counted
+    rounds: int
     reference: str
     systems: dict[str, tuple[str, dict[str, Any]]]
     packages: tuple[str, ...]
@@ -60,18 +61,18 @@ class Family:
 
 FAMILIES = {
     "trpo": Family(
-        *(Workload, "HalfCheetah-v5", 20_000, 3, "sb3-contrib, 1 environment", TRPO),
+        *(Workload, "HalfCheetah-v5", 20_000, 2, 2, "sb3-contrib, 1 environment", TRPO),
         packages=("torch", "stable-baselines3", "sb3-contrib", "tianshou", "pfrl", "rlox"),
     ),
     "ppo": Family(
-        *(BatchWorkload, "HalfCheetah-v5", 2_048, 25, "stable-baselines3", PPO),
+        *(BatchWorkload, "HalfCheetah-v5", 2_048, 6, 3, "stable-baselines3", PPO),
         packages=("torch", "stable-baselines3", "rltools", "rlox", "envpool"),
     ),
     "a2c": Family(
-        *(ShortWorkload, "CartPole-v1", 4_000, 11, "stable-baselines3", A2C), packages=("torch", "stable-baselines3")
+        *(ShortWorkload, "CartPole-v1", 4_000, 11, 3, "stable-baselines3", A2C), packages=("torch", "stable-baselines3")
     ),
     "dqn": Family(
-        *(ReplayWorkload, "CartPole-v1", 3_200, 11, "stable-baselines3", DQN), packages=("torch", "stable-baselines3")
+        *(ReplayWorkload, "CartPole-v1", 3_200, 8, 3, "stable-baselines3", DQN), packages=("torch", "stable-baselines3")
     ),
 }
 
@@ -79,4 +80,4 @@ FAMILIES = {
 def train(family: str, system: str, workload: Any) -> Times:
     """Train one of the systems of a family; yield the times of every update."""
     module, options = FAMILIES[family].systems[system]
-    return import_module(f"benchmarks.systems.{module}").train(workload, **options)
+    return import_module(f"experiments.systems.{module}").train(workload, **options)

@@ -7,7 +7,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 from torch import nn
 
-from benchmarks.workload import BatchWorkload, Spans, Times, taken, timed
+from experiments.systems.workload import BatchWorkload, Spans, Times, taken, timed
 from minitrpo.experience.environments import without_mujoco_warnings
 
 

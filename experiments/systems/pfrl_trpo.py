@@ -11,7 +11,7 @@ from pfrl.nn import EmpiricalNormalization
 from pfrl.policies import GaussianHeadWithStateIndependentCovariance
 from torch import nn
 
-from benchmarks.workload import Spans, Times, Workload, timed
+from experiments.systems.workload import Spans, Times, Workload, timed
 from minitrpo.experience.environments import without_mujoco_warnings
 
 

@@ -6,7 +6,7 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.env_util import make_vec_env
 from torch import nn
 
-from benchmarks.workload import RECORD_EVERY, ReplayWorkload, Spans, Times, taken, timed
+from experiments.systems.workload import RECORD_EVERY, ReplayWorkload, Spans, Times, taken, timed
 
 
 def model_of(workload: ReplayWorkload, seed: int = 0) -> DQN:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.workload import BatchWorkload, Times
+from experiments.systems.workload import BatchWorkload, Times
 
 
 def network(inputs: int, outputs: int, scale: float) -> nn.Sequential:

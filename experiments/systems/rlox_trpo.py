@@ -4,7 +4,7 @@ import time
 
 from rlox.algorithms.trpo import TRPO
 
-from benchmarks.workload import Spans, Times, Workload, between, timed
+from experiments.systems.workload import Spans, Times, Workload, between, timed
 from minitrpo.experience.environments import without_mujoco_warnings
 
 

@@ -7,7 +7,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
-from benchmarks.workload import RECORD_EVERY, ShortWorkload, Spans, Times, taken, timed
+from experiments.systems.workload import RECORD_EVERY, ShortWorkload, Spans, Times, taken, timed
 
 
 def model_of(workload: ShortWorkload, seed: int = 0) -> A2C:

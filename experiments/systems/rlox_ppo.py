@@ -4,7 +4,7 @@ import time
 
 from rlox.algorithms.ppo import PPO
 
-from benchmarks.workload import BatchWorkload, Spans, Times, between, timed
+from experiments.systems.workload import BatchWorkload, Spans, Times, between, timed
 from minitrpo.experience.environments import without_mujoco_warnings
 
 

@@ -5,8 +5,8 @@ import time
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 from torch import nn
 
-from benchmarks.workload import Spans, Times, Workload, taken, timed
-from experiments.sb3 import make_model
+from experiments.systems.sb3 import make_model
+from experiments.systems.workload import Spans, Times, Workload, taken, timed
 
 
 def train(workload: Workload, envs: int, processes: bool) -> Times:
