@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks import family_parts, on_its_back, parts, pictures, tables
+from benchmarks import family_parts, parts, pictures, tables
 from benchmarks.record import RESULTS, machine_of, read_json
 
 README = Path(__file__).parent / "README.md"
@@ -21,9 +21,7 @@ PAGES = (README,)
 def results() -> dict[str, Any]:
     """Return the results of every benchmark that has been run."""
     paths = {name: RESULTS / f"{name}.json" for name in REPORTS}
-    plain = {name: read_json(path) for name, path in paths.items() if path.exists()}
-    recorded = {"on_its_back": on_its_back.recorded()}
-    return plain | {name: runs for name, runs in recorded.items() if runs}
+    return {name: read_json(path) for name, path in paths.items() if path.exists()}
 
 
 def repeats_of(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -49,7 +47,6 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any] | None]] = {
     "seconds": (tables.seconds, pictures.seconds),
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),
-    "on_its_back": (on_its_back.table, on_its_back.picture),
 }
 
 

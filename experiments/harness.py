@@ -194,11 +194,15 @@ def refuse_if_busy(name: str, share: float) -> None:
         raise Busy(f"{name} is about seconds, and {used}: not measured; try again when the machine is idle")
 
 
-def train(job: Job, ranks: int, folder: Path) -> tuple[RunFolder, str]:
-    """Return the folder of a training run, made or gone on with, and the hash of its parameters."""
+def train(job: Job, ranks: int, folder: Path, longer: int = 0) -> tuple[RunFolder, str]:
+    """Return the folder of a training run, made or gone on with, and the hash of its parameters.
+
+    longer: a run that is there goes on until so many steps.
+    """
     out = folder / "run"
     words = [*job.words, "--seed", str(job.seed), *(["--oversubscribe"] if ranks > cores() else [])]
-    where = ["--resume", out] if (out / "config.json").exists() else [*words, "--out", out]
+    more = flags({"total_steps": longer}) if longer else []
+    where = ["--resume", out, *more] if (out / "config.json").exists() else [*words, "--out", out]
     output = mpiexec(ranks, "train", *where, "--progress", "none", timeout=LIMIT)
     return RunFolder(out), output.split()[-1][:16]
 

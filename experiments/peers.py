@@ -62,7 +62,8 @@ def times(runs: list[Run]) -> Array:
 
 def report(family: Family, experiment: Experiment, runs: Runs) -> str:
     """Return the table of whole iterations beside other libraries."""
-    reference = float(np.median(times(runs[family.reference, family.env]).sum(axis=0)))
+    compared_with = runs.get((family.reference, family.env), next(iter(runs.values())))
+    reference = float(np.median(times(compared_with).sum(axis=0)))
     rows, count = [], min(times(some).shape[1] for some in runs.values())
     for (system, _), some in runs.items():
         collect, update = times(some)

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from experiments import claims, family, peers, returns, rules
+from experiments import claims, family, peers, posture, returns, rules
 from experiments.harness import Experiment, made_by
 from minitrpo.errors import BadInput
 
-OTHERS: dict[str, Experiment] = {
-    each.name: each
-    for each in (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, *peers.EXPERIMENTS)
-}
+ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT)
+OTHERS: dict[str, Experiment] = {each.name: each for each in (*ALONE, *peers.EXPERIMENTS)}
 EXPERIMENTS: dict[str, Experiment] = {**claims.CLAIMS, **OTHERS}
 GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in peers.EXPERIMENTS]}
 
