@@ -9,7 +9,7 @@ BIN := .venv/bin
 TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
 HIDDEN := __pycache__ *.py source solutions teaching site
 
-.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark hashes hosts slurm versions soak lint doctor lock clean
+.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -56,6 +56,9 @@ slides: .venv/ready-site ## build slides from the same solutions, into slides/
 benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or scaling, seconds)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
+
+pages: .venv/ready-course ## write what pages show of recorded numbers (python -m experiments list names them)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m experiments page
 
 hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs beside those of AGAINST (HEAD)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)

@@ -1,5 +1,7 @@
 """The post's rule: adapting steps per update, max-KL, or both, with and without a margin, in windows of ten."""
 
+from typing import Any
+
 from experiments.claims import author
 from experiments.claims.claim import POST, claim
 from experiments.claims.questions import Part, Quantity, area, higher, last_tenth, level, steps_asked, turns
@@ -25,9 +27,11 @@ SETTINGS = {  # the author's ten, as his files have them
     "fixed 5,000, 0.001": "--steps-per-update 5000 --max-kl 0.001",
     "fixed 1,500, 0.001": "--steps-per-update 1500 --max-kl 0.001",
 }
-ARMS = tuple(Arm(name, env, f"--preset paper {words}") for env in TASKS for name, words in SETTINGS.items())
-FULL = Size(5, TASKS, times=dict.fromkeys((ORIGINAL, STEPS, LIMIT), LONGER))
-QUICK = Size(2, {REACHER: 100_000, SWIMMER: 100_000})
+RUNS: dict[str, Any] = {  # of all claims here
+    "arms": tuple(Arm(name, env, f"--preset paper {words}") for env in TASKS for name, words in SETTINGS.items()),
+    "full": Size(5, TASKS, times=dict.fromkeys((ORIGINAL, STEPS, LIMIT), LONGER)),
+    "quick": Size(2, {REACHER: 100_000, SWIMMER: 100_000}),
+}
 EARLY = area(100_000)  # Reacher: what the quick set has, too
 BEST = {REACHER: "fixed 1,500, 0.001", SWIMMER: "fixed 5,000, 0.001", CHEETAH: "fixed 1,500, 0.001"}  # his search
 END, WHOLE = last_tenth(STEPS_OF_A_RUN), area(LONGER * STEPS_OF_A_RUN)
@@ -64,9 +68,7 @@ CLAIMS = (
         source=POST,
         sentence="While we don't reach the performance of the optimal parameters on every environment, we definitely "
         "outperformed the original fixed parameters!",
-        arms=ARMS,
-        full=FULL,
-        quick=QUICK,
+        **RUNS,
         parts=(
             higher(EARLY, STEPS, ORIGINAL, REACHER),
             *(whole(name, ORIGINAL, env) for env in TASKS for name in (STEPS, LIMIT)),
@@ -82,9 +84,7 @@ CLAIMS = (
         sentence="The agent would then be stuck, constantly increasing and decreasing the steps/update due to random "
         "variation, rather than based on its performance.",
         home="A1",
-        arms=ARMS,
-        full=FULL,
-        quick=QUICK,
+        **RUNS,
         parts=tuple(
             part
             for env in (SWIMMER, CHEETAH)
@@ -101,9 +101,7 @@ CLAIMS = (
         sentence="With pleasant surprise, the margin worked very well! The trials that adapted both KL and steps no "
         "longer diverged badly, instead performing on a level consistently near the top.",
         home="A1",
-        arms=ARMS,
-        full=FULL,
-        quick=QUICK,
+        **RUNS,
         parts=(
             *(ends(MARGIN, BOTH, env) for env in (SWIMMER, CHEETAH)),
             *(ends(MARGIN, ORIGINAL, env) for env in (SWIMMER, CHEETAH)),
@@ -119,9 +117,7 @@ CLAIMS = (
         sentence="In Reacher, this extreme push for efficiency worked well, outperforming every other method. However, "
         "in the other two environments, adapting both parameters fails horribly.",
         home="A1",
-        arms=ARMS,
-        full=FULL,
-        quick=QUICK,
+        **RUNS,
         parts=(
             *(higher(EARLY, BOTH, other, REACHER) for other in (ORIGINAL, BEST[REACHER], STEPS, LIMIT)),
             *(ends(ORIGINAL, BOTH, env) for env in (SWIMMER, CHEETAH)),
@@ -136,9 +132,7 @@ CLAIMS = (
         sentence="In Reacher and Swimmer, adapting steps/update performed better, while in HalfCheetah, adapting the "
         "max KL performed better.",
         home="A1",
-        arms=ARMS,
-        full=FULL,
-        quick=QUICK,
+        **RUNS,
         parts=(*(whole(STEPS, LIMIT, env) for env in (REACHER, SWIMMER)), whole(LIMIT, STEPS, CHEETAH)),
         draw=curves(only=(ORIGINAL, STEPS, LIMIT)),
         note=SHORTER,
@@ -149,9 +143,7 @@ CLAIMS = (
         source="the author's own runs, which his post does not show",
         sentence="(In his files 20,000 steps with max-KL 0.005 end above the rule with margin on HalfCheetah, twice.)",
         home="A1",
-        arms=ARMS,
-        full=FULL,
-        quick=QUICK,
+        **RUNS,
         parts=(ends("fixed 20,000, 0.005", MARGIN, CHEETAH), higher(EARLY, "fixed 1,500, 0.001", MARGIN, REACHER)),
         draw=bars("mean return over the last tenth", end_of),
         ghosts=author.last_tenths(tuple(SETTINGS)),

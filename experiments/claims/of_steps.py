@@ -1,5 +1,7 @@
 """How many steps an update needs, and how far it may go: the claims of the post's second half, before its rule."""
 
+from typing import Any
+
 from experiments.claims import author
 from experiments.claims.claim import POST, claim
 from experiments.claims.questions import area, higher, last_tenth, return_after, return_at
@@ -21,6 +23,8 @@ def by_limit(env: str, limits: tuple[str, ...], more: str) -> tuple[Arm, ...]:
     return tuple(Arm(f"max-KL {limit}", env, f"--preset paper --max-kl {limit} {more}".strip()) for limit in limits)
 
 
+BY_STEPS: dict[str, Any] = {"arms": by_steps(REACHER), "full": Size(10, {REACHER: 1_200_000})}
+BY_STEPS |= {"quick": Size(3, {REACHER: 300_000})}
 EARLY, LATER = return_at(100_000), return_at(300_000)
 CLAIMS = (
     claim(
@@ -28,9 +32,7 @@ CLAIMS = (
         title="Fewer steps per update learn faster, by steps",
         source=POST,
         sentence="We can get faster convergence by reducing the steps/update.",
-        arms=by_steps(REACHER),
-        full=Size(10, {REACHER: 1_200_000}),
-        quick=Size(3, {REACHER: 300_000}),
+        **BY_STEPS,
         parts=(
             higher(EARLY, FEW, FIVE, REACHER),
             higher(EARLY, FIVE, TEN, REACHER),
@@ -48,9 +50,7 @@ CLAIMS = (
         sentence="When comparing by the number of updates, rather than number of timesteps, we can see that using 1000 "
         "steps/update results in a noisy and sub-optimal update.",
         home="S1",
-        arms=by_steps(REACHER),
-        full=Size(10, {REACHER: 1_200_000}),
-        quick=Size(3, {REACHER: 300_000}),
+        **BY_STEPS,
         parts=(
             higher(return_after(60), FIVE, FEW, REACHER),
             higher(return_after(30), TEN, FEW, REACHER),
@@ -82,9 +82,7 @@ CLAIMS = (
         sentence="In both environments, 5,000 steps/update was the optimal parameter, with both high speeds and very "
         "little variation.",
         home="S1",
-        arms=by_steps(REACHER),
-        full=Size(10, {REACHER: 1_200_000}),
-        quick=Size(3, {REACHER: 300_000}),
+        **BY_STEPS,
         parts=(
             higher(area(1_200_000), FIVE, TEN, REACHER),
             higher(area(1_200_000), FIVE, MANY, REACHER),

@@ -1,5 +1,7 @@
 """Where the seconds go, and what more actors make of them: the claims of the paper and of the post's first half."""
 
+from typing import Any
+
 from experiments.claims import author
 from experiments.claims.claim import PAPER, POST, SLIDES, claim
 from experiments.claims.questions import level, ratio, same_bits, seconds, seconds_at, share, times_real_time
@@ -24,6 +26,8 @@ def called(number: int) -> str:
 ONE, TWO, THREE, FOUR, EIGHT = map(called, (1, 2, 3, 4, 8))
 MAJOR = 0.7 * 2  # a factor that 2 cores can give
 AT = 60_000  # environment steps, the third update's end
+ONE_RANK: dict[str, Any] = {"arms": on_ranks((1,), REACHER), "full": Size(10, {REACHER: 120_000})}
+ONE_RANK |= {"quick": Size(3, {REACHER: 60_000})}
 CLAIMS = (
     claim(
         name="F1",
@@ -93,9 +97,7 @@ CLAIMS = (
         title="Collecting takes most of an update",
         source=PAPER,
         sentence="In practice, the biggest bottleneck by a magnitude in a TRPO update is collecting the experience.",
-        arms=on_ranks((1,), REACHER),
-        full=Size(10, {REACHER: 120_000}),
-        quick=Size(3, {REACHER: 60_000}),
+        **ONE_RANK,
         parts=(level(share("collect"), ONE, REACHER, 0.5),),
         draw=phases,
         seconds=True,
@@ -107,9 +109,7 @@ CLAIMS = (
         source="the author's own log, one thread on Reacher",
         sentence="(In his log of one thread 93 % of the seconds of an update were collecting.)",
         home="B1",
-        arms=on_ranks((1,), REACHER),
-        full=Size(10, {REACHER: 120_000}),
-        quick=Size(3, {REACHER: 60_000}),
+        **ONE_RANK,
         parts=(level(share("collect"), ONE, REACHER, 0.93, about=0.05),),
         draw=phases,
         seconds=True,
