@@ -53,7 +53,7 @@ site: .venv/ready-site ## build the web page of the course from the executed sol
 slides: .venv/ready-site ## build slides from the same solutions, into slides/
 	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/site/build.py --slides $(ARGS)
 
-benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or scaling, seconds)
+benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or scaling, as_typed)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
 

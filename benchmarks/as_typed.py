@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, write_json
-from benchmarks.seconds import crossing
 from benchmarks.summaries import interval, median
 from experiments.returns import OURS, THEIRS, last_episodes
+from experiments.seconds import crossing
 from minitrpo.course.speedup.experiment import by_turns
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
@@ -67,7 +67,7 @@ def line(env: str, system: str, runs: list[dict[str, Any]], reference: list[dict
     """Return what is to be reported of a system on an environment; reference: sb3-contrib's runs."""
     threshold = float(np.median([each["curve"][-1][1] for each in reference]))
     seconds = np.array([each["seconds"] for each in runs])
-    reached = [(crossing([each["curve"]], threshold), each) for each in runs]
+    reached = [(crossing([np.transpose(each["curve"])], threshold), each) for each in runs]
     needed = [n / each["steps"] * each["seconds"] for n, each in reached if n]
     ratios = [theirs["seconds"] / ours for theirs, ours in zip(reference, seconds, strict=True)]
     return {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot as plt
 
-from experiments.returns import OURS, THEIRS
+from experiments.returns import OURS
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 
 COLORS = (BLUE, GREEN, ORANGE, RED)
@@ -72,27 +72,6 @@ def _speedups(axis: Any, lines: list[dict[str, Any]], cores: int) -> None:
     axis.minorticks_off()
     axis.grid(alpha=0.3)
     axis.legend(loc="lower right", fontsize=8)
-
-
-def seconds(result: dict[str, Any]) -> Any:
-    """Return a picture of the seconds to sb3-contrib's final return, an arrow from theirs to ours."""
-    lines = result["lines"]
-    figure, axis = plt.subplots(figsize=(9, 4.5), constrained_layout=True)
-    for system, color, mark in ((THEIRS, ORANGE, "o"), (OURS, BLUE, "s")):
-        found = [(x["seconds"][system], i) for i, x in enumerate(lines) if x["seconds"][system]]
-        axis.plot(*zip(*found, strict=True), mark, color=color, markersize=9, linestyle="none", label=system)
-    for i, x in enumerate(lines):
-        if x["ratio"]:
-            axis.plot(list(x["seconds"].values()), [i, i], "-", color=GREY, zorder=0)
-            axis.text(x["seconds"][OURS], i - 0.2, f"{x['ratio']:.1f} times", ha="center", va="bottom", fontsize=9)
-    axis.set(
-        yticks=range(len(lines)), yticklabels=[x["env"] for x in lines], xscale="log", ylim=(len(lines) - 0.5, -0.7)
-    )
-    axis.set_xlabel("seconds to sb3-contrib's final return (log scale)")
-    axis.grid(alpha=0.3, axis="x")
-    axis.margins(x=0.12)
-    axis.legend(loc="lower left")
-    return figure
 
 
 def as_typed(result: dict[str, Any]) -> Any:

@@ -44,7 +44,6 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any] | None]] = {
     "parts": (parts.table, parts.picture),
     "family_parts": (family_parts.table, family_parts.picture),
     "whole": (tables.whole, pictures.whole),
-    "seconds": (tables.seconds, pictures.seconds),
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),
 }

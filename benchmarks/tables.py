@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.record import machine_of
 from benchmarks.scaling import collecting, measured
-from experiments.returns import OURS, STEPS, THEIRS
+from experiments.returns import THEIRS
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import SECONDS
@@ -69,37 +69,6 @@ def whole(result: dict[str, Any]) -> str:
         spread(result["settings"]["rounds"]): "{interval[0]:.2f} to {interval[1]:.2f}",
     }
     return formatted(result, columns)
-
-
-def seconds(result: dict[str, Any]) -> str:
-    """Return the table of seconds to sb3-contrib's final return."""
-    header = (
-        "environment",
-        "return",
-        "steps, thousands",
-        "steps/s",
-        "seconds",
-        f"{THEIRS}: steps",
-        "steps/s",
-        "seconds",
-    )
-    rows = []
-    for x in result["lines"]:
-        cells = []
-        for system in (OURS, THEIRS):
-            steps, rate, needed = (x[name][system] for name in ("steps", "rate", "seconds"))
-            cells += [
-                f"{steps / 1e3:,.0f}" if steps else "not reached",
-                f"{rate:,.0f}",
-                f"{needed:.1f}" if needed else "-",
-            ]
-        form = ".2f" if x["env"] == "Reacher-v5" else ".0f"
-        rows.append((x["env"], f"{x['target']:{form}}", *cells, f"{x['ratio']:.1f}" if x["ratio"] else "-"))
-    middle = np.median([x["ratio"] or 0.0 for x in result["lines"]])
-    text = f"Median over the environments, one not reached counted as 0: **{middle:.1f} times** sooner."
-    if any((x["steps"][OURS] or 0) > STEPS[x["env"]] for x in result["lines"]):
-        text += " Where ours took more than a million steps, its runs are of two million (`returns`: longer)."
-    return f"{table((*header, 'times sooner'), rows)}\n\n{text}\n\n{made_by(result)}"
 
 
 def as_typed(result: dict[str, Any]) -> str:

@@ -3,12 +3,10 @@
 That the tables of the pages are what was recorded, by these statistics, is a rule of tests/tools/lint.py.
 """
 
-import json
-
 import numpy as np
 import pytest
 
-from benchmarks import report, scaling, seconds
+from benchmarks import report, scaling
 from benchmarks.limit import OpenLoop, RecordingVectorEnv, Step
 from benchmarks.record import RESULTS, read_json
 from benchmarks.scaling import Experiment
@@ -46,12 +44,6 @@ def test_every_experiment_is_compared_with_one_rank_of_the_same(monkeypatch):
 def test_repetitions_of_another_machine_or_version_are_not_put_together():
     assert len(report.repeats_of(read_json(RESULTS / "other" / "scaling_repeat_1.json"))) == 7
     assert report.repeats_of({"provenance": {"machine": "another", "versions": {}}}) == []
-
-
-def test_seconds_to_a_return_are_those_of_the_recorded_curves():
-    recorded = read_json(RESULTS / "seconds.json")
-    for line in recorded["lines"]:
-        assert json.loads(json.dumps(seconds.line(line["env"], recorded["rates"][line["env"]]))) == line
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, returns, rules, tables
+from experiments import family, harness, returns, rules, seconds, tables
 from experiments.claims import CLAIMS, judge, measure, show
 from experiments.claims.questions import (
     UNTESTED,
@@ -155,6 +155,12 @@ def test_the_interquartile_mean_is_the_mean_of_the_middle_half():
 
 def test_every_member_has_a_colour_and_a_task():
     assert set(family.COLORS) == set(family.TASKS) == set(ALGORITHMS)
+
+
+def test_seconds_to_a_return_begin_where_the_middle_of_the_seeds_reaches_it():
+    steps = np.array([100.0, 200.0, 300.0])
+    seeds = [(steps, np.array(returns)) for returns in ([0, 1, 9], [0, 5, 6], [0, 5, 6], [9, 9, 9])]
+    assert [seconds.crossing(seeds, target) for target in (0.0, 5.0, 6.0, 10.0)] == [100, 200, 300, None]
 
 
 # --- rules that adapt
