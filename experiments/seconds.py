@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments import returns
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
-from experiments.pictures import axes_of
+from experiments.pictures import axes_of, legend
 from experiments.returns import LONGER, OURS, STEPS, THEIRS
 from experiments.tables import curve
 from experiments.tables import markdown as table
@@ -96,8 +96,8 @@ def report(experiment: Experiment, runs: Runs) -> str:
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     """Draw the seconds to sb3-contrib's final return, from theirs to ours."""
-    [axis] = axes_of(figure, [""]).values()
-    found = needed(runs)
+    axes, found = axes_of(figure, [""]), needed(runs)
+    axis = axes[""]
     for row, (_, of) in enumerate(found.values()):
         for system, color, mark in ((THEIRS, ORANGE, "o"), (OURS, BLUE, "s")):
             if of[system][2]:
@@ -106,7 +106,7 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
             axis.plot([of[OURS][2], of[THEIRS][2]], [row, row], "-", color=GREY, zorder=0)
     axis.set(yticks=range(len(found)), yticklabels=list(found), xscale="log", ylim=(len(found) - 0.5, -0.5))
     axis.set_xlabel("seconds to sb3-contrib's final return (log scale)")
-    axis.legend(loc="lower left")
+    legend(figure, axes)
 
 
 EXPERIMENT = Experiment(
