@@ -9,7 +9,7 @@ BIN := .venv/bin
 TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
 HIDDEN := __pycache__ *.py source solutions teaching site
 
-.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark hashes hosts slurm versions soak lint doctor lock clean
+.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -32,7 +32,7 @@ lab: .venv/ready-course ## open JupyterLab on the course; ALL=1 shows answers, s
 	  $(if $(ALL),,$(HIDDEN:%='--ContentsManager.hide_globs=%')) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 own-algorithm: ## start an algorithm of your own from an example: make own-algorithm NAME=mine
-	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks " in *" $(OWN) "*) \
+	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks experiments " in *" $(OWN) "*) \
 	  echo "$(OWN) is the name of a package: choose another NAME"; exit 2;; esac
 	@if [ -e $(OWN).py ]; then echo "$(OWN).py exists: choose another NAME"; exit 2; fi
 	@cp minitrpo/course/reinforce.py $(OWN).py
@@ -53,9 +53,12 @@ site: .venv/ready-site ## build the web page of the course from the executed sol
 slides: .venv/ready-site ## build slides from the same solutions, into slides/
 	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/site/build.py --slides $(ARGS)
 
-benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or peers, scaling, returns)
+benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or scaling, as_typed)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
+
+pages: .venv/ready-course ## write what pages show of recorded numbers (python -m experiments list names them)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m experiments page
 
 hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs beside those of AGAINST (HEAD)
 	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)

@@ -21,13 +21,18 @@ import numpy as np
 
 from benchmarks.options import make_parser, names
 from benchmarks.record import RESULTS, origin, write_json
-from benchmarks.returns import OURS, THEIRS, curve_of
-from benchmarks.seconds import crossing
 from benchmarks.summaries import interval, median
+from experiments.returns import OURS, THEIRS, last_episodes
+from experiments.seconds import crossing
 from minitrpo.course.speedup.experiment import by_turns
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, launcher
+
+
+def curve_of(columns: Any) -> list[Any]:
+    """Return (environment steps, mean return) of a run of ours."""
+    return list(zip(*last_episodes(columns).values(), strict=True))
 
 
 def run(system: str, env: str, steps: int, seed: int) -> dict[str, Any]:
@@ -45,7 +50,7 @@ def run(system: str, env: str, steps: int, seed: int) -> dict[str, Any]:
         measured = [sys.executable, "-c", PEAK, *command]
         done = subprocess.run(measured, check=True, capture_output=True, text=True, env={**os.environ})
         seconds = time.perf_counter() - begin
-        curve = curve_of(RunFolder(out).columns()) if system == OURS else json.loads(out.read_text())["curve"]
+        curve = json.loads(out.read_text())["curve"] if system == THEIRS else curve_of(RunFolder(out).columns())
     return {"seconds": seconds, "peak_mb": int(done.stderr.split()[-1]), "curve": curve, "steps": steps}
 
 
@@ -62,7 +67,7 @@ def line(env: str, system: str, runs: list[dict[str, Any]], reference: list[dict
     """Return what is to be reported of a system on an environment; reference: sb3-contrib's runs."""
     threshold = float(np.median([each["curve"][-1][1] for each in reference]))
     seconds = np.array([each["seconds"] for each in runs])
-    reached = [(crossing([each["curve"]], threshold), each) for each in runs]
+    reached = [(crossing([np.transpose(each["curve"])], threshold), each) for each in runs]
     needed = [n / each["steps"] * each["seconds"] for n, each in reached if n]
     ratios = [theirs["seconds"] / ours for theirs, ours in zip(reference, seconds, strict=True)]
     return {

@@ -19,7 +19,7 @@ from benchmarks.options import make_parser, names
 from benchmarks.panel import PARTS, filled, read
 from benchmarks.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
 from benchmarks.panel_run import PEERS, RANDOM
-from benchmarks.summaries import iqm
+from minitrpo.course.statistics import iqm
 from minitrpo.policies import Array
 
 Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed

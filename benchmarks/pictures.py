@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot as plt
 
-from benchmarks.returns import OURS, STEPS, THEIRS
-from benchmarks.summaries import iqm
-from benchmarks.tables import Recorded
+from experiments.returns import OURS
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 
 COLORS = (BLUE, GREEN, ORANGE, RED)
@@ -45,21 +43,6 @@ def whole(result: dict[str, Any]) -> Any:
     return figure
 
 
-def peers(result: dict[str, Any]) -> Any:
-    """Return a picture of whole iterations beside other libraries."""
-    lines, settings = result["lines"], result["settings"]
-    places = np.arange(len(lines))
-    collect, update = (np.array([x[name] for x in lines]) for name in ("collect_s", "update_s"))
-    figure, axis = plt.subplots(figsize=(9, 4.2), constrained_layout=True)
-    axis.barh(places, collect, color=BLUE, label="collecting")
-    axis.barh(places, update, left=collect, color=GREEN, label="updating")
-    axis.set(yticks=places, yticklabels=[x["system"] for x in lines])
-    axis.set_xlabel(f"median seconds for {settings['steps']:,} steps of {settings['env']}")
-    axis.invert_yaxis()
-    axis.legend()
-    return figure
-
-
 def scaling(result: dict[str, Any]) -> Any:
     """Return a picture of speed-up against ranks, a panel per environment."""
     envs = list(dict.fromkeys(x["env"] for x in result["lines"]))
@@ -91,27 +74,6 @@ def _speedups(axis: Any, lines: list[dict[str, Any]], cores: int) -> None:
     axis.legend(loc="lower right", fontsize=8)
 
 
-def seconds(result: dict[str, Any]) -> Any:
-    """Return a picture of the seconds to sb3-contrib's final return, an arrow from theirs to ours."""
-    lines = result["lines"]
-    figure, axis = plt.subplots(figsize=(9, 4.5), constrained_layout=True)
-    for system, color, mark in ((THEIRS, ORANGE, "o"), (OURS, BLUE, "s")):
-        found = [(x["seconds"][system], i) for i, x in enumerate(lines) if x["seconds"][system]]
-        axis.plot(*zip(*found, strict=True), mark, color=color, markersize=9, linestyle="none", label=system)
-    for i, x in enumerate(lines):
-        if x["ratio"]:
-            axis.plot(list(x["seconds"].values()), [i, i], "-", color=GREY, zorder=0)
-            axis.text(x["seconds"][OURS], i - 0.2, f"{x['ratio']:.1f} times", ha="center", va="bottom", fontsize=9)
-    axis.set(
-        yticks=range(len(lines)), yticklabels=[x["env"] for x in lines], xscale="log", ylim=(len(lines) - 0.5, -0.7)
-    )
-    axis.set_xlabel("seconds to sb3-contrib's final return (log scale)")
-    axis.grid(alpha=0.3, axis="x")
-    axis.margins(x=0.12)
-    axis.legend(loc="lower left")
-    return figure
-
-
 def as_typed(result: dict[str, Any]) -> Any:
     """Return a picture of the seconds that whole commands take."""
     lines = result["lines"]
@@ -126,29 +88,3 @@ def as_typed(result: dict[str, Any]) -> Any:
     axis.margins(x=0.25)
     axis.invert_yaxis()
     return figure
-
-
-def returns(recorded: Recorded) -> Any:
-    """Return a picture of the interquartile mean and the range of all seeds against environment steps."""
-    envs = [env for env in STEPS if (env, OURS) in recorded or (env, THEIRS) in recorded]
-    height = -(-len(envs) // 4)
-    figure, axes = plt.subplots(height, 4, figsize=(16, 3.6 * height), constrained_layout=True, squeeze=False)
-    for axis, env in zip(axes.flat, envs, strict=False):
-        for system, color in ((OURS, BLUE), (THEIRS, ORANGE)):
-            if (env, system) in recorded:
-                _learning_curve(axis, recorded[env, system], system, color)
-        axis.set(title=env, xlabel="thousand environment steps", ylabel="return, last 100 episodes")
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
-    for axis in axes.flat[len(envs) :]:
-        axis.axis("off")
-    return figure
-
-
-def _learning_curve(axis: Any, runs: list[dict[str, Any]], system: str, color: str) -> None:
-    """Draw the interquartile mean of runs and their range."""
-    points = [np.array(run["curve"]).T for run in runs]
-    grid = np.linspace(max(steps[0] for steps, _ in points), min(steps[-1] for steps, _ in points), 100)
-    curves = np.array([np.interp(grid, steps, means) for steps, means in points])
-    axis.plot(grid / 1e3, iqm(curves, axis=0), color=color, label=f"{system}, {len(runs)} seeds")
-    axis.fill_between(grid / 1e3, curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.18, linewidth=0)

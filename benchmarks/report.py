@@ -4,43 +4,24 @@ python -m benchmarks.report            (after any of the other benchmarks)
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks import family_parts, on_its_back, parts, pictures, rules, tables
-from benchmarks.family import lines
-from benchmarks.family_picture import family_picture
-from benchmarks.family_report import family_table, held_out_table, short_table, tuned_table
+from benchmarks import family_parts, parts, pictures, tables
 from benchmarks.record import RESULTS, machine_of, read_json
-from benchmarks.rules_picture import rules_picture
-from benchmarks.rules_report import report as rules_tables
-from benchmarks.tables import Recorded
 
 README = Path(__file__).parent / "README.md"
 ROOT = README.parent.parent
-PAGES = (README, *(ROOT / name for name in ("README.md", "docs/family.md", "docs/adapting.md")))
+PAGES = (README,)
 
 
 def results() -> dict[str, Any]:
     """Return the results of every benchmark that has been run."""
     paths = {name: RESULTS / f"{name}.json" for name in REPORTS}
-    plain = {name: read_json(path) for name, path in paths.items() if path.exists()}
-    recorded = {"returns": recorded_runs(), "on_its_back": on_its_back.recorded(), "family": lines()}
-    recorded["rules"] = rules.recorded()
-    return plain | {name: runs for name, runs in recorded.items() if runs}
-
-
-def recorded_runs() -> Recorded:
-    """Return the recorded learning curves of every (environment, system), by seed."""
-    runs = defaultdict(list)
-    for path in sorted((RESULTS / "returns").glob("*.json")):
-        run = read_json(path)
-        runs[run["env"], run["system"]].append(run)
-    return dict(runs)
+    return {name: read_json(path) for name, path in paths.items() if path.exists()}
 
 
 def repeats_of(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -63,16 +44,8 @@ REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any] | None]] = {
     "parts": (parts.table, parts.picture),
     "family_parts": (family_parts.table, family_parts.picture),
     "whole": (tables.whole, pictures.whole),
-    "peers": (tables.peers, pictures.peers),
-    **{f"peers_{name}": (tables.peers, None) for name in ("ppo", "a2c", "dqn")},
-    "peer_returns": (tables.peer_returns, None),
-    "seconds": (tables.seconds, pictures.seconds),
     "as_typed": (tables.as_typed, pictures.as_typed),
     "scaling": (scaling, pictures.scaling),
-    "returns": (tables.returns, pictures.returns),
-    "on_its_back": (on_its_back.table, on_its_back.picture),
-    "family": (family_table, family_picture),
-    "rules": (rules_tables, rules_picture),
 }
 
 
@@ -80,8 +53,6 @@ def filled(text: str) -> str:
     """Return the README with every table that there are results for between its markers."""
     found = results()
     contents = {name: REPORTS[name][0](result) for name, result in found.items()}
-    contents |= {"family_short": short_table(found["family"]), "tuned": tuned_table(found["family"])}
-    contents |= {"held_out": held_out_table(found["family"], lines("family_held_out"))}
     for name, content in contents.items():
         between = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)

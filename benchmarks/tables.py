@@ -5,17 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.published import PUBLISHED
 from benchmarks.record import machine_of
-from benchmarks.returns import OURS, STEPS, THEIRS
 from benchmarks.scaling import collecting, measured
-from benchmarks.summaries import iqm, iqm_interval
+from experiments.returns import THEIRS
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import SECONDS
 
 FEW = 5  # measurements whose bootstrap bounds are the lowest and the highest of them: 94 % for five, 50 % for two
-Recorded = dict[tuple[str, str], list[dict[str, Any]]]  # (environment, system) -> its runs, by seed
 Times = dict[tuple[str, str], list[tuple[Array, Array]]]  # (environment, learner) -> (alone, together), by measurement
 
 
@@ -74,39 +71,6 @@ def whole(result: dict[str, Any]) -> str:
     return formatted(result, columns)
 
 
-def seconds(result: dict[str, Any]) -> str:
-    """Return the table of seconds to sb3-contrib's final return."""
-    header = (
-        "environment",
-        "return",
-        "steps, thousands",
-        "steps/s",
-        "seconds",
-        f"{THEIRS}: steps",
-        "steps/s",
-        "seconds",
-    )
-    rows = []
-    for x in result["lines"]:
-        cells = []
-        for system in (OURS, THEIRS):
-            steps, rate, needed = (x[name][system] for name in ("steps", "rate", "seconds"))
-            cells += [
-                f"{steps / 1e3:,.0f}" if steps else "not reached",
-                f"{rate:,.0f}",
-                f"{needed:.1f}" if needed else "-",
-            ]
-        form = ".2f" if x["env"] == "Reacher-v5" else ".0f"
-        rows.append((x["env"], f"{x['target']:{form}}", *cells, f"{x['ratio']:.1f}" if x["ratio"] else "-"))
-    middle = np.median([x["ratio"] or 0.0 for x in result["lines"]])
-    text = f"Median over the environments, one not reached counted as 0: **{middle:.1f} times** sooner."
-    if any((x["steps"][OURS] or 0) > STEPS[x["env"]] for x in result["lines"]):
-        text += (
-            " Where ours took more than a million steps, its runs are of two million (`benchmarks.returns --longer`)."
-        )
-    return f"{table((*header, 'times sooner'), rows)}\n\n{text}\n\n{made_by(result)}"
-
-
 def as_typed(result: dict[str, Any]) -> str:
     """Return the table of whole commands as typed."""
     rows = [
@@ -121,33 +85,6 @@ def as_typed(result: dict[str, Any]) -> str:
     header = ("command", "steps", "steps/s", "seconds", "return", f"seconds to {THEIRS}'s return", "peak MB/process")
     header += (f"times {THEIRS}", spread(result["settings"]["rounds"]))
     return f"{table(header, rows)}\n\n{made_by(result)}"
-
-
-def peers(result: dict[str, Any]) -> str:
-    """Return the table of whole iterations beside other libraries."""
-    columns = {
-        "system": "{system}",
-        "steps/s": "{rate:,.0f}",
-        "collecting, s": "{collect_s:.2f}",
-        "updating, s": "{update_s:.2f}",
-        "peak MB/process": "{peak_mb}",
-        f"times {result.get('reference', 'sb3-contrib')}": "{ratio:.2f}",
-        spread(min(map(len, result["times"].values()))): "{interval[0]:.2f} to {interval[1]:.2f}",
-    }
-    return formatted(result, columns)
-
-
-def peer_returns(result: dict[str, Any]) -> str:
-    """Return the table of returns beside stable-baselines3's."""
-    columns = {
-        "algorithm": "{family}",
-        "environment": "{env}",
-        "steps": "{steps:,}",
-        "system": "{system}",
-        "interquartile mean return": "{iqm:,.1f}",
-        "95 % interval": "{interval[0]:,.1f} to {interval[1]:,.1f}",
-    }
-    return formatted(result, columns)
 
 
 def scaling(result: dict[str, Any]) -> str:
@@ -203,24 +140,3 @@ def compared_times(measurements: list[dict[str, Any]], cores: int) -> Times:
         for (env, learner), parts in together.items():
             pairs[env, learner].append((np.concatenate(alone[env]), np.concatenate(parts)))
     return pairs
-
-
-def returns(recorded: Recorded) -> str:
-    """Return the table of final returns beside sb3-contrib's and the published ones."""
-    header = ("environment", "steps", f"{OURS}, IQM", "95 % interval", f"{THEIRS}, IQM", "95 % interval", "published")
-    rows = []
-    for env, published in PUBLISHED.items():
-        both = [recorded.get((env, system), []) for system in (OURS, THEIRS)]
-        steps = next((f"{round(runs[0]['curve'][-1][0], -5):,}" for runs in both if runs), "-")
-        rows.append((env, steps, *[cell for runs in both for cell in final_return(env, runs)], published))
-    first = [next(runs[0] for (_, name), runs in recorded.items() if name == system) for system in (OURS, THEIRS)]
-    return "\n\n".join([table(header, rows), *map(made_by, first)])
-
-
-def final_return(env: str, runs: list[dict[str, Any]]) -> tuple[str, str]:
-    """Return the interquartile mean of the last 100 episodes over runs and its interval as text."""
-    scores = np.array([run["curve"][-1][1] for run in runs])
-    if len(scores) == 0:
-        return "-", "-"
-    form = ".2f" if env == "Reacher-v5" else ".0f"
-    return f"{float(iqm(scores)):{form}} ({len(scores)})", span(iqm_interval(scores), form)

@@ -1,5 +1,10 @@
-"""Measure again what the seeds claim, draw it and judge it: python mpi_scripts/figures.py S1 --quick."""
+"""Measure again what the sources claim, draw it and judge it: python mpi_scripts/figures.py S1 --quick."""
 
-from minitrpo.course.claims.command import main
+import sys
+from pathlib import Path
 
-raise SystemExit(main())
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from experiments.__main__ import figures
+
+raise SystemExit(figures())

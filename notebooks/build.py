@@ -5,7 +5,7 @@
     python notebooks/build.py --check    say what is out of date, and why, in a word each; write nothing
 
 --check ends with 0 if nothing is out of date, 1 if a notebook does not say what its source says, or a solution shows
-other outputs than its execution left, and 3 if a solution was executed with other code, data or versions. Lectures that
+other outputs than its execution left, and 3 if a solution was executed with other data or versions. Lectures that
 measure time (06, 08, and any that says `timing: true` in the header of its source) are executed on an idle machine only
 (exit code 2; --even-if-busy). A notebook that a student has changed stays as it is; the new one goes beside it.
 
@@ -36,10 +36,8 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-import minitrpo
-from minitrpo.checks import names, target
+from minitrpo.checks import target
 from minitrpo.course.checks.register import find
-from minitrpo.course.claims.registry import CLAIMS
 from minitrpo.course.machine import BUSY, busy_share, load_share
 
 HERE = Path(__file__).parent
@@ -51,7 +49,7 @@ SOURCES = HERE / "source"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 VERSIONS = ("numpy", "scipy", "autograd", "gymnasium", "mujoco")  # what the numbers of a solution depend on
 ADDED = ("execution", "mystnb")  # what an execution adds to a cell's metadata
-REFUSED, OTHER_CODE = 2, 3
+REFUSED, OTHER_DATA = 2, 3
 
 
 class Job(NamedTuple):
@@ -106,10 +104,10 @@ def told(jobs: list[Job]) -> int:
         print(f"out of date ({', '.join(job.reasons)}): {job.path.relative_to(HERE)}")
     if not jobs:
         return 0
-    if any(job.reasons[0] not in ("code", "data", "versions") for job in jobs):
+    if any(job.reasons[0] not in ("data", "versions") for job in jobs):
         return 1
     print("Every notebook says what its source says, but these were executed with something else: make notebooks")
-    return OTHER_CODE
+    return OTHER_DATA
 
 
 def build_all(jobs: list[Job], even_if_busy: bool) -> int:
@@ -317,44 +315,31 @@ def on_disk(path: Path) -> nbformat.NotebookNode | None:
 
 
 def origin_reasons(path: Path, notebook: nbformat.NotebookNode) -> tuple[str, ...]:
-    """Return what a solution was executed with that is different now: code, data or versions."""
+    """Return what a solution was executed with that is different now: data or versions."""
     there = on_disk(path)
     then = there.metadata.get("minitrpo", {}) if there else {}
     return tuple(what for what, now in origin(notebook).items() if then.get(what) != now)
 
 
 def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
-    """Return what the outputs of a solution depend on beside its cells.
+    """Return what the outputs of a solution depend on beside its cells: recorded files that it reads, and versions.
 
-    code: the whole package, because a lecture starts whole training runs, but not the checks of other lectures'
-    exercises, of which nothing is shown here. data: the recorded files that it reads.
+    The package's own code is not among it: what a lecture is about stands in its cells.
     """
-    package = Path(minitrpo.__file__).parent
     text = "\n".join(cell.source for cell in notebook.cells)
-    exercises = {cell.metadata["check"] for cell in notebook.cells if "check" in cell.metadata}
-    code = {file for file in package.rglob("*.py") if not is_of_others(file, exercises)}
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
-    for name in re.findall(r'"(\w+)"', " ".join(re.findall(r"show_claims\(([^)]*)\)", text))):
-        data |= set((HERE / "recorded" / "claims" / CLAIMS[name].home).rglob("*.json"))
+    data |= set((HERE.parent / "experiments/data/claims").glob("[!.]*")) if "show_claims(" in text else set()
     return {
-        "code": digest(code, package),
         "data": digest({f for f in data if f.exists()}, HERE),
         "versions": {name: version(name) for name in VERSIONS},
     }
-
-
-def is_of_others(file: Path, exercises: set[str]) -> bool:
-    """Return whether a file of checks has exercises, and none of these."""
-    text = file.read_text("utf-8") if file.parent.name == "checks" else ""
-    here = {name for name in names() if f'"{name}",\n' in text}
-    return bool(here) and not here & exercises
 
 
 def digest(files: set[Path], folder: Path) -> str:
     """Return a hash of files, of their names and what is in them."""
     found = hashlib.sha256()
     for file in sorted(files):
-        found.update(f"{file.relative_to(folder).as_posix()}\n".encode() + file.read_bytes() + b"\n")
+        found.update(f"{Path(os.path.relpath(file, folder)).as_posix()}\n".encode() + file.read_bytes() + b"\n")
     return found.hexdigest()[:16]
 
 

@@ -1,6 +1,7 @@
 """What a lecture needs around its mathematics: budgets, predictions, MPI jobs started from a notebook, colours."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ __all__ = [
     "recorded",
     "reveal",
     "say_if_busy",
+    "show_claims",
     "show_film",
     "temporary_runs",
     "train",
@@ -146,6 +148,19 @@ def recorded(name: str) -> Path:
         if (folder / name).exists():
             return folder / name
     raise FileNotFoundError(f"no recorded/{name} near {Path.cwd()}: open the notebook where it lies, in notebooks/")
+
+
+def show_claims(*names: str) -> None:
+    """Draw what is recorded for some claims of the sources, and print verdicts; without a clone, say where they are."""
+    clone = Path(__file__).parents[2]
+    folders = [place.resolve() for place in (clone, Path(".."), Path("../..")) if (place / "experiments/data").is_dir()]
+    if not folders:
+        print(f"{', '.join(names)}: see docs/claims.md in the repository")
+        return
+    sys.path.append(str(folders[0]))
+    from experiments.claims import show
+
+    show(*names)
 
 
 def temporary_runs() -> Path:

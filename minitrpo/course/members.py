@@ -1,4 +1,4 @@
-"""Lecture 16: where every member of the family stands, by five questions; lecture 16 and benchmarks/family read it."""
+"""Lecture 16: where every member of the family stands, by five questions; lecture 16 and experiments/family read it."""
 
 from typing import NamedTuple
 

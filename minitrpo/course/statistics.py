@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from minitrpo.policies import Array
 from minitrpo.reports.trained import half_interval
 
 LEVEL = 0.95
@@ -98,6 +99,25 @@ def rank_test(one: ArrayLike, other: ArrayLike) -> float:
     tied, few = len(both) < len(one) + len(other), comb(len(one) + len(other), len(one)) <= 20_000
     method: Any = "exact" if not tied else PermutationMethod(n_resamples=np.inf) if few else "asymptotic"
     return float(mannwhitneyu(one, other, method=method, use_continuity=not (tied and few)).pvalue)
+
+
+def iqm(scores: Array, axis: int = -1) -> Array:
+    """Return the interquartile mean: the mean of the middle half (Agarwal et al. 2021)."""
+    from scipy.stats import trim_mean
+
+    return np.asarray(trim_mean(scores, 0.25, axis=axis))
+
+
+def iqm_interval(scores: Array) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the interquartile mean over seeds; NaN for a single one."""
+    from scipy.stats import bootstrap
+
+    if len(scores) < 2:
+        return float("nan"), float("nan")
+    options: dict[str, Any] = {"method": "percentile", "n_resamples": 10_000, "vectorized": True}
+    options |= {"rng": np.random.default_rng(0)}
+    bounds = bootstrap((scores,), iqm, axis=0, **options).confidence_interval
+    return float(bounds.low), float(bounds.high)
 
 
 def steps_to(goal: float, steps: ArrayLike, returns: ArrayLike) -> float:

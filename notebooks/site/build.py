@@ -28,8 +28,12 @@ import nbformat
 from sphinx.cmd.build import main as sphinx
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 from frames import SLIDERS, WIDGET, frames, moved  # noqa: E402
+
+from experiments.claims import CLAIMS  # noqa: E402
+from experiments.harness import FULL  # noqa: E402
+from experiments.pictures import draw  # noqa: E402
 
 NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
@@ -98,8 +102,7 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
         nbformat.write(notebook, source / path.name)
         shutil.copy((NOTEBOOKS / "solutions" if answers else NOTEBOOKS) / path.name, source / "notebooks" / path.name)
     shutil.copy(NOTEBOOKS / "glossary.md", source / "glossary.md")
-    shutil.copy(DOCS / "claims.md", source / "claims.md")
-    shutil.copytree(DOCS / "claims", source / "claims")
+    (source / "claims.md").write_text(with_pictures((DOCS / "claims.md").read_text(), source / "claims"))
     for path in (NOTEBOOKS / "figures").iterdir():
         shutil.copy(path, source / path.name)
     names = "\n".join([*(path.stem for path in lectures), "claims", "glossary"])
@@ -107,6 +110,15 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
     first = first.replace("PLAN", plan_of((NOTEBOOKS / "README.md").read_text()))
     first = first.replace("REPOSITORY", repository())
     (source / "index.md").write_text(first.replace("LECTURES", names))
+
+
+def with_pictures(text: str, folder: Path) -> str:
+    """Return the page of claims with the picture of each, drawn into a folder."""
+    for name, claim in CLAIMS.items():
+        if runs := claim.runs():
+            picture = f"![{claim.title}]({folder.name}/{draw(claim, FULL, runs, folder).name})"
+            text = text.replace(f"## {name}\n", f"## {name}\n\n{picture}\n")
+    return text
 
 
 def repository() -> str:

@@ -40,7 +40,6 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import (
     BLUE,
     GREEN,
@@ -53,6 +52,7 @@ from minitrpo.course.classroom import (
     play,
     recorded,
     reveal,
+    show_claims,
     train,
 )
 from minitrpo.conjugate_gradient import conjugate_gradient

@@ -47,7 +47,6 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import (
     BLUE,
     GREEN,
@@ -61,7 +60,7 @@ from minitrpo.course.classroom import (
     recorded,
     reveal,
 )
-from minitrpo.course.classroom import say_if_busy, train
+from minitrpo.course.classroom import say_if_busy, show_claims, train
 from minitrpo.experience.environments import describe, make
 from minitrpo.parallel.launcher import cores
 from minitrpo.course.trace import read_chrome_trace

@@ -42,9 +42,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import curve_fit
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PHASE_COLORS, PURPLE, RED
-from minitrpo.course.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, train
+from minitrpo.course.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, show_claims, train
 from minitrpo.course.speedup.statistics import Number, efficiency, speedup, speedup_interval
 from minitrpo.parallel.launcher import cores
 from minitrpo.course.trace import read_chrome_trace

@@ -41,8 +41,20 @@ from minitrpo.algorithms.actor_critic import OPTIMISER, ActorCritic, ActorCritic
 from minitrpo.algorithms.asynchronous_algorithm import Arrays
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.actors import COLLAPSED, actors_of, collapsed, steps_to_goal, worth
-from minitrpo.course.claims.page import show_claims
-from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, play, recorded, reveal, train
+from minitrpo.course.classroom import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    budget,
+    compare,
+    play,
+    recorded,
+    reveal,
+    show_claims,
+    train,
+)
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words, steps_in_words
 from minitrpo.critics import squared_error_gradients
 from minitrpo.experience.environments import describe

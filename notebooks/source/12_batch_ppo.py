@@ -42,7 +42,6 @@ from numpy.random import default_rng
 
 from minitrpo.algorithms.samples import advantages_of, samples_of
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.claims.page import show_claims
 from minitrpo.course.classroom import (
     BLUE,
     GREEN,
@@ -55,6 +54,7 @@ from minitrpo.course.classroom import (
     play,
     recorded,
     reveal,
+    show_claims,
     train,
 )
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words

@@ -25,7 +25,7 @@
 # |---|---|---|
 # | `rank_chance`, `corrected` | `minitrpo/course/seeds.py` | Mann & Whitney 1947; Holm 1979 |
 # | the map | `minitrpo/course/members.py` | Berkeley lecture slides: "Online or batch-mode? Synchronous or asynchronous?" |
-# | all runs | `benchmarks/family.py` | `docs/family.md` |
+# | all runs | `experiments/family.py` | `docs/family.md` |
 #
 # *45 minutes in class with the two exercises; the notebook itself runs in seconds. You need: lectures 10 to 14, as far as you have
 # met their members; 05b for intervals.*

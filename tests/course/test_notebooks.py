@@ -250,9 +250,8 @@ def executed(notebook):
 @pytest.fixture
 def course(monkeypatch, tmp_path):
     """A course of one lecture, and the build as a person types it, on an idle machine."""
-    for name in ("source", "recorded", "package"):
+    for name in ("source", "recorded"):
         (tmp_path / name).mkdir()
-    (tmp_path / "package" / "core.py").write_text("one")
     (tmp_path / "source" / "03_tiny.py").write_text(TINY)
     (tmp_path / "recorded" / "tiny.csv").write_text("1,2,3")
     for name, value in (("HERE", tmp_path), ("SOURCES", tmp_path / "source"), ("execute", executed)):
@@ -260,7 +259,6 @@ def course(monkeypatch, tmp_path):
     monkeypatch.setattr(build, "load_share", lambda: 0.0)
     monkeypatch.setattr(build, "busy_share", lambda seconds: 0.0)
     monkeypatch.setattr(build.concepts, "index", lambda: "")
-    monkeypatch.setattr(build.minitrpo, "__file__", str(tmp_path / "package" / "__init__.py"))
 
     def typed(*words):
         monkeypatch.setattr(sys, "argv", ["build.py", *words])
@@ -277,11 +275,10 @@ def test_a_stale_solution_is_seen_and_its_reason_is_named(course, monkeypatch, c
     assert (typed(), typed("--check")) == (0, 0)
     (folder / "recorded" / "tiny.csv").write_text("1,2,4")
     monkeypatch.setattr(build, "version", lambda name: "0.0")
-    (folder / "package" / "core.py").write_text("two")
     capsys.readouterr()
     assert typed("--check") == 3
     (line, _) = capsys.readouterr().out.splitlines()
-    assert line == "out of date (code, data, versions): solutions/03_tiny.ipynb"
+    assert line == "out of date (data, versions): solutions/03_tiny.ipynb"
     (folder / "source" / "03_tiny.py").write_text(TINY + "print(1)\n")
     assert typed("--check") == 1
     assert "(text): 03_tiny.ipynb" in capsys.readouterr().out

@@ -1,0 +1,33 @@
+"""Pages that show recorded numbers: what stands between <!-- name --> and <!-- /name --> is written by the program."""
+
+import re
+from pathlib import Path
+
+from experiments.registry import BLOCKS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
+PAGES += [ROOT / "benchmarks/README.md"]
+
+
+def filled(text: str) -> str:
+    """Return a page with what is recorded in its places."""
+    for name, block in BLOCKS.items():
+        between = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if between.search(text):
+            content = block()
+            text = between.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
+    return text
+
+
+def out_of_date() -> list[Path]:
+    """Return the pages that the program would write otherwise."""
+    return [page for page in PAGES if filled(page.read_text("utf-8")) != page.read_text("utf-8")]
+
+
+def write() -> list[Path]:
+    """Write the pages that are out of date, and return them."""
+    found = out_of_date()
+    for page in found:
+        page.write_text(filled(page.read_text("utf-8")), "utf-8")
+    return found

@@ -1,0 +1,182 @@
+"""Whole training iterations beside other libraries: same environment, batch, network and passes over the batch.
+
+Every system runs in a process of its own, started afresh in every round; the rounds go through all systems by turns.
+The first update is not counted. Libraries keep their own defaults in everything that the workload does not name, the
+number of threads among it. tianshou and rlox take full-batch critic steps, as many as the others have epochs over
+minibatches of 128. RLtools collects and updates in one call: all of its time is counted as collecting. `peer_returns`:
+what is compared in seconds learns alike.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
+from experiments.pictures import axes_of
+from experiments.returns import last_episodes
+from experiments.systems import FAMILIES, PLAIN, Family, ours_ppo, ours_short
+from experiments.systems import train as timed
+from experiments.tables import Run, curve
+from experiments.tables import markdown as table
+from minitrpo.course.speedup.statistics import interval
+from minitrpo.course.statistics import iqm, iqm_interval
+from minitrpo.policies import Array
+from minitrpo.reports.plots import BLUE, GREEN
+from minitrpo.supervision.jobs import JobFailed
+
+OURS, THEIRS = "minitrpo", "stable-baselines3"
+UPDATES = {"ppo": 49, "a2c": 25, "dqn": 20}  # of `peer_returns`: 100,000 steps, and 64,000 of DQN
+FEW = 5  # measurements whose bootstrap bounds are the lowest and the highest of them: 94 % for five, 50 % for two
+
+
+def measure(family: str, job: Job, ranks: int, folder: Path) -> Measured:
+    """Return the seconds of the updates of one system, and the memory of its largest process."""
+    words = [sys.executable, "-W", "ignore", "-m", "experiments.peers", family, job.arm.name]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=1800)
+    if done.returncode != 0:
+        raise JobFailed(f"{job.arm.name}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    collect, update, peak = json.loads(done.stdout.splitlines()[-1])
+    return {"peak_mb": peak}, {"times": {"collect_s": collect, "update_s": update}}
+
+
+def one(family: str, system: str) -> None:
+    """Run one system in this process; the last line on stdout is JSON."""
+    what = FAMILIES[family]
+    times = list(timed(family, system, what.workload(what.env, what.steps, what.updates)))[1:]
+    who = resource.RUSAGE_CHILDREN if system.startswith(OURS) else resource.RUSAGE_SELF
+    unit = 1024 if sys.platform == "linux" else 1024**2
+    print(json.dumps([*zip(*times, strict=True), round(resource.getrusage(who).ru_maxrss / unit)]))
+
+
+def times(runs: list[Run]) -> Array:
+    """Return the seconds of collecting and of updating, of every update of all rounds, (2, updates)."""
+    return np.concatenate([curve(run, "collect_s", "update_s") for run in runs], axis=1)
+
+
+def report(family: Family, experiment: Experiment, runs: Runs) -> str:
+    """Return the table of whole iterations beside other libraries."""
+    compared_with = runs.get((family.reference, family.env), next(iter(runs.values())))
+    reference = float(np.median(times(compared_with).sum(axis=0)))
+    rows, count = [], min(times(some).shape[1] for some in runs.values())
+    for (system, _), some in runs.items():
+        collect, update = times(some)
+        ratios = reference / (collect + update)
+        low, high = interval(ratios)
+        numbers = (f"{np.median(each):.2f}" for each in (collect, update))
+        rate, peak = np.median(family.steps / (collect + update)), max(run["peak_mb"] for run in some)
+        rows.append(
+            (system, f"{rate:,.0f}", *numbers, f"{peak:.0f}", f"{np.median(ratios):.2f}", f"{low:.2f} to {high:.2f}")
+        )
+    header = ("system", "steps/s", "collecting, s", "updating, s", "peak MB/process")
+    spread = "95 % interval" if count > FEW else f"lowest to highest of {count}"
+    return table((*header, f"times {family.reference.partition(',')[0]}", spread), rows)
+
+
+def draw(family: Family, figure: Any, experiment: Experiment, runs: Runs) -> None:
+    """Draw the seconds of an update, collecting and updating."""
+    [axis] = axes_of(figure, [family.env]).values()
+    collect, update = np.array([np.median(times(some), axis=1) for some in runs.values()]).T
+    places = np.arange(len(collect))
+    axis.barh(places, collect, color=BLUE, label="collecting")
+    axis.barh(places, update, left=collect, color=GREEN, label="updating")
+    axis.set(yticks=places, yticklabels=[system for system, _ in runs])
+    axis.set_xlabel(f"median seconds for {family.steps:,} steps of {family.env}")
+    axis.invert_yaxis()
+    axis.legend()
+
+
+def of_family(name: str, family: Family) -> Experiment:
+    """Return the comparison of one family of algorithms."""
+    words = f"--steps {family.steps} --updates {family.updates}"
+    return Experiment(
+        name="peers" if name == "trpo" else f"peers_{name}",
+        title=f"whole iterations of {name} beside other libraries",
+        arms=tuple(Arm(system, family.env, words, 2) for system in family.systems),
+        full=Size(family.rounds),
+        quick=Size(1, only=tuple(system for system in family.systems if system.startswith(OURS))),
+        measure=partial(measure, name),
+        draw=partial(draw, family),
+        report=partial(report, family),
+        verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
+        data="peers",
+        seconds=True,
+        packages=family.packages,
+    )
+
+
+# --- returns at the same settings
+
+
+def score(job: Job, ranks: int, folder: Path) -> Measured:
+    """Return the mean return of the last 100 training episodes of a run."""
+    family, _, system = job.arm.name.partition(", ")
+    if system == THEIRS:
+        return alone(their_score, family, job.seed)
+    return {"score": last_episodes(train(job, 1, folder)[0].columns())["mean_return"][-1]}, {}
+
+
+def their_score(family: str, seed: int) -> Measured:
+    """Return the score of stable-baselines3."""
+    what = FAMILIES[family]
+    workload = what.workload(what.env, what.steps, UPDATES[family])
+    model = import_module(f"experiments.systems.sb3_{family}").model_of(workload, seed=seed)
+    model.learn(workload.steps * workload.updates)
+    return {"score": np.mean([episode["r"] for episode in model.ep_info_buffer])}, {}
+
+
+def score_arm(family: str, system: str) -> Arm:
+    """Return a run of the same settings as in `peers`, only longer."""
+    what, more = FAMILIES[family], PLAIN if family == "dqn" else {}
+    workload = what.workload(what.env, what.steps, UPDATES[family])
+    words = ours_ppo.words_of(workload) if family == "ppo" else ours_short.words_of(workload, family, **more)
+    place = words.index("--env")  # which the harness says
+    told = words[:place] + words[place + 2 :] if system == OURS else [f"--family {family}"]
+    return Arm(f"{family}, {system}", what.env, " ".join(told), 1)
+
+
+def scores_report(experiment: Experiment, runs: Runs) -> str:
+    """Return the table of returns beside stable-baselines3's."""
+    rows = []
+    for (name, env), some in runs.items():
+        family, _, system = name.partition(", ")
+        scores = np.array([run["score"] for run in some])
+        low, high = iqm_interval(scores)
+        steps = f"{FAMILIES[family].steps * UPDATES[family]:,}"
+        rows.append((family, env, steps, system, f"{float(iqm(scores)):,.1f} ({low:,.1f} to {high:,.1f})"))
+    return table(("algorithm", "environment", "steps", "system", "interquartile mean return, 95 % interval"), rows)
+
+
+def draw_scores(figure: Any, experiment: Experiment, runs: Runs) -> None:
+    """Draw each seed's score."""
+    for env, axis in axes_of(figure, list(dict.fromkeys(env for _, env in runs))).items():
+        here = {name: some for (name, task), some in runs.items() if task == env}
+        for place, some in enumerate(here.values()):
+            axis.plot([run["score"] for run in some], [place] * len(some), "o", color=BLUE)
+        axis.set(yticks=range(len(here)), yticklabels=list(here), xlabel="return", title=env)
+
+
+EXPERIMENTS = [of_family(name, family) for name, family in FAMILIES.items()]
+EXPERIMENTS += [
+    Experiment(
+        name="peer_returns",
+        title="returns at the settings of peers, beside stable-baselines3's",
+        arms=tuple(score_arm(family, system) for family in UPDATES for system in (OURS, THEIRS)),
+        full=Size(5),
+        quick=Size(1, only=("a2c, minitrpo",)),
+        measure=score,
+        draw=draw_scores,
+        report=scores_report,
+        verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
+        packages=("torch", "stable-baselines3"),
+    )
+]
+
+if __name__ == "__main__":
+    one(*sys.argv[1:])

@@ -1,0 +1,265 @@
+"""Rules that choose steps/update and max-KL while learning, beside fixed settings, from good and from bad starts.
+
+The score of a run is the mean over its environment steps of the mean training return, in the environment's own rewards.
+Normalised, 0 is the return before any learning (the mean over all runs of their first row), and 1 what the best fixed
+setting ends with (the mean over seeds of the last tenth of a run): neither depends on the rules that are compared.
+Seconds are of the processor, since several runs may go on at a time.
+"""
+
+import contextlib
+import io
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import EngFormatter
+
+from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
+from experiments.pictures import ANY, POSSIBLE, axes_of, headed, legend, middle
+from experiments.tables import Run, curve
+from experiments.tables import markdown as table
+from minitrpo.algorithms.parallel_trpo import PRESETS, TRPOSettings
+from minitrpo.commands.plot import COLORS
+from minitrpo.commands.train import main as train
+from minitrpo.course.statistics import Interval, difference_interval, mean_interval
+from minitrpo.policies import Array
+from minitrpo.run_folder.folder import RunFolder
+
+STEPS = {"CartPole-v1": 100_000} | dict.fromkeys(("Pendulum-v1", "InvertedDoublePendulum-v5", "Reacher-v5"), 150_000)
+STEPS |= dict.fromkeys(("Swimmer-v5", "Hopper-v5", "HalfCheetah-v5", "Walker2d-v5"), 200_000)
+FIXED, ONE_FOR_ALL, NO_MARGIN, MARGIN = "fixed", "fixed, one for all", "published, no margin", "published, margin"
+NOISE = "noise"
+RULES = {FIXED: "--adapt none", ONE_FOR_ALL: "--adapt none", NO_MARGIN: "--adapt both --margin 0"}
+RULES |= {MARGIN: "--adapt both", NOISE: "--adapt noise"}
+MIDDLE = 0.04  # of the max-KL that environments have by default: that of one for all
+BATCH = 2_048  # what is typed in these environments
+Start = tuple[float, float]  # how many times the default's steps/update and max-KL
+RIGHT, *BAD = STARTS = ((1, 1), (10, 1), (0.1, 1), (1, 10), (1, 0.1))
+ARMS = {rule: (RIGHT,) if rule in (ONE_FOR_ALL, NO_MARGIN) else STARTS for rule in RULES}
+ROWS, RESAMPLES = 1_000, 2_000  # places at which a curve is read to have its mean; draws of an interval
+Pairs = list[tuple[Array, Array]]  # scores of the seeds of one arm, and of another
+Scores = dict[str, dict[tuple[str, Start], Array]]  # environment -> arm -> scores of the seeds
+
+
+def called(rule: str, start: Start) -> str:
+    """Return the name of an arm."""
+    return f"{rule}: steps x {start[0]:g}, max-KL x {start[1]:g}"
+
+
+def arm(env: str, rule: str, start: Start) -> Arm:
+    """Return what begins with so many times the default's settings."""
+    typed = PRESETS["default"].by_env.get(env, {}).get("max_kl", TRPOSettings().max_kl)
+    kl = MIDDLE if rule == ONE_FOR_ALL else float(f"{start[1] * typed:.6g}")
+    words = f"--steps-per-update {round(start[0] * BATCH)} --max-kl {kl} {RULES[rule]}"
+    return Arm(called(rule, start), env, words, 1)
+
+
+def measure(job: Job, ranks: int, folder: Path) -> Measured:
+    """Train in a process of its own, whose seconds are the run's."""
+    return alone(trained, job, folder)
+
+
+def trained(job: Job, folder: Path) -> Measured:
+    """Return the score of a run and its curve; the number of ranks does not matter to it."""
+    began = time.process_time()
+    with contextlib.redirect_stdout(io.StringIO()):
+        train([*job.words, "--seed", str(job.seed), "--out", str(folder / "run"), "--progress", "none"])
+    columns = RunFolder(folder / "run").columns()
+    cpu = (time.process_time() - began) / columns["time_s"][-1]  # of a second
+    ended = np.flatnonzero(columns["episodes"])
+    returns = at_places(columns["env_steps"][ended], columns["mean_return"][ended], job.steps)
+    some = ended[:: -max(-(-len(ended) // 100), 1)][::-1]
+    points = {name: columns[name][some] for name in ("env_steps", "mean_return")}
+    points |= {"cpu_s": cpu * columns["time_s"][some]}
+    return {"score": returns.mean(), "end": returns[-ROWS // 10 :].mean()}, {"curves": points}
+
+
+def at_places(x: Array, y: Array, until: float) -> Array:
+    """Return y at ROWS places, evenly from 0 to `until` of x, (ROWS,)."""
+    return np.interp((np.arange(ROWS) + 0.5) * until / ROWS, x, y)
+
+
+# --- scores
+
+
+def by_env(runs: Runs) -> dict[str, dict[tuple[str, Start], list[Run]]]:
+    """Return the runs of those seeds that all arms of an environment have; environments without any are left out."""
+    found = {}
+    for env in STEPS:
+        arms = {(rule, start): runs.get((called(rule, start), env), []) for rule in ARMS for start in ARMS[rule]}
+        if seeds := min(map(len, arms.values())):
+            found[env] = {key: some[:seeds] for key, some in arms.items()}
+    return dict(sorted(found.items()))
+
+
+def normalised(runs: Runs, clock: bool = False) -> Scores:
+    """Return normalised scores; with `clock` means over the seconds that the default takes, instead of over steps."""
+    scores: Scores = {}
+    for env, arms in by_env(runs).items():
+        low = np.mean([run["curves"]["mean_return"][0] for some in arms.values() for run in some])
+        high = max(np.mean([run["end"] for run in arms[FIXED, start]]) for start in STARTS)
+        until = float(np.median([run["curves"]["cpu_s"][-1] for run in arms[FIXED, RIGHT]]))
+        for key, some in arms.items():
+            each = [at_places(*curve(run, "cpu_s"), until).mean() if clock else run["score"] for run in some]
+            scores.setdefault(env, {})[key] = (np.array(each) - low) / (high - low)
+    return scores
+
+
+def over_environments(each: Sequence[Array]) -> Array:
+    """Return the mean over environments, seed by seed, of as many seeds as all have, (S,).
+
+    Seeds of two environments have nothing to do with each other: the spread of these means is that of the mean.
+    """
+    seeds = min(map(len, each))
+    return np.mean([values[:seeds] for values in each], axis=0)
+
+
+def wins(one: Array, other: Array) -> Array:
+    """Return 1 where a run of `one` (row) scores more than a run of `other` (column), one half where it is a tie."""
+    return (one[:, None] > other) + 0.5 * (one[:, None] == other)
+
+
+def improvement(environments: list[Pairs], resamples: int = RESAMPLES) -> tuple[float, Interval, Interval]:
+    """Return how often a run of one arm scores more than one of another: the mean over pairs, then over environments.
+
+    With its 95 % interval over draws of the seeds, and over draws of environments and seeds. A run that is drawn is
+    drawn for all pairs that its arm is in. Source: Agarwal et al. 2021, "Deep reinforcement learning at the edge of the
+    statistical precipice".
+    """
+    rng = np.random.default_rng(0)
+
+    def over_draws(pairs: Pairs) -> Array:
+        # how often each seed of an arm is drawn, (resamples, S); the probability is a mean over pairs of those drawn
+        often = {
+            id(arm): rng.multinomial(len(arm), np.full(len(arm), 1 / len(arm)), resamples)
+            for arm in {id(arm): arm for pair in pairs for arm in pair}.values()
+        }
+        each = [
+            np.einsum("ri,ij,rj->r", often[id(one)], wins(one, other), often[id(other)]) / (len(one) * len(other))
+            for one, other in pairs
+        ]
+        return np.mean(each, axis=0)
+
+    middle = float(np.mean([np.mean([wins(*pair).mean() for pair in pairs]) for pairs in environments]))
+    drawn = np.stack([over_draws(pairs) for pairs in environments], axis=1)
+    which = rng.integers(len(environments), size=drawn.shape)
+    both = np.take_along_axis(drawn, which, axis=1)
+    low, high = np.percentile(np.stack([drawn, both]).mean(axis=2), [2.5, 97.5], axis=1).tolist()
+    return middle, Interval(middle, low[0], high[0]), Interval(middle, low[1], high[1])
+
+
+# --- tables
+
+
+def cell(values: Array) -> str:
+    """Return the mean with its interval over seeds; of a single seed there is none."""
+    return f"{mean_interval(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}, one run"
+
+
+def arms_table(scores: Scores) -> str:
+    """Return a row for each arm: the normalised score in each environment, and the mean over them."""
+    rows = []
+    for rule, start in [(each, start) for each, starts in ARMS.items() for start in starts]:
+        values = [of_env[rule, start] for of_env in scores.values()]
+        rows.append((called(rule, start), *map(cell, values), cell(over_environments(values))))
+    return table(("arm", *scores, "mean"), rows)
+
+
+def rules_table(scores: Scores) -> str:
+    """Return a row for each rule: the mean over the five starts, and the worst of them."""
+    rows = []
+    for rule in (FIXED, MARGIN, NOISE):
+        means = [np.mean([of_env[rule, start] for start in STARTS], axis=0) for of_env in scores.values()]
+        worst = np.mean([min(np.mean(of_env[rule, start]) for start in STARTS) for of_env in scores.values()])
+        rows.append((rule, *map(cell, means), cell(over_environments(means)), f"{worst:.2f}"))
+    return table(("rule", *scores, "mean", "worst start"), rows)
+
+
+def differences_table(scores: Scores) -> str:
+    """Return a row for each environment: the new rule's score less another's, with Welch's interval over seeds."""
+    compared = {"started right: fixed defaults": (FIXED, [RIGHT]), "started badly: fixed, from there": (FIXED, BAD)}
+    compared |= {"started badly: published, margin, from there": (MARGIN, BAD)}
+    rows = []
+    for env, of_env in scores.items():
+        cells = []
+        for rule, starts in compared.values():
+            one, other = (np.mean([of_env[each, start] for start in starts], axis=0) for each in (NOISE, rule))
+            cells.append(f"{difference_interval(one, other):.2f}")
+        rows.append((env, *cells))
+    return table((f"`{NOISE}` less", *compared), rows)
+
+
+def wins_table(scores: Scores) -> str:
+    """Return a row for each comparison of the new rule with another arm, from good and from bad starts."""
+
+    def pairs(rule: str, starts: Sequence[Start], of: Start | None = None) -> list[Pairs]:
+        return [[(each[NOISE, start], each[rule, of or start]) for start in starts] for each in scores.values()]
+
+    best = [[(each[NOISE, RIGHT], max((each[FIXED, s] for s in STARTS), key=np.mean))] for each in scores.values()]
+    rules = [rule for rule in ARMS if rule != NOISE]
+    compared = {f"started right: {rule + ' defaults' * (rule == FIXED)}": pairs(rule, [RIGHT]) for rule in rules}
+    compared |= {"started right: the best of five fixed settings": best}
+    compared |= {"started badly: fixed, from there": pairs(FIXED, BAD)}
+    compared |= {"started badly: published, margin, from there": pairs(MARGIN, BAD)}
+    compared |= {"started badly: fixed defaults": pairs(FIXED, BAD, RIGHT)}
+    rows = []
+    for words, environments in compared.items():
+        middle, seeds, both = improvement(environments)
+        rows.append((words, f"{middle:.2f}", *(f"{each.low:.2f} to {each.high:.2f}" for each in (seeds, both))))
+    heads = ("probability that it scores more", "over draws of the seeds", "of environments and seeds")
+    return table((f"`{NOISE}` against", *heads), rows)
+
+
+def ends_table(runs: Runs) -> str:
+    """Return a row for each environment: where the best fixed setting ends, and the new rule from its five starts."""
+    rows = []
+    for env, arms in by_env(runs).items():
+        of = {key: np.array([run["end"] for run in some]) for key, some in arms.items()}
+        best = max(STARTS, key=lambda start: np.mean(of[FIXED, start]))
+        cells = []
+        for start in STARTS:
+            below = difference_interval(of[NOISE, start], of[FIXED, best]).high < 0
+            cells.append(f"{np.mean(of[NOISE, start]):.4g}" + ", below" * below)
+        rows.append((env, f"x {best[0]:g}, x {best[1]:g}", f"{mean_interval(of[FIXED, best]):.4g}", *cells))
+    starts = [f"from x {steps:g}, x {kl:g}" for steps, kl in STARTS]
+    return table(("last tenth of a run", "best fixed: steps, max-KL", "its end", *starts), rows)
+
+
+def report(experiment: Experiment, runs: Runs) -> str:
+    """Return all tables of the environments of which some seeds are complete."""
+    if not (found := by_env(runs)):
+        return "no environment has a seed with all arms yet: python -m experiments run rules goes on"
+    told = "; ".join(f"{env}: {len(arms[FIXED, RIGHT])} seeds" for env, arms in found.items())
+    scores, by_clock = normalised(runs), normalised(runs, clock=True)
+    by_steps = (*(of(scores) for of in (arms_table, rules_table, differences_table, wins_table)), ends_table(runs))
+    words = "By the seconds that the default takes, instead of by steps:"
+    return "\n\n".join((f"{told}.", *by_steps, words, rules_table(by_clock), wins_table(by_clock)))
+
+
+def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
+    """Draw the curves of three rules, started as by default and with ten times the steps/update."""
+    axes = axes_of(figure, list(by_env(runs)), across=4)
+    for env, arms in by_env(runs).items():
+        for rule, color in zip((FIXED, MARGIN, NOISE), COLORS, strict=False):
+            for start, line in ((RIGHT, "-"), (BAD[0], ":")):
+                name = f"{rule}, {'as by default' if start == RIGHT else 'begun with ten times the steps/update'}"
+                style, each = {"color": color, "linestyle": line}, [curve(run) for run in arms[rule, start]]
+                middle(axes[env], each, style, name, POSSIBLE.get(env, ANY))
+        axes[env].set(xlabel="environment steps", ylabel="mean training return", title=headed(env, runs))
+        axes[env].xaxis.set_major_formatter(EngFormatter())
+    legend(figure, axes)
+
+
+EXPERIMENT = Experiment(
+    name="rules",
+    title="rules that adapt, beside fixed settings, from good and bad starts",
+    arms=tuple(arm(env, rule, start) for env in STEPS for rule in ARMS for start in ARMS[rule]),
+    full=Size(10, STEPS),
+    quick=Size(2, {"CartPole-v1": 20_000}),
+    measure=measure,
+    draw=draw,
+    report=report,
+    verdict=lambda experiment, runs: f"{sum(map(len, runs.values())):,} runs",
+)

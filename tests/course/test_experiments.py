@@ -1,0 +1,287 @@
+"""Recorded numbers: tables give back what was added, judges tell the truth where it is known, arms are understood."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from experiments import __main__ as command
+from experiments import family, harness, returns, rules, seconds, tables
+from experiments.claims import CLAIMS, judge, measure, show
+from experiments.claims.questions import (
+    UNTESTED,
+    Quantity,
+    area,
+    higher,
+    level,
+    mean_between,
+    ratio,
+    return_at,
+    same_bits,
+    sooner,
+    steps_to_goal,
+    trend,
+)
+from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
+from experiments.registry import EXPERIMENTS
+from experiments.rules import improvement, over_environments
+from minitrpo.algorithms.registry import ALGORITHMS
+from minitrpo.commands.command_line import choice_of
+from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, iqm, iqm_interval, mean_interval
+
+TASK, NEVER = "CartPole-v1", np.inf
+VALUE = Quantity("value", lambda run: run["value"])
+
+
+def runs(**arms):
+    """Return runs that have these values: {name: values}."""
+    return {
+        (name, TASK): [{"value": v, "machine": {"cores": 2}, "theta": str(v)} for v in values]
+        for name, values in arms.items()
+    }
+
+
+# --- tables and the harness
+
+
+def test_tables_give_back_what_was_added_packed_or_not(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    for packed in (300_000, 100):
+        monkeypatch.setattr(tables, "PACKED", packed)
+        folder, added = tmp_path / str(packed), []
+        for number in range(4):
+            row = {"experiment": "x", "arm": "1", "seed": number, "others": np.nan if number % 2 else 0.25}
+            points = {"curves": {"env_steps": np.arange(1, number + 1) * 1e6, "mean_return": rng.normal(size=number)}}
+            points |= {"fresh": {"env_steps": [5], "eval_return": [np.nan]}} if number == 2 else {}
+            tables.add(folder, row, f"--words {number % 2}", {"cores": 2}, points)
+            added.append((row, points))
+        found = tables.load(folder)
+        assert (folder / "curves.csv.gz").exists() == (packed == 100) != (folder / "curves.csv").exists()
+        for run, (row, points) in zip(found, added, strict=True):
+            assert (run["arm"], run["seed"], run["setting"]) == ("1", row["seed"], f"--words {row['seed'] % 2}")
+            assert run["machine"] == {"cores": 2}
+            assert run["others"] == ("" if np.isnan(row["others"]) else 0.25)
+            for column, values in points["curves"].items():
+                assert run["curves"][column] == pytest.approx(values, rel=1e-5)
+            assert len(run["fresh"]["env_steps"]) == ("fresh" in points)
+        assert tables.read(folder)[1]["settings"] == {"1": "--words 0", "2": "--words 1"}
+
+
+def test_what_is_missing_is_measured_and_an_interrupted_set_goes_on(tmp_path, monkeypatch):
+    made = []
+
+    def measure(job, ranks, folder):
+        made.append((job.arm.name, job.seed))
+        if len(made) == 4:
+            raise KeyboardInterrupt
+        return {"value": job.seed}, {"curves": {"env_steps": [1, 2]}}
+
+    arms = (Arm("a", TASK, "--max-kl 0.01"), Arm("b", TASK))
+    fields = {"draw": None, "report": None, "verdict": None, "seconds": True, "title": ""}
+    it = Experiment("it", arms=arms, full=Size(3), quick=Size(1), measure=measure, **fields)
+    monkeypatch.setattr(harness, "AT_WORK", tmp_path / "work")
+    monkeypatch.setattr(harness, "busy_share", lambda seconds: 0.0)
+    monkeypatch.setattr(harness.Others, "share", lambda self: 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        harness.run(it, FULL, 1, tmp_path, print)
+    assert made[:3] == [("a", 0), ("b", 0), ("b", 1)], "every other round backwards"
+    harness.run(it, FULL, 1, tmp_path, print)
+    assert sorted(made[:3] + made[4:]) == [(name, seed) for name in "ab" for seed in range(3)]
+    assert {key: [run["value"] for run in some] for key, some in it.runs(FULL, tmp_path).items()} == {
+        (name, TASK): [0, 1, 2] for name in "ab"
+    }
+    other = replace(it, arms=(Arm("a", TASK, "--max-kl 0.02"), arms[1]))
+    assert {job.arm.name for job in other.missing(FULL, tmp_path)} == {"a"}, "those of another setting are not it"
+    monkeypatch.setattr(harness, "busy_share", lambda seconds: 0.9)
+    with pytest.raises(Busy):
+        harness.run(other, FULL, 1, tmp_path, print)
+
+
+def test_every_experiment_is_whole_recorded_and_understood_by_train():
+    for one in EXPERIMENTS.values():
+        assert one.missing() == [], one.name
+        home = EXPERIMENTS[one.home or one.name]
+        assert (one.arms, one.full, one.quick, home.home) == (home.arms, home.full, home.quick, "")
+        assert len({(arm.name, arm.env) for arm in one.arms}) == len(one.arms)
+        for job in (job for kind in (FULL, QUICK) for job in one.jobs(kind)):
+            if one.data != "peers" and "stable-baselines3" not in job.arm.name:  # these no train is told
+                choice_of(job.words)
+
+
+def test_the_commands_list_judge_and_draw_and_refuse_in_one_line(tmp_path, monkeypatch, capsys):
+    assert command.figures(["list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(EXPERIMENTS)
+    assert command.figures(["B1b", "--only", "judge"]) == 0
+    assert "0.78" in capsys.readouterr().out
+    assert command.figures(["F2L", "--only", "plot", "--folder", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "", "no run is recorded there"
+    for words in (["QQ"], ["S1", "--ranks", "0"], ["S1", "--only", "x"], []):
+        assert command.figures(words) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 4
+
+
+@pytest.mark.slow
+def test_every_claim_is_drawn(monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    for name in CLAIMS:
+        show(name)
+        assert len(plt.gcf().axes) > 0
+        plt.close("all")
+
+
+# --- returns and the family
+
+
+def test_a_curve_is_the_mean_of_the_last_100_episodes_and_is_thinned():
+    rng = np.random.default_rng(0)
+    episodes, each_return = rng.integers(1, 40, 30), rng.standard_normal(30)
+    columns = {"env_steps": 1000.0 * np.arange(1, 31), "episodes": episodes.astype(float), "mean_return": each_return}
+    for steps, mean in zip(*returns.last_episodes(columns).values(), strict=True):
+        each = np.repeat(each_return[: int(steps) // 1000][::-1], episodes[: int(steps) // 1000][::-1])
+        updates = np.flatnonzero(np.cumsum(episodes[: int(steps) // 1000][::-1]) >= 100)  # the last of them as a whole
+        whole = episodes[: int(steps) // 1000][::-1][: updates[0] + 1].sum() if len(updates) else len(each)
+        assert mean == pytest.approx(each[:whole].mean())
+    few = returns.few({"env_steps": np.arange(489)})["env_steps"]
+    assert (len(few) <= 100, few[-1]) == (True, 488)
+
+
+def test_the_interquartile_mean_is_the_mean_of_the_middle_half():
+    scores = np.array([9000.0, 1.0, 4.0, 3.0, -80.0, 2.0, 5.0, 6.0])
+    assert iqm(scores) == pytest.approx(np.mean([2.0, 3.0, 4.0, 5.0]))
+    assert iqm_interval(scores)[0] < 3.5 < iqm_interval(scores)[1]
+
+
+def test_every_member_has_a_colour_and_a_task():
+    assert set(family.COLORS) == set(family.TASKS) == set(ALGORITHMS)
+
+
+def test_seconds_to_a_return_begin_where_the_middle_of_the_seeds_reaches_it():
+    steps = np.array([100.0, 200.0, 300.0])
+    seeds = [(steps, np.array(returns)) for returns in ([0, 1, 9], [0, 5, 6], [0, 5, 6], [9, 9, 9])]
+    assert [seconds.crossing(seeds, target) for target in (0.0, 5.0, 6.0, 10.0)] == [100, 200, 300, None]
+
+
+# --- rules that adapt
+
+
+def test_the_first_fixed_arm_is_what_is_typed():
+    for env, steps in rules.STEPS.items():
+        job = harness.Job(rules.arm(env, rules.FIXED, rules.RIGHT), 0, steps)
+        assert choice_of(job.words).flat() == choice_of(["--env", env, "--total-steps", str(steps)]).flat()
+
+
+def test_a_score_is_the_mean_over_steps_or_over_seconds():
+    places = rules.at_places(np.array([100, 300, 400]), np.array([0.0, 20.0, 40.0]), 400)
+    assert places.mean() == pytest.approx((0 * 100 + 10 * 200 + 30 * 100) / 400)
+    places = rules.at_places(np.array([1.0, 2.0]), np.array([0.0, 10.0]), 4.0)
+    assert places.mean() == pytest.approx((0 * 1 + 5 * 1 + 10 * 2) / 4, abs=0.01), "after its end it stays where it was"
+
+
+def test_the_probability_of_improvement_counts_pairs_and_environments_the_same():
+    up, down = (np.ones(3), np.zeros(3)), (np.zeros(3), np.ones(3))
+    assert improvement([[(np.array([1.0, 3.0]), np.array([2.0, 0.0]))]])[0] == 0.75
+    middle, over_seeds, both = improvement([[up], [up], [up], [down]])
+    assert (middle, over_seeds) == (0.75, (0.75, 0.75, 0.75))
+    assert (both.low, both.high) == (0.25, 1.0)
+    assert improvement([[up], [up, down]])[0] == 0.75, "whatever the number of pairs"
+    arm = np.arange(6.0)
+    over_seeds = improvement([[(arm, arm), (arm, arm)]])[1]
+    assert over_seeds == pytest.approx((0.5, 0.5, 0.5)), "a run that is drawn is drawn for all pairs of its arm"
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """Scores are normal, and so is by how much an environment suits the rule: P = Phi(difference / sqrt(2))."""
+    rng, held = np.random.default_rng(1), []
+    for _ in range(150):
+        suits = rng.normal(0.3, 1.0, 8)
+        pairs = [[(each + rng.standard_normal(10), rng.standard_normal(10))] for each in suits]
+        _, over_seeds, both = improvement(pairs, 200)
+        of_these, of_others = norm.cdf(suits / np.sqrt(2)).mean(), norm.cdf(0.3 / np.sqrt(3))
+        held.append((over_seeds.low <= of_these <= over_seeds.high, both.low <= of_others <= both.high))
+    assert np.all(np.mean(held, axis=0) > 0.84), "95 % of many; of eight environments and ten seeds somewhat fewer"
+    many = [mean_interval(over_environments(list(rng.standard_normal((8, 10))))) for _ in range(400)]
+    assert np.mean([low <= 0 <= high for _, low, high in many]) == pytest.approx(0.95, abs=0.04)
+
+
+# --- claims
+
+UP, DOWN, BY, HALF, WHOLE = [5.0, 5.1, 4.9], [1.0, 1.1, 0.9], [5.05, 4.0, 6.0], [0.5, 0.51, 0.49], [1.0, 1.01, 0.99]
+TREND = trend(VALUE, {"a": 1.0, "b": 2.0, "c": 16.0}, TASK)
+ASKED = [
+    (higher(VALUE, "a", "b", TASK), {"a": UP, "b": DOWN}, HOLDS),
+    (higher(VALUE, "a", "b", TASK), {"a": DOWN, "b": UP}, DOES_NOT_HOLD),
+    (higher(VALUE, "a", "b", TASK), {"a": UP, "b": BY}, CANNOT_TELL),
+    (higher(VALUE, "a", "b", TASK), {"a": [5.0], "b": [1.0]}, CANNOT_TELL),  # one seed has no interval
+    (higher(VALUE, "a", "b", TASK), {"a": [*UP, np.nan], "b": DOWN}, None),
+    (ratio(VALUE, "a", "b", TASK, 0.6), {"a": HALF, "b": WHOLE}, HOLDS),
+    (ratio(VALUE, "a", "b", TASK, 0.3), {"a": HALF, "b": WHOLE}, DOES_NOT_HOLD),
+    (ratio(VALUE, "a", "b", TASK, 0.5, about=0.1), {"a": HALF, "b": WHOLE}, HOLDS),
+    (ratio(VALUE, "a", "b", TASK, 0.55, about=0.05), {"a": HALF, "b": WHOLE}, CANNOT_TELL),
+    (ratio(VALUE, "a", "b", TASK, 0.6, cores=3), {"a": HALF, "b": WHOLE}, CANNOT_TELL),  # there are 2
+    (sooner(VALUE, "a", "b", TASK), {"a": [1, 2, 3, 4, 5], "b": [6, 7, NEVER, NEVER, NEVER]}, HOLDS),
+    (sooner(VALUE, "a", "b", TASK), {"a": [6, 7, NEVER, NEVER, NEVER], "b": [1, 2, 3, 4, 5]}, DOES_NOT_HOLD),
+    (sooner(VALUE, "a", "b", TASK), {"a": [NEVER] * 5, "b": [NEVER] * 5}, CANNOT_TELL),
+    (level(VALUE, "a", TASK, 0.5), {"a": WHOLE}, HOLDS),
+    (level(VALUE, "a", TASK, 0.93, about=0.05), {"a": HALF}, DOES_NOT_HOLD),
+    (level(VALUE, "a", TASK, 4, above=False), {"a": [1.0, 9.0, 3.0]}, CANNOT_TELL),
+    (TREND, {"a": [0.0, 0.1, 0.2], "b": [1.0, 1.1, 1.2], "c": [4.0, 4.1, 4.2]}, HOLDS),
+    (TREND, {"a": [4.0, 4.1, 4.2], "c": [0.0, 0.3, 0.2]}, DOES_NOT_HOLD),
+    (TREND, {"a": [4.0, 4.1, 4.2]}, None),
+    (same_bits(TASK, ("a", "b")), {"a": [1, 2], "b": [1, 2]}, HOLDS),
+    (same_bits(TASK, ("a", "b")), {"a": [1, 2], "b": [1, 3]}, DOES_NOT_HOLD),
+]
+
+
+def test_a_question_has_the_answer_that_its_numbers_give():
+    for part, values, told in ASKED:
+        answer = part.ask(runs(**values))
+        assert (answer and answer[1]) == told, (part.words, values)
+
+
+def test_a_claim_holds_only_if_all_of_it_was_asked_and_holds():
+    yes, no, unclear = (level(VALUE, name, TASK, 0.5 if name != "b" else 2.0) for name in "abc")
+    found, unasked = runs(a=[1.0, 1.01], b=[1.0, 1.01], c=[0.4, 0.7]), level(VALUE, "d", TASK, 0.5)
+    short = no._replace(untested=True)
+    for parts, told in (((yes,), HOLDS), ((yes, no), DOES_NOT_HOLD), ((yes, unasked), CANNOT_TELL),
+                        ((yes, unclear), CANNOT_TELL), ((no, unasked, unclear), DOES_NOT_HOLD),
+                        ((yes, short), UNTESTED), ((no, short), DOES_NOT_HOLD)):  # fmt: skip
+        assert judge(replace(CLAIMS["S1"], parts=parts), found)[0] == told
+
+
+def test_however_many_parts_a_claim_has_chance_alone_seldom_refutes_it():
+    rng, names = np.random.default_rng(1), "abcdef"
+    parts = tuple(level(VALUE, name, TASK, 0.0) for name in names)
+    claim = replace(CLAIMS["S1"], parts=parts)
+    told = [judge(claim, runs(**{name: rng.normal(size=5) for name in names}))[0] for _ in range(400)]
+    assert told.count(DOES_NOT_HOLD) < 0.05 * len(told), "2.5 % are expected; without a correction 14 %"
+
+
+def test_a_mean_between_two_places_counts_rows_by_their_part():
+    ends, values = np.array([10.0, 20.0, 40.0]), np.array([1.0, 3.0, 5.0])
+    assert mean_between(ends, values, 0, 40) == pytest.approx((10 + 30 + 100) / 40)
+    assert mean_between(ends, values, 15, 30) == pytest.approx((5 * 3 + 10 * 5) / 15)
+    assert np.isnan(mean_between(ends, values, 0, 50)), "the run ended before"
+    assert mean_between(ends, np.array([1.0, np.nan, 5.0]), 0, 20) == 1.0
+
+
+def test_what_is_kept_of_a_run_has_its_means_and_rows_in_which_no_episode_ended_count_nowhere():
+    count, rng = 1_003, np.random.default_rng(2)
+    columns = {"iteration": np.arange(1.0, count + 1), "env_steps": 50.0 * np.arange(1, count + 1)}
+    columns |= {"mean_return": rng.normal(size=count), "steps_per_update": np.full(count, 50.0)}
+    kept = {"curves": harness.thinned(columns, ("iteration", "env_steps"), ("mean_return",), 100)}
+    assert len(kept["curves"]["iteration"]) <= 100
+    whole = mean_between(columns["env_steps"], columns["mean_return"], 0, 50 * count)
+    assert area(50 * count).of(kept) == pytest.approx(whole, abs=1e-5)
+    assert np.isnan([return_at(60_000).of(kept), steps_to_goal(1.0, 50_000).of(kept)]).all()
+
+
+@pytest.mark.mpi
+def test_a_claim_measures_what_its_questions_ask(tmp_path):
+    words = "--algorithm batch-ppo --eval-every 2000 --eval-episodes 2"
+    job = harness.Job(Arm("x", TASK, words, 1), 0, 4_096)
+    row, points = measure(job, 1, tmp_path, seconds=True)
+    assert (len(row["theta"]), points.keys()) == (16, {"curves", "seconds", "fresh"})
+    assert steps_to_goal(-1.0, 4_000).of(points) == points["fresh"]["env_steps"][0]
+    assert area(4_000).of(points) > 0
