@@ -12,7 +12,7 @@ COMMANDS = {
     for name in ("train", "evaluate", "plot", "new", "check", "watch", "replay", "doctor")
 }
 COMMANDS |= {
-    name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")
+    name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling", "lab")
 }
 COMMANDS |= {"grade": "minitrpo.course.grading.command", "entry": "minitrpo.course.grading.leaderboard"}
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
@@ -27,6 +27,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo scaling predict                            1 to 100,000 ranks, simulated
     python -m minitrpo watch RUN                                  a video of a run's policy
     python -m minitrpo replay RUN EPISODE                         play an episode that failed again
+    python -m minitrpo lab                                        the course in JupyterLab, in a folder of your own
     python -m minitrpo grade PATH                                 grade notebooks of the course
     python -m minitrpo entry RUN                                  what to hand in of a run, for the leaderboard
     python -m minitrpo parallel-sgd                               four ways to descend on many workers

@@ -56,11 +56,6 @@ def test_every_experiment_is_compared_with_one_rank_of_the_same(monkeypatch):
     assert (row["speedup"], row["collect_speedup"], row["efficiency"]) == (2.0, 2.0, 1.0)
 
 
-def test_repetitions_of_another_machine_or_version_are_not_put_together():
-    assert len(report.repeats_of(read_json(RESULTS / "other" / "scaling_repeat_1.json"))) == 7
-    assert report.repeats_of({"provenance": {"machine": "another", "versions": {}}}) == []
-
-
 def test_a_curve_is_the_mean_of_the_last_100_episodes_and_is_thinned():
     rng = np.random.default_rng(0)
     episodes, returns = rng.integers(1, 40, 30), rng.standard_normal(30)

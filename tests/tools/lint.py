@@ -47,11 +47,19 @@ CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were
 
 # How a command of a page begins that needs another machine or a network, or that is ours
 KNOWN = ("module load", "python3.11 -m venv", "pip ", "sbatch", "srun", "conda ", "ssh ", ". .venv", "git ")
-KNOWN += ("minitrpo ", "python -m minitrpo", "python mpi_scripts/", "mpiexec -n ", "python -m benchmarks", ".venv/bin/")
+KNOWN += (
+    "minitrpo ",
+    "python -m minitrpo",
+    "python mpi_scripts/",
+    "mpiexec -n ",
+    "python -m benchmarks",
+    ".venv/bin/",
+    "./run ",
+)
 
 TOP = [".binder", ".ci", ".devcontainer", ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
-TOP += ["Makefile", "README.md", "benchmarks", "docs", "environment.yml", "minitrpo", "mpi_scripts", "notebooks"]
-TOP += ["pyproject.toml", "requirements.lock", "tests"]
+TOP += ["MANIFEST.in", "Makefile", "README.md", "benchmarks", "docs", "environment.yml", "minitrpo", "mpi_scripts"]
+TOP += ["notebooks", "pyproject.toml", "requirements.lock", "run", "setup.py", "tests"]
 
 
 @cache
