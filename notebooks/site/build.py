@@ -8,7 +8,8 @@
 Slides have the first sentence of a long paragraph, what it asks and what it stresses; the whole of it stands in the
 speaker's notes (the key S). A lecture has 25 to 40 of them, a short one 18; a solution is folded until it is clicked.
 Students get exercises without their bodies, predictions open, and each measurement folded behind "predict first".
-Sphinx with myst-nb turns the executed solutions into pages; nothing is fetched while it works, nor when a page is read.
+Lectures are made of their sources and of what their executed solutions show: no other notebook is read. Sphinx with
+myst-nb turns them into pages; nothing is fetched while it works, nor when a page is read.
 Sliders need a kernel: on the page stands the picture that they showed, or all of their positions (frames.py).
 """
 
@@ -28,10 +29,11 @@ import nbformat
 from sphinx.cmd.build import main as sphinx
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+NOTEBOOKS = HERE.parent
+sys.path[:0] = [str(NOTEBOOKS), str(HERE)]
+import build as course  # noqa: E402
 from frames import SLIDERS, WIDGET, frames, moved  # noqa: E402
 
-NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
 DOCS = ROOT / "docs"
 BREAK = "```{revealjs-break}\n```"
@@ -84,19 +86,20 @@ def closed(deck: str) -> str:
 
 def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
     """Write what Sphinx reads: a page for each lecture, the claims, the glossary, the first page, and downloads."""
-    lectures = sorted((NOTEBOOKS / "solutions").glob("[0-9]*.ipynb"))
+    lectures = sorted(course.SOURCES.glob("[0-9]*.py"))
     (source / "notebooks").mkdir()
     for path in lectures:
-        notebook = nbformat.read(path, as_version=4)
+        name, notebook = f"{path.stem}.ipynb", executed(path)
+        nbformat.write(notebook if answers else course.student(path), source / "notebooks" / name)
+        slider = "" if as_slides or path.stem not in SLIDERS else frames(path.stem, notebook, source / "static")
         if not answers:
-            notebook = unsolved(notebook, nbformat.read(NOTEBOOKS / path.name, as_version=4))
-        if path.stem in SLIDERS and not as_slides:
-            moved(notebook, frames(path, source / "static"), SLIDERS[path.stem][0])
+            notebook = unsolved(notebook, course.student(path))
+        if slider:
+            moved(notebook, slider, SLIDERS[path.stem][0])
         notebook = slides(notebook) if as_slides else page(notebook)
         if not as_slides:
-            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(DOWNLOAD.format(name=path.name)))
-        nbformat.write(notebook, source / path.name)
-        shutil.copy((NOTEBOOKS / "solutions" if answers else NOTEBOOKS) / path.name, source / "notebooks" / path.name)
+            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(DOWNLOAD.format(name=name)))
+        nbformat.write(notebook, source / name)
     shutil.copy(NOTEBOOKS / "glossary.md", source / "glossary.md")
     shutil.copy(DOCS / "claims.md", source / "claims.md")
     shutil.copytree(DOCS / "claims", source / "claims")
@@ -107,6 +110,25 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
     first = first.replace("PLAN", plan_of((NOTEBOOKS / "README.md").read_text()))
     first = first.replace("REPOSITORY", repository())
     (source / "index.md").write_text(first.replace("LECTURES", names))
+
+
+def executed(source: Path) -> nbformat.NotebookNode:
+    """Return a lecture solved, as its source says, with what its solution showed when it was executed."""
+    notebook, path = course.solution(source), course.solution_path(source)
+    there = course.on_disk(path) or nbformat.v4.new_notebook()
+    shown = {cell.id: cell for cell in there.cells if cell.get("execution_count")}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.source:
+            if cell.id not in shown or shown[cell.id].source != cell.source:
+                number = source.stem.partition("_")[0]
+                print(
+                    f"build.py: {path.name} has changed since its solution: make notebooks ARGS={number}",
+                    file=sys.stderr,
+                )
+                raise SystemExit(course.REFUSED)
+            cell.update(shown[cell.id])
+    notebook.metadata.update(there.metadata)
+    return notebook
 
 
 def repository() -> str:

@@ -42,9 +42,9 @@ class Reached(Exception):
     """The slider that was looked for; what it draws with, and the slider itself."""
 
 
-def frames(notebook: Path, folder: Path) -> str:
+def frames(stem: str, notebook: Any, folder: Path) -> str:
     """Write the pictures of a lecture's slider into a folder that pages call _static; return the HTML around them."""
-    function, name, slider = reached(notebook, SLIDERS[notebook.stem][0])
+    function, name, slider = reached(stem, notebook)
     values = positions(slider)
     first = int(np.abs(values - slider.value).argmin())
     pictures = [drawn(function, name, float(value), folder) for value in values]
@@ -53,7 +53,7 @@ def frames(notebook: Path, folder: Path) -> str:
         f"{' hidden' * (number != first)}>"
         for number, (value, (place, alt, size)) in enumerate(zip(values, pictures, strict=True))
     )
-    label = escape(SLIDERS[notebook.stem][1])
+    label = escape(SLIDERS[stem][1])
     control = f'<input type="range" min="0" max="{len(values) - 1}" value="{first}" aria-valuetext="{values[first]:g}">'
     shown = f"<output>{values[first]:g}</output>"
     return f'<div class="frames"><label>{label} {control} {shown}</label>{images}<script>{SCRIPT}</script></div>'
@@ -67,8 +67,9 @@ def positions(slider: Any) -> Any:
     )
 
 
-def reached(notebook: Path, wanted: str) -> tuple[Any, str, Any]:
-    """Run a lecture up to a slider; return the function, the name of its argument and the slider."""
+def reached(stem: str, notebook: Any) -> tuple[Any, str, Any]:
+    """Run a lecture up to its slider; return the function, the name of its argument and the slider."""
+    wanted = SLIDERS[stem][0]
 
     def interact(function: Any, **sliders: Any) -> None:
         if function.__name__ == wanted:
@@ -78,17 +79,17 @@ def reached(notebook: Path, wanted: str) -> tuple[Any, str, Any]:
     before, ipywidgets.interact = ipywidgets.interact, interact
     matplotlib.use("agg")
     try:
-        with contextlib.chdir(notebook.parent.parent), contextlib.redirect_stdout(io.StringIO()):
-            for cell in nbformat.read(notebook, as_version=4).cells:
+        with contextlib.chdir(Path(__file__).parents[1]), contextlib.redirect_stdout(io.StringIO()):
+            for cell in notebook.cells:
                 if cell.cell_type == "code":
                     text = TransformerManager().transform_cell(cell.source)
-                    exec(compile(text, notebook.stem, "exec"), names)  # noqa: S102 - our own lecture
+                    exec(compile(text, stem, "exec"), names)  # noqa: S102 - our own lecture
                     plt.close("all")
     except Reached as found:
         return found.args  # type: ignore[return-value]
     finally:
         ipywidgets.interact = before
-    raise ValueError(f"{notebook.stem} has no slider for {wanted}")
+    raise ValueError(f"{stem} has no slider for {wanted}")
 
 
 def drawn(function: Any, name: str, value: float, folder: Path) -> tuple[str, str, str]:
