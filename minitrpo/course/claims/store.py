@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minitrpo.course import NOTEBOOKS
 from minitrpo.course.claims.claim import FULL, QUICK, Arm, Claim, Run, Runs
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
@@ -49,14 +50,14 @@ class Place(NamedTuple):
         return self.page.parent / "claims" / f"{claim.name}{'' if kind == FULL else f'-{kind}'}.png"
 
 
-CHECKOUT = Place(ROOT / "notebooks" / "recorded" / "claims", ROOT / "runs" / "claims", ROOT / "docs" / "claims.md")
+CHECKOUT = Place(NOTEBOOKS / "recorded" / "claims", ROOT / "runs" / "claims", ROOT / "docs" / "claims.md")
 
 
 def place_in(folder: str | None) -> Place:
     """Return where everything is: in this folder, or in the checkout; BadInput if that cannot be."""
     if folder is None:
-        if not CHECKOUT.data.parent.is_dir():
-            raise BadInput("minitrpo is installed without its notebooks here: say with --folder where runs are to be")
+        if not CHECKOUT.page.exists():
+            raise BadInput("minitrpo is installed here, without its pages: say with --folder where runs are to be")
         return CHECKOUT
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
