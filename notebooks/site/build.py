@@ -47,6 +47,9 @@ SOLUTION = "Show one solution, that of the package"
 DOWNLOAD = (
     "{{download}}`Download this lecture as a notebook <notebooks/{name}>`, for JupyterLab in a clone of the course."
 )
+LAUNCH = """ Or open it in [Binder](https://mybinder.org/v2/gh/{path}/HEAD?urlpath=lab/tree/notebooks/{name}), or in \
+[Colab](https://colab.research.google.com/github/{path}/blob/HEAD/notebooks/{name}) with a first cell \
+`%pip install -q "minitrpo[course] @ git+https://github.com/{path}"`."""
 WITHOUT = "These pages leave the exercises open and fold the measurements away, so that you can predict first."
 WITH = "These are the pages for lecturers: every exercise is solved, and every measurement stands open."
 
@@ -57,14 +60,17 @@ def main() -> int:
     parser.add_argument("--slides", action="store_true", help="slides instead of pages")
     parser.add_argument("--answers", action="store_true", help="for the lecturer: exercises solved, nothing folded")
     parser.add_argument("--out", type=Path, help="the folder to write (default: site or slides, -with-answers)")
+    parser.add_argument("--repository", default=public_address(), help="public address (default: see docs/install.md)")
     args = parser.parse_args()
+    if args.repository and not is_public(args.repository):
+        parser.error(f"--repository {args.repository} is no public address, such as https://github.com/OWNER/minitrpo")
     name = ("slides" if args.slides else "site") + "-with-answers" * args.answers
     out = args.out or ROOT / name
     with TemporaryDirectory() as folder:
         source, built = Path(folder) / "source", Path(folder) / "built" / "pages"  # myst-nb leaves a folder beside it
         source.mkdir()
         shutil.copytree(HERE / "static", source / "static")
-        write_sources(source, args.slides, args.answers)
+        write_sources(source, args.slides, args.answers, args.repository)
         shutil.copy(NOTEBOOKS / "recorded" / "01_before_after.mp4", source / "static")
         shutil.copy(HERE / "conf.py", source / "conf.py")
         builder, leftovers = ("revealjs" if args.slides else "html"), Path(folder) / "doctrees"
@@ -84,8 +90,12 @@ def closed(deck: str) -> str:
     return slides + "</section>\n" * (deck.count("<section") - deck.count("</section")) + end + rest
 
 
-def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
-    """Write what Sphinx reads: a page for each lecture, the claims, the glossary, the first page, and downloads."""
+def write_sources(source: Path, as_slides: bool, answers: bool, repository: str) -> None:
+    """Write what Sphinx reads: a page for each lecture, the claims, the glossary, the first page, and downloads.
+
+    repository: its public address, to which pages link; "" if it has none.
+    """
+    on_github = repository.partition("https://github.com/")[2]
     lectures = sorted(course.SOURCES.glob("[0-9]*.py"))
     (source / "notebooks").mkdir()
     for path in lectures:
@@ -98,7 +108,8 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
             moved(notebook, slider, SLIDERS[path.stem][0])
         notebook = slides(notebook) if as_slides else page(notebook)
         if not as_slides:
-            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(DOWNLOAD.format(name=name)))
+            offer = DOWNLOAD.format(name=name) + (LAUNCH.format(name=name, path=on_github) if on_github else "")
+            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(offer))
         nbformat.write(notebook, source / name)
     shutil.copy(NOTEBOOKS / "glossary.md", source / "glossary.md")
     shutil.copy(DOCS / "claims.md", source / "claims.md")
@@ -108,7 +119,8 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
     names = "\n".join([*(path.stem for path in lectures), "claims", "glossary"])
     first = (HERE / "index.md").read_text().replace("ANSWERS", WITH if answers else WITHOUT)
     first = first.replace("PLAN", plan_of((NOTEBOOKS / "README.md").read_text()))
-    first = first.replace("REPOSITORY", repository())
+    code = f"**The code**, with everything on these pages: [{repository}]({repository})." if repository else ""
+    first = first.replace("REPOSITORY", code)
     (source / "index.md").write_text(first.replace("LECTURES", names))
 
 
@@ -131,15 +143,14 @@ def executed(source: Path) -> nbformat.NotebookNode:
     return notebook
 
 
-def repository() -> str:
-    """Return a line that links to the repository that pyproject.toml names, else a public origin; "" without one."""
+def public_address() -> str:
+    """Return the repository's address that pyproject.toml names, else a public origin; "" without one."""
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
     asked = ["git", "-C", str(ROOT), "remote", "get-url", "origin"]
     found = [url for name, url in urls.items() if name.lower() in ("repository", "source", "homepage")]
     if not found and shutil.which("git"):
         found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    public = [url.removesuffix(".git") for url in found if is_public(url)]
-    return f"**The code**, with everything on these pages: [{public[0]}]({public[0]})." if public else ""
+    return next((url.removesuffix(".git") for url in found if is_public(url)), "")
 
 
 def is_public(url: str) -> bool:

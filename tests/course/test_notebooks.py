@@ -306,8 +306,7 @@ def test_a_notebook_that_was_changed_by_hand_is_kept(course, capsys):
     path = folder / "03_tiny.ipynb"
     typed()
     path.write_text("not JSON")
-    typed()
-    assert (path.read_text(), typed("--check")) == ("not JSON", 1)
+    assert (typed(), path.read_text(), typed("--check")) == (0, "not JSON", 1)
     assert "(changed by hand): 03_tiny.ipynb" in capsys.readouterr().out
 
 

@@ -86,16 +86,16 @@ def test_nothing_that_stands_in_a_working_copy_is_published(tmp_path, monkeypatc
     for name in ("source", "solutions", "made/static"):
         (tmp_path / name).mkdir(parents=True)
     shutil.copy(ROOT / "notebooks" / "source" / f"{lecture}.py", tmp_path / "source")
-    monkeypatch.setattr(build.course, "HERE", tmp_path)
-    monkeypatch.setattr(build.course, "SOURCES", tmp_path / "source")
+    for name, value in (("HERE", tmp_path), ("SOURCES", tmp_path / "source")):
+        monkeypatch.setattr(build.course, name, value)
     for name in (f"{lecture}.ipynb", f"solutions/{lecture}.ipynb"):
         notebook = nbformat.read(ROOT / "notebooks" / name, 4)
         notebook.cells[-1].source = "my_answer"
         notebook.cells.append(nbformat.v4.new_code_cell("my_answer"))
         nbformat.write(notebook, tmp_path / name)
-    build.write_sources(made, as_slides=False, answers=False)
-    texts = [path.read_text() for path in made.rglob("*.ipynb")]
-    assert (len(texts), "my_answer" in "".join(texts)) == (2, False)
+    build.write_sources(made, False, answers=False, repository="https://github.com/a/b")
+    text = "".join(path.read_text() for path in made.rglob("*.ipynb"))
+    assert ("my_answer" in text, "mybinder.org/v2/gh/a/b/" in text) == (False, True)
 
 
 @pytest.mark.slow

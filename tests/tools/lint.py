@@ -47,15 +47,8 @@ CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were
 
 # How a command of a page begins that needs another machine or a network, or that is ours
 KNOWN = ("module load", "python3.11 -m venv", "pip ", "sbatch", "srun", "conda ", "ssh ", ". .venv", "git ")
-KNOWN += (
-    "minitrpo ",
-    "python -m minitrpo",
-    "python mpi_scripts/",
-    "mpiexec -n ",
-    "python -m benchmarks",
-    ".venv/bin/",
-    "./run ",
-)
+KNOWN += ("minitrpo ", "python -m minitrpo", "python mpi_scripts/", "mpiexec -n ", "python -m benchmarks", ".venv/bin/")
+KNOWN += ("./run ", "uv ")
 
 TOP = [".binder", ".ci", ".devcontainer", ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
 TOP += ["MANIFEST.in", "Makefile", "README.md", "benchmarks", "docs", "environment.yml", "minitrpo", "mpi_scripts"]

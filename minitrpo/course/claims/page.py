@@ -19,7 +19,7 @@ short runs: it answers in minutes, leaves out what it is too short for, and so s
 seconds is not measured while other programs use more than a fifth of the cores.
 
 ```sh
-python mpi_scripts/figures.py list
+./run python mpi_scripts/figures.py list
 ```
 
 Intervals are Student's and Welch's, 95 %; where runs may never get to a goal, medians and rank tests stand for them
