@@ -1,6 +1,7 @@
 """A student's own folder of notebooks: copied when they are new, merged when the course has corrections."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def update(course: Path, folder: Path) -> Iterator[str]:
         text, old = ours.read_bytes(), given.read_bytes() if given.exists() else None
         if name in lectures and changed_by_hand(read(ours), ours.stem):
             if mine.exists():
-                yield f"{ours} was changed by hand: no corrections come from it until you put it back"
+                yield f"{os.path.relpath(ours)} was changed by hand, and gives no corrections: git checkout it"
             else:
                 write_atomically(mine, text)
             continue
@@ -35,18 +36,18 @@ def update(course: Path, folder: Path) -> Iterator[str]:
         elif name in lectures:
             before, there = folder / GIVEN / f"{name}.before", read(mine)
             if there is None:
-                yield f"{mine} is no notebook: put it away, and the course's comes in its place"
+                yield f"{os.path.relpath(mine)} is no notebook: put it away, and the course's comes in its place"
                 continue
             notebook = merged(read(given) or {"cells": []}, read(ours) or {}, there, ours.stem)
             write_atomically(mine, as_text(notebook), before)
-            yield f"{name}: corrections came, and your answers are as they were ({before} is the notebook before)"
+            yield f"{name} is corrected, and your answers are as they were; the one before: {os.path.relpath(before)}"
         elif mine.read_bytes() in (old, text):
             write_atomically(mine, text)
         else:
-            yield f"{name} stays as you have changed it; the course's is {given}"
+            yield f"{name} stays as you have changed it; the course's is {os.path.relpath(given)}"
         write_atomically(given, text)
     if new:
-        yield f"{new} lectures are new in {folder}"
+        yield f"{new} lecture{'s' * (new > 1)} copied into {os.path.relpath(folder)}"
 
 
 def put_widgets_away(path: Path) -> None:
