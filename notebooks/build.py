@@ -50,7 +50,7 @@ import concepts  # noqa: E402
 from loop_picture import embedded  # noqa: E402
 
 SOURCES = HERE / "source"
-LONG = 5.0  # seconds of a cell, from which on recorded/seconds.json names it, and JupyterLab shows a bar
+LONG = 3.0  # seconds of a cell, from which on recorded/seconds.json names it, and JupyterLab shows a bar
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 VERSIONS = ("numpy", "scipy", "autograd", "gymnasium", "mujoco")  # what the numbers of a solution depend on
 ADDED = ("execution", "mystnb")  # what an execution adds to a cell's metadata

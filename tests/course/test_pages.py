@@ -17,6 +17,7 @@ SHORTER = {  # what is added to a command, by its name: the last word about an o
     "resume": ("--total-steps", "5000", "--progress", "none"),
     "speedup": ("--steps-per-update", "400", "--updates", "1", "--warm-up", "1", "--rounds", "2"),
     "evaluate": ("--episodes", "3"),
+    "lab": ("--copy",),
     "watch": ("--steps", "5"),
     "parallel-sgd": ("--updates", "20"),
 }
