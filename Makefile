@@ -2,12 +2,10 @@
 PYTHON ?= python3.11
 NP ?= 2
 NAME ?= limit
-OWN = $(if $(filter limit,$(NAME)),mine,$(NAME))
 ENV ?= Reacher-v5
 ARGS ?=
 BIN := .venv/bin
 TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
-HIDDEN := __pycache__ *.py source solutions teaching site
 
 .PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
@@ -16,7 +14,7 @@ help: ## say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 train: .venv/ready-core ## train ENV (Reacher-v5) on NP (2) ranks: NP=8 ENV=HalfCheetah-v5 make train
-	PATH="$(CURDIR)/$(BIN):$$PATH" mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
+	./run mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
 
 test: .venv/ready-dev .venv/ready-course ## run the tests that take no long (five minutes with the set-up)
 	$(TESTS) -m "not slow" $(ARGS)
@@ -27,53 +25,48 @@ test-all: .venv/ready-dev .venv/ready-course .venv/ready-site ## run all tests, 
 test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each: by hand, for what nobody thought of
 	$(TESTS) --hypothesis-profile=random $(ARGS)
 
-lab: .venv/ready-course ## open JupyterLab on the course; ALL=1 shows answers, sources and notes for the lecturer, too
-	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab --notebook-dir=notebooks --LabApp.news_url=None \
-	  $(if $(ALL),,$(HIDDEN:%='--ContentsManager.hide_globs=%')) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+lab: .venv/ready-course ## open the course in JupyterLab, copied into LAB (my); ALL=1: its own folder, with all answers
+	./run minitrpo lab $(if $(ALL),--all,$(or $(LAB),my)) $(ARGS)
 
-own-algorithm: ## start an algorithm of your own from an example: make own-algorithm NAME=mine
-	@case " minitrpo numpy scipy autograd gymnasium mujoco mpi4py matplotlib tqdm tests benchmarks experiments " in *" $(OWN) "*) \
-	  echo "$(OWN) is the name of a package: choose another NAME"; exit 2;; esac
-	@if [ -e $(OWN).py ]; then echo "$(OWN).py exists: choose another NAME"; exit 2; fi
-	@cp minitrpo/course/reinforce.py $(OWN).py
-	@echo "$(OWN).py is yours. mpiexec -n 2 python mpi_scripts/train.py --algorithm $(OWN):Reinforce --env CartPole-v1"
+own-algorithm: .venv/ready-core ## start an algorithm of your own from an example: make own-algorithm NAME=mine
+	./run minitrpo new $(if $(filter limit,$(NAME)),mine,$(NAME))
 
 notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and executed solutions from notebooks/source
-	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/build.py $(ARGS)
+	./run python notebooks/build.py $(ARGS)
 
-check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=notebooks/03_conjugate_gradient.ipynb
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)
+check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=my/03_conjugate_gradient.ipynb
+	./run python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)
 
 grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv and texts)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo grade $(NB) $(ARGS)
+	./run python -m minitrpo grade $(NB) $(ARGS)
 
 site: .venv/ready-site ## build the web page of the course from the executed solutions, into site/
-	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/site/build.py $(ARGS)
+	./run python notebooks/site/build.py $(ARGS)
 
 slides: .venv/ready-site ## build slides from the same solutions, into slides/
-	PATH="$(CURDIR)/$(BIN):$$PATH" python notebooks/site/build.py --slides $(ARGS)
+	./run python notebooks/site/build.py --slides $(ARGS)
 
 benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or scaling, as_typed)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.$(NAME) $(ARGS)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m benchmarks.report
+	./run python -m benchmarks.$(NAME) $(ARGS)
+	./run python -m benchmarks.report
 
 pages: .venv/ready-course ## write what pages show of recorded numbers (python -m experiments list names them)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m experiments page
+	./run python -m experiments page
 
 hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs beside those of AGAINST (HEAD)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)
+	./run python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)
 
 hosts: .venv/ready-core ## the family over several hosts (network namespaces), and a cable that is cut
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/hosts.py $(ARGS)
+	./run python tests/tools/hosts.py $(ARGS)
 
 slurm: .venv/ready-core ## jobs of a real Slurm on this machine: srun, sbatch, preemption
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/slurm.py $(ARGS)
+	./run python tests/tools/slurm.py $(ARGS)
 
 versions: .venv/ready-core ## the tests on the lowest versions of everything, newer Pythons, Open MPI
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/versions.py $(ARGS)
+	./run python tests/tools/versions.py $(ARGS)
 
 soak: .venv/ready-core ## kill KILLS (300) runs of the whole family, then watch 8 ranks for SECONDS (3600)
-	PATH="$(CURDIR)/$(BIN):$$PATH" python tests/tools/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
+	./run python tests/tools/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
 
 lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of the house and its pages
 	$(BIN)/ruff check .
@@ -82,7 +75,7 @@ lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of
 	$(BIN)/python tests/tools/lint.py
 
 doctor: .venv/ready-core ## say whether this machine can run everything, and train on an environment: make doctor ENV=Hopper-v5
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m minitrpo doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))
+	./run python -m minitrpo doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))
 
 lock: ## renew requirements.lock with the newest versions that pyproject.toml allows
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock

@@ -11,7 +11,7 @@ COMMANDS = {
     name: f"minitrpo.commands.{name}" for name in ("train", "evaluate", "plot", "check", "watch", "replay", "doctor")
 }
 COMMANDS |= {
-    name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")
+    name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling", "lab")
 }
 COMMANDS |= {name: f"minitrpo.course.{name}" for name in ("new", "demo")}
 COMMANDS |= {"grade": "minitrpo.course.grading.command", "entry": "minitrpo.course.grading.leaderboard"}
@@ -28,6 +28,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo scaling predict                            1 to 100,000 ranks, simulated
     python -m minitrpo watch RUN                                  a video of a run's policy
     python -m minitrpo replay RUN EPISODE                         play an episode that failed again
+    python -m minitrpo lab                                        the course in JupyterLab, in a folder of your own
     python -m minitrpo grade PATH                                 grade notebooks of the course
     python -m minitrpo entry RUN                                  what to hand in of a run, for the leaderboard
     python -m minitrpo parallel-sgd                               four ways to descend on many workers

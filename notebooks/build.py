@@ -7,7 +7,7 @@
 --check ends with 0 if nothing is out of date, 1 if a notebook does not say what its source says, or a solution shows
 other outputs than its execution left, and 3 if a solution was executed with other data or versions. Lectures that
 measure time (06, 08, and any that says `timing: true` in the header of its source) are executed on an idle machine only
-(exit code 2; --even-if-busy). A notebook that a student has changed stays as it is; the new one goes beside it.
+(exit code 2; --even-if-busy). A student's notebook that was changed by hand stays as it is, and a line says so.
 
 A source is a jupytext percent file. What the build makes of it, by a word behind `# %%` or a line of its own:
     exercise="name"      becomes the package's function: without its code for students, whole in the solution, with a
@@ -21,13 +21,13 @@ import argparse
 import ast
 import hashlib
 import inspect
-import itertools
 import json
 import os
 import re
 import sys
 import textwrap
 import time
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +38,8 @@ from nbclient import NotebookClient
 
 from minitrpo.checks import target
 from minitrpo.course.checks.register import find
+from minitrpo.course.lab.kernel import key
+from minitrpo.course.lab.merging import cell_id, changed_by_hand, read
 from minitrpo.course.machine import BUSY, busy_share, load_share
 
 HERE = Path(__file__).parent
@@ -46,9 +48,11 @@ import concepts  # noqa: E402
 from loop_picture import embedded  # noqa: E402
 
 SOURCES = HERE / "source"
+LONG = 3.0  # seconds of a cell, from which on recorded/seconds.json names it, and JupyterLab shows a bar
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 VERSIONS = ("numpy", "scipy", "autograd", "gymnasium", "mujoco")  # what the numbers of a solution depend on
 ADDED = ("execution", "mystnb")  # what an execution adds to a cell's metadata
+THE_END = "*The lecture ends here.*"
 REFUSED, OTHER_DATA = 2, 3
 
 
@@ -256,7 +260,12 @@ def blanked_lines(name: str) -> list[str]:
 
 
 def finished(source: Path, cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode:
-    """Return a notebook with ids that depend on place and content only, so that building again changes nothing."""
+    """Return a notebook with ids that depend on place and content only, so that building again changes nothing.
+
+    It ends with a text: behind a last cell with code JupyterLab adds an empty one whenever that is run.
+    """
+    if cells[-1].cell_type == "code":
+        cells.append(nbformat.v4.new_markdown_cell(THE_END))
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minitrpo": {"lecture": source.stem}}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     for number, cell in enumerate(notebook.cells):
@@ -271,11 +280,6 @@ def with_picture(cell: nbformat.NotebookNode, source: Path) -> None:
         marker = re.compile(r"^<!-- loop(?:: *([\w, ]*?))? *-->$", re.MULTILINE)
         lecture = source.stem.partition("_")[0]
         cell.source = marker.sub(lambda found: embedded(lecture, found.group(1) or ""), cell.source)
-
-
-def cell_id(stem: str, number: int, text: str) -> str:
-    """Return the id of a cell as the build gives it: of one that was changed since, it differs."""
-    return hashlib.sha256(f"{stem} {number} {text}".encode()).hexdigest()[:12]
 
 
 def without_outputs(notebook: nbformat.NotebookNode) -> list[dict[str, Any]]:
@@ -297,7 +301,7 @@ def text_reasons(path: Path, notebook: nbformat.NotebookNode) -> tuple[str, ...]
         return ("missing",)
     there = on_disk(path)
     if there is None or without_outputs(there) != without_outputs(notebook):
-        by_hand = path.parent == HERE and changed_by_hand(path, path.stem)
+        by_hand = path.parent == HERE and changed_by_hand(read(path), path.stem)
         return ("changed by hand",) if by_hand else ("text",)
     if path.parent == HERE:
         return ()
@@ -353,55 +357,36 @@ def build(path: Path, notebook: nbformat.NotebookNode) -> None:
     """Write a notebook; a solution is executed first, and what it was executed with and showed is noted in it."""
     if path.parent != HERE:
         start, made_of = time.perf_counter(), origin(notebook)
-        execute(notebook)
+        slow, seconds = execute(notebook), HERE / "recorded" / "seconds.json"
+        known = json.loads(seconds.read_text("utf-8")) if seconds.exists() else {}
+        seconds.write_text(json.dumps(known | {path.stem: slow}, indent=1, sort_keys=True) + "\n", "utf-8")
         notebook.metadata["minitrpo"].update(made_of, outputs=outputs_digest(notebook))
         print(f"{path.stem}: executed in {time.perf_counter() - start:.0f} s", flush=True)
-    free = path if path.parent != HERE else free_path(path, notebook)
-    if free is None:
-        print(f"kept: {path.name} is the newest, with a student's answers in it")
+    elif path.exists() and changed_by_hand(read(path), path.stem):
+        print(f"kept: {path.name} was changed by hand. Put it away (git checkout it), and build again")
         return
-    if free != path:
-        print(f"kept: {path.name} was changed since it was built; the new one is {free.name}")
-    free.parent.mkdir(exist_ok=True)
-    nbformat.write(notebook, free)
-    print(f"built: {free.relative_to(HERE)}", flush=True)
+    path.parent.mkdir(exist_ok=True)
+    nbformat.write(notebook, path)
+    print(f"built: {path.relative_to(HERE)}", flush=True)
 
 
-def free_path(path: Path, notebook: nbformat.NotebookNode) -> Path | None:
-    """Return where a student's notebook can go and harm nobody's work, None if it is there with answers in it."""
-    for number in itertools.count():
-        ending = "" if number == 0 else ".new" if number == 1 else f".new{number}"
-        free = path.with_name(f"{path.stem}{ending}.ipynb")
-        if not free.exists() or not changed_by_hand(free, path.stem):
-            return free
-        if says_all_of(free, notebook):
-            return None
-    raise AssertionError("not reached")
-
-
-def changed_by_hand(path: Path, stem: str) -> bool:
-    """Return whether a student's notebook is not what some build wrote: the id of each cell is a hash of its text."""
-    there = on_disk(path)
-    return there is None or any(c.get("id") != cell_id(stem, n, c.source) for n, c in enumerate(there.cells))
-
-
-def says_all_of(path: Path, notebook: nbformat.NotebookNode) -> bool:
-    """Return whether a changed notebook comes of this build: all its cells are there, in order, changed or not."""
-    there = on_disk(path)
-    ids = iter([cell.get("id") for cell in there.cells] if there else [])
-    return all(cell.id in ids for cell in notebook.cells)
-
-
-def execute(notebook: nbformat.NotebookNode) -> None:
-    """Run all cells from a fresh kernel; the first error ends it."""
+def execute(notebook: nbformat.NotebookNode) -> dict[str, int]:
+    """Run all cells from a fresh kernel; return the seconds of those that took long. The first error ends it."""
     os.environ["PYTHONWARNINGS"] = "default"
-    client = NotebookClient(
-        notebook, timeout=150, kernel_name="python3", resources={"metadata": {"path": str(HERE)}}, record_timing=False
-    )
+    client = NotebookClient(notebook, timeout=150, kernel_name="python3", resources={"metadata": {"path": str(HERE)}})
     client.execute()
+    slow = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             keep_alt_text(cell, output.get("metadata", {}))
+        times = cell.metadata.pop("execution", {})
+        if "shell.execute_reply" in times:
+            begun, ended = (
+                datetime.fromisoformat(times[name]) for name in ("iopub.execute_input", "shell.execute_reply")
+            )
+            if (seconds := (ended - begun).total_seconds()) >= LONG:
+                slow[key(cell.source)] = round(seconds)
+    return slow
 
 
 def keep_alt_text(cell: nbformat.NotebookNode, metadata: dict[str, Any]) -> None:

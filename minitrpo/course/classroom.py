@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minitrpo.commands.watch import VIDEO, film
-from minitrpo.course import alt_text
+from minitrpo.course import NOTEBOOKS, alt_text
 from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.errors import BadInput
@@ -142,12 +142,11 @@ class Played:
 
 
 def recorded(name: str) -> Path:
-    """Return a file of notebooks/recorded/: near where the notebook runs, or in the clone this package is run from."""
-    clone = Path(__file__).parents[2] / "notebooks" / "recorded"
-    for folder in (Path("recorded"), Path("../recorded"), clone):
-        if (folder / name).exists():
-            return folder / name
-    raise FileNotFoundError(f"no recorded/{name} near {Path.cwd()}: open the notebook where it lies, in notebooks/")
+    """Return a file of recorded/: beside the notebook that runs, or in the course that came with this package."""
+    found = [folder / name for folder in (Path("recorded"), NOTEBOOKS / "recorded") if (folder / name).exists()]
+    if not found:
+        raise FileNotFoundError(f"the course has no recorded/{name}")
+    return found[0]
 
 
 def show_claims(*names: str) -> None:

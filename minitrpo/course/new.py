@@ -2,11 +2,11 @@
 
 import importlib.util
 import keyword
-import os
 from pathlib import Path
 
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
+from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision.exit_codes import command
 
 EXAMPLE = Path(__file__).with_name("reinforce.py")
@@ -21,14 +21,13 @@ def main(name: str, words: list[str]) -> int:
     path = Path(f"{module}.py")
     if not module.isidentifier() or keyword.iskeyword(module):
         raise BadInput(f"{module!r} cannot be the name of a module: letters, digits and _ make one, such as mine")
-    if os.path.lexists(path):
-        raise BadInput(f"{path} exists: choose another name")
     if importlib.util.find_spec(module) is not None:
         raise BadInput(f"{module} is the name of a package: choose another name")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(EXAMPLE.read_text("utf-8").replace("reinforce:", f"{module}:"))
     except OSError as error:
-        raise BadInput(f"cannot write {path}: {error.strerror}") from error
-    print(f"{path} is yours. mpiexec -n 2 python -m minitrpo train --algorithm {module}:Reinforce --env CartPole-v1")
+        raise BadInput(f"cannot write {path}: {error.strerror}; choose another name, or folder") from error
+    next_words = ("train", "--algorithm", f"{module}:Reinforce", "--env", "CartPole-v1")
+    print(f"{path} is yours. {typed_command(*next_words, ranks=2)}")
     return 0

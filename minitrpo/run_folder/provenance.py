@@ -60,7 +60,7 @@ def installed(package: str) -> str | None:
 
 
 def command(name: str, *arguments: str, ranks: int = 1, here: Path | None = None) -> str:
-    """Return how a command of ours is typed, as a script if this program is one, else as python -m.
+    """Return how a command of ours is typed: by ./run if that was, as a script if this program is one, or python -m.
 
     here: the folder in which it is typed and this program was, by default the present one.
     """
@@ -68,9 +68,8 @@ def command(name: str, *arguments: str, ranks: int = 1, here: Path | None = None
         words = ["python", "-m", "minitrpo", name]
     else:
         here = here or Path.cwd()
-        folder = os.path.relpath((here / sys.argv[0]).parent, here)
-        words = ["python", os.path.join(folder, f"{name}.py")]
-    return on_ranks(ranks, shlex.join([*words, *arguments]))
+        words = ["python", os.path.relpath((here / sys.argv[0]).with_name(f"{name}.py"), here)]
+    return f"{os.environ.get('MINITRPO_RUN', '')} {on_ranks(ranks, shlex.join([*words, *arguments]))}".lstrip()
 
 
 def on_ranks(ranks: int, text: str) -> str:

@@ -8,7 +8,8 @@
 Slides have the first sentence of a long paragraph, what it asks and what it stresses; the whole of it stands in the
 speaker's notes (the key S). A lecture has 25 to 40 of them, a short one 18; a solution is folded until it is clicked.
 Students get exercises without their bodies, predictions open, and each measurement folded behind "predict first".
-Sphinx with myst-nb turns the executed solutions into pages; nothing is fetched while it works, nor when a page is read.
+Lectures are made of their sources and of what their executed solutions show: no other notebook is read. Sphinx with
+myst-nb turns them into pages; nothing is fetched while it works, nor when a page is read.
 Sliders need a kernel: on the page stands the picture that they showed, or all of their positions (frames.py).
 """
 
@@ -28,14 +29,15 @@ import nbformat
 from sphinx.cmd.build import main as sphinx
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+NOTEBOOKS = HERE.parent
+sys.path[:0] = [str(NOTEBOOKS), str(HERE), str(NOTEBOOKS.parent)]
+import build as course  # noqa: E402
 from frames import SLIDERS, WIDGET, frames, moved  # noqa: E402
 
 from experiments.claims import CLAIMS  # noqa: E402
 from experiments.harness import FULL  # noqa: E402
 from experiments.pictures import draw  # noqa: E402
 
-NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
 DOCS = ROOT / "docs"
 BREAK = "```{revealjs-break}\n```"
@@ -49,6 +51,9 @@ SOLUTION = "Show one solution, that of the package"
 DOWNLOAD = (
     "{{download}}`Download this lecture as a notebook <notebooks/{name}>`, for JupyterLab in a clone of the course."
 )
+LAUNCH = """ Or open it in [Binder](https://mybinder.org/v2/gh/{path}/HEAD?urlpath=lab/tree/notebooks/{name}), or in \
+[Colab](https://colab.research.google.com/github/{path}/blob/HEAD/notebooks/{name}) with a first cell \
+`%pip install -q "minitrpo[course] @ git+https://github.com/{path}"`."""
 WITHOUT = "These pages leave the exercises open and fold the measurements away, so that you can predict first."
 WITH = "These are the pages for lecturers: every exercise is solved, and every measurement stands open."
 
@@ -59,14 +64,17 @@ def main() -> int:
     parser.add_argument("--slides", action="store_true", help="slides instead of pages")
     parser.add_argument("--answers", action="store_true", help="for the lecturer: exercises solved, nothing folded")
     parser.add_argument("--out", type=Path, help="the folder to write (default: site or slides, -with-answers)")
+    parser.add_argument("--repository", default=public_address(), help="public address (default: see docs/install.md)")
     args = parser.parse_args()
+    if args.repository and not is_public(args.repository):
+        parser.error(f"--repository {args.repository} is no public address, such as https://github.com/OWNER/minitrpo")
     name = ("slides" if args.slides else "site") + "-with-answers" * args.answers
     out = args.out or ROOT / name
     with TemporaryDirectory() as folder:
         source, built = Path(folder) / "source", Path(folder) / "built" / "pages"  # myst-nb leaves a folder beside it
         source.mkdir()
         shutil.copytree(HERE / "static", source / "static")
-        write_sources(source, args.slides, args.answers)
+        write_sources(source, args.slides, args.answers, args.repository)
         shutil.copy(NOTEBOOKS / "recorded" / "01_before_after.mp4", source / "static")
         shutil.copy(HERE / "conf.py", source / "conf.py")
         builder, leftovers = ("revealjs" if args.slides else "html"), Path(folder) / "doctrees"
@@ -86,21 +94,27 @@ def closed(deck: str) -> str:
     return slides + "</section>\n" * (deck.count("<section") - deck.count("</section")) + end + rest
 
 
-def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
-    """Write what Sphinx reads: a page for each lecture, the claims, the glossary, the first page, and downloads."""
-    lectures = sorted((NOTEBOOKS / "solutions").glob("[0-9]*.ipynb"))
+def write_sources(source: Path, as_slides: bool, answers: bool, repository: str) -> None:
+    """Write what Sphinx reads: a page for each lecture, the claims, the glossary, the first page, and downloads.
+
+    repository: its public address, to which pages link; "" if it has none.
+    """
+    on_github = repository.partition("https://github.com/")[2]
+    lectures = sorted(course.SOURCES.glob("[0-9]*.py"))
     (source / "notebooks").mkdir()
     for path in lectures:
-        notebook = nbformat.read(path, as_version=4)
+        name, notebook = f"{path.stem}.ipynb", executed(path)
+        nbformat.write(notebook if answers else course.student(path), source / "notebooks" / name)
+        slider = "" if as_slides or path.stem not in SLIDERS else frames(path, source / "static")
         if not answers:
-            notebook = unsolved(notebook, nbformat.read(NOTEBOOKS / path.name, as_version=4))
-        if path.stem in SLIDERS and not as_slides:
-            moved(notebook, frames(path, source / "static"), SLIDERS[path.stem][0])
+            notebook = unsolved(notebook, course.student(path))
+        if slider:
+            moved(notebook, slider, SLIDERS[path.stem][0])
         notebook = slides(notebook) if as_slides else page(notebook)
         if not as_slides:
-            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(DOWNLOAD.format(name=path.name)))
-        nbformat.write(notebook, source / path.name)
-        shutil.copy((NOTEBOOKS / "solutions" if answers else NOTEBOOKS) / path.name, source / "notebooks" / path.name)
+            offer = DOWNLOAD.format(name=name) + (LAUNCH.format(name=name, path=on_github) if on_github else "")
+            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(offer))
+        nbformat.write(notebook, source / name)
     shutil.copy(NOTEBOOKS / "glossary.md", source / "glossary.md")
     (source / "claims.md").write_text(with_pictures((DOCS / "claims.md").read_text(), source / "claims"))
     for path in (NOTEBOOKS / "figures").iterdir():
@@ -108,7 +122,8 @@ def write_sources(source: Path, as_slides: bool, answers: bool) -> None:
     names = "\n".join([*(path.stem for path in lectures), "claims", "glossary"])
     first = (HERE / "index.md").read_text().replace("ANSWERS", WITH if answers else WITHOUT)
     first = first.replace("PLAN", plan_of((NOTEBOOKS / "README.md").read_text()))
-    first = first.replace("REPOSITORY", repository())
+    code = f"**The code**, with everything on these pages: [{repository}]({repository})." if repository else ""
+    first = first.replace("REPOSITORY", code)
     (source / "index.md").write_text(first.replace("LECTURES", names))
 
 
@@ -121,15 +136,33 @@ def with_pictures(text: str, folder: Path) -> str:
     return text
 
 
-def repository() -> str:
-    """Return a line that links to the repository that pyproject.toml names, else a public origin; "" without one."""
+def executed(source: Path) -> nbformat.NotebookNode:
+    """Return a lecture solved, as its source says, with what its solution showed when it was executed."""
+    notebook, path = course.solution(source), course.solution_path(source)
+    there = course.on_disk(path) or nbformat.v4.new_notebook()
+    shown = {cell.id: cell for cell in there.cells if cell.get("execution_count")}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.source:
+            if cell.id not in shown or shown[cell.id].source != cell.source:
+                number = source.stem.partition("_")[0]
+                print(
+                    f"build.py: {path.name} has changed since its solution: make notebooks ARGS={number}",
+                    file=sys.stderr,
+                )
+                raise SystemExit(course.REFUSED)
+            cell.update(shown[cell.id])
+    notebook.metadata.update(there.metadata)
+    return notebook
+
+
+def public_address() -> str:
+    """Return the repository's address that pyproject.toml names, else a public origin; "" without one."""
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
     asked = ["git", "-C", str(ROOT), "remote", "get-url", "origin"]
     found = [url for name, url in urls.items() if name.lower() in ("repository", "source", "homepage")]
     if not found and shutil.which("git"):
         found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    public = [url.removesuffix(".git") for url in found if is_public(url)]
-    return f"**The code**, with everything on these pages: [{public[0]}]({public[0]})." if public else ""
+    return next((url.removesuffix(".git") for url in found if is_public(url)), "")
 
 
 def is_public(url: str) -> bool:

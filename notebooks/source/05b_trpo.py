@@ -417,12 +417,12 @@ show_film(live[-1], steps=50)
 # %% [markdown]
 # ## All of it on one page
 #
-# [`mpi_scripts/trpo_in_one_file.py`](../mpi_scripts/trpo_in_one_file.py) is Algorithm 1 of Frans & Hafner from top to bottom in
+# `mpi_scripts/trpo_in_one_file.py` is Algorithm 1 of Frans & Hafner from top to bottom in
 # 200 lines. It imports nothing of ours: policy, episodes, advantages, conjugate gradient, line search, and the loop in
 # which all ranks play and rank 0 learns. Read it once with your functions beside it; lectures 06 to 08 are about its last
 # twenty lines. In a terminal:
 #
-#     mpiexec -n 2 python -m mpi4py mpi_scripts/trpo_in_one_file.py --env CartPole-v1
+#     ./run mpiexec -n 2 python -m mpi4py mpi_scripts/trpo_in_one_file.py --env CartPole-v1
 #
 # Its critic is a linear fit to the observation, its square and the time. Five recorded seeds of each task (Reacher with a
 # discount of 0.95):

@@ -29,7 +29,7 @@
 # | messages, failures (given) | `minitrpo/course/scaling/formulas.py` | Thakur et al. 2005; Young 1974, Daly 2006 |
 # | `finite_source` | `minitrpo/course/scaling/formulas.py` | Reiser & Lavenberg 1980: mean value analysis |
 # | `updates_needed` | `minitrpo/course/scaling/formulas.py` | McCandlish et al. 2018: the noise scale |
-# | the whole iteration (given) | `minitrpo/course/scaling/model.py` | [docs/scaling.md](../docs/scaling.md) |
+# | the whole iteration (given) | `minitrpo/course/scaling/model.py` | `docs/scaling.md` |
 #
 # *90 minutes in class with the exercises, a minute to run. You need: lectures 06 to 08, and 10.*
 
@@ -431,7 +431,7 @@ _ = hunt("makespan", suspect)
 # A simulator in ten lines, tested where formulas are exact; a queue for workers who do not wait; and what a larger batch
 # is worth. With them go three walls that a larger machine does not move, though another design may: the longest episode,
 # whoever works alone, and the noise scale. For your own numbers: `python mpi_scripts/scaling.py measure` and
-# [docs/scaling.md](../docs/scaling.md). **Next**: lecture 16 puts all ways to learn in parallel on one map.
+# `docs/scaling.md`. **Next**: lecture 16 puts all ways to learn in parallel on one map.
 #
 # ## Quiz
 #

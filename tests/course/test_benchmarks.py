@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import report, scaling
 from benchmarks.limit import OpenLoop, RecordingVectorEnv, Step
-from benchmarks.record import RESULTS, read_json
+from benchmarks.record import RESULTS
 from benchmarks.scaling import Experiment
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -39,11 +39,6 @@ def test_every_experiment_is_compared_with_one_rank_of_the_same(monkeypatch):
     times = np.outer(np.ones(3), [4.0, 1.0, 1.0, 2.0, 8.0])
     row = scaling.line(Experiment("A", "root", "dynamic", 2), times, 2 * times)
     assert (row["speedup"], row["collect_speedup"], row["efficiency"]) == (2.0, 2.0, 1.0)
-
-
-def test_repetitions_of_another_machine_or_version_are_not_put_together():
-    assert len(report.repeats_of(read_json(RESULTS / "other" / "scaling_repeat_1.json"))) == 7
-    assert report.repeats_of({"provenance": {"machine": "another", "versions": {}}}) == []
 
 
 @pytest.mark.slow

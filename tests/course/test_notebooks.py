@@ -2,9 +2,11 @@
 
 import ast
 import contextlib
+import copy
 import importlib.util
 import inspect
 import io
+import json
 import os
 import re
 import subprocess
@@ -21,6 +23,9 @@ from runs import MAINS, ROOT, forked
 
 from minitrpo.course import classroom
 from minitrpo.course.checks import names, target
+from minitrpo.course.lab.copies import PAGES, put_widgets_away, update
+from minitrpo.course.lab.merging import cell_id, merged, text_of
+from minitrpo.course.lab.merging import read as as_json
 from minitrpo.supervision.jobs import mpiexec
 
 spec = importlib.util.spec_from_file_location("build", ROOT / "notebooks" / "build.py")
@@ -55,8 +60,7 @@ def test_every_notebook_is_what_the_build_makes_of_its_source_and_shows_what_its
     assert not stale, "run: make notebooks"
 
 
-@pytest.mark.parametrize("kind", ["text", "picture"])
-def test_who_changes_what_a_solution_shows_by_hand_is_noticed(kind, tmp_path, monkeypatch):
+def test_who_changes_what_a_solution_shows_by_hand_is_noticed(tmp_path, monkeypatch):
     source = SOURCES[-1]
     path = tmp_path / "solutions" / f"{source.stem}.ipynb"
     path.parent.mkdir()
@@ -65,11 +69,7 @@ def test_who_changes_what_a_solution_shows_by_hand_is_noticed(kind, tmp_path, mo
     nbformat.write(notebook, path)
     assert build.text_reasons(path, build.solution(source)) == ()
     outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
-    if kind == "text":
-        printed = next(o for o in outputs if o.output_type == "stream" and re.search(r"\d", o.text))
-        printed.text = re.sub(r"\d", "WRONG", printed.text, count=1)
-    else:
-        next(o for o in outputs if "image/png" in o.get("data", {})).data["image/png"] = "iVBORw0KGgo="
+    next(o for o in outputs if "image/png" in o.get("data", {})).data["image/png"] = "iVBORw0KGgo="
     nbformat.write(notebook, path)
     assert build.text_reasons(path, build.solution(source)) == ("outputs",)
 
@@ -245,6 +245,7 @@ def executed(notebook):
     for number, cell in enumerate(code_cells(notebook), 1):
         cell.execution_count = number
         cell.outputs = [nbformat.v4.new_output("stream", text="5\n")]
+    return {}
 
 
 @pytest.fixture
@@ -297,24 +298,86 @@ def test_a_lecture_that_measures_time_waits_for_an_idle_machine(course, monkeypa
     assert (folder / "solutions" / "03_tiny.ipynb").exists()
 
 
-def test_a_notebook_that_a_student_has_changed_is_kept_and_the_new_one_goes_beside_it(course, capsys):
+def test_a_notebook_that_was_changed_by_hand_is_kept(course, capsys):
     folder, typed = course
-    path, new, newer = (folder / f"03_tiny{ending}.ipynb" for ending in ("", ".new", ".new2"))
+    path = folder / "03_tiny.ipynb"
     typed()
-    notebook = nbformat.read(path, 4)
-    executed(notebook)  # run, but not changed
-    nbformat.write(notebook, path)
-    for number, (file, kept) in enumerate(((path, []), (new, [path]), (newer, [path, new]))):
-        for each in kept:
-            each.write_text(each.read_text().replace("print(", "my_own("))
-        typed()
-        assert ("kept" in capsys.readouterr().out, file.exists()) == (bool(kept), file == path)
-        (folder / "source" / "03_tiny.py").write_text(f"{TINY}# {number}\n")
-        typed()
-        assert f"# {number}" in file.read_text()
-        assert all("my_own(" in each.read_text() for each in kept)
-    assert typed("--check") == 1
-    assert "(changed by hand): 03_tiny.ipynb" in capsys.readouterr().out
     path.write_text("not JSON")
-    typed()
-    assert path.read_text() == "not JSON"
+    assert (typed(), path.read_text(), typed("--check")) == (0, "not JSON", 1)
+    assert "(changed by hand): 03_tiny.ipynb" in capsys.readouterr().out
+
+
+# --- a student's folder: no answer is ever lost
+
+LECTURE = as_json(ROOT / "notebooks" / f"{EXAMPLE.stem}.ipynb")
+
+
+def of(notebook, kind):
+    return next(cell for cell in notebook["cells"] if kind in cell["metadata"])
+
+
+def corrected():
+    """Return the lecture with a text more, a text less, and a text and an exercise that say more."""
+    cells = copy.deepcopy(LECTURE["cells"])
+    of({"cells": cells}, "exercise")["source"] += "\n# corrected"
+    texts = [number for number, cell in enumerate(cells) if cell["cell_type"] == "markdown"]
+    cells[texts[3]]["source"] += "\ncorrected"
+    cells = [{**cells[texts[0]], "source": "new"}, *cells[: texts[6]], *cells[texts[6] + 1 :]]
+    return LECTURE | {"cells": [cell | {"id": cell_id(EXAMPLE.stem, n, text_of(cell))} for n, cell in enumerate(cells)]}
+
+
+@pytest.fixture
+def copied(tmp_path):
+    course, folder = tmp_path / "course", tmp_path / "my"
+    course.mkdir()
+    for page in PAGES:
+        (course / page).write_text("the course's")
+    (course / f"{EXAMPLE.stem}.ipynb").write_text(json.dumps(LECTURE))
+    assert len(list(update(course, folder))) == 1
+    return course, folder, folder / f"{EXAMPLE.stem}.ipynb"
+
+
+def test_a_correction_comes_and_answers_notes_and_outputs_stay(copied):
+    course, folder, path = copied
+    mine, answer = as_json(path), "def energy(): return 'mine'"
+    of(mine, "exercise")["source"] = answer
+    of(mine, "check")["outputs"] = [nbformat.v4.new_output("stream", text="right")]
+    mine["cells"] = [*mine["cells"][:5], nbformat.v4.new_markdown_cell("my note"), *mine["cells"][5:-1]]
+    for file, text in ((path, mine), (course / path.name, corrected()), (folder / PAGES[0], 1), (course / PAGES[1], 2)):
+        file.write_text(json.dumps(text))
+    assert len(list(update(course, folder))) == 1
+    after, words = as_json(path), [text_of(cell) for cell in as_json(path)["cells"]]
+    nbformat.validate(after)
+    assert (words.count(answer), words.count("my note")) == (1, 1)
+    assert of(after, "check")["outputs"] == of(mine, "check")["outputs"]
+    assert "# corrected" in words[words.index(answer) + 1], "the course's own stands below"
+    assert len(words) == len(corrected()["cells"]) + 2 - 1, "what the student has deleted stays away"
+    assert [(folder / page).read_text() for page in PAGES[:2]] == ["1", "2"]
+    assert (as_json(folder / ".course" / f"{path.name}.before"), list(update(course, folder))) == (mine, [])
+
+
+@pytest.mark.parametrize("given", [LECTURE, {"cells": []}], ids=["known", "forgotten"])
+def test_whatever_a_student_changes_is_there_after_a_merge_and_the_rest_is_the_course_s(given):
+    assert merged(given, corrected(), LECTURE, EXAMPLE.stem) == corrected()
+    for number in range(len(LECTURE["cells"])):
+        mine = copy.deepcopy(LECTURE)
+        mine["cells"][number]["source"] = f"mine {number}"
+        words = [text_of(cell) for cell in merged(given, corrected(), mine, EXAMPLE.stem)["cells"]]
+        assert words.count(f"mine {number}") == 1, number
+        assert len(words) <= len(corrected()["cells"]) + 2
+
+
+def test_what_is_no_notebook_or_not_the_course_s_own_is_left_alone_and_a_dead_slider_says_how_to_come_back(copied):
+    course, folder, path = copied
+    path.write_text("not JSON")
+    (course / path.name).write_text(json.dumps(corrected()))
+    assert (len(list(update(course, folder))), path.read_text()) == (1, "not JSON")
+    path.unlink()
+    assert (len(list(update(course, folder))), as_json(path)) == (1, corrected())
+    (course / path.name).write_text(json.dumps(LECTURE).replace("raise NotImplementedError", "return 'secret'"))
+    assert (len(list(update(course, folder))), as_json(path)) == (1, corrected())
+    mine, slider = as_json(path), {"application/vnd.jupyter.widget-view+json": {}}
+    of(mine, "check")["outputs"] = [nbformat.v4.new_output("display_data", slider)]
+    path.write_text(json.dumps(mine))
+    put_widgets_away(path)
+    assert "Run All Above" in json.dumps(of(as_json(path), "check")["outputs"])

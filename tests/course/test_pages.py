@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from runs import MAINS, ROOT, run, train
 
-PAGES = [ROOT / "README.md", ROOT / "notebooks/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "notebooks/teaching/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHORTER = {  # what is added to a command, by its name: the last word about an option counts
     "train": ("--total-steps", "700", "--progress", "none"),
     "resume": ("--total-steps", "5000", "--progress", "none"),
@@ -19,9 +19,12 @@ SHORTER = {  # what is added to a command, by its name: the last word about an o
     "evaluate": ("--episodes", "3"),
     "watch": ("--seconds", "1"),
     "demo": ("--seconds", "1"),
+    "lab": ("--copy",),
     "parallel-sgd": ("--updates", "20"),
 }
-COMMAND = re.compile(r"^ *(mpiexec -n \d+ )?(?:python mpi_scripts/|minitrpo )([\w-]+)(\.py)?(.*?)(?: #.*)?$", re.M)
+COMMAND = re.compile(
+    r"^ *(?:\./run )?(mpiexec -n \d+ )?(?:python mpi_scripts/|minitrpo )([\w-]+)(\.py)?(.*?)(?: #.*)?$", re.M
+)
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from runs import ROOT
 
@@ -70,11 +72,35 @@ def built(name, *words):
     return {path.name: Page(path) for path in (ROOT / name).glob("*.html")}
 
 
-@pytest.mark.slow
-def test_a_long_paragraph_is_cut_between_sentences_and_only_public_addresses_are_linked():
-    spec = importlib.util.spec_from_file_location("site_build", BUILD)
+def imported(path):
+    """Return the program that builds pages, as a module."""
+    spec = importlib.util.spec_from_file_location("site_build", path)
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
+    return build
+
+
+@pytest.mark.slow
+def test_nothing_that_stands_in_a_working_copy_is_published(tmp_path, monkeypatch):
+    build, lecture, made = imported(BUILD), "03_conjugate_gradient", tmp_path / "made"
+    for name in ("source", "solutions", "made/static"):
+        (tmp_path / name).mkdir(parents=True)
+    shutil.copy(ROOT / "notebooks" / "source" / f"{lecture}.py", tmp_path / "source")
+    for name, value in (("HERE", tmp_path), ("SOURCES", tmp_path / "source")):
+        monkeypatch.setattr(build.course, name, value)
+    for name in (f"{lecture}.ipynb", f"solutions/{lecture}.ipynb"):
+        notebook = nbformat.read(ROOT / "notebooks" / name, 4)
+        notebook.cells[-1].source = "my_answer"
+        notebook.cells.append(nbformat.v4.new_code_cell("my_answer"))
+        nbformat.write(notebook, tmp_path / name)
+    build.write_sources(made, False, answers=False, repository="https://github.com/a/b")
+    text = "".join(path.read_text() for path in made.rglob("*.ipynb"))
+    assert ("my_answer" in text, "mybinder.org/v2/gh/a/b/" in text) == (False, True)
+
+
+@pytest.mark.slow
+def test_a_long_paragraph_is_cut_between_sentences_and_only_public_addresses_are_linked():
+    build = imported(BUILD)
     first, rest = "It falls by $a. B$ (v. 2. Or so) each time.", f"So it goes on, {'and on ' * 20}to its end."
     long = f"{first} {rest} Does it **hold**? Not so."
     assert build.digest(long).split("\n\n") == [f"{first} Does it **hold**?", f"{build.NOTES}\n{long}\n```"]

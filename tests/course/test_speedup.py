@@ -108,15 +108,6 @@ def test_the_command_leaves_a_table_a_json_and_a_picture(tmp_path, weak):
     assert (tmp_path / "new" / "speedup.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
-@pytest.mark.mpi
-def test_a_run_that_fails_ends_it_with_the_ranks_own_words(tmp_path):
-    outcome = run("speedup.py", "--env", "failing_envs:Failing-raise-v0", "--ranks", 1, "--out", tmp_path / "new")
-    assert (outcome.code, "Traceback" in outcome.err.splitlines()[0]) == (1, False), outcome.err
-    assert "episode" in outcome.err
-    assert not (tmp_path / "new").exists(), "nothing was measured"
-
-
 def test_bad_input_is_one_line_exit_code_2_and_writes_nothing(tmp_path, monkeypatch):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("precious")

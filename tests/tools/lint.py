@@ -48,21 +48,11 @@ CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were
 # How a command of a page begins that needs another machine or a network, or that is ours
 KNOWN = ("module load", "python3.11 -m venv", "pip ", "sbatch", "srun", "conda ", "ssh ", ". .venv", "git ")
 KNOWN += ("minitrpo ", "python -m minitrpo", "python mpi_scripts/", "mpiexec -n ", "python -m benchmarks", ".venv/bin/")
-KNOWN += ("python -m experiments ",)
+KNOWN += ("python -m experiments ", "./run ", "uv ")
 
 TOP = [".binder", ".ci", ".devcontainer", ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
-TOP += [
-    "Makefile",
-    "README.md",
-    "benchmarks",
-    "docs",
-    "experiments",
-    "environment.yml",
-    "minitrpo",
-    "mpi_scripts",
-    "notebooks",
-]
-TOP += ["pyproject.toml", "requirements.lock", "tests"]
+TOP += ["MANIFEST.in", "Makefile", "README.md", "benchmarks", "docs", "environment.yml", "experiments", "minitrpo"]
+TOP += ["mpi_scripts", "notebooks", "pyproject.toml", "requirements.lock", "run", "setup.py", "tests"]
 
 
 @cache

@@ -1,14 +1,26 @@
 """What made a result, and how a command is typed so that it can be typed again from here."""
 
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from runs import ROOT
 
 from minitrpo.parallel.launcher import program
 from minitrpo.run_folder.provenance import command, installed, provenance
+
+
+def test_the_launcher_finds_the_environment_and_what_is_said_to_type_begins_with_it(tmp_path):
+    shutil.copy(ROOT / "run", tmp_path)
+    words, bare = [tmp_path / "run", "sh", "-c", "minitrpo; echo $MINITRPO_RUN"], {"PATH": "/usr/bin:/bin"}
+    assert subprocess.run(words, env=bare, capture_output=True, check=False).returncode == 2
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy("/bin/true", tmp_path / ".venv" / "bin" / "minitrpo")
+    assert subprocess.run(words, env=bare, capture_output=True, check=True).stdout == f"{words[0]}\n".encode()
 
 
 @pytest.fixture
@@ -25,7 +37,7 @@ def started(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["mpi_scripts", ".", "elsewhere/my scripts"])
-def test_a_script_names_the_scripts_beside_it(where, started, tmp_path):
+def test_a_script_names_the_scripts_beside_it(where, started, tmp_path, monkeypatch):
     for path in (tmp_path / where / "train.py", f"{where}/train.py"):
         started(path, "--env", "CartPole-v1")
         python, script, *rest = shlex.split(command("replay", "my runs/x y"))
@@ -33,6 +45,8 @@ def test_a_script_names_the_scripts_beside_it(where, started, tmp_path):
         assert (script[0] != "/", rest) == (True, ["my runs/x y"]), "as short as a person would type it"
         assert command("train", ranks=3).startswith("mpiexec -n 3 python ")
         assert program("train") == "train.py"
+    monkeypatch.setenv("MINITRPO_RUN", "./run")
+    assert command("train", ranks=3).startswith("./run mpiexec -n 3 python ")
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,10 @@ def installed(folder):
     """
     source, wheels, environment = (folder / name for name in ("checkout", "wheels", "environment"))
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "minitrpo", source / "minitrpo", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("minitrpo", "notebooks"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "solutions"))
     call(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, source)
     shutil.rmtree(source)
     call(sys.executable, "-m", "venv", "--without-pip", environment)
@@ -59,7 +60,7 @@ def installed(folder):
 
 @pytest.mark.mpi
 @pytest.mark.slow
-def test_a_wheel_trains_resumes_and_checks_an_exercise_from_an_empty_folder(tmp_path):
+def test_a_wheel_trains_resumes_checks_an_exercise_and_has_the_course_from_an_empty_folder(tmp_path):
     python, script = installed(tmp_path)
     place = tmp_path / "empty"
     place.mkdir()
@@ -74,7 +75,10 @@ def test_a_wheel_trains_resumes_and_checks_an_exercise_from_an_empty_folder(tmp_
     assert "theta sha256" in call(python, script, "train", "--algorithm", "mine:Reinforce", *job, cwd=place)
     output = call(python, "-c", IN_PYTHON, cwd=place)
     assert "fresh episodes" in output
-    assert str(tmp_path / "environment") in call(python, "-c", "import minitrpo; print(minitrpo.__file__)", cwd=place)
     words = '"--env", "CartPole-v1", "--total-steps", 600, "--steps-per-update", 300'
     code = f"from minitrpo.course.classroom import train; print(len(train(2, {words}).rows()))"
     assert int(call(python, "-c", code, cwd=place)) >= 1, "a notebook finds the commands, wherever the package lies"
+    call(python, script, "lab", "--copy", cwd=place)
+    assert len([*(place / "my").glob("[01]*.ipynb")]) == len([*(ROOT / "notebooks").glob("[01]*.ipynb")])
+    call(python, "-c", "from minitrpo.course.classroom import recorded; recorded('seconds.json')", cwd=place)
+    call(python, script, "grade", "my/16_the_family.ipynb", cwd=place)

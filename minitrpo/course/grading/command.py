@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-import minitrpo
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser
 from minitrpo.course.grading.gradebook import filled
 from minitrpo.course.grading.leaderboard import Line, claims, leaderboard
-from minitrpo.course.grading.running import RECORDED, Limits, Outcome, has_namespaces, run
+from minitrpo.course.grading.running import Limits, Outcome, has_namespaces, run
 from minitrpo.course.grading.submissions import Submission, submissions
 from minitrpo.course.grading.table import Row, as_csv, as_text, as_text_cell, handed_back, marks_in, rows_of, sums
 from minitrpo.errors import BadInput
@@ -35,8 +34,6 @@ file back. A student is found by number, login, mail address or name in the subm
 
 A file NAME.run.json beside the notebooks is a claim for the leaderboard: `minitrpo entry RUN` prints one."""
 OPEN = "note: there are no namespaces (unshare) here: submissions can write where you can write, in each other too"
-NO_DATA = """note: minitrpo is installed without the course's recorded measurements: cells that read them are said not
-to run, unless you grade where their folder recorded/ lies; points do not depend on them"""
 BESIDE = ("-leaderboard.csv", "-gradebook.csv", "-texts")  # what is written beside a table
 
 
@@ -126,8 +123,6 @@ def graded(path: Path, before: list[Path], out: Path, limits: Limits, jobs: int)
     done: dict[Path, list[Row]] = {}
     if not has_namespaces():
         print(OPEN, file=sys.stderr)
-    if not any(place.is_dir() for place in (RECORDED, Path(minitrpo.__file__).parents[1] / "notebooks" / RECORDED)):
-        print(NO_DATA, file=sys.stderr)
 
     async def all_of_them() -> None:
         places = asyncio.Semaphore(jobs)

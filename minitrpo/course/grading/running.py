@@ -19,7 +19,6 @@ from minitrpo.course.grading.submissions import Submission
 from minitrpo.supervision import watchdog
 
 LOADING = 120.0  # seconds until the process is ready for the first cell, on the busiest machine
-RECORDED = Path("recorded")  # the measurements that lectures show: it lies beside the course's notebooks
 LIVES = 8  # cells and exercises that may end the process before the rest is given up
 UNSHARE = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 # All of our own variables that a submission gets: what else is there is nobody's business
@@ -74,8 +73,6 @@ async def attempt(
     }
     step: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="minitrpo-grade-", ignore_cleanup_errors=True) as folder:
-        if RECORDED.is_dir():
-            (Path(folder) / RECORDED).symlink_to(RECORDED.resolve())
         child = await asyncio.create_subprocess_exec(
             *(UNSHARE if task["walled"] else []),
             *(sys.executable, "-P", "-c", "from minitrpo.course.grading.inside import main; main()"),

@@ -1,0 +1,1 @@
+"""The course in JupyterLab: `copies` gives a student the notebooks and later corrections; `command` opens them."""
