@@ -55,7 +55,7 @@ class Run:
     def explain(self, episodes: int | None = None, *, env: Environment | None = None) -> Any:
         """Return why it does not learn, or what takes its time, as `minitrpo explain` prints it; a notebook shows it.
 
-        episodes: to be played, by default as many as take no long. env: as for `load`. BadInput as for `load`.
+        episodes: to be played, by default as many as take no long. env, BadInput: as for `load`.
         """
         from minitrpo.reports.explain import explain
 

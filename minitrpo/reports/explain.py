@@ -47,7 +47,7 @@ class Explanation:
     found: tuple[Found, ...]
     limits: str
     numbers: Numbers
-    fill: dict[str, Any]  # into a finding's words
+    fill: dict[str, Any]  # into a kind's words
 
     @property
     def kinds(self) -> list[str]:
@@ -57,10 +57,10 @@ class Explanation:
     def __str__(self) -> str:
         lines = [self.head]
         for number, each in enumerate(self.found[:SHOWN], 1):
-            change = each.kind.change.format_map(self.fill)
-            lines += [f"{number}. {each.kind.name}: {each.seen}", f"   usual: {each.usual}"]
-            lines += [f"   so: {each.kind.does}", f"   try: {change}"]
-        if others := ", ".join(each.kind.name for each in self.found[SHOWN:]):
+            kind = KINDS[each.key]
+            lines += [f"{number}. {kind.name}: {each.seen}", f"   usual: {each.usual}", f"   so: {kind.does}"]
+            lines.append(f"   try: {kind.change.format_map(self.fill)}")
+        if others := ", ".join(KINDS[key].name for key in self.kinds[SHOWN:]):
             lines.append(f"also: {others}")
         return "\n".join([*lines, *([] if self.found else ["no fault found"]), self.limits])
 
@@ -97,8 +97,8 @@ class Explanation:
 def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
     """Return what a run says of itself.
 
-    episodes: to be played; by default 20 or some 2,000 steps, as far as 20 seconds go. BadInput for
-    a folder that is no run's, or a run without a row; EpisodeFailed if the environment fails.
+    episodes: to be played; by default 20 or some 2,000 steps, as far as 20 seconds go. BadInput for a folder that is no
+    run's, or a run without a row; EpisodeFailed if the environment fails.
     """
     choice, checkpoint = load(folder)
     columns = folder.columns()
@@ -134,13 +134,11 @@ def head(config: dict[str, Any], columns: dict[str, Array], episodes: int) -> st
     """Return a line about the run, and one about what was looked at."""
     (first, last), _ = findings.ends_of(columns)
     rise = (
-        f", return {first:.4g} at first, {last:.4g} at the end"
-        if np.isfinite(first)
-        else ", too few rows with an episode for a trend"
+        f"return {first:.4g} at first, {last:.4g} at the end" if np.isfinite(first) else "too few episodes for a trend"
     )
     updates = f"{int(columns['iteration'][-1]):,} updates, {int(columns['env_steps'][-1]):,} steps"
     rest = f"and {episodes} episodes played" if episodes else "no episodes were played: --episodes 20 plays some"
-    return f"{title(config, columns['ranks'])}: {updates}{rise}\nlooked at: log, settings, checkpoint, {rest}"
+    return f"{title(config, columns['ranks'])}: {updates}, {rise}\nlooked at: log, settings, checkpoint, {rest}"
 
 
 def filled(folder: RunFolder, choice: Choice, numbers: Numbers, cores: int) -> dict[str, Any]:
@@ -151,9 +149,11 @@ def filled(folder: RunFolder, choice: Choice, numbers: Numbers, cores: int) -> d
     for name, value in tried.items():
         if isinstance(value, int | float) and value == now[name]:  # to set it once more would change nothing
             tried[name] = 4 * value if name == "steps_per_update" else float(f"{value / 3:.2g}")
-    pace = next((name for name in ("max_kl", "step_size") if name in tried), "seed")
+    name = next((name for name in ("max_kl", "step_size") if name in tried), "seed")
+    pace, explore = f"{flag(name)} {tried[name]}", f"--initial-log-std {tried['initial_log_std']}"
     return tried | {
-        "pace": f"{flag(pace)} {tried[pace]}",
+        "pace": pace,
+        "explore": pace if "evenness" in numbers else explore,  # choices have no deviation
         "train": command("train", "--config", path, *names),
         "watch": command("watch", path, *names),
         "check": command("check", s.algorithm, "--env", s.env),
@@ -172,9 +172,11 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
     """
     lines = []
     if "noise" in numbers:
-        noise, steps = min(numbers["noise"], 0.999), columns["steps_per_update"][-1]
-        half = steps * noise / (1 - noise)
-        lines.append(f"noise: {noise:.0%} of what a step promises; {half:,.0f} steps an update make it half")
+        noise = min(numbers["noise"], 0.98)
+        half, more = columns["steps_per_update"][-1] * noise / (1 - noise), " or more" * (noise == 0.98)
+        lines.append(
+            f"noise: {noise:.0%}{more} of what a step promises; {half:,.0f} steps an update{more} make it half"
+        )
     ranks, total = int(columns["ranks"][-1]), float(columns["iteration_s"].sum())
     seconds = {phase: float(columns[f"{phase}_s"].sum()) for phase in PHASES}
     slowest = max(seconds, key=lambda phase: seconds[phase])

@@ -51,17 +51,9 @@ class Found:
     seen: str
     usual: str
 
-    @property
-    def kind(self) -> Kind:
-        """Return its kind."""
-        return KINDS[self.key]
-
 
 def numbers(columns: dict[str, Array], choice: Choice, played: Played | None, seen: ObservationFilter) -> Numbers:
-    """Return what can be told of a run in single numbers, those that can be.
-
-    columns: of metrics.csv. seen: the filter that its policy has.
-    """
+    """Return what can be told of a run in single numbers; columns: of metrics.csv; seen: its policy's filter."""
     late = {name: column[len(column) // 2 :] for name, column in columns.items()}
     found = {name: float(np.nanmedian(late[name])) for name in late if np.isfinite(late[name]).any()}
     total = max(float(columns["iteration_s"].sum()), 1e-9)
@@ -101,12 +93,8 @@ def of_observations(seen: ObservationFilter) -> Numbers:
         return {}
     deviation, size = np.sqrt(seen.squares / seen.count), np.abs(seen.mean)
     constant = deviation <= 1e-9 * np.maximum(size, 1e-6)
-    smallest = float(deviation[~constant].min(initial=np.inf))
-    return {
-        "constant": float(constant.mean()),
-        "largest": float(np.maximum(deviation, size).max()),
-        **({"smallest": smallest} if np.isfinite(smallest) else {}),
-    }
+    found = {"constant": float(constant.mean()), "largest": float(np.maximum(deviation, size).max())}
+    return found if constant.all() else found | {"smallest": float(deviation[~constant].min())}
 
 
 @cache
@@ -146,8 +134,10 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
         elif answers.deaf and not np.nanstd(columns["mean_return"]) > 1e-9 * abs(f.returns[0]):
             yield Found("equal", f"each {f.returns[0]:.4g} in {f.lengths[0]} steps, whatever was done", "they differ")
         if answers.late:
-            when = f"none of the next {AHEAD}" if answers.late == AHEAD else f"number {answers.late + 1} first"
-            yield Found("late", f"of the observations after it another action changes {when}", f"the next one {always}")
+            seen = f"another action changes none of the next {AHEAD} observations"
+            if answers.late < AHEAD:
+                seen = f"another action changes the observation only {answers.late + 1} steps later"
+            yield Found("late", seen, f"the next one {always}")
         if answers.dearer > 0.9:
             yield Found("sign", "in the same state a larger action earns more", f"it costs, or does neither, {always}")
         ended, most = f.terminated.mean() > 0.9, 1.1 * min(answers.ends, 100.0)
