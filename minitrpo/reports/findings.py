@@ -45,11 +45,12 @@ FREE |= {"eval_every", "eval_episodes", "anneal_steps", "initial_log_std", "disc
 
 @dataclass(frozen=True)
 class Found:
-    """A finding: the key of its kind, what was seen, and what is usual."""
+    """A finding: the key of its kind, what was seen, what is usual, and what undoes it if that is an option."""
 
     key: str
     seen: str
     usual: str
+    cure: str = ""
 
 
 def numbers(columns: dict[str, Array], choice: Choice, played: Played | None, seen: ObservationFilter) -> Numbers:
@@ -179,8 +180,9 @@ def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterat
             continue
         base = default or max(known) or (0.01 if name.startswith("entropy") else value)
         if not base / FAR < value < base * FAR and not min(known) <= value <= max(known):
-            kind = OF_SETTINGS.get(name, "setting")
-            yield Found(kind, f"{flag(name)} is {value:g}", f"{default:g}, {min(known):g} to {max(known):g} in presets")
+            key, presets_have = OF_SETTINGS.get(name, "setting"), f"{min(known):g} to {max(known):g} in presets"
+            cure = f"{flag(name)} {default:g}"
+            yield Found(key, f"{flag(name)} is {value:g}", f"{default:g}, {presets_have}", cure)
     if (ranks := int(columns["ranks"][-1])) > cores:
         yield Found("ranks", f"{ranks} ranks on {cores} cores", "a core for every rank")
     width = min(choice.common.hidden_sizes)
