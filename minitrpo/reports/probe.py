@@ -19,7 +19,6 @@ from minitrpo.reports.trained import TrainedPolicy
 MOMENTS, AHEAD = 12, 5  # how many are reached twice and more; steps that are looked at from there on
 SIZES = (0.0, 0.4, 0.8)  # of the actions that are tried there, as a part of their bounds
 LONGEST = 300  # steps of an episode of random actions
-CHECKED = 50  # steps in which an environment must repeat itself
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def play(run: TrainedPolicy, episodes: int, seed: int) -> Played:
         began = time.perf_counter()
         steps = len(followed(alone, seed + number, random_actions(spec, number, 50))[0])
         step_s = min(step_s, (time.perf_counter() - began) / steps)
-    answers = asked(alone, whole) if repeats(spec, CHECKED) else None
+    answers = asked(alone, whole) if repeats(spec, AHEAD * 10) else None
     alone.close()
     return Played(spec, whole, answers, step_s)
 
