@@ -8,7 +8,8 @@ from minitrpo.errors import BadInput
 from minitrpo.supervision.exit_codes import command
 
 COMMANDS = {
-    name: f"minitrpo.commands.{name}" for name in ("train", "evaluate", "plot", "check", "watch", "replay", "doctor")
+    name: f"minitrpo.commands.{name}"
+    for name in ("train", "evaluate", "explain", "plot", "check", "watch", "replay", "doctor")
 }
 COMMANDS |= {
     name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling", "lab")
@@ -20,6 +21,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     mpiexec -n 8 python -m minitrpo train --env HalfCheetah-v5    train on 8 ranks
     python -m minitrpo train --help                               every setting, explained
     python -m minitrpo evaluate RUN                               how good is a run's policy, in fresh episodes?
+    python -m minitrpo explain RUN                                why does it not learn, and what takes the time?
     python -m minitrpo plot RUN RUN ...                           runs over each other, seeds as a band
     python -m minitrpo new mine                                   start an algorithm of your own, from an example
     python -m minitrpo check mine:Class --env ID                  does your algorithm keep its promises?

@@ -51,6 +51,17 @@ class Run:
         """
         return compare([folder_of(run) for run in (self, *others)])
 
+    def explain(self, episodes: int | None = None, *, env: Environment | None = None) -> Any:
+        """Return why it does not learn, or what takes its time, as `minitrpo explain` prints it; a notebook shows it.
+
+        episodes: to be played, by default as many as take no long. env, BadInput: as for `load`.
+        """
+        from minitrpo.reports.explain import explain
+
+        folder = folder_of(self)
+        with standing_for(handed_over(folder, env=env)):
+            return explain(folder, episodes)
+
     def columns(self) -> dict[str, Array]:
         """Return the same as an array for each column of numbers."""
         return folder_of(self).columns()

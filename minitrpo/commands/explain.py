@@ -1,0 +1,26 @@
+"""Say why a run does not learn, or what takes its time: what was seen, what is usual, and one thing to change."""
+
+from threadpoolctl import threadpool_limits
+
+from minitrpo.algorithms.options import whole
+from minitrpo.commands.command_line import run_parser, trusted
+from minitrpo.errors import BadInput
+from minitrpo.reports.explain import explain
+from minitrpo.reports.trained import MOST_EPISODES
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.watchdog import guarded
+
+
+@command("explain")
+def main(name: str, words: list[str]) -> int:
+    """Print the findings, the most important first; exit code 0 whatever they are."""
+    parser = run_parser(name, __doc__)
+    text = "how many to play; 0: none (default: 20, or some 2,000 steps, as far as 20 seconds go)"
+    parser.add_argument("--episodes", type=whole, metavar="N", help=text)
+    args = parser.parse_args(words)
+    if args.episodes is not None and not 0 <= args.episodes <= MOST_EPISODES:
+        raise BadInput(f"--episodes must lie in [0, {MOST_EPISODES}], not {args.episodes}")
+    with guarded(args.stuck_after), threadpool_limits(1):
+        print(explain(trusted(RunFolder.open(args.run), vars(args)), args.episodes))
+    return 0

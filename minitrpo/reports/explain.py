@@ -1,0 +1,186 @@
+"""Why a run does not learn, or takes so long: what `minitrpo explain` prints, and what a notebook shows.
+
+Log, settings and checkpoint are read, then some episodes are played, if they take no long; see findings.toml.
+"""
+
+import base64
+import html
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitrpo.algorithms.options import flag
+from minitrpo.contract import OWN
+from minitrpo.errors import BadInput
+from minitrpo.experience.modules import again
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.parallel.timing import PHASES
+from minitrpo.policies import Array
+from minitrpo.reports import findings
+from minitrpo.reports.findings import KINDS, Found, Numbers
+from minitrpo.reports.plots import BLUE, COLORS, GREEN, LOOK, STEPS, title
+from minitrpo.reports.probe import play
+from minitrpo.reports.trained import policy_of
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.provenance import command
+from minitrpo.training.context import load
+from minitrpo.training.settings import Choice
+
+SHOWN = 4  # findings of 4 lines each, and one line for the others
+# Episodes that are played where nobody says how many: so many, or more if they are short, if that takes no longer
+EPISODES, STEPS_PLAYED, MOST, LEAST, SECONDS = 20, 2_000, 100, 3, 20.0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a run says of itself; printed it is text, in a notebook a page with two pictures.
+
+    found: the findings, the most important first. limits: what limits it, wrong or not. numbers: what it is judged by.
+    """
+
+    folder: RunFolder
+    head: str
+    found: tuple[Found, ...]
+    limits: str
+    numbers: Numbers
+    fill: dict[str, Any]  # into a kind's words
+
+    @property
+    def kinds(self) -> list[str]:
+        """Return the keys of what was found, as in findings.toml, the most important first."""
+        return [each.key for each in self.found]
+
+    def __str__(self) -> str:
+        lines = [self.head]
+        for number, each in enumerate(self.found[:SHOWN], 1):
+            kind = KINDS[each.key]
+            lines += [f"{number}. {kind.name}: {each.seen}", f"   usual: {each.usual}", f"   so: {kind.does}"]
+            lines.append(f"   try: {kind.change.format_map(self.fill | {'cure': each.cure})}")
+        if others := ", ".join(KINDS[key].name for key in self.kinds[SHOWN:]):
+            lines.append(f"also: {others}")
+        return "\n".join([*lines, *([] if self.found else ["no fault found"]), self.limits])
+
+    def _repr_html_(self) -> str:
+        content = io.BytesIO()
+        self.figure().savefig(content, format="png")
+        picture = (
+            f'alt="returns and seconds" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"'
+        )
+        return f"<pre>{html.escape(str(self))}</pre><img {picture}>"
+
+    def figure(self) -> Any:
+        """Return a matplotlib Figure: the returns with their first and last fifth, and the seconds of each phase."""
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        c = self.folder.columns()
+        known = np.isfinite(c["mean_return"])
+        steps, returns = c["env_steps"][known] / 1e3, c["mean_return"][known]
+        with rc_context(LOOK):
+            figure = Figure(figsize=(11, 3.6), layout="constrained", dpi=110)
+            left, right = figure.subplots(1, 2)
+            left.plot(steps, returns, color=BLUE, linewidth=1.2)
+            (ends, _), few = findings.ends_of(c), max(len(returns) // 5, 2)
+            for mean, part in zip(ends, (steps[:few], steps[-few:]), strict=True):
+                left.plot(part, np.full(len(part), mean), color=GREEN, linewidth=3)
+            left.set(xlabel=STEPS, ylabel="episode return", title="first and last fifth")
+            right.barh(PHASES, [c[f"{phase}_s"].sum() for phase in PHASES], color=list(COLORS.values()))
+            right.invert_yaxis()
+            right.set(xlabel="seconds of rank 0", title="where the time went")
+        return figure
+
+
+def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
+    """Return what a run says of itself.
+
+    episodes: to be played; by default 20 or some 2,000 steps, as far as 20 seconds go. BadInput for a folder that is no
+    run's, or a run without a row; EpisodeFailed if the environment fails.
+    """
+    choice, checkpoint = load(folder)
+    columns = folder.columns()
+    if not len(columns["iteration"]):
+        raise BadInput(f"{folder.path} has no row in metrics.csv yet: wait for its first update")
+    few = affordable(columns) if episodes is None else episodes
+    played = play(policy_of(choice, checkpoint), few, choice.common.seed) if few else None
+    searches = [row["line_search"] for row in folder.rows()] if "line_search" in folder.header else []
+    seen = ObservationFilter.from_vector(checkpoint[OWN + "filter"])
+    numbers = findings.numbers(columns, choice, played, seen)
+    config = folder.read_config()
+    cores = config["provenance"].get("usable_cores") or config["provenance"]["cores"]
+    found = [*findings.in_settings(choice, columns, cores), *findings.in_numbers(numbers, choice)]
+    found += [*findings.in_returns(columns), *findings.in_searches(searches)]
+    found += findings.in_episodes(played, columns) if played is not None else []
+    one = {each.key: each for each in reversed(found)}  # the first of each kind
+    ordered = tuple(one[key] for key in KINDS if key in one)
+    words = head(config, columns, few), ordered, limits(choice, columns, numbers)
+    return Explanation(folder, *words, numbers, filled(folder, choice, numbers, cores))
+
+
+def affordable(columns: dict[str, Array]) -> int:
+    """Return how many episodes are played where nobody says how many: by the seconds that the run's own took."""
+    each = float(columns["collect_s"].sum() / columns["env_steps"][-1])
+    lengths = columns["mean_length"][np.isfinite(columns["mean_length"])]
+    longest, typical = (lengths.max(), np.median(lengths)) if len(lengths) else (1_000.0, 1_000.0)
+    wanted = min(max(EPISODES, STEPS_PLAYED / typical), MOST)
+    many = int(min(wanted, SECONDS / max(each * longest, 1e-9)))
+    return many if many >= LEAST else 0
+
+
+def head(config: dict[str, Any], columns: dict[str, Array], episodes: int) -> str:
+    """Return a line about the run, and one about what was looked at."""
+    (first, last), _ = findings.ends_of(columns)
+    rise = (
+        f"return {first:.4g} at first, {last:.4g} at the end" if np.isfinite(first) else "too few episodes for a trend"
+    )
+    updates = f"{int(columns['iteration'][-1]):,} updates, {int(columns['env_steps'][-1]):,} steps"
+    rest = f"and {episodes} episodes played" if episodes else "no episodes were played: --episodes 20 plays some"
+    return f"{title(config, columns['ranks'])}: {updates}, {rise}\nlooked at: log, settings, checkpoint, {rest}"
+
+
+def filled(folder: RunFolder, choice: Choice, numbers: Numbers, cores: int) -> dict[str, Any]:
+    """Return what is put into the words of findings: commands, and of each setting its default, or what else to try."""
+    s, path, here = choice.common, os.path.relpath(folder.path), Path.cwd()
+    names = [*again(s.env, "--env", here), *again(s.algorithm, "--algorithm", here)]
+    now, (tried, _) = choice.flat(), findings.tuned(choice)
+    for name, value in tried.items():
+        if isinstance(value, int | float) and value == now[name]:  # to set it once more would change nothing
+            tried[name] = 4 * value if name == "steps_per_update" else float(f"{value / 3:.2g}")
+    name = next((name for name in ("max_kl", "step_size") if name in tried), "seed")
+    pace, explore = f"{flag(name)} {tried[name]}", f"--initial-log-std {tried['initial_log_std']}"
+    return tried | {
+        "pace": pace,
+        "explore": pace if "evenness" in numbers else explore,  # choices have no deviation
+        "train": command("train", "--config", path, *names),
+        "watch": command("watch", path, *names),
+        "check": command("check", s.algorithm, "--env", s.env),
+        "limit": f"{numbers.get('length', 0):.0f}",
+        "size": numbers.get("reward", 1.0) or 1.0,
+        "cores": cores,
+        "more": 4 * s.total_steps,
+    }
+
+
+def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
+    """Return what limits a run: the noise of its steps, its slowest phase, and what more ranks would give.
+
+    That is Amdahl's law on its own seconds: off by at most 25 % in 58 recorded pairs of runs on 1 and 2 ranks.
+    """
+    lines = []
+    if "noise" in numbers:
+        noise = min(numbers["noise"], 0.98)
+        half, more = columns["steps_per_update"][-1] * noise / (1 - noise), " or more" * (noise == 0.98)
+        lines.append(
+            f"noise: {noise:.0%}{more} of what a step promises; {half:,.0f} steps an update{more} make it half"
+        )
+    ranks, total = int(columns["ranks"][-1]), float(columns["iteration_s"].sum())
+    seconds = {phase: float(columns[f"{phase}_s"].sum()) for phase in PHASES}
+    slowest = max(seconds, key=lambda phase: seconds[phase])
+    text = f"time: {slowest} takes {seconds[slowest] / total:.0%}"
+    if not choice.asynchronous:
+        quicker = total / (total - seconds["collect"] / 2)
+        text += f"; {2 * ranks} ranks with a core each would be about {quicker:.2f} times as quick (within 25 %)"
+    return "\n".join(f"what limits it: {line}" for line in [*lines, text])

@@ -1,0 +1,73 @@
+"""Each finding is found where it was planted, and none where nothing is wrong; more of it: tests/tools/explained.py."""
+
+import gymnasium
+import numpy as np
+import pytest
+from runs import run
+
+import minitrpo
+from minitrpo.reports import findings
+from minitrpo.training.settings import chosen
+
+LIMITS = [(key, name, limit) for key, kind in findings.KINDS.items() for name, limit in kind.limits.items()]
+FAR = {"max_kl": {"max_kl": 1e-6}, "batch": {"steps_per_update": 60}, "critic": {"critic_step_size": 1e-9}}
+FAR |= {"network": {"hidden": "1"}, "exploration": {"initial_log_std": -6.0}, "setting": {"cg_damping": 1e4}}
+FAR |= {"discount": {"discount": 1e-6}, "step_size": {"algorithm": "batch-ppo", "step_size": 0.1}}
+SHORT = {"hidden": "8,8", "progress": "none", "steps_per_update": 400, "total_steps": 3_200}
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    return minitrpo.train("CartPole-v1", out=tmp_path_factory.mktemp("explained") / "run", seed=1, **SHORT)
+
+
+@pytest.mark.parametrize(("key", "name", "limit"), LIMITS)
+def test_a_number_is_found_beyond_its_limits_and_not_where_it_is_usual(key, name, limit):
+    choice, (low, high, _) = chosen({}), limit
+    beyond = 2 * high if np.isfinite(high) else low - 1
+    tried = [beyond, *findings.usual()["all members", name][:3]]
+    assert [[each.key for each in findings.in_numbers({name: value}, choice)] for value in tried] == [[key], [], [], []]
+
+
+@pytest.mark.parametrize(("key", "told"), FAR.items())
+def test_a_setting_far_from_all_presets_is_found(key, told):
+    columns = {"mean_length": np.array([100.0]), "ranks": np.array([1.0]), "env_steps": np.array([1e5])}
+    for settings, wanted in ((told, [key]), ({"algorithm": told.get("algorithm", "trpo")}, [])):
+        choice = chosen({"env": "Pendulum-v1", "steps_per_update": 512} | settings)
+        assert [each.key for each in findings.in_settings(choice, columns, cores=1)] == wanted
+    assert [each.key for each in findings.in_settings(choice, columns | {"ranks": np.array([8.0])}, 2)] == ["ranks"]
+
+
+class Faulty(gymnasium.Wrapper):  # observations are a step late, or ends are told as time limits
+    def __init__(self, late):
+        super().__init__(gymnasium.make("CartPole-v1"))
+        self.late = late
+
+    def reset(self, **seed):
+        self.before, info = self.env.reset(**seed)
+        return self.before, info
+
+    def step(self, action):
+        shown, (self.before, reward, over, cut, info) = self.before, self.env.step(action)
+        return (shown, reward, over, cut, info) if self.late else (self.before, reward, False, over or cut, info)
+
+
+@pytest.mark.parametrize(("key", "env"), [("late", lambda: Faulty(True)), ("cut", lambda: Faulty(False))])
+def test_a_fault_of_the_environment_is_found(key, env, tmp_path):
+    made = minitrpo.train(env, out=tmp_path / "run", **SHORT | {"total_steps": 800})
+    assert made.explain(env=env).kinds[0] == key
+    assert key not in made.explain(0).kinds  # no episode is played
+
+
+def test_nothing_is_found_where_nothing_is_wrong_and_what_is_told_can_be_typed(healthy):
+    said = healthy.explain()
+    assert not {*said.kinds} - {"flat"}
+    assert (len(str(said).splitlines()) <= 25, said._repr_html_().count("<img")) == (True, 1)
+    assert all(kind.change.format_map({"step_size": 1, "cure": ""} | said.fill) for kind in findings.KINDS.values())
+
+
+def test_the_command_prints_it_and_refuses_what_is_no_run(healthy, tmp_path):
+    done = run("explain", healthy.path, "--episodes", 3)
+    assert (done.code, done.out, done.err) == (0, f"{healthy.explain(3)}\n", "")
+    for refused in (run("explain", tmp_path / "nothing"), run("explain", healthy.path, "--episodes", -1)):
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
