@@ -164,7 +164,8 @@ class MLPCritic(Critic):
         Minibatches have one size, a multiple of `parts`: the last one of a pass is filled up with rows of its first.
         """
         state = {name: array.copy() for name, array in state.items()}
-        state["shift"][:], state["scale"][:] = targets.mean(), max(float(targets.std()), 1e-4)
+        mean, std = float(targets.mean()), float(targets.std())
+        state["shift"][:], state["scale"][:] = mean, std if std > 1e-12 * abs(mean) else 1e-4  # all are equal
         inputs = observations.astype(np.float32, copy=False)
         standardised = ((targets - state["shift"]) / state["scale"]).astype(np.float32)
         part = -(-min(self.minibatch, len(targets)) // self.parts)  # rows

@@ -52,8 +52,8 @@ class EpisodeFailed(RuntimeError):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what an error is and says, on one line."""
-    return f"{type(error).__name__}: {one_line(error)}"
+    """Return what an error is and says, on one line; where it was raised if it says nothing."""
+    return f"{type(error).__name__}: {one_line(error) or place_of(error)}"
 
 
 def place_of(error: BaseException) -> str:

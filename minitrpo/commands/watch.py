@@ -11,9 +11,9 @@ import numpy as np
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
-from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line
+from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line, shorten
 from minitrpo.experience.environments import make, without_stderr
-from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
+from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports.trained import trained
 from minitrpo.run_folder.checkpoint import write_atomically
@@ -48,7 +48,7 @@ def main(name: str, words: list[str]) -> int:
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
     try:
-        with guarded(args.stuck_after):
+        with guarded(args.stuck_after), closed_environments():
             steps, total = film(folder, args.seed, args.steps, args.frames, args.pictures)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
@@ -65,14 +65,12 @@ class Player:
         self.policy = trained(folder)
         self.spec = self.policy.spec
         with status.at("make"):
-            self.env = make(self.spec.id, **render)
+            try:
+                self.env = make(self.spec.id, **render)
+            except BadInput:  # what makes it may not take render_mode, and draw all the same
+                self.env = make(self.spec.id)
         self.envs = VectorEnv(self.spec, 1)
         self.envs.environments[0] = self.env
-
-    def close(self) -> None:
-        """Close the environment."""
-        with status.at("close"):
-            self.env.close()
 
     def play(self, seed: int, limit: int) -> Iterator[float]:
         """Yield the reward of each step of one episode, of at most `limit` steps."""
@@ -114,7 +112,6 @@ def film(folder: RunFolder, seed: int, limit: int, frames: int, pictures: int) -
     chosen = [list(drawn)[i] for i in np.linspace(0, len(drawn) - 1, pictures).round().astype(int)]  # evenly spaced
     captions = [_caption(at, player.env) for at in chosen]
     rate = float(player.env.metadata.get("render_fps") or 30)  # pictures in a second of the environment's own time
-    player.close()
     _write_video(folder.path / VIDEO, list(drawn.values()), max(1.0, rate / every))
     _write_filmstrip(folder.path / FILMSTRIP, [drawn[at] for at in chosen], captions)
     return step, total
@@ -133,18 +130,27 @@ def follow(env: Any) -> None:
 
 
 def _draw(player: Player, step: int) -> Array:
-    """Return a picture, (H, W, 3) uint8; BadInput if the environment draws none or something else."""
+    """Return a picture, (H, W, 3) uint8, of what the environment draws; BadInput if that is none.
+
+    Of a list the last is taken, of grey three, of four colours three, and numbers from 0 to 1 are stretched.
+    """
     env = player.spec.id
     try:
         with without_stderr(), status.at("render"):
             picture = player.env.render()
     except (Exception, SystemExit) as error:  # OpenGL fails in as many ways as there are drivers
         raise BadInput(NO_PICTURES.format(env=env, step=step, cause=describe_error(error))) from error
-    array = np.asarray(picture)
-    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
-        seen = f"{array.dtype} of shape {array.shape}"
-        raise BadInput(f"render() of {env} returned {seen}; it must be an image (height, width, 3) of uint8")
-    return array
+    array = np.asarray(picture[-1] if isinstance(picture, list) and picture else picture)
+    if array.ndim == 3 and array.shape[0] in (1, 3, 4) and array.shape[2] not in (1, 3, 4):
+        array = np.moveaxis(array, 0, 2)  # colours first
+    array = array[..., None] if array.ndim == 2 else array
+    if array.dtype.kind not in "buif" or array.ndim != 3 or array.shape[2] not in (1, 3, 4):
+        raise BadInput(
+            f"render() of {env} returned {shorten(picture)}; it must be an image (height, width, 3). "
+            "If a function of yours makes it, let it take render_mode=None and hand it on"
+        )
+    stretched = array * 255 if array.dtype.kind in "bf" else array
+    return np.broadcast_to(np.clip(stretched, 0, 255).astype(np.uint8)[..., :3], (*array.shape[:2], 3))
 
 
 def _caption(step: int, env: Any) -> str:

@@ -31,11 +31,18 @@ class Evaluator:
     """One rank's part of evaluating, with environments of its own."""
 
     def __init__(
-        self, spec: EnvironmentSpec, policy: Policy, seed: int, comm: Comm, physics: str = "auto", sample: bool = False
+        self,
+        spec: EnvironmentSpec,
+        policy: Policy,
+        seed: int,
+        comm: Comm,
+        physics: str = "auto",
+        sample: bool = False,
+        copies: int = ROWS,
     ) -> None:
-        """Make ready. sample: draw actions as in training, instead of the best ones."""
+        """Make ready. sample: draw actions as in training, not the best. copies: of the environment, at most ROWS."""
         actor: Any = policy if sample else BestActions(policy)
-        envs = make_vector_env(spec, ROWS, physics)
+        envs = make_vector_env(spec, min(copies, ROWS), physics)
         self._rollouts = Rollouts(spec, actor, envs, seed, purpose=Purpose.EVALUATION)
         self._comm, self._pool = comm, StaticPool(comm)
 
@@ -45,11 +52,8 @@ class Evaluator:
         iteration: the update after which they are played, with which their random numbers are keyed. EpisodeFailed
         if the environment fails.
         """
-        draw, side_by_side = self._pool.draw_from(episodes), concurrency(episodes, self._comm.size, ROWS)
+        draw = self._pool.draw_from(episodes)
+        side_by_side = concurrency(episodes, self._comm.size, self._rollouts.num_envs)
         played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
         parts = self._comm.gather([(int(f.numbers[0]), float(f.returns[0])) for f in played])
         return np.array([total for _, total in sorted(pair for part in parts for pair in part)])
-
-    def close(self) -> None:
-        """Close the environments."""
-        self._rollouts.envs.close()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from gymnasium.spaces.utils import flatten
 from scipy.special import stdtrit
 
 from minitrpo.algorithms.algorithm import Arrays
@@ -12,6 +13,7 @@ from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder
@@ -34,6 +36,12 @@ class TrainedPolicy:
     theta: Array
     observation_filter: ObservationFilter
 
+    def __repr__(self) -> str:
+        n, hidden = self.spec.observation_size, ", ".join(map(str, getattr(self.policy, "hidden", ())))
+        what = f"{n} observations, layers of {hidden}, {self.spec.action_size} actions, {len(self.theta):,} parameters"
+        seen = f"observations are normalised by the {self.observation_filter.count:,.0f} that training saw"
+        return f"policy for {self.spec.id}: {what}\n{seen}"
+
     def __call__(self, observation: Any, rng: np.random.Generator | None = None) -> Any:
         """Return the action for an observation, or an array of actions for a batch of them.
 
@@ -41,11 +49,13 @@ class TrainedPolicy:
         drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
         BadInput for an observation of another shape.
         """
+        space, shape = self.spec.flattened, self.spec.observation_shape
         try:
+            if space is not None and (not isinstance(observation, np.ndarray) or observation.shape[-1:] != shape):
+                observation = flatten(space, observation)
             array = np.asarray(observation, np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, LookupError) as error:
             raise BadInput(f"an observation must be an array of numbers, not {shorten(observation)}") from error
-        shape = self.spec.observation_shape
         alone = array.shape == shape
         if not alone and array.shape[1:] != shape:
             raise BadInput(f"an observation of {self.spec.id} has shape {shape}, or (N, *{shape}), not {array.shape}")
@@ -123,13 +133,14 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         if not least <= value <= most:
             raise BadInput(f"--{name} must lie in [{least}, {most}], not {value}")
 
-    def read() -> tuple[dict[str, Any], Arrays]:
+    def read() -> tuple[dict[str, Any], Arrays, int]:
         choice, arrays = load(cast(RunFolder, folder))
-        return choice.flat(), arrays
+        ranks = cast(RunFolder, folder).read_config()["provenance"].get("ranks", 1)
+        return choice.flat(), arrays, choice.copies(ranks)
 
-    settings, arrays = on_root(comm, read)
+    settings, arrays, copies = on_root(comm, read)
     run, _ = on_all(comm, lambda: policy_of(chosen(settings), arrays), lambda found: None)
-    evaluator = Evaluator(run.spec, run.policy, seed, comm, settings["physics"], sample)
-    returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
-    evaluator.close()
+    with closed_environments():
+        evaluator = Evaluator(run.spec, run.policy, seed, comm, settings["physics"], sample, copies)
+        returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
     return Evaluation(comm.broadcast({"returns": returns})["returns"])

@@ -16,6 +16,7 @@ from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.modules import Untyped
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.vector_env import RESTLESS
 from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
 from minitrpo.parallel.launcher import cores
@@ -177,7 +178,9 @@ def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, co
 def make_evaluator(choice: Choice, spec: EnvironmentSpec, comm: Comm) -> Evaluator | None:
     """Return this rank's part of evaluating while it trains; None if that was not asked for."""
     s = choice.common
-    return Evaluator(spec, make_policy(choice, spec), s.seed, comm, s.physics) if s.eval_every else None
+    if not s.eval_every:
+        return None
+    return Evaluator(spec, make_policy(choice, spec), s.seed, comm, s.physics, copies=choice.copies(comm.size))
 
 
 def check_ranks(settings: Settings, ranks: int) -> None:
@@ -207,6 +210,8 @@ def load(folder: RunFolder) -> tuple[Choice, Arrays]:
     checkpoint, note = folder.checkpoint()
     if note:
         print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
+    if not folder.read_config()["provenance"].get("repeats", True):
+        print(RESTLESS.format(choice.common.env), file=sys.stderr)
     if not checkpoint:
         raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
     check_settings(choice, checkpoint, folder)
