@@ -8,13 +8,16 @@ from minitrpo.errors import BadInput
 from minitrpo.supervision.exit_codes import command
 
 COMMANDS = {
-    name: f"minitrpo.commands.{name}"
-    for name in ("train", "evaluate", "plot", "new", "check", "watch", "replay", "doctor")
+    name: f"minitrpo.commands.{name}" for name in ("train", "evaluate", "plot", "check", "watch", "replay", "doctor")
 }
 COMMANDS |= {
     name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling")
 }
-COMMANDS |= {"grade": "minitrpo.course.grading.command", "entry": "minitrpo.course.grading.leaderboard"}
+COMMANDS |= {
+    "new": "minitrpo.course.new",
+    "grade": "minitrpo.course.grading.command",
+    "entry": "minitrpo.course.grading.leaderboard",
+}
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
     mpiexec -n 8 python -m minitrpo train --env HalfCheetah-v5    train on 8 ranks

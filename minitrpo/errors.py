@@ -30,6 +30,14 @@ class Stopped(Exception):
     """A run was asked to end before its last step, and has done so on all ranks."""
 
 
+class JobFailed(RuntimeError):
+    """A job started with `mpiexec` ended badly; the text has what its ranks printed. code: its exit code."""
+
+    def __init__(self, text: str, code: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+
+
 @dataclass
 class EpisodeFailed(RuntimeError):
     """An environment raised or returned something that is not finite, in a known episode of a known iteration.

@@ -19,14 +19,14 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.commands.doctor import Finding, environment
 from minitrpo.contract import check_beginning
-from minitrpo.errors import BadInput, describe_error, place_of
+from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
 from minitrpo.experience.vector_env import closed_environments
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.metrics_log import TIMINGS
 from minitrpo.supervision.exit_codes import REFUSED, command
-from minitrpo.supervision.jobs import JobFailed, mpiexec
+from minitrpo.supervision.jobs import mpiexec
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.settings import Choice

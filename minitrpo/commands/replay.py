@@ -11,11 +11,12 @@ from minitrpo.experience.environments import describe
 from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
+from minitrpo.reports.trained import load
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.asynchronous import make_queue
-from minitrpo.training.context import RunContext, check_arrays, load, make_algorithm
+from minitrpo.training.context import RunContext, check_arrays, make_algorithm
 from minitrpo.training.synchronous import alone
 from minitrpo.training.workers import ITERATION, env_steps
 

@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line, shorten
-from minitrpo.experience.environments import make, without_stderr
+from minitrpo.experience.environments import make
 from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports.trained import trained
@@ -127,6 +128,20 @@ def follow(env: Any) -> None:
     camera = mujoco.mj_name2id(renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
     if camera >= 0:
         renderer.camera_id = camera
+
+
+@contextmanager
+def without_stderr() -> Iterator[None]:
+    """Silence the C-level stderr: graphics drivers talk while they draw."""
+    sys.stderr.flush()
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
 
 
 def _draw(player: Player, step: int) -> Array:

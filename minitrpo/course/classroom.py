@@ -14,7 +14,7 @@ from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course import alt_text
 from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
@@ -22,7 +22,7 @@ from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import JobFailed, mpiexec, mpiexec_code
+from minitrpo.supervision.jobs import mpiexec
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.learner import Learner
 from minitrpo.training.settings import chosen
@@ -203,3 +203,11 @@ def one_process(**settings: object) -> tuple[Learner, Rank]:
     choice = chosen(settings)
     context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
     return alone(context, make_algorithm(choice, context.spec)[0])
+
+
+def mpiexec_code(ranks: int, code: str, *arguments: object, timeout: float = 60.0) -> str:
+    """Run a piece of Python on several ranks, as `mpiexec` does a file: for programs of a few lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"
+        program.write_text(code)
+        return mpiexec(ranks, str(program), *arguments, timeout=timeout)

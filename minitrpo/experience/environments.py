@@ -3,7 +3,6 @@
 import contextlib
 import difflib
 import math
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,9 +99,11 @@ def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
     """Return the spec of an environment that was made; BadInput if it cannot be trained on."""
     sight, choice = env.observation_space, env.action_space
     if not isinstance(sight, Box) or 0 in sight.shape:
-        raise BadInput(
-            f"{env_id} has observation_space = {shorten(sight)}; minitrpo needs numbers, always as many: {_cure(sight)}"
-        )
+        entries = sight.items() if isinstance(sight, Dict) else ()
+        kept = [name for name, space in entries if isinstance(space, Box | Discrete | MultiDiscrete | MultiBinary)]
+        wrapper = f"wrappers.FilterObservation(env, {kept})" if kept else "ObservationWrapper of your own"
+        cure = f"always as many: make such of it, as by gymnasium.{wrapper}"
+        raise BadInput(f"{env_id} has observation_space = {shorten(sight)}; minitrpo needs numbers, {cure}")
     seen = env.env.observation_space if isinstance(env, FlattenObservation) else None
     size, limit = math.prod(sight.shape), env.spec.max_episode_steps if env.spec else None
     if isinstance(choice, Discrete):
@@ -127,21 +128,6 @@ def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
     return EnvironmentSpec(env_id, size, len(low), False, limit, low, high, sight.shape, shape, kind, 0, seen)
 
 
-def _cure(sight: Any) -> str:
-    """Return what to do with a space that cannot be flattened: to leave out the entries of a Dict that cannot."""
-    if isinstance(sight, Dict) and (numbers := [name for name, space in sight.items() if _is_flat(space)]):
-        return f"take those of gymnasium.wrappers.FilterObservation(env, {numbers})"
-    return "make a Box of it, in a gymnasium.ObservationWrapper of your own"
-
-
-def _is_flat(space: Any) -> bool:
-    """Return whether a space has a fixed number of numbers."""
-    try:
-        return bool(space.is_np_flattenable)
-    except NotImplementedError:
-        return False
-
-
 def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """Return one environment of this id, its observations flat; BadInput if there is none, or if it cannot be made."""
     try:
@@ -160,8 +146,10 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
         raise BadInput(f"--env {shorten(env_id)} cannot be made: {describe_error(error)}") from error
     if not isinstance(env, gymnasium.Env):
         raise BadInput(f"{env_id} makes {shorten(env)}, which is no gymnasium.Env")
-    boxed = isinstance(env.observation_space, Box) or not _is_flat(env.observation_space)
-    return env if boxed else FlattenObservation(env)
+    with contextlib.suppress(NotImplementedError):  # by a space of its own kind
+        if not isinstance(env.observation_space, Box) and env.observation_space.is_np_flattenable:
+            return FlattenObservation(env)
+    return env
 
 
 def _factory(env_id: str) -> Any:
@@ -175,20 +163,6 @@ def _factory(env_id: str) -> Any:
     if not (isinstance(factory, type) and issubclass(factory, gymnasium.Env)) and env_id not in TYPED:
         raise Untyped(env_id, "--env", f"{env_id} is no class of environments")  # any function could be named
     return factory
-
-
-@contextlib.contextmanager
-def without_stderr() -> Iterator[None]:
-    """Silence the C-level stderr: graphics drivers talk while they draw."""
-    sys.stderr.flush()
-    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(null)
 
 
 @contextlib.contextmanager

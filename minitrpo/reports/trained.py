@@ -1,5 +1,6 @@
 """A trained policy as a function, and how well it does: what a run's checkpoint is good for when training is over."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,12 +14,12 @@ from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.vector_env import closed_environments
+from minitrpo.experience.vector_env import RESTLESS, closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import on_all, on_root
-from minitrpo.training.context import check_arrays, load, make_algorithm, make_policy
+from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy, recorded_settings
 from minitrpo.training.settings import Choice, chosen
 
 MOST_EPISODES = 1_000_000
@@ -76,6 +77,20 @@ class TrainedPolicy:
         if policy.state_size:
             raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
         return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
+
+
+def load(folder: RunFolder) -> tuple[Choice, Arrays]:
+    """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
+    choice = recorded_settings(folder)
+    checkpoint, note = folder.checkpoint()
+    if note:
+        print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
+    if not folder.read_config()["provenance"].get("repeats", True):
+        print(RESTLESS.format(choice.common.env), file=sys.stderr)
+    if not checkpoint:
+        raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
+    check_settings(choice, checkpoint, folder)
+    return choice, checkpoint
 
 
 def trained(folder: RunFolder) -> TrainedPolicy:

@@ -4,17 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-
-class JobFailed(RuntimeError):
-    """A job started with `mpiexec` ended badly; the text has what its ranks printed. code: its exit code."""
-
-    def __init__(self, text: str, code: int | None = None) -> None:
-        super().__init__(text)
-        self.code = code
+from minitrpo.errors import JobFailed
 
 
 def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0) -> str:
@@ -41,14 +34,6 @@ def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0
     if done.returncode != 0:
         raise JobFailed(f"exit code {done.returncode}: {' '.join(command[3:])}\n{done.stderr[-3000:]}", done.returncode)
     return done.stdout
-
-
-def mpiexec_code(ranks: int, code: str, *arguments: object, timeout: float = 60.0) -> str:
-    """Run a piece of Python on several ranks, as `mpiexec` does a file: for programs of a few lines."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "program.py"
-        program.write_text(code)
-        return mpiexec(ranks, str(program), *arguments, timeout=timeout)
 
 
 def launcher() -> str:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.course.classroom import mpiexec_code
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import mpiexec_code
 
 HERE = Path(__file__).parent
 ROUNDS = 4

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.course.classroom import mpiexec_code
 from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.course.speedup.statistics import interval, speedup, speedup_interval
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import mpiexec_code
 
 HERE = Path(__file__).parent
 ROUNDS, UPDATES = 4, 4  # timed updates of a run; one before them warms up

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from minitrpo.course.classroom import mpiexec_code
 from minitrpo.policies import Array
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import mpiexec_code
 
 HERE = Path(__file__).parent
 ROUNDS = 10

@@ -12,10 +12,9 @@ from minitrpo.course.claims.measuring import Busy, measure
 from minitrpo.course.claims.page import draw, listing, report, write_page
 from minitrpo.course.claims.registry import find
 from minitrpo.course.claims.store import Place, place_in, recorded
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, JobFailed
 from minitrpo.parallel.launcher import RANK_VARIABLES
 from minitrpo.supervision.exit_codes import command
-from minitrpo.supervision.jobs import JobFailed
 
 TASKS = ("measure", "plot", "judge")
 

@@ -5,12 +5,11 @@ import keyword
 import os
 from pathlib import Path
 
-import minitrpo
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
 from minitrpo.supervision.exit_codes import command
 
-EXAMPLE = Path(minitrpo.__file__).parent / "course" / "reinforce.py"
+EXAMPLE = Path(__file__).with_name("reinforce.py")
 
 
 @command("new")
