@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose
-from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
+from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import StaticPool, concurrency
 from minitrpo.policies import ActFunction, Acting, Array, Policy
@@ -30,20 +30,10 @@ class BestActions(Acting):
 class Evaluator:
     """One rank's part of evaluating, with environments of its own."""
 
-    def __init__(
-        self,
-        spec: EnvironmentSpec,
-        policy: Policy,
-        seed: int,
-        comm: Comm,
-        physics: str = "auto",
-        sample: bool = False,
-        copies: int = ROWS,
-    ) -> None:
-        """Make ready. sample: draw actions as in training, not the best. copies: of the environment, at most ROWS."""
+    def __init__(self, envs: VectorEnv, policy: Policy, seed: int, comm: Comm, sample: bool = False) -> None:
+        """Make ready. sample: draw actions as in training, instead of the best ones."""
         actor: Any = policy if sample else BestActions(policy)
-        envs = make_vector_env(spec, min(copies, ROWS), physics)
-        self._rollouts = Rollouts(spec, actor, envs, seed, purpose=Purpose.EVALUATION)
+        self._rollouts = Rollouts(envs.spec, actor, envs, seed, purpose=Purpose.EVALUATION)
         self._comm, self._pool = comm, StaticPool(comm)
 
     def returns(self, theta: Array, frozen: ObservationFilter, iteration: int, episodes: int) -> Array:

@@ -14,6 +14,7 @@ from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.rollouts import ROWS, make_vector_env
 from minitrpo.experience.vector_env import RESTLESS, closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
@@ -156,6 +157,7 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
     settings, arrays, copies = on_root(comm, read)
     run, _ = on_all(comm, lambda: policy_of(chosen(settings), arrays), lambda found: None)
     with closed_environments():
-        evaluator = Evaluator(run.spec, run.policy, seed, comm, settings["physics"], sample, copies)
+        envs = make_vector_env(run.spec, min(ROWS, copies), settings["physics"])
+        evaluator = Evaluator(envs, run.policy, seed, comm, sample)
         returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
     return Evaluation(comm.broadcast({"returns": returns})["returns"])

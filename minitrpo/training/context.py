@@ -14,7 +14,7 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.modules import Untyped
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
 from minitrpo.parallel.launcher import cores
@@ -178,7 +178,8 @@ def make_evaluator(choice: Choice, spec: EnvironmentSpec, comm: Comm) -> Evaluat
     s = choice.common
     if not s.eval_every:
         return None
-    return Evaluator(spec, make_policy(choice, spec), s.seed, comm, s.physics, copies=choice.copies(comm.size))
+    envs = make_vector_env(spec, min(ROWS, choice.copies(comm.size)), s.physics)
+    return Evaluator(envs, make_policy(choice, spec), s.seed, comm)
 
 
 def check_ranks(settings: Settings, ranks: int) -> None:

@@ -27,7 +27,8 @@ class Settings:
         registry.DEFAULT, f"{', '.join(registry.ALGORITHMS)}, or a class of your own as module:Class"
     )
     env: str = option(
-        "Reacher-v5", "any Gymnasium id with Box observations and Box or Discrete actions; also module:Name-v0"
+        "Reacher-v5",
+        "any Gymnasium id with a fixed number of numbers to observe; of a package module:ID, your own module:Name",
     )
     total_steps: int = option(
         500_000,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 WORDS = ("--total-steps", "200", "--steps-per-update", "100", "--num-envs", "2", "--progress", "none")
+PATIENT = ("--stuck-after", "600")
 
 
 class Package(NamedTuple):
@@ -92,7 +93,7 @@ def tried(python: Path, env: str, folder: Path) -> str:
         ("watch", run, "--env", env, "--steps", "20"),
     ]
     for command, *words in jobs:
-        job = [str(python), "-m", "minitrpo", command, *map(str, words)]
+        job = [str(python), "-m", "minitrpo", command, *map(str, words), *PATIENT]
         where = {**os.environ, "PYTHONPATH": str(ROOT)}
         try:
             done = subprocess.run(job, cwd=folder, env=where, capture_output=True, text=True, timeout=600)

@@ -33,9 +33,7 @@ def shared(**options):
 
 
 class One(CartPoleEnv):
-    """One copy at a time."""
-
-    open = 0
+    open = 0  # one copy at a time
 
     def __init__(self, **options):
         if One.open:

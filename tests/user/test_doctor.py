@@ -42,7 +42,6 @@ def test_what_is_missing_has_a_cure_and_what_fails_is_one_line(tmp_path, monkeyp
         ("Pendulum-v1", True, "3 observations, 1 actions"),
         ("restless_envs:Restless-random-v0", False, "does not repeat itself"),
         ("Nope-v0", False, "'Nope-v0'"),
-        ("FrozenLake-v1", True, "16 observations"),
     ],
 )
 def test_it_looks_at_an_environment(env, well, words, monkeypatch):

@@ -126,7 +126,6 @@ def test_an_algorithm_may_be_a_class_and_knows_the_bounds_of_actions():
         ({"pace": 3}, "--pace"),
         ({"max_lk": 0.1}, "--max-kl"),
         ({"gamma": 0.9}, "--discount"),
-        ({"log": "nothing"}, "tensorboard"),
         ({"resume": "RUN", "out": "new"}, "out"),
         ({"resume": "RUN", "env": "Reacher-v5"}, "CartPole-v1"),
         ({"out": "RUN"}, "not empty"),

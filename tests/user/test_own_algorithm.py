@@ -150,11 +150,8 @@ def test_a_member_that_can_share_its_update_is_tried_so_too(name, shares, checke
 
 
 class RootAlone(Reinforce):
-    """Digests by what the root alone has learned."""
-
-    def digest(self, plan, fragment):
-        digest = super().digest(plan, fragment)
-        return digest | {"returns": digest["returns"] * (1 + np.arange(len(digest["returns"]))) ** self.theta[0]}
+    def digest(self, plan, fragment):  # by what the root alone has learned
+        return super().digest(plan, fragment) | {"returns": fragment.timesteps ** abs(self.theta[0])}
 
 
 @pytest.mark.parametrize(
