@@ -145,7 +145,9 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     except (Exception, SystemExit) as error:  # whatever a module or a constructor of a user's raises
         raise BadInput(f"--env {shorten(env_id)} cannot be made: {describe_error(error)}") from error
     if not isinstance(env, gymnasium.Env):
-        raise BadInput(f"{env_id} makes {shorten(env)}, which is no gymnasium.Env")
+        old = any(base.__module__.startswith("gym.") for base in type(env).__mro__)
+        cure = "; shimmy.GymV21CompatibilityV0(env=env), or GymV26CompatibilityV0, makes it one" if old else ""
+        raise BadInput(f"{env_id} makes {shorten(env)}, which is no gymnasium.Env{cure}")
     with contextlib.suppress(NotImplementedError):  # by a space of its own kind
         if not isinstance(env.observation_space, Box) and env.observation_space.is_np_flattenable:
             return FlattenObservation(env)

@@ -21,7 +21,7 @@ RESTLESS = (
     "--resume begins its episodes anew, a replay is another episode, and what a wrapper has learned "
     "(gymnasium.wrappers.NormalizeObservation) is forgotten when a process ends"
 )
-GYM = "; it has the interface of the old gym: shimmy.GymV21CompatibilityV0(env=env) gives it that of Gymnasium"
+GYM = "; Gymnasium's reset takes a seed and returns observation, info; its step returns five values, not four"
 CURES = {
     "keyword argument 'seed'": GYM,
     "to unpack": GYM,

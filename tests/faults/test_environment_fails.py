@@ -60,8 +60,8 @@ for error in (RuntimeError("no"), SystemExit(0)):
 COPIES = [None] * 3 + ERRORS[:1]  # what the constructors of the first four end with
 walk(FAILING, "fourth-copy", "RuntimeError", __init__=lambda self: (end := COPIES.pop(0)) and raising(end)())
 OLD = {"reset": lambda self: np.ones(3), "step": lambda self, action: (np.ones(3), 1.0, False, {})}
-walk(REFUSED, "old-gym", "shimmy", **OLD)
-walk(REFUSED, "old-step", "shimmy", step=OLD["step"])
+walk(REFUSED, "old-gym", "five", **OLD)
+walk(REFUSED, "old-step", "five", step=OLD["step"])
 walk(REFUSED, "rewards", "TransformReward", step=lambda self, action: (np.ones(3), np.ones(2), False, False, {}))
 walk(REFUSED, "no-step", "NotImplementedError", gymnasium.Env, observation_space=FREE, action_space=Discrete(2),
      reset=lambda self, **_: (np.ones(3), {}))  # fmt: skip
