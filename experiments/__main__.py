@@ -10,9 +10,8 @@ from experiments import pages, pictures
 from experiments.harness import FULL, QUICK, Busy, Experiment, run
 from experiments.registry import EXPERIMENTS, find
 from minitrpo.algorithms.options import whole
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, JobFailed
 from minitrpo.parallel.launcher import RANK_VARIABLES
-from minitrpo.supervision.jobs import JobFailed
 
 IDS = "experiments, such as S1 F2L, or a group of them, such as claims; all"
 

@@ -27,9 +27,9 @@ from experiments.tables import Run, curve
 from experiments.tables import markdown as table
 from minitrpo.course.speedup.statistics import interval
 from minitrpo.course.statistics import iqm, iqm_interval
+from minitrpo.errors import JobFailed
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, GREEN
-from minitrpo.supervision.jobs import JobFailed
 
 OURS, THEIRS = "minitrpo", "stable-baselines3"
 UPDATES = {"ppo": 49, "a2c": 25, "dqn": 20}  # of `peer_returns`: 100,000 steps, and 64,000 of DQN

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
-    from minitrpo.library import Run, evaluate, load, train
+    from minitrpo.library import Run, check, evaluate, load, train
     from minitrpo.reports.trained import Evaluation, TrainedPolicy
 
 __version__ = "0.3.0"
@@ -26,6 +26,7 @@ __all__ = [
     "Evaluation",
     "Run",
     "TrainedPolicy",
+    "check",
     "evaluate",
     "load",
     "train",

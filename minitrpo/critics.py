@@ -169,8 +169,8 @@ class MLPCritic(Critic):
         trust = 1 - np.exp(-len(targets) / self.memory) if state["updates"][0] > 0 else 1.0
         apart, before = float(targets.mean()) - state["shift"], state["scale"] ** 2
         state["shift"] += trust * apart
-        variance = (1 - trust) * before + trust * (float(targets.var()) + (1 - trust) * apart**2)
-        state["scale"] = np.maximum(np.sqrt(variance), 1e-4)
+        deviation = np.sqrt((1 - trust) * before + trust * (float(targets.var()) + (1 - trust) * apart**2))
+        state["scale"] = np.where(deviation > 1e-12 * np.abs(state["shift"]), deviation, 1e-4)  # else all are equal
         inputs = observations.astype(np.float32, copy=False)
         standardised = ((targets - state["shift"]) / state["scale"]).astype(np.float32)
         part = -(-min(self.minibatch, len(targets)) // self.parts)  # rows

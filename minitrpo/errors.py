@@ -30,6 +30,14 @@ class Stopped(Exception):
     """A run was asked to end before its last step, and has done so on all ranks."""
 
 
+class JobFailed(RuntimeError):
+    """A job started with `mpiexec` ended badly; the text has what its ranks printed. code: its exit code."""
+
+    def __init__(self, text: str, code: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+
+
 @dataclass
 class EpisodeFailed(RuntimeError):
     """An environment raised or returned something that is not finite, in a known episode of a known iteration.
@@ -52,8 +60,8 @@ class EpisodeFailed(RuntimeError):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what an error is and says, on one line."""
-    return f"{type(error).__name__}: {one_line(error)}"
+    """Return what an error is and says, on one line; where it was raised if it says nothing."""
+    return f"{type(error).__name__}: {one_line(error) or place_of(error)}"
 
 
 def place_of(error: BaseException) -> str:

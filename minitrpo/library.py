@@ -3,22 +3,26 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
+from minitrpo.commands.check import HERE, findings, run_here
 from minitrpo.commands.command_line import beginning, make_job, trusted
 from minitrpo.commands.plot import LiveCurve, compare
 from minitrpo.commands.train import draw, play, prepare
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.exit_codes import on_root, ranks
+from minitrpo.training.settings import chosen
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
@@ -148,6 +152,25 @@ def evaluate(
             return trained.evaluate(folder, episodes, seed, sample, comm)
 
 
+def check(algorithm: str | type, env: Environment = "CartPole-v1", *, updates: int = 2, **settings: Any) -> bool:
+    """Print for each promise of an algorithm with a barrier whether it is kept, and return whether all are.
+
+    algorithm: your own class. env, settings: as for `train`. updates: to train for, at least 2. All is tried in this
+    process; `minitrpo check` also tries two.
+    """
+    asked = {"env": named(env), "algorithm": named(algorithm), **settings}
+    choice, well = make_job(asked, *beginning(asked)).choice, True
+    if choice.asynchronous or updates < 2:
+        what = f"{choice.common.algorithm} and {updates} updates"
+        raise BadInput(f"check needs an algorithm with a barrier and 2 updates, not {what}; see minitrpo check --help")
+    choice = chosen(choice.flat() | {"total_steps": updates * choice.common.steps_per_update}, choice.algorithm)
+    with ranks(), closed_environments():
+        for finding in findings(choice, partial(run_here, choice, []), HERE):
+            print(finding, flush=True)
+            well &= finding.well
+    return well
+
+
 def folder_of(run: "Run | str | Path") -> RunFolder:
     """Return the folder of a run; BadInput if there is none."""
     return RunFolder.open(os.fspath(run))
@@ -157,6 +180,9 @@ def named(thing: Any) -> Any:
     """Return the name of a class or function, and a name as it is; BadInput for an environment that is made already."""
     if isinstance(thing, gymnasium.Env):
         raise BadInput("env is an environment that was made already: hand over its id, its class, or what makes it")
+    if isinstance(thing, gymnasium.vector.VectorEnv):
+        why = "episodes are numbered and seeded one by one, and it steps many at once"
+        raise BadInput(f"env is a VectorEnv; {why}: hand over what makes one of them, and num_envs={thing.num_envs}")
     if isinstance(thing, str):
         trust(thing)
     return thing if thing is None or isinstance(thing, str) else name_of(thing)

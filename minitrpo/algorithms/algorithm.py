@@ -73,9 +73,12 @@ class Context:
     action_high: Array = field(default_factory=lambda: np.zeros(0))
     _total_steps: int = 0  # after which the run will end; 0: not known; see `schedule`
 
-    def generator(self, purpose: Purpose) -> np.random.Generator:
-        """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for."""
-        return generator(self.seed, 0, 0, purpose)
+    def generator(self, purpose: Purpose | str) -> np.random.Generator:
+        """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for.
+
+        purpose: the name of a `Purpose` will do, as in "policy"; KeyError for another.
+        """
+        return generator(self.seed, 0, 0, Purpose[purpose.upper()] if isinstance(purpose, str) else purpose)
 
     def schedule(self, over: int = 0) -> Callable[[int], float]:
         """Return what is left after so many environment steps, in a line from 1 to 0: of `over` steps, or of the run.

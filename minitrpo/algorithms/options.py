@@ -1,7 +1,9 @@
 """Settings that explain and check themselves: a dataclass field with its meaning, its source and its limits."""
 
+import difflib
 import math
 import operator
+from collections.abc import Iterable
 from dataclasses import field, fields
 from typing import Any, cast
 
@@ -43,6 +45,16 @@ def step_size_option(default: float = 1e-3, text: str = "the optimiser's step si
 def flag(name: str) -> str:
     """Return the command-line spelling of a setting."""
     return "--" + name.replace("_", "-")
+
+
+ELSEWHERE = {"gamma": "discount", "lam": "gae_lambda", "lr": "step_size", "learning_rate": "step_size"}
+ELSEWHERE |= {"total_timesteps": "total_steps", "n_envs": "num_envs"}  # what other libraries call a setting
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return a question after the setting that was meant by a name which is none, "" if none is near."""
+    near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {flag(near[0])}?" if {*near} & {*known} else ""
 
 
 def whole(value: Any) -> int:

@@ -5,23 +5,28 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm
+from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser, choice_of
-from minitrpo.commands.doctor import Finding
-from minitrpo.errors import BadInput
+from minitrpo.commands.doctor import Finding, environment
+from minitrpo.contract import check_beginning
+from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
-from minitrpo.experience.vector_env import looked_at
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.run_folder.checkpoint import CHECKPOINTS
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.metrics_log import TIMINGS
 from minitrpo.supervision.exit_codes import REFUSED, command
-from minitrpo.supervision.jobs import JobFailed, mpiexec
+from minitrpo.supervision.jobs import mpiexec
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.settings import Choice
@@ -33,6 +38,7 @@ RULES = (
     "keyed random numbers alone, nothing of the rank or the clock, sums in the rows' order: see algorithms/algorithm.py"
 )
 DECIDED = ("--algorithm", "--env", "--total-steps", "--out", "--resume", "--seeds")
+End = tuple[str, Any]  # of a run: the hash of theta, and what its log says
 
 
 class Trial(NamedTuple):
@@ -58,6 +64,9 @@ TRIALS = (
     ),
 )
 
+# In this process: on a second rank another object would digest what is played
+HERE = (*TRIALS[:2], Trial("digest", 2, "the same numbers where another object digests"), TRIALS[-1]._replace(ranks=1))
+
 
 @command("check")
 def main(name: str, words: list[str]) -> int:
@@ -79,45 +88,62 @@ def main(name: str, words: list[str]) -> int:
     job += ["--total-steps", str(args.updates * choice.common.steps_per_update)]
     job += ["--transport", "events"] if choice.asynchronous else []
     choice, well = choice_of(job), True
-    describe(choice.common.env)  # BadInput, before anything is tried
-    for finding in findings(choice, job):
-        print(finding, flush=True)
-        well &= finding.well
+    with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as folder:
+        for finding in findings(choice, partial(run, Path(folder), job)):
+            print(finding, flush=True)
+            well &= finding.well
     return 0 if well else 1
 
 
-def findings(choice: Choice, job: list[str]) -> Iterator[Finding]:
-    """Yield a finding for each promise; those after one that is broken are left out where they would say nothing."""
-    with guarded(STUCK_AFTER):
-        repeats, seen = looked_at(choice.common.env)
-        drawn = inspect_update(choice)
-    yield Finding("environment", repeats, seen, "take random numbers from self.np_random alone, begin anew in reset")
-    yield Finding("random", not drawn, drawn or "draws no random numbers that nobody keyed", "take those of rng")
+def findings(choice: Choice, run: Callable[[Trial], End], trials: tuple[Trial, ...] = TRIALS) -> Iterator[Finding]:
+    """Yield a finding for each promise; those after one that is broken are left out where they would say nothing.
+
+    run: trains as a trial says. BadInput if nothing can be trained with these settings.
+    """
+    spec = describe(choice.common.env)
+    try:
+        check_beginning(make_algorithm(choice, spec)[0])
+    except BadInput:
+        raise
+    except (Exception, SystemExit) as error:
+        yield Finding("begins", False, describe_error(error), "see algorithms/algorithm.py")
+        return
+    yield (seen := environment(spec.id))
+    before = global_states()
+    with guarded(STUCK_AFTER), closed_environments(), suppress(Exception, SystemExit):  # the trials show what fails
+        run_here(choice, [], trials[0])
+    drawn = [whose for whose, state in global_states().items() if state != before[whose] and seen.well]
+    said = f"draws global random numbers of {drawn[0]}" if drawn else "draws no random numbers that nobody keyed"
+    yield Finding("random", not drawn, said, "take those of rng")
     shares = not choice.asynchronous and choice.algorithm.can_share()
     shares = shares and choice.common.requests in choice.algorithm.assists_with
     first = None
-    with tempfile.TemporaryDirectory(prefix="minitrpo-check-") as place:
-        for trial in (trial for trial in TRIALS if shares or trial.name != "sharded"):
-            try:
-                end = run(trial, Path(place), job)
-            except JobFailed as error:
-                said, *more = str(error).splitlines()
-                if first is None and error.code == REFUSED:  # what check was told
-                    raise BadInput(more[0].partition(": ")[2]) from error
-                gone = ("  to play that", "  once the cause")  # what needs the run folder
-                more = [line for line in more if not line.startswith(gone)]
-                finding = Finding(trial.name, False, said, "\n      ".join(more))
-            else:
-                first = first or end
-                same = end == first
-                finding = Finding(trial.name, same, trial.says if same else f"not {trial.says}", trial.cure)
-            yield finding
-            if not finding.well and trial in TRIALS[:2]:
-                return
+    for trial in (trial for trial in trials if shares or trial.name != "sharded"):
+        try:
+            end = run(trial)
+        except JobFailed as error:
+            said, *more = str(error).splitlines()
+            if first is None and error.code == REFUSED:  # what check was told
+                raise BadInput(more[0].partition(": ")[2]) from error
+            gone = ("  to play that", "  once the cause")  # what needs the run folder
+            more = [line for line in more if not line.startswith(gone)]
+            finding = Finding(trial.name, False, said, "\n      ".join(more))
+        except (Exception, SystemExit) as error:  # of the algorithm, in this process
+            finding = Finding(trial.name, False, describe_error(error), f"see {place_of(error)}")
+        else:
+            first = first or end
+            same = end == first
+            finding = Finding(trial.name, same, trial.says if same else f"not {trial.says}", trial.cure)
+        yield finding
+        if not finding.well and trial in trials[:2]:
+            return
+        if not seen.well:
+            yield Finding("again", False, "cannot be tried where the environment differs", "try --env CartPole-v1")
+            return
 
 
-def run(trial: Trial, place: Path, job: list[str]) -> tuple[str, list[dict[str, str]]]:
-    """Return the hash of theta at a trial's end, and its log without its seconds."""
+def run(place: Path, job: list[str], trial: Trial) -> End:
+    """Return how a trial ends that is started as a command, in a folder of its own in `place`."""
     folder = place / trial.name.replace(" ", "_")
     words = ["--out", folder, *job, *trial.words]
     if trial.name == "resumed":
@@ -131,37 +157,24 @@ def run(trial: Trial, place: Path, job: list[str]) -> tuple[str, list[dict[str, 
     return sha256(made.load_checkpoint()["theta"]), rows
 
 
-def inspect_update(choice: Choice) -> str:
-    """Return which method draws global random numbers in an update in this process, "" if none does.
-
-    An asynchronous algorithm, or one that fails, shows nothing here: the runs will.
-    """
-    drawn: list[str] = []
-
-    def watched(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            before = global_states()
-            answer = method(*arguments)
-            changed = [whose for whose, state in global_states().items() if state != before[whose]]
-            drawn.extend(f"{name}() draws {whose}'s global random numbers" for whose in changed)
-            return answer
-
-        return call
-
-    try:
-        context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
-        algorithm = make_algorithm(choice, context.spec)[0]
-        if not isinstance(algorithm, Algorithm):
-            return ""
-        for name in ("plan", "digest", "learn", "state"):
-            setattr(algorithm, name, watched(name, getattr(algorithm, name)))
-        learner, rank = alone(context, algorithm)
+def run_here(choice: Choice, states: list[Arrays], trial: Trial) -> End:
+    """Return how a trial ends in this process; `states`: of the first trial after each update, for the one resumed."""
+    spec, trains = describe(choice.common.env), not states
+    context = RunContext(choice, spec, RunFolder(Path()), states[-2] if trial.name == "resumed" else {})
+    learner, rank = alone(context, make_algorithm(choice, spec)[0])
+    rank.collector.restore(context.checkpoint, learner.iteration + 1)
+    if trial.ranks > 1:
+        rank = replace(rank, algorithm=make_algorithm(choice, spec)[0])
+    row, kept = {}, [learner.state()]
+    while not learner.finished:
         plan, request = learner.plan()
         rank.collector.refill()
-        learner.learn(rank.collect(plan, request, checkpoint=False))
-    except (Exception, SystemExit):  # exit() in a method of the user's, too
-        return ""
-    return drawn[0] if drawn else ""
+        gathered = rank.collect(plan, request, checkpoint=True)
+        learner.learn(gathered)
+        row = learner.row()
+        kept.append(deepcopy(learner.state() | gathered.unfinished))
+    states += kept if trains else []
+    return sha256(learner.state()["theta"]), str(row)
 
 
 def global_states() -> dict[str, bytes]:

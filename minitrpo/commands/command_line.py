@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from minitrpo.algorithms import registry
-from minitrpo.algorithms.options import as_setting, flag
+from minitrpo.algorithms.options import as_setting, flag, meant
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import launched_rank
@@ -24,6 +24,7 @@ ASYNCHRONOUS = (
 )
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 PROGRESS = ("auto", "bar", "lines", "none")
+LOGS = ("tensorboard",)
 MOST_SEEDS = 1000
 Read = Callable[[str], dict[str, Any]]
 APART = (("out", "resume"), ("config", "resume"), ("seeds", "resume"), ("preset", "resume"), ("config", "preset"))
@@ -41,6 +42,7 @@ class Job:
     trace: bool = False
     oversubscribe: bool = False
     progress: str = "auto"
+    log: str | None = None
     stuck_after: float = STUCK_AFTER
 
 
@@ -49,7 +51,10 @@ class RootParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise BadInput with one line."""
-        raise BadInput(f"{message}; see --help")
+        unknown = re.match(r"unrecognized arguments: --([\w-]+)", message)
+        known = [name[2:].replace("-", "_") for name in self._option_string_actions]
+        cure = meant(unknown[1].replace("-", "_"), known) if unknown else ""
+        raise BadInput(f"{message}{cure or '; see --help'}")
 
     def print_help(self, file: Any = None) -> None:
         """Print the help, once."""
@@ -85,6 +90,7 @@ def make_parser(program: str, algorithm: Any = None, name: str = "") -> RootPars
         help="let ranks work that have no core of their own, or too little to play; the bits are the same",
     )
     job.add_argument("--progress", choices=PROGRESS, default="auto", help="auto: a bar on a terminal, else lines")
+    job.add_argument("--log", choices=LOGS, help="write the rows for TensorBoard, too, as OUT/tensorboard")
     add_stuck_after(job, "end the job if an environment stands still for so long, or an algorithm for 20 times as long")
     keys = {preset.text: [key for key in known if known[key].text == preset.text] for preset in known.values()}
     text = "; ".join(f"{' or '.join(names)}: {said}" for said, names in keys.items())
@@ -177,8 +183,9 @@ def make_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job
     others = {name: value for name, value in asked.items() if name in OF_A_JOB and name != "config"}
     given = {name: value for name, value in asked.items() if name not in OF_A_JOB}
     known, preset = presets(algorithm), others.pop("preset", None) or "default"
-    if others.get("progress", "auto") not in PROGRESS:
-        raise BadInput(f"--progress must be one of {', '.join(PROGRESS)}, not {others['progress']!r}")
+    for name, allowed in (("progress", PROGRESS), ("log", LOGS)):
+        if others.get(name) not in (None, *allowed):
+            raise BadInput(f"--{name} must be one of {', '.join(allowed)}, not {others[name]!r}")
     if others.get("resume") is not None:
         check_unchanged(given, base)
     if not base:

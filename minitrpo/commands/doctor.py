@@ -13,8 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from minitrpo.commands.command_line import RootParser
+from minitrpo.errors import BadInput
+from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
-from minitrpo.experience.vector_env import looked_at
+from minitrpo.experience.vector_env import repeats
 from minitrpo.parallel.launcher import cores as usable
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.provenance import PACKAGES, installed
@@ -113,11 +115,16 @@ def rendering() -> Finding:
 
 def environment(env_id: str) -> Finding:
     """Look whether an environment can be trained on, and whether it repeats itself, as equal bits ask for."""
-    with guarded(STUCK_AFTER):
-        well, seen = looked_at(env_id)
-    cure = "take random numbers from self.np_random alone and begin anew in reset"
-    cure = cure if "not deterministic" in seen else "docs/use.md says what --env takes"
-    return Finding("environment", well, seen, cure)
+    try:
+        with guarded(STUCK_AFTER):
+            spec = describe(env_id)
+            well = repeats(spec, 200)
+    except BadInput as error:
+        return Finding("environment", False, str(error), "docs/use.md says what --env takes")
+    kind = f"{spec.observation_size} observations, {spec.action_size} {'choices' if spec.discrete else 'actions'}"
+    seen = "it repeats itself" if well else "it does not repeat itself"
+    cure = "take random numbers from self.np_random alone and begin anew in reset, if equal bits are wanted"
+    return Finding("environment", well, f"{env_id}: {kind}; {seen}", cure)
 
 
 def examine(look: Callable[[], Finding]) -> Finding:

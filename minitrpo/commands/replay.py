@@ -8,13 +8,15 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput, EpisodeFailed
 from minitrpo.experience.environments import describe
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
+from minitrpo.reports.trained import load
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.asynchronous import make_queue
-from minitrpo.training.context import RunContext, check_arrays, load, make_algorithm
+from minitrpo.training.context import RunContext, check_arrays, make_algorithm
 from minitrpo.training.synchronous import alone
 from minitrpo.training.workers import ITERATION, env_steps
 
@@ -29,7 +31,7 @@ def main(name: str, words: list[str]) -> int:
     )
     args = parser.parse_args(words)
     try:
-        with guarded(args.stuck_after), threadpool_limits(1):
+        with guarded(args.stuck_after), threadpool_limits(1), closed_environments():
             folder = trusted(RunFolder.open(args.run), vars(args))
             choice, checkpoint = load(folder)
             context = RunContext(choice, describe(choice.common.env), folder, checkpoint)

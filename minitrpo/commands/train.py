@@ -17,11 +17,11 @@ from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, 
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.modules import again
 from minitrpo.experience.rollouts import is_batched
-from minitrpo.experience.vector_env import differences
+from minitrpo.experience.vector_env import RESTLESS, closed_environments, repeats
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
-from minitrpo.reports.progress import Progress
+from minitrpo.reports.progress import Progress, summary_writer
 from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.run_folder.provenance import provenance
@@ -115,9 +115,10 @@ def prepare(job: Job, comm: Comm) -> RunContext:
     def settle(found: tuple[EnvironmentSpec, list[str]]) -> tuple[RunFolder, list[str]]:
         spec, notes = found
         notes = [*begun.notes, *without_effect(job, spec, comm.size), *notes]
-        if not job.resume and not is_batched(spec, job.choice.common.physics):
-            notes += differences(spec)
-        return written_folder(job, begun.folder, comm.size, here), notes
+        copies = min(2, job.choice.copies(comm.size) + bool(job.choice.common.eval_every))
+        well = is_batched(spec, job.choice.common.physics) or repeats(spec, copies=copies)
+        notes += [] if well else [RESTLESS.format(spec.id)]
+        return written_folder(job, begun.folder, provenance(comm.size) | {"repeats": well}, here), notes
 
     (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, one), settle)
     return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))
@@ -130,6 +131,8 @@ def told(job: Job) -> dict[str, Any]:
 
 def begin(job: Job) -> Beginning:
     """Return what the root says of a run: of a new one, or of the one to resume, kept from other runs."""
+    if job.log:
+        summary_writer()
     if job.resume is None:
         return Beginning(told(job), None, {}, 0, [])
     folder, choice = RunFolder.open(job.resume), job.choice
@@ -207,9 +210,9 @@ def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:
     return [f"note: {flag(name)} has no effect with {reason}" for name, reason in idle.items() if name in job.given]
 
 
-def written_folder(job: Job, folder: RunFolder | None, ranks: int, here: Path) -> RunFolder:
+def written_folder(job: Job, folder: RunFolder | None, made_with: dict[str, Any], here: Path) -> RunFolder:
     """Return the run folder, with its settings in it; made in the folder `here` if the run is new."""
-    choice, made_with = job.choice, provenance(ranks)
+    choice = job.choice
     if folder is None:
         folder = RunFolder.create(job.out, choice.common.env, choice.common.seed, choice.columns, here)
         folder.write_config(choice.flat(), made_with)
@@ -225,9 +228,11 @@ def written_folder(job: Job, folder: RunFolder | None, ranks: int, here: Path) -
 def play(context: RunContext, job: Job, comm: Comm, show: Any = None) -> None:
     """Run the loop to its end, and write what every rank did when if that was asked for; show: else the job's own."""
     shown = (context.choice.algorithm.chart or ())[:1]
-    show = show or partial(Progress, job.progress, context.settings.total_steps, shown=shown)
+    board = context.folder.path / job.log if job.log and comm.rank == 0 else None
+    show = show or partial(Progress, job.progress, context.settings.total_steps, shown=shown, board=board)
     try:
-        timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
+        with closed_environments():
+            timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
     except (BadInput, SystemExit) as error:  # what was asked for has been looked at: an algorithm raised it at work
         raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
     spans = comm.gather(timeline.spans)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import numpy as np
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
-from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line
-from minitrpo.experience.environments import make, without_stderr
-from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
+from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line, shorten
+from minitrpo.experience.environments import make
+from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports.plots import picture
 from minitrpo.reports.trained import trained
@@ -51,7 +52,7 @@ def main(name: str, words: list[str]) -> int:
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
     try:
-        with guarded(args.stuck_after):
+        with guarded(args.stuck_after), closed_environments():
             played = film(folder, args.seed, args.steps, args.seconds, args.frames, args.pictures)
     except (EpisodeFailed, EnvironmentFailed, OSError) as error:
         place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
@@ -70,7 +71,10 @@ class Player:
         self.policy = trained(folder)
         self.spec = self.policy.spec
         with status.at("make"):
-            self.env = make(self.spec.id, **render)
+            try:
+                self.env = make(self.spec.id, **render)
+            except BadInput:  # what makes it may not take render_mode, and draw all the same
+                self.env = make(self.spec.id)
         self.envs = VectorEnv(self.spec, 1)
         self.envs.environments[0] = self.env
 
@@ -125,8 +129,6 @@ def film(folder: RunFolder, seed: int, limit: int, seconds: int, frames: int, pi
         played.append((step, total))
         bar.update(len(shots) - bar.n)
     bar.close()
-    with status.at("close"):
-        player.env.close()
     _write_video(folder.path / VIDEO, shots, rate / every)
     _write_filmstrip(folder.path / FILMSTRIP, *strip)
     return played[:-1] if cut and played[1:] else played
@@ -144,19 +146,42 @@ def follow(env: Any) -> None:
         renderer.camera_id = camera
 
 
+@contextmanager
+def without_stderr() -> Iterator[None]:
+    """Silence the C-level stderr: graphics drivers talk while they draw."""
+    sys.stderr.flush()
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
 def _draw(player: Player, step: int) -> Array:
-    """Return a picture, (H, W, 3) uint8; BadInput if the environment draws none or something else."""
+    """Return a picture, (H, W, 3) uint8, of what the environment draws; BadInput if that is none.
+
+    Of a list the last is taken, of grey three, of four colours three, and numbers from 0 to 1 are stretched.
+    """
     env = player.spec.id
     try:
         with without_stderr(), status.at("render"):
             picture = player.env.render()
     except (Exception, SystemExit) as error:  # OpenGL fails in as many ways as there are drivers
         raise BadInput(NO_PICTURES.format(env=env, step=step, cause=describe_error(error))) from error
-    array = np.asarray(picture)
-    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
-        seen = f"{array.dtype} of shape {array.shape}"
-        raise BadInput(f"render() of {env} returned {seen}; it must be an image (height, width, 3) of uint8")
-    return array
+    array = np.asarray(picture[-1] if isinstance(picture, list) and picture else picture)
+    if array.ndim == 3 and array.shape[0] in (1, 3, 4) and array.shape[2] not in (1, 3, 4):
+        array = np.moveaxis(array, 0, 2)  # colours first
+    array = array[..., None] if array.ndim == 2 else array
+    if array.dtype.kind not in "buif" or array.ndim != 3 or array.shape[2] not in (1, 3, 4):
+        raise BadInput(
+            f"render() of {env} returned {shorten(picture)}; it must be an image (height, width, 3). "
+            "If a function of yours makes it, let it take render_mode=None and hand it on"
+        )
+    stretched = array * 255 if array.dtype.kind in "bf" else array
+    return np.broadcast_to(np.clip(stretched, 0, 255).astype(np.uint8)[..., :3], (*array.shape[:2], 3))
 
 
 def _write_video(path: Path, images: list[Array], rate: float) -> None:

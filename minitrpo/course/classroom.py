@@ -15,7 +15,7 @@ from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course import NOTEBOOKS, alt_text
 from minitrpo.course.checks.register import in_jupyter
 from minitrpo.course.machine import BUSY, busy_share
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
@@ -23,7 +23,7 @@ from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import JobFailed, mpiexec
+from minitrpo.supervision.jobs import mpiexec
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.learner import Learner
 from minitrpo.training.settings import chosen

@@ -14,7 +14,7 @@ from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.trace import read_chrome_trace
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import RANK_VARIABLES
@@ -23,7 +23,7 @@ from minitrpo.reports.plots import COLORS, picture
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import command
-from minitrpo.supervision.jobs import JobFailed, launcher, mpiexec
+from minitrpo.supervision.jobs import launcher, mpiexec
 from minitrpo.training.context import check_ranks
 
 LEAST = 1_300  # steps for each of the seconds, on however slow a machine: in a minute the double pendulum stands

@@ -3,15 +3,16 @@
 import contextlib
 import difflib
 import math
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.wrappers import FlattenObservation
 
 from minitrpo.errors import BadInput, describe_error, shorten
 from minitrpo.experience.modules import GIVEN, TYPED, Untyped, imported
@@ -19,6 +20,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.supervision import status
 
 NO_BOUND = 1e30  # the largest float32 stands for "unbounded" in many environments
+NO_INTEGER_BOUND = 1e9  # and the largest integer
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class EnvironmentSpec:
     action_shape: tuple[int, ...] = ()
     action_dtype: str = "float32"
     first_action: int = 0  # the number of the first of discrete actions
+    flattened: Any = None  # the space of observations that are no Box: `make` flattens them
 
     def policy(self, hidden: tuple[int, ...], initial_log_std: float = 0.0) -> Policy:
         """Return a policy of the right kind: categorical for discrete actions, Gaussian otherwise."""
@@ -45,16 +48,24 @@ class EnvironmentSpec:
 
     @cached_property
     def _centre_and_half(self) -> tuple[Array, Array]:
-        bounded = (np.abs(self.low) < NO_BOUND) & (np.abs(self.high) < NO_BOUND)
-        low, high = np.where(bounded, self.low, -1.0), np.where(bounded, self.high, 1.0)
+        none = NO_BOUND if "float" in self.action_dtype else NO_INTEGER_BOUND
+        below, above = np.abs(self.low) < none, np.abs(self.high) < none
+        low = np.where(below, self.low, np.where(above, self.high - 2, -1.0))  # beside the one bound that there is
+        high = np.where(above, self.high, np.where(below, self.low + 2, 1.0))
         return (high + low) / 2, (high - low) / 2
 
     def stretched(self, actions: Array) -> Array:
-        """Return continuous actions (k, A) as the environment takes them: [-1, 1] stretched to the bounds, clipped."""
+        """Return continuous actions (k, A) as the environment takes them: [-1, 1] stretched to the bounds, clipped.
+
+        Those of an environment that takes integers are rounded.
+        """
         centre, half = self._centre_and_half
         stretched = centre + half * actions
         np.minimum(stretched, self.high, out=stretched)
-        return np.maximum(stretched, self.low, out=stretched).astype(self.action_dtype)
+        np.maximum(stretched, self.low, out=stretched)
+        if "int" in self.action_dtype:
+            np.rint(stretched, out=stretched)
+        return stretched.astype(self.action_dtype)
 
     def to_environment(self, actions: Array) -> Array:
         """Return k of a policy's actions as the environment takes them: integers (k,), or (k, ...) of its space."""
@@ -71,10 +82,12 @@ def describe(env_id: str) -> EnvironmentSpec:
     try:
         with status.at("make"):
             env = make(env_id)
+        try:
             spec = spec_of(env_id, env)
-        with status.at("close"):
-            env.close()
-            del env  # its `__del__` is watched, too
+        finally:
+            with status.at("close"):
+                env.close()
+                del env  # its `__del__` is watched, too
     except BadInput:
         raise
     except (Exception, SystemExit) as error:  # of its spaces, or of `close`
@@ -85,44 +98,59 @@ def describe(env_id: str) -> EnvironmentSpec:
 def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
     """Return the spec of an environment that was made; BadInput if it cannot be trained on."""
     sight, choice = env.observation_space, env.action_space
-    if not isinstance(sight, gymnasium.spaces.Box) or 0 in sight.shape:
-        raise BadInput(
-            f"{env_id} has observation_space = {shorten(sight)}; minitrpo needs a Box of numbers: wrap it in "
-            "gymnasium.wrappers.FlattenObservation, where you register it"
-        )
+    if not isinstance(sight, Box) or 0 in sight.shape:
+        entries = sight.items() if isinstance(sight, Dict) else ()
+        kept = [name for name, space in entries if isinstance(space, Box | Discrete | MultiDiscrete | MultiBinary)]
+        wrapper = f"wrappers.FilterObservation(env, {kept})" if kept else "ObservationWrapper of your own"
+        cure = f"always as many: make such of it, as by gymnasium.{wrapper}"
+        raise BadInput(f"{env_id} has observation_space = {shorten(sight)}; minitrpo needs numbers, {cure}")
+    seen = env.env.observation_space if isinstance(env, FlattenObservation) else None
     size, limit = math.prod(sight.shape), env.spec.max_episode_steps if env.spec else None
-    if isinstance(choice, gymnasium.spaces.Discrete):
+    if isinstance(choice, Discrete):
         count, first, none = int(choice.n), int(choice.start), np.zeros(0)
-        return EnvironmentSpec(env_id, size, count, True, limit, none, none, sight.shape, first_action=first)
-    if isinstance(choice, gymnasium.spaces.Box) and choice.dtype.kind == "f" and 0 not in choice.shape:
-        low, high = choice.low.ravel().astype(np.float64), choice.high.ravel().astype(np.float64)
-        shapes = (sight.shape, choice.shape, str(choice.dtype))
-        return EnvironmentSpec(env_id, size, len(low), False, limit, low, high, *shapes)
-    raise BadInput(
-        f"{env_id} has action_space = {shorten(choice)}; minitrpo needs a Box of floats or Discrete: wrap it in "
-        "gymnasium.wrappers.TransformAction, which makes them of one of the two"
-    )
+        return EnvironmentSpec(env_id, size, count, True, limit, none, none, sight.shape, (), "", first, seen)
+    match choice:
+        case Box(dtype=dtype) if dtype.kind in "fiu":
+            low, high = choice.low, choice.high
+        case MultiDiscrete():
+            low, high = choice.start, choice.start + choice.nvec - 1
+        case MultiBinary():
+            low, high = np.zeros(choice.shape), np.ones(choice.shape)
+        case _:
+            low = high = np.zeros(0)
+    if low.size == 0:
+        raise BadInput(
+            f"{env_id} has action_space = {shorten(choice)}; minitrpo takes Box, Discrete, MultiDiscrete or "
+            "MultiBinary: make one of them of it, in a gymnasium.ActionWrapper of your own"
+        )
+    low, high = low.ravel().astype(np.float64), high.ravel().astype(np.float64)
+    shape, kind = tuple(choice.shape or ()), str(choice.dtype)
+    return EnvironmentSpec(env_id, size, len(low), False, limit, low, high, sight.shape, shape, kind, 0, seen)
 
 
 def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
-    """Return one environment of this id; BadInput if there is none, or if it cannot be made."""
+    """Return one environment of this id, its observations flat; BadInput if there is none, or if it cannot be made."""
     try:
-        factory = _factory(env_id)
+        factory = _factory(env_id) or partial(gymnasium.make, env_id, disable_env_checker=True)
         with without_mujoco_warnings() if _uses_mujoco(env_id) else contextlib.nullcontext():
-            if factory is None:
-                return gymnasium.make(env_id, disable_env_checker=True, **options)
             env = factory(**options)
     except BadInput:
         raise
     except gymnasium.error.UnregisteredEnv as error:
         known = {name.lower(): name for name in gymnasium.registry}
         near = [known[name] for name in difflib.get_close_matches(env_id.lower(), known)]
-        cure = f"did you mean {', '.join(near)}?" if near else "any id that gymnasium.make knows will do"
+        cure = "a package's is PACKAGE:ID, as in ale_py:ALE/Pong-v5, and your own module:Name, or module:ID"
+        cure = f"did you mean {', '.join(near)}?" if near else cure
         raise BadInput(f"there is no environment {shorten(env_id)}: {cure}") from error
     except (Exception, SystemExit) as error:  # whatever a module or a constructor of a user's raises
         raise BadInput(f"--env {shorten(env_id)} cannot be made: {describe_error(error)}") from error
     if not isinstance(env, gymnasium.Env):
-        raise BadInput(f"{env_id} makes {shorten(env)}, which is no gymnasium.Env")
+        old = any(base.__module__.startswith("gym.") for base in type(env).__mro__)
+        cure = "; shimmy.GymV21CompatibilityV0(env=env), or GymV26CompatibilityV0, makes it one" if old else ""
+        raise BadInput(f"{env_id} makes {shorten(env)}, which is no gymnasium.Env{cure}")
+    with contextlib.suppress(NotImplementedError):  # by a space of its own kind
+        if not isinstance(env.observation_space, Box) and env.observation_space.is_np_flattenable:
+            return FlattenObservation(env)
     return env
 
 
@@ -137,20 +165,6 @@ def _factory(env_id: str) -> Any:
     if not (isinstance(factory, type) and issubclass(factory, gymnasium.Env)) and env_id not in TYPED:
         raise Untyped(env_id, "--env", f"{env_id} is no class of environments")  # any function could be named
     return factory
-
-
-@contextlib.contextmanager
-def without_stderr() -> Iterator[None]:
-    """Silence the C-level stderr: graphics drivers talk while they draw."""
-    sys.stderr.flush()
-    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(null)
 
 
 @contextlib.contextmanager

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose
-from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
+from minitrpo.experience.rollouts import Rollouts
+from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import StaticPool, concurrency
 from minitrpo.policies import ActFunction, Acting, Array, Policy
@@ -30,13 +30,10 @@ class BestActions(Acting):
 class Evaluator:
     """One rank's part of evaluating, with environments of its own."""
 
-    def __init__(
-        self, spec: EnvironmentSpec, policy: Policy, seed: int, comm: Comm, physics: str = "auto", sample: bool = False
-    ) -> None:
+    def __init__(self, envs: VectorEnv, policy: Policy, seed: int, comm: Comm, sample: bool = False) -> None:
         """Make ready. sample: draw actions as in training, instead of the best ones."""
         actor: Any = policy if sample else BestActions(policy)
-        envs = make_vector_env(spec, ROWS, physics)
-        self._rollouts = Rollouts(spec, actor, envs, seed, purpose=Purpose.EVALUATION)
+        self._rollouts = Rollouts(envs.spec, actor, envs, seed, purpose=Purpose.EVALUATION)
         self._comm, self._pool = comm, StaticPool(comm)
 
     def returns(self, theta: Array, frozen: ObservationFilter, iteration: int, episodes: int) -> Array:
@@ -45,11 +42,8 @@ class Evaluator:
         iteration: the update after which they are played, with which their random numbers are keyed. EpisodeFailed
         if the environment fails.
         """
-        draw, side_by_side = self._pool.draw_from(episodes), concurrency(episodes, self._comm.size, ROWS)
+        draw = self._pool.draw_from(episodes)
+        side_by_side = concurrency(episodes, self._comm.size, self._rollouts.num_envs)
         played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
         parts = self._comm.gather([(int(f.numbers[0]), float(f.returns[0])) for f in played])
         return np.array([total for _, total in sorted(pair for part in parts for pair in part)])
-
-    def close(self) -> None:
-        """Close the environments."""
-        self._rollouts.envs.close()

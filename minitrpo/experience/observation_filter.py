@@ -27,11 +27,14 @@ class ObservationFilter:
 
     @cached_property
     def std(self) -> Array:
-        """Return the standard deviations (D,); 1 where fewer than two observations, or equal ones, were seen."""
+        """Return the standard deviations (D,); 1 where fewer than two observations, or equal ones, were seen.
+
+        Equal but for rounding: beside the mean, or beside what deviates most.
+        """
         if self.count < 2:
             return np.ones_like(self.mean)
         std = np.sqrt(self.squares / self.count)
-        return np.where(std > np.maximum(1e-6, 1e-12 * np.abs(self.mean)), std, 1.0)
+        return np.where(std > 1e-12 * np.maximum(np.abs(self.mean), std.max()), std, 1.0)
 
     def __call__(self, observations: Array) -> Array:
         """Return (observations - mean) / std, clipped, shape (N, D)."""

@@ -134,6 +134,7 @@ class Rollouts:
         self._state = np.zeros((height, policy.state_size))  # of the policy, in the episode of each slot
         self._first_state = self._state.copy()  # before the slot's fragment
         self._past_actions: dict[int, list[Array]] = {}  # of earlier fragments of the episode in a slot
+        self.anew: dict[int, int] = {}  # slot: number of an episode that could not be restored
         self._buffer = self._new_buffer()
 
     def play(
@@ -174,7 +175,7 @@ class Rollouts:
         self._buffer = self._new_buffer()
         for slot, number in enumerate(slot_numbers):
             if slot not in self.slots:
-                self._begin(slot, theta, 0, number)
+                self._begin(slot, theta, 0, self.anew.pop(slot, number))
         for _ in range(steps):
             for slot, final_observation, terminated in self._tick(act, frozen):
                 fragments.append(self._fragment(slot, final_observation, terminated, not terminated))
@@ -201,7 +202,10 @@ class Rollouts:
         return arrays | ({"states": self._state[self.slots]} if self.policy.state_size else {})
 
     def restore(self, arrays: dict[str, Array], rows: range, iteration: int) -> None:
-        """Put these of some unfinished episodes back into the slots by playing their actions again from the reset."""
+        """Put these of some unfinished episodes back into the slots by playing their actions again from the reset.
+
+        Those that led to another state will begin `anew`.
+        """
         self._show(iteration)
         stops = np.cumsum(arrays["lengths"])
         for slot, row in enumerate(rows):
@@ -209,10 +213,14 @@ class Rollouts:
             actions, one = arrays["actions"][stops[row] - steps : stops[row]], np.array([slot])
             self._begin(slot, None, 0, int(arrays["numbers"][row]), steps)
             for i in range(steps):
-                observations, rewards, _, _ = self._played(self.envs.step, one, actions[i : i + 1])
+                observations, rewards, terminated, truncated = self._played(self.envs.step, one, actions[i : i + 1])
                 self._observations[slot], self._returns[slot] = observations[0], self._returns[slot] + rewards[0]
+                if terminated[0] or truncated[0]:
+                    break
             if not np.array_equal(self._observations[slot], arrays["observations"][row]):
-                raise self._failure(slot, "the same actions led to another state: it cannot be resumed exactly")
+                self.anew[slot] = int(self.numbers[slot])
+                self._occupy(slot, 0, IDLE)
+                continue
             self._start[slot], self._past_actions[slot] = steps, [actions]
             if self.policy.state_size:
                 self._state[slot] = arrays["states"][row]

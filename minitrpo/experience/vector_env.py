@@ -1,17 +1,32 @@
 """Several copies of an environment behind one `step`, each in a slot of its own, and whether it repeats itself."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from minitrpo.errors import BadInput, describe_error, shorten
-from minitrpo.experience.environments import EnvironmentSpec, describe, make
+from minitrpo.experience.environments import EnvironmentSpec, make
+from minitrpo.parallel.launcher import launched_rank
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 
-FLAG = (bool, np.bool_, int, np.integer)
+FLAG = (bool, np.bool_, int, np.integer, np.ndarray)
 SAMPLE = 4  # steps: enough for global random numbers, the clock and what is kept over a reset; no proof
+RESTLESS = (
+    "note: {} does not repeat itself: the same seed and actions gave other numbers. No two runs are equal to the bit, "
+    "--resume begins its episodes anew, a replay is another episode, and what a wrapper has learned "
+    "(gymnasium.wrappers.NormalizeObservation) is forgotten when a process ends"
+)
+GYM = "; Gymnasium's reset takes a seed and returns observation, info; its step returns five values, not four"
+CURES = {
+    "keyword argument 'seed'": GYM,
+    "to unpack": GYM,
+    "element with a sequence": "; gymnasium.wrappers.TransformReward(env, sum) makes one of several rewards",
+}
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 
 
@@ -29,6 +44,8 @@ class VectorEnv:
     def __init__(self, spec: EnvironmentSpec, num_envs: int) -> None:
         self.spec, self.num_envs = spec, num_envs
         self.environments: dict[int, gymnasium.Env[Any, Any]] = {}
+        if OPEN:
+            OPEN[-1].append(self)
 
     def reset(self, slot: int, seed: int) -> Array:
         """Begin an episode in a slot and return its first observation (D,)."""
@@ -39,6 +56,11 @@ class VectorEnv:
             status.begin("reset", slot)
             observation, _ = self.environments[slot].reset(seed=seed)
             first = self._numbers(observation).flatten()
+        except BadInput as error:
+            beside = len(self.environments)
+            of_each = "--num-envs, --envs-per-rank or --envs-per-worker"
+            cure = f"; there is room for {beside}: give {of_each} {beside}, and no --eval-every" if beside else ""
+            raise EnvironmentFailed(slot, f"{error}{cure}") from error
         except (Exception, SystemExit) as error:
             raise EnvironmentFailed(slot, f"reset raised {describe_error(error)}") from error
         status.end()
@@ -87,6 +109,23 @@ class VectorEnv:
         return array
 
 
+OPEN: list[list[VectorEnv]] = []  # those that are to be closed, by the `with` in which they were made
+
+
+@contextmanager
+def closed_environments() -> Iterator[None]:
+    """Close, after the body of a `with`, the environments that were made in it."""
+    OPEN.append([])
+    try:
+        yield
+    finally:
+        for envs in OPEN.pop():
+            try:
+                envs.close()
+            except EnvironmentFailed as error:  # what was done is done
+                print(f"minitrpo: rank {launched_rank()} could not close an environment: {error}", file=sys.stderr)
+
+
 def check_finite(slots: Array, observations: Array, rewards: Array) -> None:
     """Raise EnvironmentFailed for the first slot whose observation or reward is NaN, infinite or beyond HUGE."""
     if np.vdot(observations, observations) <= HUGE**2 and np.vdot(rewards, rewards) <= HUGE**2:
@@ -99,48 +138,26 @@ def check_finite(slots: Array, observations: Array, rewards: Array) -> None:
                 )
 
 
-# --- whether an environment repeats itself: the promise of equal bits holds only for those that do. Gymnasium's own
-# `env_checker` asks less: it rounds, looks at one copy, and refuses what has no `np_random`.
+# --- what an environment does at random actions: equal bits are promised only for one that repeats itself. Gymnasium's
+# own `env_checker` asks less: it rounds, looks at one copy, and refuses what has no `np_random`.
 
 
-def differences(spec: EnvironmentSpec) -> list[str]:
-    """Return a note if the same seeds and actions give other numbers; what fails is left to the run, which names it."""
-    try:
-        if repeats(spec, SAMPLE):
-            return []
-    except EnvironmentFailed:
-        return []
-    return [
-        f"note: {spec.id} is not deterministic: the same seed and actions gave other numbers the next time, or in "
-        "another copy; equal bits on any number of ranks and an exact --resume cannot be promised for it"
-    ]
+def repeats(spec: EnvironmentSpec, steps: int = SAMPLE, copies: int = 2) -> bool:
+    """Return whether some steps give the same numbers again, and with two copies beside one in use, and in that one.
 
-
-def looked_at(env_id: str, steps: int = 200) -> tuple[bool, str]:
-    """Return whether an environment can be trained on and repeats itself for some steps, and what was seen of it."""
-    try:
-        spec = describe(env_id)
-        if not repeats(spec, steps):
-            return False, f"{env_id} is not deterministic: the same seed and actions gave other numbers"
-    except BadInput as error:
-        return False, str(error)
-    except EnvironmentFailed as error:
-        return False, f"{env_id} fails when it is played at random: {error}"
-    kind = f"{spec.observation_size} observations, {spec.action_size} {'choices' if spec.discrete else 'actions'}"
-    return True, f"{env_id}: {kind}; it repeats itself"
-
-
-def repeats(spec: EnvironmentSpec, steps: int) -> bool:
-    """Return whether some steps of random actions give the same numbers alone, beside a copy in use, and in that copy.
-
-    EnvironmentFailed if the environment does.
+    BadInput if the environment fails.
     """
-    envs = VectorEnv(spec, 2)
+    envs = VectorEnv(spec, copies)
+    plays = [(0, False), (0, copies > 1), (copies - 1, False)]
     try:
-        first, *others = (_played(envs, slot, steps, beside) for slot, beside in ((0, False), (0, True), (1, False)))
-        envs.close()
-    finally:
-        status.end()
+        try:
+            first, *others = (_played(envs, slot, steps, beside) for slot, beside in plays)
+        finally:
+            status.end()
+            envs.close()
+    except EnvironmentFailed as error:
+        cure = next((text for words, text in CURES.items() if words in str(error)), "")
+        raise BadInput(f"{spec.id} fails when it is played at random: {error}{cure}") from error
     return all(np.array_equal(first, other) for other in others)
 
 

@@ -24,10 +24,9 @@ from minitrpo.reports import findings
 from minitrpo.reports.findings import KINDS, Found, Numbers
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, LOOK, STEPS, title
 from minitrpo.reports.probe import play
-from minitrpo.reports.trained import policy_of
+from minitrpo.reports.trained import load, policy_of
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
-from minitrpo.training.context import load
 from minitrpo.training.settings import Choice
 
 SHOWN = 4  # findings of 4 lines each, and one line for the others

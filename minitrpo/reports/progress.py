@@ -5,10 +5,14 @@ import shutil
 import sys
 import time
 from collections import deque
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from minitrpo.errors import BadInput
 from minitrpo.parallel.timing import PHASES
 
 EVERY = 2.0  # seconds between plain lines
@@ -16,10 +20,21 @@ RECENT = 50  # updates from which the time left is told: the first may begin slo
 BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{rate_fmt}, {remaining} left{postfix}]"
 
 
+def summary_writer() -> Any:
+    """Return the class that writes for TensorBoard; BadInput if no package has one."""
+    for module in ("tensorboardX", "torch.utils.tensorboard"):
+        with suppress(ImportError):
+            return import_module(module).SummaryWriter
+    raise BadInput("--log tensorboard needs what writes for it: pip install tensorboardX")
+
+
 class Progress:
     """The display of the root. `update` after every iteration, `note` for what must not be missed."""
 
-    def __init__(self, mode: str, total_steps: int, done_steps: int, shown: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, mode: str, total_steps: int, done_steps: int, shown: tuple[str, ...] = (), board: Path | None = None
+    ) -> None:
+        """Show a run that has done so many steps. shown: more columns. board: a folder for TensorBoard."""
         if mode == "auto":  # under mpiexec stdout is a pipe
             mode = "bar" if sys.stdout is not None and sys.stdout.isatty() else "lines"
         self._lines, self._last, self._line, self._said = mode == "lines", -EVERY, "", set[str]()
@@ -31,11 +46,15 @@ class Progress:
         steps = {"total": total_steps, "initial": done_steps, "unit": " steps", "unit_scale": True}
         # nrows: tqdm shows nothing on a terminal without a size
         size = {"ncols": shutil.get_terminal_size((110, 24)).columns - 1, "nrows": 24}
+        self._board: Any = summary_writer()(str(board), purge_step=done_steps + 1) if board else None
         self._bar: Any = tqdm(file=sys.stdout, disable=mode != "bar", bar_format=BAR, **steps, **size)
 
     def update(self, row: dict[str, Any]) -> None:
         """Show an iteration."""
         now, steps = time.perf_counter(), row["env_steps"]
+        for name, value in row.items() if self._board else ():
+            if value != "" and not isinstance(value, str) and not math.isnan(value):
+                self._board.add_scalar(name, value, steps)
         self._seen.append((now, steps))
         for name in self._names:
             if row.get(name, "") != "" and not math.isnan(row[name]):
@@ -62,6 +81,8 @@ class Progress:
 
     def close(self) -> None:
         """Show the last iteration if it was not, and leave the line."""
+        if self._board:
+            self._board.close()
         self._bar.close()
         self._print()
 

@@ -1,9 +1,11 @@
 """A trained policy as a function, and how well it does: what a run's checkpoint is good for when training is over."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from gymnasium.spaces.utils import flatten
 from scipy.special import stdtrit
 
 from minitrpo.algorithms.algorithm import Arrays
@@ -12,11 +14,13 @@ from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.rollouts import ROWS, make_vector_env
+from minitrpo.experience.vector_env import RESTLESS, closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import on_all, on_root
-from minitrpo.training.context import check_arrays, load, make_algorithm, make_policy
+from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy, recorded_settings
 from minitrpo.training.settings import Choice, chosen
 
 MOST_EPISODES = 1_000_000
@@ -34,6 +38,12 @@ class TrainedPolicy:
     theta: Array
     observation_filter: ObservationFilter
 
+    def __repr__(self) -> str:
+        n, hidden = self.spec.observation_size, ", ".join(map(str, getattr(self.policy, "hidden", ())))
+        what = f"{n} observations, layers of {hidden}, {self.spec.action_size} actions, {len(self.theta):,} parameters"
+        seen = f"observations are normalised by the {self.observation_filter.count:,.0f} that training saw"
+        return f"policy for {self.spec.id}: {what}\n{seen}"
+
     def __call__(self, observation: Any, rng: np.random.Generator | None = None) -> Any:
         """Return the action for an observation, or an array of actions for a batch of them.
 
@@ -41,11 +51,13 @@ class TrainedPolicy:
         drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
         BadInput for an observation of another shape.
         """
+        space, shape = self.spec.flattened, self.spec.observation_shape
         try:
+            if space is not None and (not isinstance(observation, np.ndarray) or observation.shape[-1:] != shape):
+                observation = flatten(space, observation)
             array = np.asarray(observation, np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, LookupError) as error:
             raise BadInput(f"an observation must be an array of numbers, not {shorten(observation)}") from error
-        shape = self.spec.observation_shape
         alone = array.shape == shape
         if not alone and array.shape[1:] != shape:
             raise BadInput(f"an observation of {self.spec.id} has shape {shape}, or (N, *{shape}), not {array.shape}")
@@ -66,6 +78,20 @@ class TrainedPolicy:
         if policy.state_size:
             raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
         return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
+
+
+def load(folder: RunFolder) -> tuple[Choice, Arrays]:
+    """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
+    choice = recorded_settings(folder)
+    checkpoint, note = folder.checkpoint()
+    if note:
+        print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
+    if not folder.read_config()["provenance"].get("repeats", True):
+        print(RESTLESS.format(choice.common.env), file=sys.stderr)
+    if not checkpoint:
+        raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
+    check_settings(choice, checkpoint, folder)
+    return choice, checkpoint
 
 
 def trained(folder: RunFolder) -> TrainedPolicy:
@@ -123,13 +149,15 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         if not least <= value <= most:
             raise BadInput(f"--{name} must lie in [{least}, {most}], not {value}")
 
-    def read() -> tuple[dict[str, Any], Arrays]:
+    def read() -> tuple[dict[str, Any], Arrays, int]:
         choice, arrays = load(cast(RunFolder, folder))
-        return choice.flat(), arrays
+        ranks = cast(RunFolder, folder).read_config()["provenance"].get("ranks", 1)
+        return choice.flat(), arrays, choice.copies(ranks)
 
-    settings, arrays = on_root(comm, read)
+    settings, arrays, copies = on_root(comm, read)
     run, _ = on_all(comm, lambda: policy_of(chosen(settings), arrays), lambda found: None)
-    evaluator = Evaluator(run.spec, run.policy, seed, comm, settings["physics"], sample)
-    returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
-    evaluator.close()
+    with closed_environments():
+        envs = make_vector_env(run.spec, min(ROWS, copies), settings["physics"])
+        evaluator = Evaluator(envs, run.policy, seed, comm, sample)
+        returns = evaluator.returns(run.theta, run.observation_filter, 0, episodes)
     return Evaluation(comm.broadcast({"returns": returns})["returns"])

@@ -13,11 +13,10 @@ from typing import NoReturn, TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, Stopped, shorten
+from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, JobFailed, Stopped, shorten
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import is_command, launched_rank, launched_size, program
 from minitrpo.supervision import status
-from minitrpo.supervision.jobs import JobFailed
 from minitrpo.supervision.signals import heed_interrupts
 from minitrpo.supervision.watchdog import dismiss, end, let_others_speak, report, started_by
 

@@ -7,13 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-
-class JobFailed(RuntimeError):
-    """A job started with `mpiexec` ended badly; the text has what its ranks printed. code: its exit code."""
-
-    def __init__(self, text: str, code: int | None = None) -> None:
-        super().__init__(text)
-        self.code = code
+from minitrpo.errors import JobFailed
 
 
 def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0) -> str:

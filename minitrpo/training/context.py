@@ -1,6 +1,5 @@
 """Where a run begins, the same on every rank: settings, environment, folder, checkpoint; and what is made of them."""
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.modules import Untyped
 from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts, make_vector_env
+from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
 from minitrpo.parallel.launcher import cores
@@ -177,7 +176,10 @@ def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, co
 def make_evaluator(choice: Choice, spec: EnvironmentSpec, comm: Comm) -> Evaluator | None:
     """Return this rank's part of evaluating while it trains; None if that was not asked for."""
     s = choice.common
-    return Evaluator(spec, make_policy(choice, spec), s.seed, comm, s.physics) if s.eval_every else None
+    if not s.eval_every:
+        return None
+    envs = make_vector_env(spec, min(ROWS, choice.copies(comm.size)), s.physics)
+    return Evaluator(envs, make_policy(choice, spec), s.seed, comm)
 
 
 def check_ranks(settings: Settings, ranks: int) -> None:
@@ -199,18 +201,6 @@ def recorded_settings(folder: RunFolder) -> Choice:
         raise
     except (TypeError, ValueError) as error:  # BadInput is a ValueError
         raise BadInput(f"{folder.path / 'config.json'} does not hold the settings of a run: {error}") from error
-
-
-def load(folder: RunFolder) -> tuple[Choice, Arrays]:
-    """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
-    choice = recorded_settings(folder)
-    checkpoint, note = folder.checkpoint()
-    if note:
-        print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
-    if not checkpoint:
-        raise BadInput(f"{folder.path} has no checkpoint yet: the run has not begun")
-    check_settings(choice, checkpoint, folder)
-    return choice, checkpoint
 
 
 def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> None:

@@ -64,8 +64,6 @@ class Monitor:
         if env_steps(self.shared) > self._before["report"][Of.STEPS]:
             self._record()
             self.log.save(self.state())
-        if self._evaluator is not None:
-            self._evaluator.close()
 
     def state(self) -> Arrays:
         """Return what a checkpoint holds: the shared arrays, those by which other commands find theirs, and `extra`."""

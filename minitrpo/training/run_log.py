@@ -16,6 +16,13 @@ from minitrpo.training.context import SETTINGS, RunContext
 Show = Callable[[int], Any]
 
 
+SMALL = 0.01
+SMALL_RETURNS = (
+    "note: the first returns are below 0.01. If rewards are small and not only rare, little may be learned: multiply "
+    "them, as gymnasium.wrappers.TransformReward(env, lambda reward: 1e6 * reward) does"
+)
+
+
 class RunLog:
     """The run folder, the display and the clock of a run; on the root."""
 
@@ -26,6 +33,7 @@ class RunLog:
         self._display = show(context.env_steps)
         self._fingerprint = context.choice.fingerprint()
         self._time = float(context.checkpoint[OWN + "time_s"][0]) if context.checkpoint else 0.0  # of the whole run
+        self._first = True  # no episode has ended
         self._saved = 0.0  # seconds of this process at the last checkpoint
 
     def begin(self, state: Callable[[], Arrays], notes: Iterable[str] = ()) -> None:
@@ -54,6 +62,9 @@ class RunLog:
         with self.timeline.span("checkpoint"):
             self._folder.append(row)
         self._display.update(row)
+        if self._first and not np.isnan(row.get("mean_return", np.nan)):
+            self._notes += [SMALL_RETURNS] if 0 < abs(row["mean_return"]) < SMALL else []
+            self._first = False
         for note in self._notes:
             self.note(note)
         self._notes.clear()

@@ -11,7 +11,7 @@ import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.options import flag, option, settings_of
+from minitrpo.algorithms.options import flag, meant, option, settings_of
 from minitrpo.contract import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
@@ -27,7 +27,8 @@ class Settings:
         registry.DEFAULT, f"{', '.join(registry.ALGORITHMS)}, or a class of your own as module:Class"
     )
     env: str = option(
-        "Reacher-v5", "any Gymnasium id with Box observations and Box or Discrete actions; also module:Name-v0"
+        "Reacher-v5",
+        "any Gymnasium id with a fixed number of numbers to observe; of a package module:ID, your own module:Name",
     )
     total_steps: int = option(
         500_000,
@@ -129,7 +130,7 @@ class Settings:
 # On --resume: nothing that would make the numbers differ
 MAY_CHANGE = ("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every")
 # What a run can be told beside its settings
-OF_A_JOB = ("out", "resume", "config", "seeds", "trace", "oversubscribe", "progress", "stuck_after", "preset")
+OF_A_JOB = ("out", "resume", "config", "seeds", "trace", "oversubscribe", "progress", "stuck_after", "preset", "log")
 TAKEN = {*(f.name for f in fields(Settings)), *FIRST, *EVALUATION, *GRADIENTS, *LAST, *OF_A_JOB, "help"}
 
 
@@ -156,6 +157,13 @@ class Choice:
     def loop(self) -> Any:
         """Return the module that plays the algorithm: `training.synchronous`, or `training.asynchronous`."""
         return import_module(f"minitrpo.training.{self.algorithm.loop}")
+
+    def copies(self, ranks: int) -> int:
+        """Return how many copies of the environment each of so many ranks plays at once, evaluations aside."""
+        s, own = self.common, self.own
+        if self.asynchronous:
+            return int(own.envs_per_worker * (own.workers if own.transport == "events" else 1))
+        return -(-s.num_envs // ranks) if s.segments else s.envs_per_rank
 
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""
@@ -189,7 +197,8 @@ def chosen(values: dict[str, Any], algorithm: Any = None) -> Choice:
     own = {name: value for name, value in values.items() if name not in names}
     unknown = own.keys() - {f.name for f in fields(algorithm.Settings)}
     if unknown:
-        raise BadInput(f"{common.algorithm} has no setting {flag(min(unknown))}")
+        name, known = min(unknown), names | {f.name for f in fields(algorithm.Settings)} | {*OF_A_JOB}
+        raise BadInput(f"{common.algorithm} has no setting {flag(name)}{meant(name, known)}")
     choice = Choice(common, algorithm, settings_of(algorithm.Settings, own))
     if common.learner == "sharded":
         if choice.asynchronous or not algorithm.can_share():

@@ -3,16 +3,14 @@
 `root_loop` is an iteration in the order of its steps; `worker_loop` is the same on the other ranks.
 """
 
-import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Plan
 from minitrpo.experience.evaluation import Evaluator
-from minitrpo.experience.vector_env import EnvironmentFailed
+from minitrpo.experience.vector_env import RESTLESS
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.launcher import launched_rank
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision import status
@@ -139,6 +137,7 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     collector = make_collector(settings, context.spec, given.policy, working)
     if context.checkpoint:
         collector.restore(context.checkpoint, context.iteration + 1)
+    anew = working.gather(len(collector.rollouts.anew))
     evaluator = make_evaluator(context.choice, context.spec, working)
     rank = Rank(working, collector, algorithm, timeline, sharded and working.size > 1, evaluator)
     if comm.rank > 0:
@@ -146,17 +145,11 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     else:
         log = RunLog(context, timeline, show, comm.size, given.notes)
         notes = first_notes(context, comm.size, working.size)
+        notes += [RESTLESS.format(context.spec.id)] if sum(anew) else []
         try:
             root_loop(rank, Learner(context, algorithm), log, notes)
         finally:
             log.close()
-    try:
-        collector.rollouts.envs.close()
-        if evaluator is not None:
-            evaluator.close()
-    except EnvironmentFailed as error:  # the run is over, and an environment cannot undo it any more
-        said = f"minitrpo: the run is whole, but rank {launched_rank()} could not close an environment: {error}"
-        print(said, file=sys.stderr)
 
 
 def alone(context: RunContext, algorithm: Algorithm) -> tuple[Learner, Rank]:

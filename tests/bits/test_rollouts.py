@@ -10,7 +10,6 @@ from fragments import PER_STEP, apart, fragment, in_turn, slices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.errors import EpisodeFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator, reset_seed
@@ -191,10 +190,12 @@ def test_unfinished_episodes_go_on_bit_for_bit(env_id, before):
     assert list(map(bits, ahead)) == list(map(bits, resumed))
 
 
-def test_an_environment_that_cannot_be_resumed_says_so():
+def test_episodes_that_cannot_be_restored_begin_anew():
     _, original = advance("CartPole-v1", [5])
-    wrong = original.unfinished()
-    wrong["observations"] += 1e-9
-    with pytest.raises(EpisodeFailed) as failure:
-        make("CartPole-v1", 4)[0].restore(wrong, range(3), 7)
-    assert (failure.value.iteration, failure.value.episode) == (7, wrong["numbers"][0])
+    kept, rollouts = original.unfinished(), make("CartPole-v1", 4)[0]
+    kept["observations"][1] += 1e-9
+    rollouts.restore(kept, range(3), 7)
+    assert rollouts.anew == {1: kept["numbers"][1]}
+    (fragments, *_), _ = advance("CartPole-v1", [5], rollouts=rollouts)
+    starts = dict(zip(fragments.numbers.tolist(), fragments.starts.tolist(), strict=True))
+    assert [starts[number] for number in kept["numbers"].tolist()] == [5, 0, 5]

@@ -54,12 +54,9 @@ def blocks_of(page, kinds):
 BEFORE = """
 import subprocess, sys, unittest.mock
 sys.path.insert(0, "")
-wandb, board = unittest.mock.MagicMock(), unittest.mock.MagicMock()  # what the recipes log to
-sys.modules |= {"wandb": wandb, "torch": board, "torch.utils": board, "torch.utils.tensorboard": board}
+wandb = sys.modules["wandb"] = unittest.mock.MagicMock()  # what the recipe logs to
 """
 AFTER = """
-written = board.SummaryWriter.return_value.__enter__.return_value.add_scalar.call_args_list
-assert written and all(isinstance(float(call.args[1]), float) and isinstance(call.args[2], int) for call in written)
 steps = [call.kwargs["step"] for call in wandb.init.return_value.__enter__.return_value.log.call_args_list]
 assert steps and steps == sorted(set(steps))
 """

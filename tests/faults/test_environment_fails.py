@@ -16,13 +16,15 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, Graph, MultiBinary, MultiDiscrete, OneOf, Sequence, Text, Tuple
 from hostile_envs import FREE, Walk, later, raising, walk
+from restless_envs import One
 from runs import MAINS, forked
 
+import minitrpo
 from minitrpo.commands import train
 from minitrpo.experience.environments import describe
-from minitrpo.experience.vector_env import differences
+from minitrpo.experience.vector_env import repeats
 
 REFUSED, FAILING, ODD, LATE = {}, {}, {}, {}  # name: what its message names
 OBSERVATION, REWARD, TERMINATED, _, INFO = range(5)
@@ -42,8 +44,8 @@ for name, (place, values) in SPOILT.items():
 for number, value in enumerate([None, (np.ones(3), 1.0, False, {}), (1,) * 6]):
     walk(FAILING, f"step-{number}", "step raised", step=later(lambda self, value=value: value))
 for number, value in enumerate([None, np.ones(3), (np.ones(3), {}, 0), (np.ones(4), {})]):
-    walk(FAILING, f"reset-{number}", "reset raised", reset=lambda self, value=value, **_: value)
-walk(FAILING, "reset-nan", "not finite", reset=lambda self, **_: (np.array([np.nan, 0, 0]), {}))
+    walk(REFUSED, f"reset-{number}", "reset raised", reset=lambda self, value=value, **_: value)
+walk(REFUSED, "reset-nan", "not finite", reset=lambda self, **_: (np.array([np.nan, 0, 0]), {}))
 ERRORS = [RuntimeError("the arm fell off"), SystemExit(0), StopIteration(5), ValueError("one\ntwo\r\nthree\x1b[31m"),
           ValueError("x" * 100_000), OSError(28, "No space left"), BrokenPipeError(32, "pipe")]  # fmt: skip
 for number, error in enumerate(ERRORS):
@@ -52,22 +54,24 @@ for number, error in enumerate(ERRORS):
     walk(REFUSED, f"constructor-raises-{number}", name, __init__=raising(error))
 for error in (RuntimeError("no"), SystemExit(0)):
     name = type(error).__name__
-    walk(FAILING, f"reset-raises-{name}", f"reset raised {name}", reset=raising(error))
+    walk(REFUSED, f"reset-raises-{name}", f"reset raised {name}", reset=raising(error))
     walk(REFUSED, f"close-raises-{name}", name, close=raising(error))
     walk(REFUSED, f"space-raises-{name}", name, observation_space=property(raising(error)))
 COPIES = [None] * 3 + ERRORS[:1]  # what the constructors of the first four end with
 walk(FAILING, "fourth-copy", "RuntimeError", __init__=lambda self: (end := COPIES.pop(0)) and raising(end)())
-walk(FAILING, "reset-without-seed", "TypeError", reset=lambda self: (np.ones(3), {}))
-walk(FAILING, "no-step", "NotImplementedError", gymnasium.Env, observation_space=FREE, action_space=Discrete(2),
+OLD = {"reset": lambda self: np.ones(3), "step": lambda self, action: (np.ones(3), 1.0, False, {})}
+walk(REFUSED, "old-gym", "five", **OLD)
+walk(REFUSED, "old-step", "five", step=OLD["step"])
+walk(REFUSED, "rewards", "TransformReward", step=lambda self, action: (np.ones(3), np.ones(2), False, False, {}))
+walk(REFUSED, "no-step", "NotImplementedError", gymnasium.Env, observation_space=FREE, action_space=Discrete(2),
      reset=lambda self, **_: (np.ones(3), {}))  # fmt: skip
 walk(REFUSED, "needs-an-argument", "TypeError", __init__=lambda self, model: None)
 
 
-SPACES = [None, 3, Box, Tuple([FREE]), Dict(a=FREE), MultiDiscrete([2, 2]), MultiBinary(3), Text(3), Box(-1, 1, (0,)),
-          Box(-1, 1, (3, 0))]  # fmt: skip
-for number, space in enumerate((*SPACES, Discrete(3))):
+SPACES = [None, 3, Box, Sequence(FREE), Graph(FREE, None), Box(-1, 1, (0,)), Box(-1, 1, (3, 0))]
+for number, space in enumerate((*SPACES, Dict(a=FREE, b=Sequence(FREE)))):
     walk(REFUSED, f"observations-{number}", "observation", observation_space=space)
-for number, space in enumerate((*SPACES, Box(0, 5, (2,), np.int64), Box(0, 1, (2,), bool))):
+for number, space in enumerate((*SPACES, Tuple([FREE]), Dict(a=FREE), Text(3), OneOf([FREE]), Box(0, 1, (2,), bool))):
     walk(REFUSED, f"actions-{number}", "action", action_space=space)
 walk(REFUSED, "no-spaces", "observation", gymnasium.Env)
 for name, entry in {"function": lambda **_: None, "object": object, "lost": "no_such_module:Env"}.items():
@@ -86,7 +90,9 @@ INF, SINGLE = np.inf, np.finfo(np.float32).max
 BOXES = [Box(-0.1, 0.1, (2,), np.float16), Box(-0.1, 0.1, (2,), np.longdouble), Box(-1, 1, (2, 3)), Box(-1, 1, ()),
          Box(np.array([-INF, 0]), np.array([0, INF]), dtype=float), Box(2.0, 2.0, (2,), np.float64),
          Box(-1.7e308, 1.7e308, (2,), np.float64), Box(-SINGLE, SINGLE, (2,)),
-         Box(np.array([-1, 0, 100.0]), np.array([1, 1e-9, 1e6]), dtype=float)]  # fmt: skip
+         Box(np.array([-1, 0, 100.0]), np.array([1, 1e-9, 1e6]), dtype=float), Box(100, INF, (2,)),
+         Box(-INF, -50, (1,)), Box(0, 5, (2,), np.int64), MultiDiscrete([[2, 3], [4, 5]]),
+         MultiDiscrete([3], start=[-4]), MultiBinary(3)]  # fmt: skip
 for number, space in enumerate([*BOXES, Discrete(3, start=-5), Discrete(1), Discrete(500)]):
     walk(ODD, f"odd-actions-{number}", action_space=space, step=checking)
 SIGHTS = [list, lambda x: x > 0, lambda x: x.astype(np.float16), lambda x: x.astype(np.longdouble),
@@ -94,11 +100,16 @@ SIGHTS = [list, lambda x: x > 0, lambda x: x.astype(np.float16), lambda x: x.ast
           lambda x: 1e-300 * x]  # fmt: skip
 for number, change in enumerate(SIGHTS):
     walk(ODD, f"odd-observation-{number}", see=lambda self, change=change: change(Walk.see(self)))
+FLAT = [(Discrete(3), 1), (Discrete(3, start=5), 7), (MultiDiscrete([2, 3]), np.array([1, 2])),
+        (MultiBinary(2), np.array([0, 1])), (Text(3), "ab"), (Dict(a=FREE, b=Discrete(2)), {"a": np.ones(3), "b": 1}),
+        (Tuple([FREE, FREE]), (np.ones(3),) * 2), (OneOf([FREE, Discrete(2)]), (1, 0))]  # fmt: skip
+for number, (space, value) in enumerate(FLAT):
+    walk(ODD, f"odd-space-{number}", observation_space=space, see=lambda self, value=value: value)
 walk(ODD, "odd-zero-d", observation_space=Box(-9, 9, ()), see=lambda self: Walk.see(self)[0])
 PICTURE = Box(0, 255, (4, 5, 3), np.uint8)
 walk(ODD, "odd-picture", observation_space=PICTURE, see=lambda self: np.full((4, 5, 3), 7, np.uint8))
 walk(ODD, "odd-outside", observation_space=Box(0, 1, (3,)), see=lambda self: 100 * Walk.see(self))
-RIGHT = {REWARD: [3, np.longdouble(3), np.uint8(3), np.array(3.0), 1e90], TERMINATED: [1, np.True_],
+RIGHT = {REWARD: [3, np.longdouble(3), np.uint8(3), np.array(3.0), 1e90], TERMINATED: [1, np.True_, np.array(True)],
          INFO: [type("Info", (dict,), {})()]}  # fmt: skip
 for place, values in RIGHT.items():
     for number, value in enumerate(values):
@@ -216,9 +227,36 @@ def test_ctrl_c_in_a_step_is_no_failure_of_the_environment(tmp_path):
 
 def test_an_environment_that_does_not_repeat_itself_is_noticed():
     for mode in ("random", "memory", "shared"):
-        assert len(differences(describe(f"restless_envs:Restless-{mode}-v0"))) == 1
+        assert not repeats(describe(f"restless_envs:Restless-{mode}-v0"))
     for env_id in ("restless_envs:Restless-steady-v0", "CartPole-v1", "Pendulum-v1"):
-        assert differences(describe(env_id)) == []
+        assert repeats(describe(env_id))
+
+
+def test_one_copy_is_enough_where_the_cure_is_typed(tmp_path):
+    one, folder = ("--env", "restless_envs:Restless-One-v0"), {"cwd": tmp_path}
+    words = (*one, "--hidden", 4, "--total-steps", 60, "--steps-per-update", 30, "--progress", "none", "--out", "run")
+    refused = forked("train", *words, **folder)
+    assert (refused.code, refused.err.count("\n"), "--num-envs" in refused.err) == (2, 1, True), refused
+    assert forked("train", *words, "--num-envs", 1, **folder).code == 0
+    for again in (("train", "--resume", "run", *one, "--total-steps", 90), ("watch", "run", *one, "--steps", 3)):
+        assert forked(*again, **folder).code == 0
+    assert len(minitrpo.evaluate(tmp_path / "run", 3).returns) == 3
+    falls = type("Falls", (One,), {"step": later(raising(RuntimeError("the arm fell off"))), "t": 5})
+    with pytest.raises(minitrpo.BadInput, match="the arm"):  # in one process, where what failed is closed
+        minitrpo.train(falls, num_envs=1, progress="none")
+    assert One.open == 0
+
+
+@pytest.mark.parametrize("mode", ["random", "memory"])
+def test_what_does_not_repeat_itself_goes_on_with_a_note(mode, tmp_path):
+    env, folder = ("--env", f"restless_envs:Restless-{mode}-v0"), {"cwd": tmp_path}
+    small = ("--hidden", 4, "--num-envs", 2, "--steps-per-update", 60, "--progress", "none", "--out", "run")
+    begun = forked("train", *env, *small, "--total-steps", 60, **folder)
+    resumed = forked("train", "--resume", "run", *env, "--total-steps", 120, **folder)
+    assert (begun.code, begun.out.count("note: ")) == (resumed.code, resumed.out.count("note: ")) == (0, 1), resumed
+    for words in (("watch", "run", "--steps", 2), ("replay", "run", 0)):
+        done = forked(*words, *env, **folder)
+        assert (done.code, done.err.count("note: ")) == (0, 1), done
 
 
 ALGORITHMS = {  # of hostile_algorithms: exit code, what is named

@@ -102,3 +102,18 @@ def test_through_a_vector_and_back_and_nothing_is_modified_or_shared(seed, fragm
     assert np.array_equal(filter_.to_vector(), vector)
     assert not np.shares_memory(back.mean, vector)  # a broadcast buffer may be used again
     assert not np.shares_memory(back.squares, vector)
+
+
+@given(st.integers(-30, 30), st.sampled_from([-1000.0, 0.0, 7.0]), SEEDS)
+@QUICK
+def test_the_unit_of_an_observation_does_not_matter(k, shift, seed):
+    """Powers of two change no bit; beside another origin numbers differ by rounding alone."""
+    seen, unit = data(40, 3, seed), 2.0**k
+    plain, scaled, moved = (merged(np.split(x, 4))(x) for x in (seen, unit * seen, shift + seen))
+    assert np.array_equal(plain, scaled)
+    np.testing.assert_allclose(plain, moved, rtol=1e-6, atol=1e-6)
+
+
+def test_what_differs_by_rounding_alone_is_not_blown_up():
+    seen = data(100) * [1, 1e-19, 1e-19] + [0, 0, 5]
+    assert np.abs(merged([seen])(seen)[:, 1:]).max() < 1e-10

@@ -364,16 +364,16 @@ def one_page_stands_alone():
 def budgets_are_kept():
     answers = set(python("tests/exercises/mutants"))
     budgets = {  # which files, and how many of them and of their lines there may be
-        "of minitrpo, reached by a run of TRPO": (reached(), 54, 7_640),
-        "of minitrpo without course": (set(PACKAGE) - set(python("minitrpo/course")), 104, 13_800),
-        "of tests without tests/tools": (set(python("tests")) - set(python("tests/tools")) - answers, 110, 13_200),
+        "of minitrpo, reached by a run of TRPO": (reached(), 54, 7_801),
+        "of minitrpo without course": (set(PACKAGE) - set(python("minitrpo/course")), 103, 14_027),
+        "of tests without tests/tools": (set(python("tests")) - set(python("tests/tools")) - answers, 111, 13_495),
         "of answers to exercises": (answers, 17, 4_162),
     }
     for what, (files, most, most_lines) in budgets.items():
         lines = sum(len(text(file).splitlines()) for file in files)
         if len(files) > most or lines > most_lines:
             yield f"{len(files)} files, {lines:,} lines {what}: at most {most}, {most_lines:,}"
-    yield from (f"{len(tracked()):,} tracked files: at most 640",) * (len(tracked()) > 640)
+    yield from (f"{len(tracked()):,} tracked files: at most 651",) * (len(tracked()) > 651)
 
 
 def main():

@@ -50,13 +50,15 @@ class FailingEnv(PendulumEnv):
 class TupleActions(PendulumEnv):
     def __init__(self, **options):
         super().__init__(**options)
-        self.action_space = gymnasium.spaces.MultiDiscrete([2, 2])
+        self.action_space = gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(2)])
 
 
 class DictObservations(PendulumEnv):
     def __init__(self, **options):
         super().__init__(**options)
-        self.observation_space = gymnasium.spaces.Dict({"angle": gymnasium.spaces.Box(-1, 1)})
+        self.observation_space = gymnasium.spaces.Dict(
+            {"angles": gymnasium.spaces.Sequence(gymnasium.spaces.Discrete(2))}
+        )
 
 
 for mode in MODES:

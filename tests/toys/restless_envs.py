@@ -1,8 +1,8 @@
-"""Environments whose episodes depend on more than the seed and the actions."""
+"""Environments whose episodes depend on more than the seed, or of which there is one."""
 
 import gymnasium
 import numpy as np
-from gymnasium.envs.classic_control import PendulumEnv
+from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 
 
 class RestlessEnv(PendulumEnv):
@@ -32,6 +32,21 @@ def shared(**options):
     return Shared.env
 
 
+class One(CartPoleEnv):
+    open = 0  # one copy at a time
+
+    def __init__(self, **options):
+        if One.open:
+            raise RuntimeError("the port is taken")
+        One.open = 1
+        super().__init__(**options)
+
+    def close(self):
+        One.open = 0
+        super().close()
+
+
 gymnasium.register("Restless-shared-v0", entry_point=shared, max_episode_steps=200)
 for mode in ("random", "memory", "steady"):
     gymnasium.register(f"Restless-{mode}-v0", entry_point=RestlessEnv, kwargs={"mode": mode}, max_episode_steps=200)
+gymnasium.register("Restless-One-v0", entry_point=One, max_episode_steps=20)

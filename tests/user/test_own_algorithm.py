@@ -4,6 +4,7 @@ Equal bits on any number of ranks and across a resume: tests/bits/test_conforman
 what plan, state, digest and learn may not return: tests/inputs/test_user_classes.py.
 """
 
+import importlib
 import shutil
 import sys
 from contextlib import nullcontext
@@ -16,10 +17,8 @@ import minitrpo
 import minitrpo.course.classroom  # one thread
 from minitrpo.commands import check
 from minitrpo.course.reinforce import Reinforce
-from minitrpo.experience.modules import trust
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision import jobs
-from minitrpo.training.settings import chosen
 
 EXAMPLE = ROOT / "minitrpo/course/reinforce.py"
 SAMPLES, GRADIENTS = "reinforce:Reinforce", "reinforce_gradients:Reinforce"
@@ -138,13 +137,20 @@ def test_a_member_that_can_share_its_update_is_tried_so_too(name, shares, checke
     assert (code, found) == (0, dict.fromkeys((*KEPT, *["sharded"] * shares), "ok")), text
 
 
-DRAWS = {"Mindful": "", "NumpyRandom": "learn() ", "PythonRandom": "digest() "}
+class RootAlone(Reinforce):
+    def digest(self, plan, fragment):  # by what the root alone has learned
+        return super().digest(plan, fragment) | {"returns": fragment.timesteps ** abs(self.theta[0])}
 
 
-@pytest.mark.parametrize("name", DRAWS)
-def test_check_names_who_draws_random_numbers(name, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [("Mindful", []), ("NumpyRandom", ["random"]), ("PythonRandom", ["random"]), ("Forgetful", ["resumed"]),
+     ("RootAlone", ["digest"]), ("Rounding", ["begins"]), ("Raises", ["trains"])],
+)  # fmt: skip
+def test_a_class_is_checked_in_this_process(name, broken, monkeypatch, capfd):
+    """As in a cell, where no other process could find it."""
     monkeypatch.syspath_prepend(str(TOYS))
-    trust(f"hostile_algorithms:{name}")
-    choice = chosen({"algorithm": f"hostile_algorithms:{name}", "env": "CartPole-v1", "steps_per_update": 60})
-    said = check.inspect_update(choice)
-    assert (said.startswith(DRAWS[name]), bool(said)) == (True, bool(DRAWS[name]))
+    mine = RootAlone if name == "RootAlone" else getattr(importlib.import_module("hostile_algorithms"), name)
+    well = minitrpo.check(mine, "CartPole-v1", steps_per_update=60, hidden=4)
+    found = [line.split()[1] for line in capfd.readouterr().out.splitlines() if line.startswith("FAIL")]
+    assert (found, well) == (broken, not broken)

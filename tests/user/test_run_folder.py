@@ -192,9 +192,15 @@ def test_watch_films_episodes_one_after_the_other_for_so_many_seconds(cartpole_r
     assert kept == [4, "0.00 s", "0.04 s", "0.08 s", "0.12 s"]
 
 
-def test_what_is_no_picture_is_refused(cartpole_run, monkeypatch):
+def test_what_is_drawn_in_another_way_is_converted_and_what_is_no_picture_refused(cartpole_run, monkeypatch):
+    image = np.random.default_rng(0).integers(0, 256, (8, 10, 3), np.uint8)
+    grey, other = np.repeat(image[..., :1], 3, axis=2), [[image, image], np.moveaxis(image, 2, 0), image / 255]
+    drawn = [(np.dstack([image, image[..., 0]]), image), (grey[..., 0], grey), (grey[..., :1], grey)]
     player = watch.Player(RunFolder(cartpole_run), render_mode="rgb_array")
-    for picture in (None, "a", np.zeros((9, 9)), np.zeros((9, 9, 3))):
+    for picture, wanted in drawn + [(each, image) for each in other]:
+        monkeypatch.setattr(player.env, "render", lambda picture=picture: picture, raising=False)
+        np.testing.assert_allclose(watch._draw(player, 0).astype(int), wanted, atol=1)
+    for picture in (None, "a", [], np.zeros(9), np.zeros((9, 9, 2)), np.array([None])):
         monkeypatch.setattr(player.env, "render", lambda picture=picture: picture, raising=False)
         with pytest.raises(BadInput, match="render\\(\\) of CartPole-v1"):
             watch._draw(player, 0)

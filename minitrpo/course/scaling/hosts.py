@@ -13,10 +13,9 @@ import numpy as np
 from minitrpo.course.scaling.checking import FIRST, STEPS, Row, Run, beside, predicted, words_of
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, JobFailed
 from minitrpo.policies import Array
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import JobFailed
 
 CHECKOUT = Path(__file__).parents[3]
 SECONDS = 300.0  # for a run

@@ -17,11 +17,11 @@ import numpy as np
 from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.course.scaling import messages
 from minitrpo.course.scaling.inputs import Line, fitted, medians
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, JobFailed
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import JobFailed, launcher, mpiexec
+from minitrpo.supervision.jobs import launcher, mpiexec
 
 STARTED = (1, 2, 4, 8, 16)  # ranks whose start is timed
 PARTS = "minitrpo.course.scaling.parts"

@@ -17,7 +17,7 @@ from minitrpo.commands.command_line import RootParser, choice_of
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
 from minitrpo.course.speedup.statistics import interval
-from minitrpo.errors import BadInput, shorten
+from minitrpo.errors import BadInput, JobFailed, shorten
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import RANK_VARIABLES, cores
@@ -27,7 +27,7 @@ from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.exit_codes import command
-from minitrpo.supervision.jobs import JobFailed, flags
+from minitrpo.supervision.jobs import flags
 from minitrpo.training.context import check_ranks
 from minitrpo.training.settings import algorithm_of, presets
 
