@@ -19,7 +19,17 @@ FLAGS = {
 }
 CHOICES = {"--adapt": "{none,steps,kl,both,noise}", "--pool": "{dynamic,static}", "--learner": "{root,sharded}"}
 SOURCED = ("--max-kl", "--adapt", "--margin", "--pool", "--discount", "--cg-iterations", "--fisher-fraction")
-BARE = {"--resume", "--config", "--seeds", "--trace", "--oversubscribe", "--progress", "--stuck-after", "--preset"}
+BARE = {
+    "--resume",
+    "--config",
+    "--seeds",
+    "--trace",
+    "--log",
+    "--oversubscribe",
+    "--progress",
+    "--stuck-after",
+    "--preset",
+}
 COLUMNS = {
     *("iteration", "env_steps", "episodes", "mean_return", "mean_length", "steps_per_update", "max_kl", "kl"),
     *("surrogate_gain", "line_search_steps", "collect_s", "wait_s", "gather_s", "update_s", "iteration_s", "ranks"),
