@@ -71,7 +71,7 @@ def add(folder: Path, row: Mapping[str, Any], setting: Any, machine: Any, points
         tables, origin = read(folder)
         number = 1 + int(max((number for columns in tables.values() for number in columns["run"]), default=0))
         ids = {"setting": id_of(origin["settings"], setting), "machine": id_of(origin["machines"], machine)}
-        extend(tables.setdefault("runs", {}), {key: [value] for key, value in ({"run": number} | dict(row) | ids).items()})
+        extend(tables.setdefault("runs", {}), {key: [value] for key, value in ({"run": number, **row} | ids).items()})
         for name, columns in points.items():
             count = len(next(iter(columns.values())))
             extend(tables.setdefault(name, {}), {"run": [number] * count} | dict(columns))
