@@ -21,6 +21,7 @@ import pytest
 from experiments.__main__ import figures
 from minitrpo.commands import replay, watch
 from minitrpo.commands import train as train_command
+from minitrpo.course import demo
 from minitrpo.course.grading import command as grade
 from minitrpo.course.grading import leaderboard
 from minitrpo.course.speedup import command as speedup
@@ -129,7 +130,7 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
 
 MAINS = {"train": train_command.main, "speedup": speedup.main, "watch": watch.main, "replay": replay.main}
 MAINS |= {"grade": grade.main}
-MAINS |= {"figures": figures, "entry": leaderboard.main}
+MAINS |= {"figures": figures, "entry": leaderboard.main, "demo": demo.main}
 
 
 class Forked:
