@@ -132,7 +132,9 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """Return one environment of this id, its observations flat; BadInput if there is none, or if it cannot be made."""
     try:
         factory = _factory(env_id) or partial(gymnasium.make, env_id, disable_env_checker=True)
-        with without_mujoco_warnings() if _uses_mujoco(env_id) else contextlib.nullcontext():
+        registered = gymnasium.registry.get(env_id.rpartition(":")[2])
+        mujoco = "mujoco" in sys.modules or "mujoco" in str(registered and registered.entry_point)
+        with without_mujoco_warnings() if mujoco else contextlib.nullcontext():
             env = factory(**options)
     except BadInput:
         raise
@@ -178,8 +180,3 @@ def without_mujoco_warnings() -> Iterator[None]:
         yield
     finally:
         mujoco.set_mju_user_warning(handler)
-
-
-def _uses_mujoco(env_id: str) -> bool:
-    registered = gymnasium.registry.get(env_id.rpartition(":")[2])
-    return "mujoco" in sys.modules or (registered is not None and "mujoco" in str(registered.entry_point))

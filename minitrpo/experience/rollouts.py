@@ -306,12 +306,10 @@ class Rollouts:
         try:
             return call(*arguments)
         except EnvironmentFailed as error:
-            raise self._failure(error.slot, str(error)) from error
-
-    def _failure(self, slot: int, cause: str) -> EpisodeFailed:
-        seed, number = int(self.seeds[slot]), int(self.numbers[slot])
-        evaluation = self._purpose == Purpose.EVALUATION
-        return EpisodeFailed(self.spec.id, abs(self._iteration), number, seed, cause, evaluation)
+            seed, number = int(self.seeds[error.slot]), int(self.numbers[error.slot])
+            evaluation = self._purpose == Purpose.EVALUATION
+            when = abs(self._iteration)
+            raise EpisodeFailed(self.spec.id, when, number, seed, str(error), evaluation) from error
 
 
 class ActionNoise:

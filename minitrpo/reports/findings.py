@@ -105,22 +105,18 @@ def usual() -> dict[tuple[str, str], list[float]]:
         return {(member, name): list(map(float, rest)) for member, name, *rest in list(csv.reader(file))[1:]}
 
 
-def usual_text(choice: Choice, name: str) -> str:
-    """Return what is usual of a number: of the member's runs, or of all where the member has none."""
-    whose = choice.common.algorithm if (choice.common.algorithm, name) in usual() else "all members"
-    low, median, high, runs = usual()[whose, name]
-    return f"{median:.2g}, {low:.2g} to {high:.2g} in {runs:.0f} recorded runs of {whose}"
-
-
 # --- what finds them
 
 
 def in_numbers(known: Numbers, choice: Choice) -> Iterator[Found]:
-    """Yield what lies outside of its limits."""
+    """Yield what lies outside of its limits; usual is what the member's runs had, or all where it has none."""
     for key, kind in KINDS.items():
-        for name, (low, high, text) in kind.limits.items():
-            if np.isfinite(known.get(name, np.nan)) and not low <= known[name] <= high:
-                yield Found(key, text.format(known[name]), usual_text(choice, name))
+        for name, (least, largest, text) in kind.limits.items():
+            if np.isfinite(known.get(name, np.nan)) and not least <= known[name] <= largest:
+                whose = choice.common.algorithm if (choice.common.algorithm, name) in usual() else "all members"
+                low, median, high, runs = usual()[whose, name]
+                many = f"{low:.2g} to {high:.2g} in {runs:.0f} recorded runs of {whose}"
+                yield Found(key, text.format(known[name]), f"{median:.2g}, {many}")
 
 
 def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:

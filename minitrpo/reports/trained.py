@@ -64,7 +64,15 @@ class TrainedPolicy:
         if not np.isfinite(array).all():
             raise BadInput(f"an observation must be finite, not {shorten(observation)}")
         rows = array.reshape(1 if alone else len(array), self.spec.observation_size)
-        actions = self.spec.to_environment(self.best(rows) if rng is None else self._drawn(rows, rng))
+        policy: Any = self.policy
+        if rng is None:
+            wanted = self.best(rows)
+        elif policy.state_size:
+            raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
+        else:
+            seen, noise = self.observation_filter(rows), policy.draw_noise(rng, len(rows))
+            wanted = np.asarray(policy.act_function(self.theta)(seen, noise, len(rows)))
+        actions = self.spec.to_environment(wanted)
         if not alone:
             return actions
         return int(actions[0]) if self.spec.discrete else actions[0]
@@ -72,12 +80,6 @@ class TrainedPolicy:
     def best(self, observations: Array) -> Array:
         """Return the best actions of observations (N, D), as the policy has them: not stretched to their bounds."""
         return np.asarray(self.policy.mode(self.policy.distribution(self.theta, self.observation_filter(observations))))
-
-    def _drawn(self, observations: Array, rng: np.random.Generator) -> Array:
-        policy, seen = cast(Any, self.policy), self.observation_filter(observations)
-        if policy.state_size:
-            raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
-        return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
 
 
 def load(folder: RunFolder) -> tuple[Choice, Arrays]:

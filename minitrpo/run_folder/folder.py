@@ -18,7 +18,7 @@ import numpy as np
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.checkpoint import newest, write, write_atomically
-from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows, written_cell
+from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows
 
 LOCKS: list[int] = []  # of the folders in which this process works
 FORMAT = 5  # of what lies in the folder; another number is another version's
@@ -95,10 +95,11 @@ class RunFolder:
         return self._log.read_text("utf-8").partition("\n")[0].split(",")
 
     def append(self, row: dict[str, Any]) -> None:
-        """Add one update to metrics.csv."""
+        """Add one update to metrics.csv; a number that is not known leaves its cell empty, as pandas has it."""
+        cells = {name: "" if value != value else value for name, value in row.items()}
         header = self.header
         with self._log.open("a", encoding="utf-8", newline="") as file:
-            csv.DictWriter(file, header, lineterminator="\n").writerow({k: written_cell(v) for k, v in row.items()})
+            csv.DictWriter(file, header, lineterminator="\n").writerow(cells)
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text; BadInput if that is not the log of a run."""

@@ -74,13 +74,12 @@ class Heartbeat:
             passed, last = min(now - last, 2 * BEAT), now
             for peer in self._peers:
                 silent[peer] = 0.0 if self._hear(peer) or peer in self._closed else silent[peer] + passed
-                self._beat(peer)
+                if peer not in self._beats or self._beats[peer].Test():
+                    self._beats[peer] = self._leaders.Isend(np.zeros(1, np.uint8), peer, TAG)
                 if silent[peer] > self._patience:
-                    self._leave(peer)
-
-    def _beat(self, peer: int) -> None:
-        if peer not in self._beats or self._beats[peer].Test():
-            self._beats[peer] = self._leaders.Isend(np.zeros(1, np.uint8), peer, TAG)
+                    gone, seconds = self._names[peer], f"{self._patience:g} s"
+                    report(f"has heard nothing of {gone}, for {seconds}: that machine, or the network to it, is down")
+                    end_machine([process for _, process in self._mates], self._above)
 
     def _hear(self, peer: int) -> bool:
         """Receive what has come from a leader, and return whether there was anything."""
@@ -93,14 +92,6 @@ class Heartbeat:
             if status.Get_tag() == LAST:
                 self._closed.add(peer)
         return heard
-
-    def _leave(self, peer: int) -> None:
-        """Say which machine is silent, and end what is left of the job on this one."""
-        report(
-            f"has heard nothing of {self._names[peer]}, for {self._patience:g} s: that machine, or the network to it, "
-            "is down"
-        )
-        end_machine([process for _, process in self._mates], self._above)
 
 
 def launchers() -> list[Any]:

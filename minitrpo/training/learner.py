@@ -33,8 +33,14 @@ class Learner:
         self._row = Row()
         theta = np.asarray(algorithm.state()["theta"])
         self._theta_shape, self._theta_dtype = theta.shape, theta.dtype
-        if context.checkpoint:
-            self._restore(context.checkpoint)
+        if arrays := context.checkpoint:
+            own = {name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))}
+            with status.at("restore"):
+                algorithm.restore(nested(own))
+            self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
+            self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
+            self.mean_length, self._rows_until = float(arrays[OWN + "mean_length"][0]), self.env_steps
+            self._episodes = int(arrays[OWN + "episodes"][0])
 
     @property
     def finished(self) -> bool:
@@ -126,16 +132,6 @@ class Learner:
         with status.at("state"):
             state = numbers("state", self.algorithm.state(), within=True)
         return {**state, **{OWN + name: array for name, array in own.items()}}
-
-    def _restore(self, arrays: Arrays) -> None:
-        """Take the state from a checkpoint's arrays."""
-        own = {name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))}
-        with status.at("restore"):
-            self.algorithm.restore(nested(own))
-        self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
-        self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
-        self.mean_length, self._rows_until = float(arrays[OWN + "mean_length"][0]), self.env_steps
-        self._episodes = int(arrays[OWN + "episodes"][0])
 
     def _check_theta(self, gathered: Gathered) -> None:
         theta, when = np.asarray(self.algorithm.state()["theta"]), f"after learn() in update {self.iteration}"
