@@ -38,6 +38,7 @@ from minitrpo.algorithms.asynchronous_algorithm import (
     AsynchronousAlgorithm,
     AsynchronousSettings,
     Moment,
+    Pushed,
     descend,
 )
 from minitrpo.algorithms.options import discount_option, option
@@ -430,9 +431,7 @@ class AsynchronousNStepQ(QMember, AsynchronousAlgorithm):
     def state(self) -> Nested:
         return super().state() | {"renewed": np.zeros(1, np.int64)}
 
-    def gradient(
-        self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
-    ) -> tuple[Arrays, dict[str, float]]:
+    def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
         g, sums = self.fragment_gradient(shared["theta"], shared["target"], fragment)
         g = mean_gradient(g, sums, self.settings.gradient_clip)
         return {"gradient": g}, metrics(g, sums, shared["theta"])

@@ -67,6 +67,12 @@ class EnvironmentSpec:
             np.rint(stretched, out=stretched)
         return stretched.astype(self.action_dtype)
 
+    def random_actions(self, rng: np.random.Generator, steps: int) -> Array:
+        """Return so many actions at random, as a policy chooses them: (steps,) integers or (steps, A) in [-1, 1]."""
+        if self.discrete:
+            return rng.integers(self.action_size, size=steps)
+        return rng.uniform(-1, 1, (steps, self.action_size))
+
     def to_environment(self, actions: Array) -> Array:
         """Return k of a policy's actions as the environment takes them: integers (k,), or (k, ...) of its space."""
         if self.discrete:

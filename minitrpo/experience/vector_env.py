@@ -163,13 +163,12 @@ def repeats(spec: EnvironmentSpec, steps: int = SAMPLE, copies: int = 2) -> bool
 
 def _played(envs: VectorEnv, slot: int, steps: int, beside: bool) -> Array:
     """Return observations and rewards of some steps as one vector; beside: another slot begins meanwhile."""
-    spec, rng, one = envs.spec, np.random.default_rng(0), np.array([slot])
+    rng, one = np.random.default_rng(0), np.array([slot])
     numbers = [envs.reset(slot, 12345)]
     if beside:
         envs.reset(slot + 1, 54321)
     for step in range(steps):
-        actions = rng.integers(spec.action_size, size=1) if spec.discrete else rng.uniform(-1, 1, (1, spec.action_size))
-        observations, rewards, terminated, truncated = envs.step(one, actions)
+        observations, rewards, terminated, truncated = envs.step(one, envs.spec.random_actions(rng, 1))
         numbers += [observations[0], rewards]
         if terminated[0] or truncated[0]:
             numbers.append(envs.reset(slot, step))

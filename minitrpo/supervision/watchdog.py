@@ -186,7 +186,7 @@ def end(processes: set[Any]) -> None:
 def _say(what: str, beside: set[int]) -> None:
     """Print what has become of the rank, and in which call or episodes; beside: the other ranks of this machine."""
     job, now = status.job(), status.now()
-    call, idle = CALLS[now], now == "" and not status.is_playing()
+    call, idle = CALLS[now], now == "" and not status.episodes()
     first = any(state_of(each)[0] not in ("", "Z") for each in beside)  # the launcher kills all when one has died
     if launched_size() > 1 and (idle or call.patient) and "killed" in what and not first:
         let_others_speak(1.0)

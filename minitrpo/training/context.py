@@ -48,16 +48,6 @@ class RunContext:
         """Return what every run can be told."""
         return self.choice.common
 
-    @property
-    def iteration(self) -> int:
-        """Return how many updates have been made."""
-        return counted(self.checkpoint)[0]
-
-    @property
-    def env_steps(self) -> int:
-        """Return how many environment steps have been taken."""
-        return counted(self.checkpoint)[1]
-
 
 def counted(checkpoint: Arrays) -> tuple[int, int]:
     """Return updates and environment steps of a checkpoint, 0 and 0 if there is none."""

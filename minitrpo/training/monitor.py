@@ -40,7 +40,7 @@ class Monitor:
         self._before = self._totals()
         self._theta_shape = shared["theta"].shape
         log.begin(self.state)
-        self._decide()
+        shared[OVER][0] = env_steps(shared) >= self._settings.total_steps
 
     @property
     def over(self) -> bool:
@@ -51,7 +51,7 @@ class Monitor:
         """Record a row if it is due; of the last one only say that the run is over, as others still have gradients."""
         if self.over or env_steps(self.shared) - self._before["report"][Of.STEPS] < self._settings.steps_per_update:
             return
-        self._decide()
+        self.shared[OVER][0] = env_steps(self.shared) >= self._settings.total_steps
         if not self.over:
             self._record()
             if self.log.due(self.iteration):
@@ -74,9 +74,6 @@ class Monitor:
             OWN + "mean_length": np.array([self._length]),
             **self._extra(),
         }
-
-    def _decide(self) -> None:
-        self.shared[OVER][0] = env_steps(self.shared) >= self._settings.total_steps
 
     def _totals(self) -> Arrays:
         """Return all that is counted, summed over the workers; they go on: read until two readings agree."""
