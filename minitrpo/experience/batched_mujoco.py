@@ -14,9 +14,10 @@ import numpy as np
 from gymnasium.utils import seeding
 from mujoco.batch import Batch, SimulationError
 
+from minitrpo.errors import EnvironmentFailed
 from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
 from minitrpo.experience.mujoco_tasks import TASKS
-from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, check_finite
+from minitrpo.experience.vector_env import VectorEnv, check_finite
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import EpisodeFailed
+from minitrpo.errors import EnvironmentFailed, EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import EpisodeKey, Purpose, evaluation_seed, first_state_seed
-from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
+from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import ActFunction, Array, Policy
 from minitrpo.supervision import status
 from minitrpo.supervision.status import IDLE

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from minitrpo.errors import BadInput, describe_error, shorten
+from minitrpo.errors import BadInput, EnvironmentFailed, describe_error, shorten
 from minitrpo.experience.environments import EnvironmentSpec, make
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.policies import Array
@@ -28,14 +28,6 @@ CURES = {
     "element with a sequence": "; gymnasium.wrappers.TransformReward(env, sum) makes one of several rewards",
 }
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
-
-
-class EnvironmentFailed(RuntimeError):
-    """The environment in `slot` raised, or returned something that is not finite."""
-
-    def __init__(self, slot: int, cause: str) -> None:
-        super().__init__(cause)
-        self.slot = slot
 
 
 class VectorEnv:

@@ -18,6 +18,7 @@ from minitrpo.experience.rollouts import ROWS, make_vector_env
 from minitrpo.experience.vector_env import RESTLESS, closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
+from minitrpo.run_folder.checkpoint import newest
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import on_all, on_root
 from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy, recorded_settings
@@ -85,7 +86,7 @@ class TrainedPolicy:
 def load(folder: RunFolder) -> tuple[Choice, Arrays]:
     """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
     choice = recorded_settings(folder)
-    checkpoint, note = folder.checkpoint()
+    checkpoint, note = newest(folder.path)
     if note:
         print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
     if not folder.read_config()["provenance"].get("repeats", True):

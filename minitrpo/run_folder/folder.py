@@ -17,7 +17,7 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.checkpoint import newest, write, write_atomically
+from minitrpo.run_folder.checkpoint import CHECKPOINTS, newest, write_atomically
 from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows
 
 LOCKS: list[int] = []  # of the folders in which this process works
@@ -145,15 +145,14 @@ class RunFolder:
         """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""
         with self._log.open("rb") as file:
             os.fsync(file.fileno())
-        write(self.path, arrays)
+        content = io.BytesIO()
+        np.savez(content, **arrays)  # type: ignore[arg-type]
+        last, before = (self.path / name for name in CHECKPOINTS)
+        write_atomically(last, content.getvalue(), keep=before)
 
     def load_checkpoint(self) -> dict[str, Array]:
-        """Return the arrays of the newest checkpoint."""
-        return self.checkpoint()[0]
-
-    def checkpoint(self) -> tuple[dict[str, Array], str]:
-        """Return the newest whole checkpoint, {} if there is none yet, and a note if one is damaged; see `newest`."""
-        return newest(self.path)
+        """Return the arrays of the newest whole checkpoint, {} if there is none yet."""
+        return newest(self.path)[0]
 
 
 def check_free(*paths: Path) -> None:
