@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.command_line import Job, RootParser, choice_of
+from minitrpo.commands.command_line import Job, RootParser, parse
 from minitrpo.commands.doctor import Finding, environment
 from minitrpo.commands.train import play, prepare
 from minitrpo.contract import check_beginning
@@ -77,7 +77,7 @@ def main(name: str, words: list[str]) -> int:
     for word in more:
         if word.partition("=")[0] in DECIDED:
             raise BadInput(f"{word} after --: check decides that itself, or has its own option for it")
-    choice = choice_of(["--algorithm", args.algorithm, "--env", args.env, *more])
+    choice = parse(["--algorithm", args.algorithm, "--env", args.env, *more]).choice
     with threadpool_limits(1):
         return 0 if keeps_promises(choice, args.updates) else 1
 

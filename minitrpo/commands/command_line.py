@@ -153,11 +153,6 @@ def parse(words: list[str], program: str = "train", read: Read = recorded) -> Jo
     return make_job(asked, base, algorithm)
 
 
-def choice_of(words: list[str]) -> Choice:
-    """Return the settings of the run that a command line asks for."""
-    return parse(words).choice
-
-
 def beginning(asked: dict[str, Any], read: Read = recorded) -> tuple[dict[str, Any], Any]:
     """Return the settings that a job takes over, {} without --config and --resume, and the class of its algorithm.
 

@@ -122,13 +122,12 @@ class RunFolder:
         """
         rows = self.rows()
         known = known_rows(rows, iteration)
-        if tuple(self.header) != columns:
-            raise BadInput(f"{self._log} has other columns than this run: it was changed, or is another version's")
         apart = np.diff([int(row["iteration"]) for row in known], prepend=0)
         last = (int(known[-1]["iteration"]), int(known[-1]["env_steps"])) if known else (0, 0)
-        if last != (iteration, env_steps) or not all((apart > 0) & (apart <= every)):
+        whole = last == (iteration, env_steps) and all((apart > 0) & (apart <= every))
+        if not whole or tuple(self.header) != columns:
             raise BadInput(
-                f"{self._log} does not have the updates 1 to {iteration} that the checkpoint has: "
+                f"{self._log} does not have the columns, or updates 1 to {iteration}, that the checkpoint has: "
                 "it was changed, or is another run's; put back the file that belongs to this run"
             )
         return len(rows) - len(known)

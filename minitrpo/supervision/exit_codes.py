@@ -68,9 +68,7 @@ def ranks() -> Iterator[Comm]:
         heed_interrupts()
         with threadpool_limits(1):
             yield comm
-    except BadInput:  # on all ranks alike: see `on_all`
-        raise
-    except Stopped:  # on all ranks alike
+    except (BadInput, Stopped):  # on all ranks alike: see `on_all`
         comm.close()
         raise
     except BaseException as error:

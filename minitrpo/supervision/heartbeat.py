@@ -45,7 +45,10 @@ class Heartbeat:
             return
         ranks = ", ".join(str(rank) for rank, _ in self._mates)
         self._names = self._leaders.allgather(f"{socket.gethostname()}, rank {ranks}")
-        self._above = launchers()  # before anything is silent: libraries may lie beyond the network
+        import psutil
+
+        # the launcher above, while all is well: libraries may lie beyond the network
+        self._above = list(takewhile(lambda process: process.name() in LAUNCHERS, psutil.Process().parents()))
         self._peers = range(1, self._leaders.size) if self._leaders.rank == 0 else range(1)
         self._beats: dict[int, Any] = {}
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -92,13 +95,6 @@ class Heartbeat:
             if status.Get_tag() == LAST:
                 self._closed.add(peer)
         return heard
-
-
-def launchers() -> list[Any]:
-    """Return the processes above this one that are part of an MPI launcher, the nearest first, as psutil has them."""
-    import psutil
-
-    return list(takewhile(lambda process: process.name() in LAUNCHERS, psutil.Process().parents()))
 
 
 def end_machine(ranks: list[int], above: list[Any]) -> None:

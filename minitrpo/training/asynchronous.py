@@ -27,10 +27,7 @@ from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 from minitrpo.training.workers import OVER, PULLED, REPORT, Worker, account, env_steps, house_arrays, report_applied
 
-QUEUE, WORKER = (
-    OWN + "queue",
-    OWN + "worker",
-)  # how the event queue's arrays, and each worker's, are called in a checkpoint
+QUEUE, WORKER = OWN + "queue", OWN + "worker"  # in a checkpoint: the event queue's arrays, and each worker's
 
 
 def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:

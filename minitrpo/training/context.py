@@ -147,11 +147,6 @@ def make_algorithm(
     return choice.algorithm(choice.own, context), context
 
 
-def first_mean_length(spec: EnvironmentSpec) -> float:
-    """Return how long an episode is taken to be before one has ended."""
-    return float(spec.max_episode_steps or UNKNOWN_LENGTH)
-
-
 def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, comm: Comm) -> Collector:
     """Return this rank's collector, of the kind that the settings ask for."""
     num_envs = settings.num_envs if settings.segments else settings.envs_per_rank

@@ -14,7 +14,7 @@ from minitrpo.parallel.comm import nested
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
 from minitrpo.supervision import status
-from minitrpo.training.context import RunContext, first_mean_length, fresh_filter
+from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, fresh_filter
 from minitrpo.training.gather import Gathered, Request
 from minitrpo.training.run_log import Row
 
@@ -25,7 +25,8 @@ class Learner:
     def __init__(self, context: RunContext, algorithm: Algorithm) -> None:
         """Begin, or go on from the run's checkpoint."""
         self.settings, self.algorithm = context.settings, algorithm
-        self.filter, self.mean_length = fresh_filter(self.settings, context.spec), first_mean_length(context.spec)
+        self.filter = fresh_filter(self.settings, context.spec)
+        self.mean_length = float(context.spec.max_episode_steps or UNKNOWN_LENGTH)
         self.iteration, self.env_steps, self._rows_until = 0, 0, 0
         self._episodes = 0  # that the last plan asked for; 0: it asked for steps
         self.evaluated: float | None = None  # the mean return of an evaluation, for the next row

@@ -14,7 +14,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
 from minitrpo.run_folder.metrics_log import GRADIENTS
 from minitrpo.supervision.signals import asked_to_stop
-from minitrpo.training.context import RunContext, first_mean_length, make_evaluator
+from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, make_evaluator
 from minitrpo.training.run_log import RunLog
 from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps
 
@@ -34,7 +34,7 @@ class Monitor:
         self._evaluating = log.timeline.span if extra is None and ranks > 1 else log.timeline.outside
         self._settings, self._columns = context.settings, context.choice.algorithm.columns
         self.iteration = int(shared[ITERATION][0]) - 1
-        self._length = first_mean_length(context.spec)
+        self._length = float(context.spec.max_episode_steps or UNKNOWN_LENGTH)
         if context.checkpoint:
             self._length = float(context.checkpoint[OWN + "mean_length"][0])
         self._before = self._totals()
