@@ -127,7 +127,8 @@ def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
         except (Exception, SystemExit) as error:  # of the algorithm, in this process
             if first is None and isinstance(error, BadInput):
                 raise
-            finding = Finding(trial.name, False, describe_error(error), f"see {place_of(error)}")
+            cure = trial.cure if isinstance(error, BadInput) else f"see {place_of(error)}"
+            finding = Finding(trial.name, False, describe_error(error), cure)
         else:
             first = first or end
             same = end == first
