@@ -157,7 +157,9 @@ def run(choice: Choice, place: Path, trial: Trial) -> End:
     else:
         job = Job(choice, (), out=str(folder), progress="none")
         if trial.name == "digest":
-            job = replace(job, choice=replace(choice, algorithm=digesting_apart(choice.algorithm)))
+            second = make_algorithm(choice, describe(s.env))[0]  # another object digests, as on a second rank
+            apart = type("Apart", (choice.algorithm,), {"digest": lambda _, *given: second.digest(*given)})
+            job = replace(job, choice=replace(choice, algorithm=apart))
         if trial.name == "resumed":
             shutil.copytree(place / TRIALS[0].name, folder)
             newest, before = (folder / name for name in CHECKPOINTS)
@@ -168,20 +170,6 @@ def run(choice: Choice, place: Path, trial: Trial) -> End:
     made = RunFolder(folder)
     rows = [{name: text for name, text in row.items() if name not in TIMINGS} for row in made.rows()]
     return sha256(made.load_checkpoint()["theta"]), rows
-
-
-def digesting_apart(algorithm: Any) -> Any:
-    """Return a class of algorithms of which another object digests what is played, as on a second rank."""
-
-    class Apart(algorithm):  # type: ignore[misc]
-        def __init__(self, settings: Any, context: Any) -> None:
-            super().__init__(settings, context)
-            self.second = algorithm(settings, context)
-
-        def digest(self, plan: Any, fragment: Any) -> Any:
-            return self.second.digest(plan, fragment)
-
-    return Apart
 
 
 def global_states() -> dict[str, bytes]:
