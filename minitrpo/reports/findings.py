@@ -207,12 +207,21 @@ def tuned(choice: Choice) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     return values | named["default"].values | named["default"].by_env.get(choice.common.env, {}), known
 
 
-def in_returns(columns: dict[str, Array]) -> Iterator[Found]:
-    """Yield whether returns fall, or do not rise: the last fifth of the rows beside the first, against their noise."""
+def in_log(columns: dict[str, Array], searches: list[str]) -> Iterator[Found]:
+    """Yield whether returns fall, or do not rise, against their noise, and whether many line searches refused a step.
+
+    searches: how they ended. Of the returns the last fifth of the rows is looked at beside the first.
+    """
     (first, last), z = ends_of(columns)
     if np.isfinite(z) and z < 2:
         seen = f"{first:.4g} in the first fifth, {last:.4g} in the last, {z:+.1f} standard errors"
         yield Found("fall" if z < -4 else "flat", seen, "more than 2 errors above where something is learned")
+    refused = [word for word in searches if word != "accepted"]
+    if len(refused) > 0.4 * len(searches):
+        often = max(set(refused), key=refused.count)
+        yield Found(
+            "refused", f"{len(refused)} of {len(searches)}, most often: {often}", "none in recorded healthy runs"
+        )
 
 
 def ends_of(columns: dict[str, Array]) -> tuple[tuple[float, float], float]:
@@ -230,11 +239,3 @@ def ends_of(columns: dict[str, Array]) -> tuple[tuple[float, float], float]:
     apart = float(last.mean() - first.mean())
     z = apart / error if error > 0 else np.sign(apart) * 99.0
     return (float(first.mean()), float(last.mean())), float(z)
-
-
-def in_searches(words: list[str]) -> Iterator[Found]:
-    """Yield whether many line searches refused their step; words: how they ended."""
-    refused = [word for word in words if word != "accepted"]
-    if len(refused) > 0.4 * len(words):
-        often = max(set(refused), key=refused.count)
-        yield Found("refused", f"{len(refused)} of {len(words)}, most often: {often}", "none in recorded healthy runs")
