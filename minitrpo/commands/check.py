@@ -115,7 +115,8 @@ def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
     shares = shares and choice.common.requests in choice.algorithm.assists_with
     left_out = {"2 ranks", "sharded"} if alone else {"digest"} if shares else {"digest", "sharded"}
     left_out |= {"digest"} if choice.asynchronous else set()
-    before, first = global_states(), None
+    before = global_states()
+    first: End | None = None
     for trial in (trial for trial in TRIALS if trial.name not in left_out):
         try:
             end = run(choice, place, trial)
