@@ -59,6 +59,14 @@ class EpisodeFailed(RuntimeError):
         return f"{self.env} failed in episode {self.episode} of {when} (reset seed {self.seed}): {self.cause}"
 
 
+class EnvironmentFailed(RuntimeError):
+    """The environment in `slot` raised, or returned something that is not finite."""
+
+    def __init__(self, slot: int, cause: str) -> None:
+        super().__init__(cause)
+        self.slot = slot
+
+
 def describe_error(error: BaseException) -> str:
     """Return what an error is and says, on one line; where it was raised if it says nothing."""
     return f"{type(error).__name__}: {one_line(error) or place_of(error)}"

@@ -3,26 +3,23 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
-from minitrpo.commands.check import HERE, findings, run_here
+from minitrpo.commands.check import keeps_promises
 from minitrpo.commands.command_line import beginning, make_job, trusted
 from minitrpo.commands.plot import LiveCurve, compare
 from minitrpo.commands.train import draw, play, prepare
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
-from minitrpo.experience.vector_env import closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.exit_codes import on_root, ranks
-from minitrpo.training.settings import chosen
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
@@ -153,22 +150,15 @@ def evaluate(
 
 
 def check(algorithm: str | type, env: Environment = "CartPole-v1", *, updates: int = 2, **settings: Any) -> bool:
-    """Print for each promise of an algorithm with a barrier whether it is kept, and return whether all are.
+    """Print for each promise of an algorithm whether it is kept, and return whether all are.
 
     algorithm: your own class. env, settings: as for `train`. updates: to train for, at least 2. All is tried in this
     process; `minitrpo check` also tries two.
     """
     asked = {"env": named(env), "algorithm": named(algorithm), **settings}
-    choice, well = make_job(asked, *beginning(asked)).choice, True
-    if choice.asynchronous or updates < 2:
-        what = f"{choice.common.algorithm} and {updates} updates"
-        raise BadInput(f"check needs an algorithm with a barrier and 2 updates, not {what}; see minitrpo check --help")
-    choice = chosen(choice.flat() | {"total_steps": updates * choice.common.steps_per_update}, choice.algorithm)
-    with ranks(), closed_environments():
-        for finding in findings(choice, partial(run_here, choice, []), HERE):
-            print(finding, flush=True)
-            well &= finding.well
-    return well
+    choice = make_job(asked, *beginning(asked)).choice
+    with ranks():
+        return keeps_promises(choice, updates, alone=True)
 
 
 def folder_of(run: "Run | str | Path") -> RunFolder:

@@ -113,20 +113,10 @@ class Seen:
         return float(np.sqrt(2 * self.kl / self.steps))
 
 
-def follow(state: NoiseState, seen: Seen, measured: Measured | None, config: NoiseConfig) -> NoiseState:
-    """Return the state after an update; measured: by halves of its batch, if that was due.
-
-    Where there was no step before, or something is not finite, there is nothing to go by, and nothing moves.
-    """
-    if measured is not None and measured.both > 0.0 and np.isfinite([measured.noise, measured.both]).all():
-        state = turn_steps(state, measured, config)
-    if seen.promised > 0.0 and seen.spread > 0.0 and np.isfinite([seen.kept, seen.promised, seen.spread]).all():
-        state = turn_kl(state, seen, config)
-    return state
-
-
-def turn_steps(state: NoiseState, measured: Measured, config: NoiseConfig) -> NoiseState:
+def turn_steps(state: NoiseState, measured: Measured | None, config: NoiseConfig) -> NoiseState:
     """Return the state with as many steps/update as make `config.noise` of a step noise, after what is measured."""
+    if measured is None or not (measured.both > 0.0 and np.isfinite([measured.noise, measured.both]).all()):
+        return state
     trust = config.trust if state.noise > 0.0 else 1.0
     noise = (1 - trust) * state.noise + trust * measured.steps * measured.noise
     signal = (1 - trust) * state.signal + trust * (measured.both - measured.noise)
@@ -141,8 +131,11 @@ def turn_steps(state: NoiseState, measured: Measured, config: NoiseConfig) -> No
 def turn_kl(state: NoiseState, seen: Seen, config: NoiseConfig) -> NoiseState:
     """Return the state with a larger max-KL if the next batch sees more than `config.held` of the signal, or a smaller.
 
-    By as much as chance does not explain, and less for a smaller batch: it says less.
+    By as much as chance does not explain, and less for a smaller batch: it says less. Without a step before nothing.
     """
+    known = seen.promised > 0.0 and seen.spread > 0.0
+    if not (known and np.isfinite([seen.kept, seen.promised, seen.spread]).all()):
+        return state
     both = state.signal + state.noise / seen.steps
     share = max(state.signal / both if both > 0.0 else 0.0, config.floor)
     surprise = within((seen.kept - config.held * share * seen.promised) / seen.spread, (-1.0, 1.0))
@@ -181,7 +174,7 @@ class StepNoise:
         """
         seen = Seen(float(gradient @ self._step), self._promised, self._kl, steps)
         if follows:
-            self.rule = follow(self.rule, seen, measured, NoiseConfig())
+            self.rule = turn_kl(turn_steps(self.rule, measured, NoiseConfig()), seen, NoiseConfig())
         self._updates, self._step = self._updates + 1, step
         self._promised, self._kl = float(gradient @ step), kl
         return {

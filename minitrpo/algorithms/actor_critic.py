@@ -41,6 +41,7 @@ from minitrpo.algorithms.asynchronous_algorithm import (
     AsynchronousAlgorithm,
     AsynchronousSettings,
     Moment,
+    Pushed,
     descend,
 )
 from minitrpo.algorithms.options import discount_option, option
@@ -336,9 +337,7 @@ class A3C(ActorCriticMember, AsynchronousAlgorithm):
         ),
     }
 
-    def gradient(
-        self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
-    ) -> tuple[Arrays, dict[str, float]]:
+    def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
         gradient, logged = actor_critic_gradient(self.model, shared["theta"], samples_of(fragment), self.settings)
         return {"gradient": gradient}, logged
 

@@ -22,6 +22,7 @@ OPTIMISER = "optimiser."  # how an optimiser's arrays are called among the share
 COUNTED = OPTIMISER + "updates"  # the shared array, if there is one, in which an optimiser counts its own steps
 NO_LIMIT = 10**9
 Ask = Callable[[dict[int, Arrays]], dict[int, Arrays]]  # a question to each of some workers; their answers
+Pushed = tuple[Arrays, dict[str, float]]  # what travels ({}: nothing to apply); columns (NaN: nothing to say)
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,7 @@ class AsynchronousAlgorithm(Member):
     transports: ClassVar[tuple[str, ...]] = TRANSPORTS  # those that make sense
 
     @abstractmethod
-    def gradient(
-        self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
-    ) -> tuple[Arrays, dict[str, float]]:
+    def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
         """Return what travels ({}: nothing to apply), gradients or samples, and columns (NaN: nothing to say).
 
         On a worker: shared has its copies of the `pulled` arrays, fragment the steps it took with them.
@@ -94,9 +93,7 @@ class AsynchronousAlgorithm(Member):
         """Return how many of the workers, the last ones, collect nothing: they are asked for `lesson`."""
         return 0
 
-    def lesson(
-        self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator
-    ) -> tuple[Arrays, dict[str, float]]:
+    def lesson(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
         """Return what `gradient` does, on a worker that collects nothing: from what others `answer` when it asks."""
         raise NotImplementedError
 

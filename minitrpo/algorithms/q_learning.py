@@ -38,6 +38,7 @@ from minitrpo.algorithms.asynchronous_algorithm import (
     AsynchronousAlgorithm,
     AsynchronousSettings,
     Moment,
+    Pushed,
     descend,
 )
 from minitrpo.algorithms.options import discount_option, option
@@ -53,11 +54,10 @@ from minitrpo.perceptron import (
     activations,
     in_single_precision,
     initialise_mlp,
-    layer_sizes,
     perceptron,
     unflatten,
 )
-from minitrpo.policies import ActFunction, Acting, Array, Policy
+from minitrpo.policies import ActFunction, Array, Perceptron, Policy
 from minitrpo.returns import discounted_sums
 
 # --- the formulas
@@ -208,7 +208,7 @@ class ExplorationSettings:
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(Acting):
+class EpsilonGreedy(Perceptron):
     """Mostly the action of the largest Q, sometimes any.
 
     theta is the network's parameters and, last, how much of the exploration is left, falling from 1 to 0: epsilon =
@@ -217,17 +217,10 @@ class EpsilonGreedy(Acting):
     dist_params are Q(s, .), (N, A); actions are integers; noise is (N, 2): coin and dice; state: the episode's number.
     """
 
-    observation_size: int
-    action_size: int
-    hidden: tuple[int, ...]
     final_epsilons: tuple[float, ...] = (0.05,)
     probabilities: tuple[float, ...] = (1.0,)
     noise_size: int = 2
     discrete, state_size = True, 1  # a number that is uniform in [0, 1): how greedy the episode becomes
-
-    @property
-    def sizes(self) -> Sizes:
-        return layer_sizes(self.observation_size, self.hidden, self.action_size)
 
     def initialise(self, rng: np.random.Generator) -> Array:
         return np.append(initialise_mlp(rng, self.sizes, last_gain=0.01), 1.0)
@@ -430,9 +423,7 @@ class AsynchronousNStepQ(QMember, AsynchronousAlgorithm):
     def state(self) -> Nested:
         return super().state() | {"renewed": np.zeros(1, np.int64)}
 
-    def gradient(
-        self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
-    ) -> tuple[Arrays, dict[str, float]]:
+    def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
         g, sums = self.fragment_gradient(shared["theta"], shared["target"], fragment)
         g = mean_gradient(g, sums, self.settings.gradient_clip)
         return {"gradient": g}, metrics(g, sums, shared["theta"])

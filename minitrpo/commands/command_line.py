@@ -153,11 +153,6 @@ def parse(words: list[str], program: str = "train", read: Read = recorded) -> Jo
     return make_job(asked, base, algorithm)
 
 
-def choice_of(words: list[str]) -> Choice:
-    """Return the settings of the run that a command line asks for."""
-    return parse(words).choice
-
-
 def beginning(asked: dict[str, Any], read: Read = recorded) -> tuple[dict[str, Any], Any]:
     """Return the settings that a job takes over, {} without --config and --resume, and the class of its algorithm.
 
@@ -186,23 +181,17 @@ def make_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job
     for name, allowed in (("progress", PROGRESS), ("log", LOGS)):
         if others.get(name) not in (None, *allowed):
             raise BadInput(f"--{name} must be one of {', '.join(allowed)}, not {others[name]!r}")
-    if others.get("resume") is not None:
-        check_unchanged(given, base)
+    for name, value in given.items() if others.get("resume") is not None else ():
+        if name in base.keys() - {*MAY_CHANGE} and as_setting(base[name], value) != base[name]:
+            raise BadInput(
+                f"{flag(name)} {value} differs from the {base[name]} of the run to resume; "
+                f"only {', '.join(map(flag, MAY_CHANGE))} may change: leave it out, or start a new run"
+            )
     if not base:
         if preset not in known:
             raise BadInput(f"--preset must be one of {', '.join(sorted(known))}, not {preset!r}")
         base = known[preset].values | known[preset].by_env.get(given.get("env", Settings.env), {})
     return Job(chosen(base | given, algorithm), tuple(given), **others)
-
-
-def check_unchanged(given: dict[str, Any], recorded: dict[str, Any]) -> None:
-    """Raise BadInput for a setting of the run to resume that may not change."""
-    for name, value in given.items():
-        if name in recorded.keys() - {*MAY_CHANGE} and as_setting(recorded[name], value) != recorded[name]:
-            raise BadInput(
-                f"{flag(name)} {value} differs from the {recorded[name]} of the run to resume; "
-                f"only {', '.join(map(flag, MAY_CHANGE))} may change: leave it out, or start a new run"
-            )
 
 
 def one_by_one(job: Job) -> list[Job]:

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from minitrpo.commands.command_line import RootParser
-from minitrpo.errors import BadInput
+from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
 from minitrpo.experience.vector_env import repeats
@@ -127,14 +126,6 @@ def environment(env_id: str) -> Finding:
     return Finding("environment", well, f"{env_id}: {kind}; {seen}", cure)
 
 
-def examine(look: Callable[[], Finding]) -> Finding:
-    """Return a finding, if only that something could not be looked at."""
-    try:
-        return look()
-    except Exception as error:  # a doctor does not fall ill
-        return Finding(look.__name__, False, f"{type(error).__name__}: {error}", "reinstall: make clean train")
-
-
 def _end(text: str, most: int = 200) -> str:
     return " ".join(text.split())[-most:]
 
@@ -157,7 +148,10 @@ def main(name: str, words: list[str]) -> int:
     trust(env)
     looks = [python, packages, launcher, blas, rendering] + [shared_memory] * os.path.isdir(SHM)
     for look in looks if env is None else [*looks, lambda: environment(env)]:
-        finding = examine(look)
+        try:
+            finding = look()
+        except Exception as error:  # a doctor does not fall ill
+            finding = Finding(look.__name__, False, describe_error(error), "reinstall: make clean train")
         print(finding, flush=True)
         well &= finding.well or look is rendering
     return 0 if well else 1

@@ -36,7 +36,11 @@ def main(name: str, words: list[str]) -> int:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a folder in which there are some")
     parser.add_argument("--out", metavar="FILE", help="default: comparison.png, or the next free name like it")
     args = parser.parse_args(words)
-    folders = [folder for path in args.runs for folder in folders_of(path)]
+    folders: list[RunFolder] = []
+    for path in args.runs:
+        inside = sorted(config.parent for config in Path(path).glob("**/config.json"))
+        is_run = (Path(path) / "config.json").exists() or not inside
+        folders += [RunFolder.open(str(folder)) for folder in ([path] if is_run else inside)]
     names = chain(["comparison.png"], (f"comparison_{number}.png" for number in count(2)))
     out = Path(args.out or next(free for free in names if not os.path.lexists(free)))
     if out.suffix not in KINDS:
@@ -48,14 +52,6 @@ def main(name: str, words: list[str]) -> int:
         raise BadInput(f"cannot write {out}: {error.strerror}") from error
     print(out)
     return 0
-
-
-def folders_of(path: str) -> list[RunFolder]:
-    """Return the run in a folder, or all runs somewhere in it, by name; BadInput if there is none."""
-    inside = sorted(config.parent for config in Path(path).glob("**/config.json"))
-    if (Path(path) / "config.json").exists() or not inside:
-        return [RunFolder.open(path)]
-    return [RunFolder.open(str(folder)) for folder in inside]
 
 
 def compare(runs: list[RunFolder]) -> Any:

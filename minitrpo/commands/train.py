@@ -22,6 +22,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, summary_writer
+from minitrpo.run_folder.checkpoint import newest
 from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.run_folder.provenance import provenance
@@ -137,7 +138,7 @@ def begin(job: Job) -> Beginning:
         return Beginning(told(job), None, {}, 0, [])
     folder, choice = RunFolder.open(job.resume), job.choice
     folder.lock()
-    checkpoint, note = folder.checkpoint()
+    checkpoint, note = newest(folder.path)
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     elif folder.rows():

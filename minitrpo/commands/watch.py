@@ -12,9 +12,9 @@ import numpy as np
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
-from minitrpo.errors import BadInput, EpisodeFailed, describe_error, one_line, shorten
+from minitrpo.errors import BadInput, describe_error, shorten
 from minitrpo.experience.environments import make
-from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, closed_environments
+from minitrpo.experience.vector_env import VectorEnv, closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports.plots import picture
 from minitrpo.reports.trained import trained
@@ -51,13 +51,8 @@ def main(name: str, words: list[str]) -> int:
     folder = trusted(RunFolder.open(args.run), vars(args))
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
-    try:
-        with guarded(args.stuck_after), closed_environments():
-            played = film(folder, args.seed, args.steps, args.seconds, args.frames, args.pictures)
-    except (EpisodeFailed, EnvironmentFailed, OSError) as error:
-        place = f"cannot write into {args.run}: " if isinstance(error, OSError) else ""
-        print(f"{name}: {place}{one_line(error)}", file=sys.stderr)
-        return 1
+    with guarded(args.stuck_after), closed_environments():
+        played = film(folder, args.seed, args.steps, args.seconds, args.frames, args.pictures)
     steps, total = np.sum(played, axis=0)
     seen = f"{len(played)} episode(s), {steps:.0f} steps, mean return {total / len(played):.2f}"
     print(f"{seen}; {folder.path / VIDEO} and {folder.path / FILMSTRIP}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.command_line import RootParser, choice_of
+from minitrpo.commands.command_line import RootParser, parse
 from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.trace import read_chrome_trace
@@ -57,7 +57,7 @@ def main(name: str, words: list[str]) -> int:
         if not 1 <= getattr(args, option) <= most:
             raise BadInput(f"--{option} must lie in [1, {most}], not {getattr(args, option)}")
     trust(args.env)
-    check_ranks(choice_of(["--env", args.env]).common, args.ranks)
+    check_ranks(parse(["--env", args.env]).choice.common, args.ranks)
     describe(args.env)
     folder = new_folder(args.out, "demo")
     with gone_if_empty(folder):

@@ -14,9 +14,10 @@ import numpy as np
 from gymnasium.utils import seeding
 from mujoco.batch import Batch, SimulationError
 
+from minitrpo.errors import EnvironmentFailed
 from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_warnings
 from minitrpo.experience.mujoco_tasks import TASKS
-from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv, check_finite
+from minitrpo.experience.vector_env import VectorEnv, check_finite
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 
@@ -39,7 +40,8 @@ class MujocoVectorEnv(VectorEnv):
     def __init__(self, spec: EnvironmentSpec, num_envs: int) -> None:
         super().__init__(spec, num_envs)
         task = TASKS[spec.id]
-        self.model = load_model(ASSETS / task.file)
+        with without_mujoco_warnings():
+            self.model = mujoco.MjModel.from_xml_path(str(ASSETS / task.file))
         self.task = task(self.model)
         # MuJoCo computes external forces only when asked after a step, which takes the slot's whole MjData
         self._forces = "cfrc_ext" in task.reads
@@ -84,8 +86,10 @@ class MujocoVectorEnv(VectorEnv):
             self.batch.step(ids, nstep=self.task.frame_skip)
         except SimulationError as error:
             raise named(error) from error
-        if self._forces:
-            self._read_forces(slots)
+        for slot in slots.tolist() if self._forces else ():
+            self.batch.get_data(slot, self._data)
+            mujoco.mj_rnePostConstraint(self.model, self._data)
+            self._fields["cfrc_ext"][slot] = self._data.cfrc_ext
         state = self._now(rows)
         velocities = (self.task.position(state) - before) / self._seconds
         observations = self.task.observe(state)
@@ -100,19 +104,6 @@ class MujocoVectorEnv(VectorEnv):
         if rows is ALL:
             return self._all
         return SimpleNamespace(**{name: field.take(rows, axis=0) for name, field in self._fields.items()})
-
-    def _read_forces(self, slots: Array) -> None:
-        """Compute the external forces on all bodies at the last evaluation of the dynamics in the step."""
-        for slot in slots.tolist():
-            self.batch.get_data(slot, self._data)
-            mujoco.mj_rnePostConstraint(self.model, self._data)
-            self._fields["cfrc_ext"][slot] = self._data.cfrc_ext
-
-
-def load_model(path: Path) -> Any:
-    """Return the mujoco.MjModel of a file, without the warnings that MuJoCo prints and logs about Gymnasium's files."""
-    with without_mujoco_warnings():
-        return mujoco.MjModel.from_xml_path(str(path))
 
 
 def named(error: SimulationError) -> EnvironmentFailed:

@@ -67,6 +67,12 @@ class EnvironmentSpec:
             np.rint(stretched, out=stretched)
         return stretched.astype(self.action_dtype)
 
+    def random_actions(self, rng: np.random.Generator, steps: int) -> Array:
+        """Return so many actions at random, as a policy chooses them: (steps,) integers or (steps, A) in [-1, 1]."""
+        if self.discrete:
+            return rng.integers(self.action_size, size=steps)
+        return rng.uniform(-1, 1, (steps, self.action_size))
+
     def to_environment(self, actions: Array) -> Array:
         """Return k of a policy's actions as the environment takes them: integers (k,), or (k, ...) of its space."""
         if self.discrete:
@@ -132,7 +138,9 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """Return one environment of this id, its observations flat; BadInput if there is none, or if it cannot be made."""
     try:
         factory = _factory(env_id) or partial(gymnasium.make, env_id, disable_env_checker=True)
-        with without_mujoco_warnings() if _uses_mujoco(env_id) else contextlib.nullcontext():
+        registered = gymnasium.registry.get(env_id.rpartition(":")[2])
+        mujoco = "mujoco" in sys.modules or "mujoco" in str(registered and registered.entry_point)
+        with without_mujoco_warnings() if mujoco else contextlib.nullcontext():
             env = factory(**options)
     except BadInput:
         raise
@@ -178,8 +186,3 @@ def without_mujoco_warnings() -> Iterator[None]:
         yield
     finally:
         mujoco.set_mju_user_warning(handler)
-
-
-def _uses_mujoco(env_id: str) -> bool:
-    registered = gymnasium.registry.get(env_id.rpartition(":")[2])
-    return "mujoco" in sys.modules or (registered is not None and "mujoco" in str(registered.entry_point))

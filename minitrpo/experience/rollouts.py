@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.errors import EpisodeFailed
+from minitrpo.errors import EnvironmentFailed, EpisodeFailed
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import EpisodeKey, Purpose, evaluation_seed, first_state_seed
-from minitrpo.experience.vector_env import EnvironmentFailed, VectorEnv
+from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import ActFunction, Array, Policy
 from minitrpo.supervision import status
 from minitrpo.supervision.status import IDLE
@@ -306,12 +306,10 @@ class Rollouts:
         try:
             return call(*arguments)
         except EnvironmentFailed as error:
-            raise self._failure(error.slot, str(error)) from error
-
-    def _failure(self, slot: int, cause: str) -> EpisodeFailed:
-        seed, number = int(self.seeds[slot]), int(self.numbers[slot])
-        evaluation = self._purpose == Purpose.EVALUATION
-        return EpisodeFailed(self.spec.id, abs(self._iteration), number, seed, cause, evaluation)
+            seed, number = int(self.seeds[error.slot]), int(self.numbers[error.slot])
+            evaluation = self._purpose == Purpose.EVALUATION
+            when = abs(self._iteration)
+            raise EpisodeFailed(self.spec.id, when, number, seed, str(error), evaluation) from error
 
 
 class ActionNoise:

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from minitrpo.errors import BadInput, describe_error, shorten
+from minitrpo.errors import BadInput, EnvironmentFailed, describe_error, shorten
 from minitrpo.experience.environments import EnvironmentSpec, make
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.policies import Array
@@ -28,14 +28,6 @@ CURES = {
     "element with a sequence": "; gymnasium.wrappers.TransformReward(env, sum) makes one of several rewards",
 }
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
-
-
-class EnvironmentFailed(RuntimeError):
-    """The environment in `slot` raised, or returned something that is not finite."""
-
-    def __init__(self, slot: int, cause: str) -> None:
-        super().__init__(cause)
-        self.slot = slot
 
 
 class VectorEnv:
@@ -163,13 +155,12 @@ def repeats(spec: EnvironmentSpec, steps: int = SAMPLE, copies: int = 2) -> bool
 
 def _played(envs: VectorEnv, slot: int, steps: int, beside: bool) -> Array:
     """Return observations and rewards of some steps as one vector; beside: another slot begins meanwhile."""
-    spec, rng, one = envs.spec, np.random.default_rng(0), np.array([slot])
+    rng, one = np.random.default_rng(0), np.array([slot])
     numbers = [envs.reset(slot, 12345)]
     if beside:
         envs.reset(slot + 1, 54321)
     for step in range(steps):
-        actions = rng.integers(spec.action_size, size=1) if spec.discrete else rng.uniform(-1, 1, (1, spec.action_size))
-        observations, rewards, terminated, truncated = envs.step(one, actions)
+        observations, rewards, terminated, truncated = envs.step(one, envs.spec.random_actions(rng, 1))
         numbers += [observations[0], rewards]
         if terminated[0] or truncated[0]:
             numbers.append(envs.reset(slot, step))

@@ -5,7 +5,6 @@ Log, settings and checkpoint are read, then some episodes are played, if they ta
 
 import base64
 import html
-import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports import findings
 from minitrpo.reports.findings import KINDS, Found, Numbers
-from minitrpo.reports.plots import BLUE, COLORS, GREEN, LOOK, STEPS, title
+from minitrpo.reports.plots import BLUE, COLORS, GREEN, LOOK, STEPS, picture, title
 from minitrpo.reports.probe import play
 from minitrpo.reports.trained import load, policy_of
 from minitrpo.run_folder.folder import RunFolder
@@ -64,23 +63,19 @@ class Explanation:
         return "\n".join([*lines, *([] if self.found else ["no fault found"]), self.limits])
 
     def _repr_html_(self) -> str:
-        content = io.BytesIO()
-        self.figure().savefig(content, format="png")
-        picture = (
-            f'alt="returns and seconds" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"'
-        )
-        return f"<pre>{html.escape(str(self))}</pre><img {picture}>"
+        content = base64.b64encode(self.figure().encoded()).decode()
+        image = f'<img alt="returns and seconds" src="data:image/png;base64,{content}">'
+        return f"<pre>{html.escape(str(self))}</pre>{image}"
 
     def figure(self) -> Any:
         """Return a matplotlib Figure: the returns with their first and last fifth, and the seconds of each phase."""
         from matplotlib import rc_context
-        from matplotlib.figure import Figure
 
         c = self.folder.columns()
         known = np.isfinite(c["mean_return"])
         steps, returns = c["env_steps"][known] / 1e3, c["mean_return"][known]
         with rc_context(LOOK):
-            figure = Figure(figsize=(11, 3.6), layout="constrained", dpi=110)
+            figure = picture(11, 3.6)
             left, right = figure.subplots(1, 2)
             left.plot(steps, returns, color=BLUE, linewidth=1.2)
             (ends, _), few = findings.ends_of(c), max(len(returns) // 5, 2)
@@ -111,7 +106,7 @@ def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
     config = folder.read_config()
     cores = config["provenance"].get("usable_cores") or config["provenance"]["cores"]
     found = [*findings.in_settings(choice, columns, cores), *findings.in_numbers(numbers, choice)]
-    found += [*findings.in_returns(columns), *findings.in_searches(searches)]
+    found += findings.in_log(columns, searches)
     found += findings.in_episodes(played, columns) if played is not None else []
     one = {each.key: each for each in reversed(found)}  # the first of each kind
     ordered = tuple(one[key] for key in KINDS if key in one)

@@ -105,22 +105,18 @@ def usual() -> dict[tuple[str, str], list[float]]:
         return {(member, name): list(map(float, rest)) for member, name, *rest in list(csv.reader(file))[1:]}
 
 
-def usual_text(choice: Choice, name: str) -> str:
-    """Return what is usual of a number: of the member's runs, or of all where the member has none."""
-    whose = choice.common.algorithm if (choice.common.algorithm, name) in usual() else "all members"
-    low, median, high, runs = usual()[whose, name]
-    return f"{median:.2g}, {low:.2g} to {high:.2g} in {runs:.0f} recorded runs of {whose}"
-
-
 # --- what finds them
 
 
 def in_numbers(known: Numbers, choice: Choice) -> Iterator[Found]:
-    """Yield what lies outside of its limits."""
+    """Yield what lies outside of its limits; usual is what the member's runs had, or all where it has none."""
     for key, kind in KINDS.items():
-        for name, (low, high, text) in kind.limits.items():
-            if np.isfinite(known.get(name, np.nan)) and not low <= known[name] <= high:
-                yield Found(key, text.format(known[name]), usual_text(choice, name))
+        for name, (least, largest, text) in kind.limits.items():
+            if np.isfinite(known.get(name, np.nan)) and not least <= known[name] <= largest:
+                whose = choice.common.algorithm if (choice.common.algorithm, name) in usual() else "all members"
+                low, median, high, runs = usual()[whose, name]
+                many = f"{low:.2g} to {high:.2g} in {runs:.0f} recorded runs of {whose}"
+                yield Found(key, text.format(known[name]), f"{median:.2g}, {many}")
 
 
 def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
@@ -211,12 +207,21 @@ def tuned(choice: Choice) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     return values | named["default"].values | named["default"].by_env.get(choice.common.env, {}), known
 
 
-def in_returns(columns: dict[str, Array]) -> Iterator[Found]:
-    """Yield whether returns fall, or do not rise: the last fifth of the rows beside the first, against their noise."""
+def in_log(columns: dict[str, Array], searches: list[str]) -> Iterator[Found]:
+    """Yield whether returns fall, or do not rise, against their noise, and whether many line searches refused a step.
+
+    searches: how they ended. Of the returns the last fifth of the rows is looked at beside the first.
+    """
     (first, last), z = ends_of(columns)
     if np.isfinite(z) and z < 2:
         seen = f"{first:.4g} in the first fifth, {last:.4g} in the last, {z:+.1f} standard errors"
         yield Found("fall" if z < -4 else "flat", seen, "more than 2 errors above where something is learned")
+    refused = [word for word in searches if word != "accepted"]
+    if len(refused) > 0.4 * len(searches):
+        often = max(set(refused), key=refused.count)
+        yield Found(
+            "refused", f"{len(refused)} of {len(searches)}, most often: {often}", "none in recorded healthy runs"
+        )
 
 
 def ends_of(columns: dict[str, Array]) -> tuple[tuple[float, float], float]:
@@ -234,11 +239,3 @@ def ends_of(columns: dict[str, Array]) -> tuple[tuple[float, float], float]:
     apart = float(last.mean() - first.mean())
     z = apart / error if error > 0 else np.sign(apart) * 99.0
     return (float(first.mean()), float(last.mean())), float(z)
-
-
-def in_searches(words: list[str]) -> Iterator[Found]:
-    """Yield whether many line searches refused their step; words: how they ended."""
-    refused = [word for word in words if word != "accepted"]
-    if len(refused) > 0.4 * len(words):
-        often = max(set(refused), key=refused.count)
-        yield Found("refused", f"{len(refused)} of {len(words)}, most often: {often}", "none in recorded healthy runs")

@@ -53,19 +53,11 @@ def play(run: TrainedPolicy, episodes: int, seed: int) -> Played:
     alone, step_s = VectorEnv(spec, 1), np.inf
     for number in range(3):  # the first makes the environment
         began = time.perf_counter()
-        steps = len(followed(alone, seed + number, random_actions(spec, number, 50))[0])
+        steps = len(followed(alone, seed + number, spec.random_actions(np.random.default_rng(number), 50))[0])
         step_s = min(step_s, (time.perf_counter() - began) / steps)
     answers = asked(alone, whole) if repeats(spec, AHEAD * 10) else None
     alone.close()
     return Played(spec, whole, answers, step_s)
-
-
-def random_actions(spec: EnvironmentSpec, seed: int, steps: int) -> Array:
-    """Return so many actions at random, as a policy chooses them: (steps,) integers or (steps, A)."""
-    rng = np.random.default_rng(seed)
-    return (
-        rng.integers(spec.action_size, size=steps) if spec.discrete else rng.uniform(-1, 1, (steps, spec.action_size))
-    )
 
 
 def followed(envs: VectorEnv, seed: int, actions: Array) -> tuple[Array, Array, bool]:
@@ -89,7 +81,7 @@ def asked(envs: VectorEnv, played: Fragments) -> Answers:
     lags, dearer = [AHEAD], []
     for moment in range(MOMENTS):
         before = int(rng.integers(longest))
-        actions = random_actions(spec, moment, before + 1 + AHEAD)
+        actions = spec.random_actions(np.random.default_rng(moment), before + 1 + AHEAD)
         kinds = range(min(spec.action_size, 3)) if spec.discrete else SIZES
         way = np.sign(actions[before])  # of continuous ones
         tried = []
@@ -115,7 +107,7 @@ def is_deaf(envs: VectorEnv, played: Fragments) -> tuple[bool, float]:
     """
     spec, same, ends = envs.spec, True, []
     for seed in range(3):
-        ways = [random_actions(spec, seed, LONGEST) for seed in (seed, seed + 10)]
+        ways = [spec.random_actions(np.random.default_rng(each), LONGEST) for each in (seed, seed + 10)]
         ways += [np.repeat(ways[0][:1], LONGEST, axis=0), np.repeat(ways[1][:1] * 0, LONGEST, axis=0)]
         first, *others = (followed(envs, seed, actions) for actions in ways)
         ends += [len(rewards) if over else np.inf for _, rewards, over in (first, others[0])]

@@ -18,6 +18,7 @@ from minitrpo.experience.rollouts import ROWS, make_vector_env
 from minitrpo.experience.vector_env import RESTLESS, closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.policies import Array, Policy
+from minitrpo.run_folder.checkpoint import newest
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import on_all, on_root
 from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy, recorded_settings
@@ -64,7 +65,15 @@ class TrainedPolicy:
         if not np.isfinite(array).all():
             raise BadInput(f"an observation must be finite, not {shorten(observation)}")
         rows = array.reshape(1 if alone else len(array), self.spec.observation_size)
-        actions = self.spec.to_environment(self.best(rows) if rng is None else self._drawn(rows, rng))
+        policy: Any = self.policy
+        if rng is None:
+            wanted = self.best(rows)
+        elif policy.state_size:
+            raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
+        else:
+            seen, noise = self.observation_filter(rows), policy.draw_noise(rng, len(rows))
+            wanted = np.asarray(policy.act_function(self.theta)(seen, noise, len(rows)))
+        actions = self.spec.to_environment(wanted)
         if not alone:
             return actions
         return int(actions[0]) if self.spec.discrete else actions[0]
@@ -73,17 +82,11 @@ class TrainedPolicy:
         """Return the best actions of observations (N, D), as the policy has them: not stretched to their bounds."""
         return np.asarray(self.policy.mode(self.policy.distribution(self.theta, self.observation_filter(observations))))
 
-    def _drawn(self, observations: Array, rng: np.random.Generator) -> Array:
-        policy, seen = cast(Any, self.policy), self.observation_filter(observations)
-        if policy.state_size:
-            raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
-        return np.asarray(policy.act_function(self.theta)(seen, policy.draw_noise(rng, len(seen)), len(seen)))
-
 
 def load(folder: RunFolder) -> tuple[Choice, Arrays]:
     """Return settings and checkpoint of a recorded run, to be looked at; BadInput if they do not belong together."""
     choice = recorded_settings(folder)
-    checkpoint, note = folder.checkpoint()
+    checkpoint, note = newest(folder.path)
     if note:
         print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
     if not folder.read_config()["provenance"].get("repeats", True):

@@ -34,14 +34,6 @@ def write_atomically(path: Path, content: bytes, keep: Path | None = None) -> No
         raise
 
 
-def write(folder: Path, arrays: dict[str, Array]) -> None:
-    """Write the newest checkpoint at once or not at all; the one before is kept."""
-    content = io.BytesIO()
-    np.savez(content, **arrays)  # type: ignore[arg-type]
-    last, before = (folder / name for name in CHECKPOINTS)
-    write_atomically(last, content.getvalue(), keep=before)
-
-
 def newest(folder: Path) -> tuple[dict[str, Array], str]:
     """Return the arrays of the newest whole checkpoint, and a note if a newer one is damaged.
 

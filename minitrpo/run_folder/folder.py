@@ -17,8 +17,8 @@ import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.checkpoint import newest, write, write_atomically
-from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows, written_cell
+from minitrpo.run_folder.checkpoint import CHECKPOINTS, newest, write_atomically
+from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows
 
 LOCKS: list[int] = []  # of the folders in which this process works
 FORMAT = 5  # of what lies in the folder; another number is another version's
@@ -95,10 +95,11 @@ class RunFolder:
         return self._log.read_text("utf-8").partition("\n")[0].split(",")
 
     def append(self, row: dict[str, Any]) -> None:
-        """Add one update to metrics.csv."""
+        """Add one update to metrics.csv; a number that is not known leaves its cell empty, as pandas has it."""
+        cells = {name: "" if value != value else value for name, value in row.items()}
         header = self.header
         with self._log.open("a", encoding="utf-8", newline="") as file:
-            csv.DictWriter(file, header, lineterminator="\n").writerow({k: written_cell(v) for k, v in row.items()})
+            csv.DictWriter(file, header, lineterminator="\n").writerow(cells)
 
     def rows(self) -> list[dict[str, str]]:
         """Return the rows of metrics.csv as text; BadInput if that is not the log of a run."""
@@ -121,13 +122,12 @@ class RunFolder:
         """
         rows = self.rows()
         known = known_rows(rows, iteration)
-        if tuple(self.header) != columns:
-            raise BadInput(f"{self._log} has other columns than this run: it was changed, or is another version's")
         apart = np.diff([int(row["iteration"]) for row in known], prepend=0)
         last = (int(known[-1]["iteration"]), int(known[-1]["env_steps"])) if known else (0, 0)
-        if last != (iteration, env_steps) or not all((apart > 0) & (apart <= every)):
+        whole = last == (iteration, env_steps) and all((apart > 0) & (apart <= every))
+        if not whole or tuple(self.header) != columns:
             raise BadInput(
-                f"{self._log} does not have the updates 1 to {iteration} that the checkpoint has: "
+                f"{self._log} does not have the columns, or updates 1 to {iteration}, that the checkpoint has: "
                 "it was changed, or is another run's; put back the file that belongs to this run"
             )
         return len(rows) - len(known)
@@ -144,15 +144,14 @@ class RunFolder:
         """Write checkpoint.npz at once or not at all; the one before is kept, and the log is on the disk first."""
         with self._log.open("rb") as file:
             os.fsync(file.fileno())
-        write(self.path, arrays)
+        content = io.BytesIO()
+        np.savez(content, **arrays)  # type: ignore[arg-type]
+        last, before = (self.path / name for name in CHECKPOINTS)
+        write_atomically(last, content.getvalue(), keep=before)
 
     def load_checkpoint(self) -> dict[str, Array]:
-        """Return the arrays of the newest checkpoint."""
-        return self.checkpoint()[0]
-
-    def checkpoint(self) -> tuple[dict[str, Array], str]:
-        """Return the newest whole checkpoint, {} if there is none yet, and a note if one is damaged; see `newest`."""
-        return newest(self.path)
+        """Return the arrays of the newest whole checkpoint, {} if there is none yet."""
+        return newest(self.path)[0]
 
 
 def check_free(*paths: Path) -> None:

@@ -5,12 +5,8 @@ A row stands for an update; the algorithm's own columns stand between the first 
 
 import csv
 import io
-import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from minitrpo.errors import BadInput
 from minitrpo.parallel.timing import PHASES
@@ -19,11 +15,6 @@ from minitrpo.parallel.timing import PHASES
 def read_cell(cell: str) -> float:
     """Return the number of a cell, NaN of an empty one; ValueError if it is none."""
     return float(cell or "nan")
-
-
-def written_cell(value: Any) -> Any:
-    """Return what stands in a cell: nothing for a number that is not known, as pandas has it."""
-    return "" if isinstance(value, float | np.floating) and math.isnan(value) else value
 
 
 FIRST: dict[str, Callable[[str], float]] = {  # with what their cells are

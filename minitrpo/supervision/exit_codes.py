@@ -13,7 +13,7 @@ from typing import NoReturn, TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed, JobFailed, Stopped, shorten
+from minitrpo.errors import AlgorithmFailed, BadInput, EnvironmentFailed, EpisodeFailed, JobFailed, Stopped, shorten
 from minitrpo.parallel.comm import Comm, connect
 from minitrpo.parallel.launcher import is_command, launched_rank, launched_size, program
 from minitrpo.supervision import status
@@ -68,9 +68,7 @@ def ranks() -> Iterator[Comm]:
         heed_interrupts()
         with threadpool_limits(1):
             yield comm
-    except BadInput:  # on all ranks alike: see `on_all`
-        raise
-    except Stopped:  # on all ranks alike
+    except (BadInput, Stopped):  # on all ranks alike: see `on_all`
         comm.close()
         raise
     except BaseException as error:
@@ -146,7 +144,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         what = f"write {error.filename}" if error.filename else "write into the run folder, or cannot print"
         return f"stopped: cannot {what}: {error.strerror}; what was written is whole"
-    if isinstance(error, EpisodeFailed | AlgorithmFailed | JobFailed):
+    if isinstance(error, EnvironmentFailed | EpisodeFailed | AlgorithmFailed | JobFailed):
         return f"stopped: {error}"
     if lost_a_rank(error):
         return (

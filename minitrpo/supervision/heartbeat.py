@@ -45,7 +45,10 @@ class Heartbeat:
             return
         ranks = ", ".join(str(rank) for rank, _ in self._mates)
         self._names = self._leaders.allgather(f"{socket.gethostname()}, rank {ranks}")
-        self._above = launchers()  # before anything is silent: libraries may lie beyond the network
+        import psutil
+
+        # the launcher above, while all is well: libraries may lie beyond the network
+        self._above = list(takewhile(lambda process: process.name() in LAUNCHERS, psutil.Process().parents()))
         self._peers = range(1, self._leaders.size) if self._leaders.rank == 0 else range(1)
         self._beats: dict[int, Any] = {}
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -74,13 +77,12 @@ class Heartbeat:
             passed, last = min(now - last, 2 * BEAT), now
             for peer in self._peers:
                 silent[peer] = 0.0 if self._hear(peer) or peer in self._closed else silent[peer] + passed
-                self._beat(peer)
+                if peer not in self._beats or self._beats[peer].Test():
+                    self._beats[peer] = self._leaders.Isend(np.zeros(1, np.uint8), peer, TAG)
                 if silent[peer] > self._patience:
-                    self._leave(peer)
-
-    def _beat(self, peer: int) -> None:
-        if peer not in self._beats or self._beats[peer].Test():
-            self._beats[peer] = self._leaders.Isend(np.zeros(1, np.uint8), peer, TAG)
+                    gone, seconds = self._names[peer], f"{self._patience:g} s"
+                    report(f"has heard nothing of {gone}, for {seconds}: that machine, or the network to it, is down")
+                    end_machine([process for _, process in self._mates], self._above)
 
     def _hear(self, peer: int) -> bool:
         """Receive what has come from a leader, and return whether there was anything."""
@@ -93,21 +95,6 @@ class Heartbeat:
             if status.Get_tag() == LAST:
                 self._closed.add(peer)
         return heard
-
-    def _leave(self, peer: int) -> None:
-        """Say which machine is silent, and end what is left of the job on this one."""
-        report(
-            f"has heard nothing of {self._names[peer]}, for {self._patience:g} s: that machine, or the network to it, "
-            "is down"
-        )
-        end_machine([process for _, process in self._mates], self._above)
-
-
-def launchers() -> list[Any]:
-    """Return the processes above this one that are part of an MPI launcher, the nearest first, as psutil has them."""
-    import psutil
-
-    return list(takewhile(lambda process: process.name() in LAUNCHERS, psutil.Process().parents()))
 
 
 def end_machine(ranks: list[int], above: list[Any]) -> None:

@@ -13,8 +13,8 @@ from minitrpo.policies import Array
 IDLE = -1
 MAX_SLOTS = 1024  # of a rank; its watchdog has room for so many
 # Where what stands: which of CALLS has not returned; such calls so far; the slot whose environment is at work, IDLE if
-# that is not known; 1 while episodes are being played; for which update, -n: in an evaluation after update n
-DOING, HEARTBEAT, STEPPING, BUSY, ITERATION, HEAD = range(6)
+# that is not known; for which update episodes are played, -n: in an evaluation after update n
+DOING, HEARTBEAT, STEPPING, ITERATION, HEAD = range(5)
 WORDS, TEXT = HEAD + 2 * MAX_SLOTS, 32768  # int64; bytes for the description of the job
 
 
@@ -51,6 +51,7 @@ def share() -> None:
     _memory = mmap.mmap(-1, 8 * WORDS + TEXT)
     _words = memoryview(_memory)[: 8 * WORDS].cast("q")
     _words[STEPPING] = IDLE
+    pause()
 
 
 def begin(call: str, slot: int = IDLE) -> None:
@@ -76,9 +77,9 @@ def at(call: str) -> Iterator[None]:
 
 def play(seeds: Array, numbers: Array, iteration: int) -> None:
     """Say that episodes are being played: reset seed and number (-1: idle) of each slot, for which update."""
-    _words[BUSY], _words[ITERATION] = 1, iteration
+    pause()
+    _words[ITERATION] = iteration
     slots = np.frombuffer(_words, np.int64)[HEAD:].reshape(2, MAX_SLOTS)
-    slots[1] = IDLE
     slots[:, : len(seeds)] = seeds[:MAX_SLOTS], numbers[:MAX_SLOTS]
 
 
@@ -90,7 +91,7 @@ def occupy(slot: int, seed: int, number: int) -> None:
 
 def pause() -> None:
     """Say that no episode is being played."""
-    _words[BUSY] = 0
+    np.frombuffer(_words, np.int64)[HEAD + MAX_SLOTS :] = IDLE
 
 
 def describe(**job: Any) -> None:
@@ -115,11 +116,6 @@ def heartbeat() -> int:
     return _words[HEARTBEAT]
 
 
-def is_playing() -> bool:
-    """Return whether episodes are being played."""
-    return _words[BUSY] == 1
-
-
 def iteration() -> int:
     """Return the update for which episodes were played last; -n: an evaluation after update n."""
     return _words[ITERATION]
@@ -127,8 +123,6 @@ def iteration() -> int:
 
 def episodes() -> list[tuple[int, int]]:
     """Return (reset seed, number) of the episode whose environment is at work, or of all that are being played."""
-    if not is_playing():
-        return []
     slots = range(MAX_SLOTS) if _words[STEPPING] == IDLE else [_words[STEPPING]]
     playing = [(_words[HEAD + slot], _words[HEAD + MAX_SLOTS + slot]) for slot in slots]
     return [each for each in playing if each[1] != IDLE]

@@ -93,7 +93,9 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
     os.dup2(pipe, 0)
     os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
     os.close(1)
-    detector, beside = HangDetector(rank, stuck_after), launched_beside(rank)
+    detector, children = HangDetector(rank, stuck_after), Path(f"/proc/{LAUNCHER}/task/{LAUNCHER}/children")
+    # the other ranks that this machine's launcher has started; none where nobody says
+    beside = {int(child) for child in children.read_text().split()} - {rank} if children.exists() else set()
     started, interrupted = set[Any](), False
     for look in count():
         gone = os.getppid() != rank  # a child of the environment's may hold the pipe open
@@ -145,12 +147,6 @@ class HangDetector:
         return f"is stuck: {call.name} has not returned for {limit:g} s{longer}"
 
 
-def launched_beside(rank: int) -> set[int]:
-    """Return the processes that this machine's launcher has started beside a rank; none where nobody says."""
-    children = Path(f"/proc/{LAUNCHER}/task/{LAUNCHER}/children")
-    return {int(child) for child in children.read_text().split()} - {rank} if children.exists() else set()
-
-
 def state_of(process: int) -> tuple[str, str, str]:
     """Return what a process does (T stopped, t traced, Z ended), its parent and its beginning; "" where nobody says."""
     try:
@@ -186,7 +182,7 @@ def end(processes: set[Any]) -> None:
 def _say(what: str, beside: set[int]) -> None:
     """Print what has become of the rank, and in which call or episodes; beside: the other ranks of this machine."""
     job, now = status.job(), status.now()
-    call, idle = CALLS[now], now == "" and not status.is_playing()
+    call, idle = CALLS[now], now == "" and not status.episodes()
     first = any(state_of(each)[0] not in ("", "Z") for each in beside)  # the launcher kills all when one has died
     if launched_size() > 1 and (idle or call.patient) and "killed" in what and not first:
         let_others_speak(1.0)

@@ -27,10 +27,7 @@ from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 from minitrpo.training.workers import OVER, PULLED, REPORT, Worker, account, env_steps, house_arrays, report_applied
 
-QUEUE, WORKER = (
-    OWN + "queue",
-    OWN + "worker",
-)  # how the event queue's arrays, and each worker's, are called in a checkpoint
+QUEUE, WORKER = OWN + "queue", OWN + "worker"  # in a checkpoint: the event queue's arrays, and each worker's
 
 
 def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
@@ -114,7 +111,11 @@ def play_events(context: RunContext, timeline: Timeline, show: Show, ranks: int)
     """Play all workers in this process, with drawn delays."""
     queue, workers, notes = make_queue(context, timeline)
     with closing(RunLog(context, timeline, show, ranks, notes)) as log:
-        monitor = Monitor(context, queue.server.shared, log, ranks, lambda: events_state(queue, workers))
+
+        def under_way() -> Arrays:  # for a checkpoint: what is sent, and what every worker has of its own
+            return flat({QUEUE: queue.state(), **{f"{WORKER}{worker.number}": worker.state() for worker in workers}})
+
+        monitor = Monitor(context, queue.server.shared, log, ranks, under_way)
         while not monitor.over:
             queue.play()
             monitor.look()
@@ -142,11 +143,6 @@ def make_queue(context: RunContext, timeline: Timeline) -> tuple[EventQueue, lis
             worker.begin_at(0, int(server.tally.clocks[worker.number]))
             worker.restore(saved[f"{WORKER}{worker.number}"], iteration)
     return queue, workers, given.notes
-
-
-def events_state(queue: EventQueue, workers: list[Worker]) -> Arrays:
-    """Return what a checkpoint needs to go on to the bit: what is under way, and what every worker has of its own."""
-    return flat({QUEUE: queue.state(), **{f"{WORKER}{worker.number}": worker.state() for worker in workers}})
 
 
 def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, workers: int, exactly: bool) -> Arrays:

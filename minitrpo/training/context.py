@@ -48,16 +48,6 @@ class RunContext:
         """Return what every run can be told."""
         return self.choice.common
 
-    @property
-    def iteration(self) -> int:
-        """Return how many updates have been made."""
-        return counted(self.checkpoint)[0]
-
-    @property
-    def env_steps(self) -> int:
-        """Return how many environment steps have been taken."""
-        return counted(self.checkpoint)[1]
-
 
 def counted(checkpoint: Arrays) -> tuple[int, int]:
     """Return updates and environment steps of a checkpoint, 0 and 0 if there is none."""
@@ -155,11 +145,6 @@ def make_algorithm(
         _total_steps=s.total_steps,
     )
     return choice.algorithm(choice.own, context), context
-
-
-def first_mean_length(spec: EnvironmentSpec) -> float:
-    """Return how long an episode is taken to be before one has ended."""
-    return float(spec.max_episode_steps or UNKNOWN_LENGTH)
 
 
 def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, comm: Comm) -> Collector:

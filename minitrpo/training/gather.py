@@ -80,8 +80,11 @@ class EpisodeCollector(Collector):
             numbers = (first + number for number in iter(draw, None))
             in_play = concurrency(count, self._comm.size, self.rollouts.num_envs)
             played += self._play(request, numbers, in_play)
-            first += count
-            count = self._missing(request.wanted, sum(fragment.steps for fragment in played), first)
+            first, count = first + count, 0
+            if request.wanted:  # all have drawn the last one: the pool can be filled again before anybody draws
+                parts = self._comm.gather(sum(fragment.steps for fragment in played))
+                self.refill()
+                count = int(self._comm.broadcast(missing_requests(request.wanted, sum(parts), first) if parts else 0))
         return played
 
     def rerun(self, request: Request, number: int) -> list[Fragments]:
@@ -90,17 +93,6 @@ class EpisodeCollector(Collector):
     def _play(self, request: Request, numbers: Iterator[int], in_play: int) -> list[Fragments]:
         theta, frozen = request.theta, request.observation_filter
         return self.rollouts.play(theta, frozen, request.iteration, lambda: next(numbers, None), in_play)
-
-    def _missing(self, wanted: int, played: int, episodes: int) -> int:
-        """Return how many more episodes all ranks are to play for these steps; they are in the pool then; collective.
-
-        played: steps of this rank. episodes: of all ranks. Nobody draws before all have drawn the last.
-        """
-        if not wanted:
-            return 0
-        parts = self._comm.gather(played)
-        self.refill()
-        return int(self._comm.broadcast(missing_requests(wanted, sum(parts), episodes) if parts else 0))
 
 
 class SegmentCollector(Collector):

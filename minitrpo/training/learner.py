@@ -14,7 +14,7 @@ from minitrpo.parallel.comm import nested
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
 from minitrpo.supervision import status
-from minitrpo.training.context import RunContext, first_mean_length, fresh_filter
+from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, fresh_filter
 from minitrpo.training.gather import Gathered, Request
 from minitrpo.training.run_log import Row
 
@@ -25,7 +25,8 @@ class Learner:
     def __init__(self, context: RunContext, algorithm: Algorithm) -> None:
         """Begin, or go on from the run's checkpoint."""
         self.settings, self.algorithm = context.settings, algorithm
-        self.filter, self.mean_length = fresh_filter(self.settings, context.spec), first_mean_length(context.spec)
+        self.filter = fresh_filter(self.settings, context.spec)
+        self.mean_length = float(context.spec.max_episode_steps or UNKNOWN_LENGTH)
         self.iteration, self.env_steps, self._rows_until = 0, 0, 0
         self._episodes = 0  # that the last plan asked for; 0: it asked for steps
         self.evaluated: float | None = None  # the mean return of an evaluation, for the next row
@@ -33,8 +34,14 @@ class Learner:
         self._row = Row()
         theta = np.asarray(algorithm.state()["theta"])
         self._theta_shape, self._theta_dtype = theta.shape, theta.dtype
-        if context.checkpoint:
-            self._restore(context.checkpoint)
+        if arrays := context.checkpoint:
+            own = {name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))}
+            with status.at("restore"):
+                algorithm.restore(nested(own))
+            self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
+            self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
+            self.mean_length, self._rows_until = float(arrays[OWN + "mean_length"][0]), self.env_steps
+            self._episodes = int(arrays[OWN + "episodes"][0])
 
     @property
     def finished(self) -> bool:
@@ -126,16 +133,6 @@ class Learner:
         with status.at("state"):
             state = numbers("state", self.algorithm.state(), within=True)
         return {**state, **{OWN + name: array for name, array in own.items()}}
-
-    def _restore(self, arrays: Arrays) -> None:
-        """Take the state from a checkpoint's arrays."""
-        own = {name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))}
-        with status.at("restore"):
-            self.algorithm.restore(nested(own))
-        self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
-        self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
-        self.mean_length, self._rows_until = float(arrays[OWN + "mean_length"][0]), self.env_steps
-        self._episodes = int(arrays[OWN + "episodes"][0])
 
     def _check_theta(self, gathered: Gathered) -> None:
         theta, when = np.asarray(self.algorithm.state()["theta"]), f"after learn() in update {self.iteration}"

@@ -14,7 +14,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
 from minitrpo.run_folder.metrics_log import GRADIENTS
 from minitrpo.supervision.signals import asked_to_stop
-from minitrpo.training.context import RunContext, first_mean_length, make_evaluator
+from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, make_evaluator
 from minitrpo.training.run_log import RunLog
 from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps
 
@@ -34,13 +34,13 @@ class Monitor:
         self._evaluating = log.timeline.span if extra is None and ranks > 1 else log.timeline.outside
         self._settings, self._columns = context.settings, context.choice.algorithm.columns
         self.iteration = int(shared[ITERATION][0]) - 1
-        self._length = first_mean_length(context.spec)
+        self._length = float(context.spec.max_episode_steps or UNKNOWN_LENGTH)
         if context.checkpoint:
             self._length = float(context.checkpoint[OWN + "mean_length"][0])
         self._before = self._totals()
         self._theta_shape = shared["theta"].shape
         log.begin(self.state)
-        self._decide()
+        shared[OVER][0] = env_steps(shared) >= self._settings.total_steps
 
     @property
     def over(self) -> bool:
@@ -51,7 +51,7 @@ class Monitor:
         """Record a row if it is due; of the last one only say that the run is over, as others still have gradients."""
         if self.over or env_steps(self.shared) - self._before["report"][Of.STEPS] < self._settings.steps_per_update:
             return
-        self._decide()
+        self.shared[OVER][0] = env_steps(self.shared) >= self._settings.total_steps
         if not self.over:
             self._record()
             if self.log.due(self.iteration):
@@ -74,9 +74,6 @@ class Monitor:
             OWN + "mean_length": np.array([self._length]),
             **self._extra(),
         }
-
-    def _decide(self) -> None:
-        self.shared[OVER][0] = env_steps(self.shared) >= self._settings.total_steps
 
     def _totals(self) -> Arrays:
         """Return all that is counted, summed over the workers; they go on: read until two readings agree."""

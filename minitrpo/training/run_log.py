@@ -10,7 +10,7 @@ from minitrpo.contract import OWN
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision.signals import asked_to_stop
-from minitrpo.training.context import SETTINGS, RunContext
+from minitrpo.training.context import SETTINGS, RunContext, counted
 
 # Environment steps that a run has taken already -> its display, with update(row), note(text) and close()
 Show = Callable[[int], Any]
@@ -30,7 +30,7 @@ class RunLog:
         """Take what is said while the run goes on: `notes`, which the algorithm adds to and each row empties."""
         self._context, self._settings, self._folder = context, context.settings, context.folder
         self.timeline, self._ranks, self._notes = timeline, ranks, notes
-        self._display = show(context.env_steps)
+        self._display = show(counted(context.checkpoint)[1])
         self._fingerprint = context.choice.fingerprint()
         self._time = float(context.checkpoint[OWN + "time_s"][0]) if context.checkpoint else 0.0  # of the whole run
         self._first = True  # no episode has ended
@@ -39,7 +39,7 @@ class RunLog:
     def begin(self, state: Callable[[], Arrays], notes: Iterable[str] = ()) -> None:
         """Cut the log where the run goes on, or write a new run's first checkpoint; then say what may surprise."""
         if self._context.checkpoint:
-            self._folder.forget_after(self._context.iteration)
+            self._folder.forget_after(counted(self._context.checkpoint)[0])
         else:
             self.save(state())
         for note in (*self._context.notes, *notes):

@@ -18,6 +18,7 @@ from minitrpo.supervision.signals import asked_to_stop
 from minitrpo.training.context import (
     RunContext,
     check_ranks,
+    counted,
     first_notes,
     make_algorithm,
     make_collector,
@@ -136,7 +137,7 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     algorithm, given = make_algorithm(context.choice, context.spec, working if sharded else Comm(), timeline)
     collector = make_collector(settings, context.spec, given.policy, working)
     if context.checkpoint:
-        collector.restore(context.checkpoint, context.iteration + 1)
+        collector.restore(context.checkpoint, counted(context.checkpoint)[0] + 1)
     anew = working.gather(len(collector.rollouts.anew))
     evaluator = make_evaluator(context.choice, context.spec, working)
     rank = Rank(working, collector, algorithm, timeline, sharded and working.size > 1, evaluator)

@@ -98,12 +98,16 @@ class Worker:
             steps = counts(episodes)
             if self.settings.filter == "running":
                 seen = seen.merged(episodes.observations)
+        rng = generator(self.settings.seed, self.gradients, self.number, Purpose.UPDATE)
+        self.gradients += 1
         with self._timeline.span("update"), status.at("gradient"):
             if self.collects:
-                answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, self._random_numbers())
+                answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
             else:
-                answer = self.algorithm.lesson(shared, self.ask, now, self._random_numbers())
-        gradient, columns = self._checked(answer)
+                answer = self.algorithm.lesson(shared, self.ask, now, rng)
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise AlgorithmFailed(f"gradient() must return (arrays, columns), two dicts, not {shorten(answer)}")
+        gradient, columns = numbers("gradient", answer[0]), columns_of("gradient", answer[1], self.columns)
         if not gradient and not self.collects:
             time.sleep(self.patience)
         # (value, 1) for each column that has one, (0, 0) for NaN, one after the other
@@ -119,16 +123,6 @@ class Worker:
         with self._timeline.span("collect"):
             played = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
             return concatenate(played)
-
-    def _checked(self, answer: Any) -> tuple[Arrays, dict[str, float]]:
-        """Return what `gradient` or `lesson` returned; AlgorithmFailed if it cannot travel."""
-        if not (isinstance(answer, tuple) and len(answer) == 2):
-            raise AlgorithmFailed(f"gradient() must return (arrays, columns), two dicts, not {shorten(answer)}")
-        return numbers("gradient", answer[0]), columns_of("gradient", answer[1], self.columns)
-
-    def _random_numbers(self) -> np.random.Generator:
-        self.gradients += 1
-        return generator(self.settings.seed, self.gradients - 1, self.number, Purpose.UPDATE)
 
     def state(self) -> Nested:
         """Return its unfinished episodes, slot by slot, and what its algorithm keeps of its own."""

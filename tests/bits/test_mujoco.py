@@ -7,9 +7,9 @@ import gymnasium
 import numpy as np
 import pytest
 
+from minitrpo.errors import EnvironmentFailed
 from minitrpo.experience.batched_mujoco import MujocoVectorEnv, supports
 from minitrpo.experience.environments import describe, make
-from minitrpo.experience.vector_env import EnvironmentFailed
 
 WIDTH = 4
 # Short enough for random actions to meet the time limit as well as terminations

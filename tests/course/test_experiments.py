@@ -27,7 +27,7 @@ from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
-from minitrpo.commands.command_line import choice_of
+from minitrpo.commands.command_line import parse
 from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, iqm, iqm_interval, mean_interval
 
 TASK, NEVER = "CartPole-v1", np.inf
@@ -106,7 +106,7 @@ def test_every_experiment_is_whole_recorded_and_understood_by_train():
         assert len({(arm.name, arm.env) for arm in one.arms}) == len(one.arms)
         for job in (job for kind in (FULL, QUICK) for job in one.jobs(kind)):
             if one.data != "peers" and "stable-baselines3" not in job.arm.name:  # these no train is told
-                choice_of(job.words)
+                parse(job.words)
 
 
 def test_the_commands_list_judge_and_draw_and_refuse_in_one_line(tmp_path, monkeypatch, capsys):
@@ -169,7 +169,7 @@ def test_seconds_to_a_return_begin_where_the_middle_of_the_seeds_reaches_it():
 def test_the_first_fixed_arm_is_what_is_typed():
     for env, steps in rules.STEPS.items():
         job = harness.Job(rules.arm(env, rules.FIXED, rules.RIGHT), 0, steps)
-        assert choice_of(job.words).flat() == choice_of(["--env", env, "--total-steps", str(steps)]).flat()
+        assert parse(job.words).choice.flat() == parse(["--env", env, "--total-steps", str(steps)]).choice.flat()
 
 
 def test_a_score_is_the_mean_over_steps_or_over_seconds():

@@ -26,7 +26,7 @@ from minitrpo.__main__ import COMMANDS, main
 from minitrpo.algorithms.options import check_options, flag
 from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.commands import train
-from minitrpo.commands.command_line import choice_of, parse
+from minitrpo.commands.command_line import parse
 from minitrpo.experience.environments import describe
 from minitrpo.training.context import make_algorithm
 from minitrpo.training.settings import MAY_CHANGE, Settings, chosen
@@ -120,7 +120,7 @@ def test_every_setting_has_limits_in_that_table_or_choices_and_its_default_is_al
 
 def asked(*words):
     """Return all settings by name that a command line asks for."""
-    return choice_of(list(words)).flat()
+    return parse(list(words)).choice.flat()
 
 
 def test_presets_make_sense_on_every_environment_that_they_name_and_what_is_typed_beats_them():
@@ -328,7 +328,7 @@ def test_a_cure_that_is_printed_is_accepted_when_it_is_typed(tmp_path):
 
 def unfit(env, name="trpo"):
     """Return what is said of an environment that an algorithm cannot be trained on, "" if it can."""
-    choice = choice_of(["--algorithm", name, "--env", env, "--first-states", "2"])
+    choice = parse(["--algorithm", name, "--env", env, "--first-states", "2"]).choice
     return said_by(lambda: make_algorithm(choice, describe(env)))
 
 

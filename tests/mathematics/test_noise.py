@@ -9,18 +9,7 @@ from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.noise import (
-    Measured,
-    NoiseConfig,
-    NoiseState,
-    Seen,
-    StepNoise,
-    due,
-    follow,
-    measure_noise,
-    turn_kl,
-    turn_steps,
-)
+from minitrpo.noise import Measured, NoiseConfig, NoiseState, Seen, StepNoise, due, measure_noise, turn_kl, turn_steps
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient, score
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient, trpo_step
@@ -40,6 +29,11 @@ def dense(policy, theta, batch):
     """Return F + damping I, whole."""
     product = damped_fisher(policy, theta, batch, DAMPING, 1.0)
     return np.stack([product(v) for v in np.eye(len(theta))])
+
+
+def follow(state, seen, measured, config):
+    """Return the state after an update."""
+    return turn_kl(turn_steps(state, measured, config), seen, config)
 
 
 def measured(policy, theta, batch, step=None):

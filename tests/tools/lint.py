@@ -364,9 +364,9 @@ def one_page_stands_alone():
 def budgets_are_kept():
     answers = set(python("tests/exercises/mutants"))
     budgets = {  # which files, and how many of them and of their lines there may be
-        "of minitrpo, reached by a run of TRPO": (reached(), 54, 7_801),
-        "of minitrpo without course": (set(PACKAGE) - set(python("minitrpo/course")), 103, 14_027),
-        "of tests without tests/tools": (set(python("tests")) - set(python("tests/tools")) - answers, 111, 13_510),
+        "of minitrpo, reached by a run of TRPO": (reached(), 54, 7_707),
+        "of minitrpo without course": (set(PACKAGE) - set(python("minitrpo/course")), 103, 13_854),
+        "of tests without tests/tools": (set(python("tests")) - set(python("tests/tools")) - answers, 111, 13_504),
         "of answers to exercises": (answers, 17, 4_162),
     }
     for what, (files, most, most_lines) in budgets.items():

@@ -199,26 +199,23 @@ class GuidedPolicySearch(Algorithm):
         comm = self.update.comm
         if self.network is not None:
             with self.context.span("cost"):
-                every = Samples(*(given[name] for name in ("X", "U", "rewards", "alive")))
+                episodes = Samples(*(given[name] for name in ("X", "U", "rewards", "alive")))
                 last = CostNetwork(**given["cost_network"])
-                self.network = last.fitted(*every.steps(), self.settings.cost_network, self.update.sums)
+                self.network = last.fitted(*episodes.steps(), self.settings.cost_network, self.update.sums)
         with self.context.span("conditions"):
-            own = {str(j): self._improved(theta, given, j) for j in range(comm.rank, self.conditions, comm.size)}
+            own = {}
+            for j in range(comm.rank, self.conditions, comm.size):  # its episodes are every first_states-th of all
+                each = (given[name][j :: self.conditions] for name in ("X", "U", "rewards", "alive"))
+                state = {name: float(array[j]) for name, array in given["promises"].items()}
+                own[str(j)] = improved(self.policy, theta, Samples(*each), self.settings, state, self.network)
         with self.context.span("exchange"):
             parts = comm.gather(own)
-            each = comm.broadcast({j: found for part in parts for j, found in part.items()})
+            every = comm.broadcast({j: found for part in parts for j, found in part.items()})
         # one after the other by their number, whoever computed them
-        found = {name: np.concatenate([each[str(j)][name] for j in range(self.conditions)]) for name in each["0"]}
+        found = {name: np.concatenate([every[str(j)][name] for j in range(self.conditions)]) for name in every["0"]}
         with self.context.span("imitation"):
             theta, imitation = self._imitated(theta, found)
         return theta, found, imitation
-
-    def _improved(self, theta: Array, given: Nested, j: int) -> Arrays:
-        """Return what an update finds for condition j; its episodes are every first_states-th of all."""
-        each = slice(j, None, self.conditions)
-        samples = Samples(given["X"][each], given["U"][each], given["rewards"][each], given["alive"][each])
-        state = {name: float(array[j]) for name, array in given["promises"].items()}
-        return improved(self.policy, theta, samples, self.settings, state, self.network)
 
     def _imitated(self, theta: Array, found: Arrays) -> tuple[Array, float]:
         """Return theta moved towards the controllers, and the KL that its mean keeps from them, in nats per step."""

@@ -17,6 +17,7 @@ from minitrpo.algorithms.asynchronous_algorithm import (
     AsynchronousAlgorithm,
     AsynchronousSettings,
     Moment,
+    Pushed,
     descend,
 )
 from minitrpo.algorithms.off_policy.replay_learner import BufferSettings, buffer_of
@@ -83,9 +84,7 @@ class Bundles(AsynchronousAlgorithm):
         optimiser = initial_state(self.settings.optimiser, len(theta), np.float32)
         return {"theta": theta, "target": theta.copy(), "updates": np.zeros(1, np.int64), "optimiser": optimiser}
 
-    def gradient(
-        self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator
-    ) -> tuple[Arrays, dict[str, float]]:
+    def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
         s = self.settings
         self.replay.add(0, multi_step(fragment, s.n_step, s.discount))
         if self.actors < self.context.workers or self.replay.added[0] <= s.warm_up:  # it only acts, or warms up
@@ -93,9 +92,7 @@ class Bundles(AsynchronousAlgorithm):
         drawn = draw(rng, s.batch, self.replay.sizes)
         return self.descent_of(shared, self.replay.take(drawn), drawn.weights)
 
-    def lesson(
-        self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator
-    ) -> tuple[Arrays, dict[str, float]]:
+    def lesson(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
         s = self.settings
         # nothing in the warm-up, and when too far ahead
         ahead = now.version >= s.replay_ratio * (now.env_steps - s.warm_up)
@@ -127,7 +124,7 @@ class Bundles(AsynchronousAlgorithm):
         rows = self.replay.take(Draw(np.array([len(positions)]), positions[None]))
         return {**{name: array[0] for name, array in rows.items()}, "held": self.replay.sizes}
 
-    def descent_of(self, shared: Arrays, rows: Arrays, weights: Array) -> tuple[Arrays, dict[str, float]]:
+    def descent_of(self, shared: Arrays, rows: Arrays, weights: Array) -> Pushed:
         """Return the mean gradient of a minibatch, shortened where it is too long, and its loss."""
         s = self.settings
         network, older = self.policy.split(shared["theta"])[0], self.policy.split(shared["target"])[0]

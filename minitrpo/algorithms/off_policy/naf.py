@@ -32,7 +32,7 @@ from minitrpo.perceptron import (
     perceptron,
     unflatten,
 )
-from minitrpo.policies import ActFunction, Acting, Array, Policy
+from minitrpo.policies import ActFunction, Array, Perceptron, Policy
 
 LARGEST = 4.0  # of |log L_ii|, approached smoothly: exp would blow up, and what is clipped has no gradient to return by
 
@@ -109,16 +109,13 @@ def naf_gradient_sums(
 
 
 @dataclass(frozen=True)
-class NAFPolicy(Acting):
+class NAFPolicy(Perceptron):
     """u = mu(s) + sigma * noise, kept within [-1, 1], which is what the environment's bounds are stretched to.
 
     theta is the network's parameters and, last, how much of the exploration is left: sigma = final + (first - final) *
     left. dist_params are mu, (N, A). What is remembered is the action as executed: the policy keeps it in bounds.
     """
 
-    observation_size: int
-    action_size: int
-    hidden: tuple[int, ...]
     sigmas: tuple[float, float] = (0.5, 0.1)  # at first, finally
 
     @property

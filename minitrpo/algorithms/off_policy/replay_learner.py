@@ -103,8 +103,12 @@ class ReplayLearner(Algorithm):
             self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
         self.steps += len(batch["shards"])
         due = updates_due(self.steps, s.warm_up, s.replay_ratio, self.updates)
-        if self.context.comm.size > 1:
-            self.context.comm.broadcast(self._news(due))
+        if (
+            self.context.comm.size > 1
+        ):  # the others need the networks and the sizes of shards; all of them after a resume
+            done = np.array([self.steps, self.updates])
+            news = {"networks": self.networks, "done": done, "due": np.array([due]), "sizes": self.buffer.sizes}
+            self.context.comm.broadcast(news if self._synchronised else news | {"buffer": self.buffer.state()})
             self._synchronised = True
         return self.after_updates(self._make(due, self.buffer.sizes, rng), due)
 
@@ -114,12 +118,6 @@ class ReplayLearner(Algorithm):
             self.buffer.restore(news["buffer"])
         self.networks, (self.steps, self.updates) = news["networks"], news["done"].tolist()
         self._make(int(news["due"][0]), news["sizes"], rng)
-
-    def _news(self, due: int) -> Nested:
-        """Return what the other ranks need to know: the networks, sizes of shards; all of them after a resume."""
-        done = np.array([self.steps, self.updates])
-        news = {"networks": self.networks, "done": done, "due": np.array([due]), "sizes": self.buffer.sizes}
-        return news if self._synchronised else news | {"buffer": self.buffer.state()}
 
     def _make(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
         """Make updates; return the sums that their gradients report, per transition, (K,); NaN without one."""

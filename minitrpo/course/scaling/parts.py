@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minitrpo.algorithms.samples import advantages_of as of_critic
-from minitrpo.commands.command_line import choice_of
+from minitrpo.commands.command_line import parse
 from minitrpo.course.scaling.formulas import noise_scale
 from minitrpo.course.scaling.inputs import PARTS, fitted
 from minitrpo.experience.environments import describe
@@ -75,7 +75,7 @@ class Updates:
 
     def __init__(self, environment: str, steps: int) -> None:
         job = {"env": environment, "preset": "episodes", "steps_per_update": steps, "total_steps": 10**9}
-        choice, spec = choice_of(flags(job)), describe(environment)
+        choice, spec = parse(flags(job)).choice, describe(environment)
         self.timeline = Timeline(Comm(), keep=False)
         self.timeline.now = time.process_time  # type: ignore[method-assign] # its spans are of the same seconds
         self.algorithm, _ = make_algorithm(choice, spec, timeline=self.timeline)

@@ -13,7 +13,7 @@ import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.options import whole
-from minitrpo.commands.command_line import RootParser, choice_of
+from minitrpo.commands.command_line import RootParser, parse
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
 from minitrpo.course.speedup.statistics import interval
@@ -79,7 +79,7 @@ def checked(args: Any) -> list[int]:
     if ranks[-1] > 1024:
         raise BadInput(f"--ranks {text}: more than 1024 would bring this machine down")
     trust(args.env, args.algorithm)
-    settings = choice_of(train_arguments(args, 1)).common
+    settings = parse(train_arguments(args, 1)).choice.common
     for number in ranks:
         check_ranks(settings, number)
     describe(settings.env)
