@@ -7,40 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot as plt
 
-from experiments.returns import OURS
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 
 COLORS = (BLUE, GREEN, ORANGE, RED)
-
-
-def limit(result: dict[str, Any]) -> Any:
-    """Return a picture of collecting beside open-loop physics."""
-    lines = result["lines"]
-    env_ids = list(dict.fromkeys(x["environment"] for x in lines))
-    widths = sorted({x["envs"] for x in lines})
-    thick = 0.8 / len(widths)
-    figure, axis = plt.subplots(figsize=(9, 5), constrained_layout=True)
-    for i, (width, color) in enumerate(zip(widths, cycle(COLORS))):
-        of_width = [x for x in lines if x["envs"] == width]
-        places = [env_ids.index(x["environment"]) + (i - (len(widths) - 1) / 2) * thick for x in of_width]
-        axis.barh(places, [x["ratio"] for x in of_width], height=thick, color=color, label=f"{width} slots")
-    axis.axvline(1, color=GREY, linestyle="--")
-    axis.set(yticks=range(len(env_ids)), yticklabels=env_ids, xlim=(0, 1.05))
-    axis.set_xlabel("collecting, as a fraction of the same physics open-loop (1 rank, 1 thread)")
-    axis.invert_yaxis()
-    figure.legend(loc="outside upper right", ncols=len(widths))
-    return figure
-
-
-def whole(result: dict[str, Any]) -> Any:
-    """Return a picture of a whole run beside its physics."""
-    [run] = result["lines"]
-    figure, axis = plt.subplots(figsize=(9, 1.8), constrained_layout=True)
-    bars = axis.barh(["physics alone", "whole run"], [run["physics_s"], run["run_s"]], color=[GREY, BLUE])
-    axis.bar_label(bars, fmt=" %.1f s")
-    axis.set_xlabel(f"seconds for {run['steps']:,} steps of {run['environment']}, all cores")
-    axis.invert_yaxis()
-    return figure
 
 
 def scaling(result: dict[str, Any]) -> Any:
@@ -72,19 +41,3 @@ def _speedups(axis: Any, lines: list[dict[str, Any]], cores: int) -> None:
     axis.minorticks_off()
     axis.grid(alpha=0.3)
     axis.legend(loc="lower right", fontsize=8)
-
-
-def as_typed(result: dict[str, Any]) -> Any:
-    """Return a picture of the seconds that whole commands take."""
-    lines = result["lines"]
-    figure, axis = plt.subplots(figsize=(9, 3), constrained_layout=True)
-    bars = axis.barh(
-        [f"{x['env']}, {x['system']}" for x in lines],
-        [x["seconds"] for x in lines],
-        color=[BLUE if x["system"] == OURS else ORANGE for x in lines],
-    )
-    axis.bar_label(bars, [f" {x['seconds']:.1f} s, return {x['return']:.1f}" for x in lines])
-    axis.set_xlabel(f"seconds of the whole command, {lines[0]['steps']:,} steps")
-    axis.margins(x=0.25)
-    axis.invert_yaxis()
-    return figure

@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks import family_parts, parts, pictures, tables
+from benchmarks import pictures, tables
 from benchmarks.record import RESULTS, machine_of, read_json
 
 README = Path(__file__).parent / "README.md"
@@ -39,14 +39,7 @@ def scaling(result: dict[str, Any]) -> str:
     return f"{tables.scaling(result)}\n\n{tables.same_work([result, *repeats_of(result)])}"
 
 
-REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any] | None]] = {
-    "limit": (tables.limit, pictures.limit),
-    "parts": (parts.table, parts.picture),
-    "family_parts": (family_parts.table, family_parts.picture),
-    "whole": (tables.whole, pictures.whole),
-    "as_typed": (tables.as_typed, pictures.as_typed),
-    "scaling": (scaling, pictures.scaling),
-}
+REPORTS: dict[str, tuple[Callable[[Any], str], Callable[[Any], Any] | None]] = {"scaling": (scaling, pictures.scaling)}
 
 
 def filled(text: str) -> str:

@@ -7,7 +7,6 @@ import numpy as np
 
 from benchmarks.record import machine_of
 from benchmarks.scaling import collecting, measured
-from experiments.returns import THEIRS
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import SECONDS
@@ -32,59 +31,6 @@ def made_by(result: dict[str, Any]) -> str:
     p = result["provenance"]
     versions = ", ".join(f"{name} {number}" for name, number in p["versions"].items())
     return f"*`{p['command']}`; {machine_of(result)}; {p['date'][:10]}; Python {p['python']}, {versions}.*"
-
-
-def formatted(result: dict[str, Any], columns: dict[str, str]) -> str:
-    """Return the table of a result's lines, and what made it; columns: the form of a cell under its heading."""
-    rows = [tuple(form.format(**line) for form in columns.values()) for line in result["lines"]]
-    return f"{table(tuple(columns), rows)}\n\n{made_by(result)}"
-
-
-def spread(count: int) -> str:
-    """Return what bootstrap bounds of a median of so many measurements are: of fewer than six no more than a range."""
-    return "95 % interval" if count > FEW else f"lowest to highest of {count}"
-
-
-def limit(result: dict[str, Any]) -> str:
-    """Return the table of collecting beside open-loop physics."""
-    columns = {
-        "environment": "{environment}",
-        "slots": "{envs}",
-        "open-loop, steps/s": "{limit:,.0f}",
-        "ours, steps/s": "{ours:,.0f}",
-        "ratio": "{ratio:.2f}",
-        spread(result["settings"]["rounds"]): "{interval[0]:.3f} to {interval[1]:.3f}",
-    }
-    return formatted(result, columns)
-
-
-def whole(result: dict[str, Any]) -> str:
-    """Return the table of whole runs beside their physics."""
-    columns = {
-        "environment": "{environment}",
-        "steps": "{steps:,}",
-        "physics alone, s": "{physics_s:.1f}",
-        "whole run, s": "{run_s:.1f}",
-        "times as long": "{ratio:.2f}",
-        spread(result["settings"]["rounds"]): "{interval[0]:.2f} to {interval[1]:.2f}",
-    }
-    return formatted(result, columns)
-
-
-def as_typed(result: dict[str, Any]) -> str:
-    """Return the table of whole commands as typed."""
-    rows = [
-        (
-            f"{x['env']}, {x['system']}",
-            *(f"{x['steps']:,}", f"{x['rate']:,.0f}", f"{x['seconds']:.1f}", f"{x['return']:.1f}"),
-            f"{x['threshold_s']:.1f}" if x["threshold_s"] else f"- ({x['reached']})",
-            *(f"{x['peak_mb']}", f"{x['ratio']:.1f}", span(x["interval"], ".1f")),
-        )
-        for x in result["lines"]
-    ]
-    header = ("command", "steps", "steps/s", "seconds", "return", f"seconds to {THEIRS}'s return", "peak MB/process")
-    header += (f"times {THEIRS}", spread(result["settings"]["rounds"]))
-    return f"{table(header, rows)}\n\n{made_by(result)}"
 
 
 def scaling(result: dict[str, Any]) -> str:

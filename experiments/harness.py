@@ -136,7 +136,8 @@ def made_by(experiment: Experiment, runs: Runs) -> str:
     dates, versions = sorted({run["date"] for run in each}), sorted({run["version"] for run in each})
     libraries = sorted({f"{name} {one[name]}" for one in made for name in experiment.packages if name in one})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    return "; ".join((f"{len(each):,} runs", *machines, f"version {', '.join(versions)}", when, *libraries))
+    count = f"{len(each):,} runs" if len(each) > 1 else "one run"
+    return "; ".join((count, *machines, f"version {', '.join(versions)}", when, *libraries))
 
 
 def key_of(job: Job) -> Any:

@@ -7,27 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks import report, scaling
-from benchmarks.limit import OpenLoop, RecordingVectorEnv, Step
 from benchmarks.record import RESULTS
 from benchmarks.scaling import Experiment
-from minitrpo.experience.environments import describe
-from minitrpo.experience.observation_filter import ObservationFilter
-from minitrpo.experience.rollouts import Rollouts
-
-
-def test_open_loop_physics_ends_where_the_rollouts_did():
-    spec = describe("Hopper-v5")
-    envs = RecordingVectorEnv(spec, 4)
-    policy, numbers = spec.policy((8,)), iter(range(9))
-    theta = policy.initialise(np.random.default_rng(0))
-    frozen = ObservationFilter.identity(spec.observation_size)
-    played = Rollouts(spec, policy, envs, run_seed=1).play(theta, frozen, 1, lambda: next(numbers, None), 4)
-    assert sum(fragment.steps for fragment in played) == sum(len(c.slots) for c in envs.calls if isinstance(c, Step))
-    bare = OpenLoop(envs.model, 4, envs.task.frame_skip, envs.calls)
-    bare.run()
-    for mine, name in zip(bare.fields, ("qpos", "qvel"), strict=False):
-        assert np.array_equal(mine, envs._fields[name])
-        assert np.any(mine)
 
 
 def test_every_experiment_is_compared_with_one_rank_of_the_same(monkeypatch):
