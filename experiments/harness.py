@@ -178,14 +178,19 @@ def record(experiment: Experiment, job: Job, kind: str, ranks: int, root: Path |
     busy = others.share()
     if experiment.seconds:
         refuse_if_busy(name, busy)
-    made = provenance(packages=experiment.packages)
+    machine, version = machine_and_version(experiment.packages)
     ours = {"experiment": name, "arm": job.arm.name, "env": job.arm.env, "seed": job.seed}
-    version = made["versions"].pop("minitrpo")
-    machine = {"machine": made["machine"], "cores": cores(), "python": made["python"], **made["versions"]}
     ours |= {"ranks": ranks, "version": version, "date": f"{datetime.date.today()}"}
     ours |= {"others": busy if experiment.seconds and np.isfinite(busy) else ""}
     tables.add(experiment.folder(kind, root), ours | row, " ".join(job.words), machine, points)
     shutil.rmtree(folder)
+
+
+def machine_and_version(packages: tuple[str, ...] = ()) -> tuple[dict[str, Any], str]:
+    """Return what origin.json says of this machine and its libraries, and the version of minitrpo."""
+    made = provenance(packages=packages)
+    version: str = made["versions"].pop("minitrpo")
+    return {"machine": made["machine"], "cores": cores(), "python": made["python"], **made["versions"]}, version
 
 
 def refuse_if_busy(name: str, share: float) -> None:

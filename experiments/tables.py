@@ -66,7 +66,8 @@ def ranged(cells: Mapping[str, Any], form: str) -> str:
 
 def array(cells: list[Any]) -> Array:
     """Return a column as an array: NaN for numbers that there are not."""
-    return np.array([np.nan if cell == "" else cell for cell in cells])
+    text = any(isinstance(cell, str) and cell for cell in cells)
+    return np.array([np.nan if cell == "" and not text else cell for cell in cells])
 
 
 def add(folder: Path, row: Mapping[str, Any], setting: Any, machine: Any, points: Points) -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, returns, rules, seconds, tables
+from experiments import family, harness, returns, rules, scaling, seconds, tables
 from experiments.claims import CLAIMS, judge, measure, show
 from experiments.claims.questions import (
     UNTESTED,
@@ -183,6 +183,11 @@ def test_open_loop_physics_ends_where_the_rollouts_did():
     for mine, name in zip(bare.fields, ("qpos", "qvel"), strict=False):
         assert np.array_equal(mine, envs._fields[name])
         assert np.any(mine)
+
+
+def test_one_ranks_recorded_seconds_predict_those_of_several():
+    errors = [abs(row.error) for name in ("scaling", *scaling.EARLIER) for row in scaling.predicted(name)]
+    assert (len(errors), np.median(errors) < 0.1, max(errors) < 0.25) == (72, True, True)
 
 
 # --- rules that adapt

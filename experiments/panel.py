@@ -1,7 +1,7 @@
 """The panel: all runs that are missing, the most telling ones first; rows are added to two tables.
 
-    python -m benchmarks.panel FOLDER
-    python -m benchmarks.panel FOLDER --arm wide '{"initial_log_std": 0.5}' --seeds 3
+    python -m experiments.panel FOLDER
+    python -m experiments.panel FOLDER --arm wide '{"initial_log_std": 0.5}' --seeds 3
 
 FOLDER/runs.csv has a row per run, FOLDER/curves.csv its mean return in 50 parts of its steps. What stands there is not
 run again, so that the panel can be stopped and started at any time; what failed stands in FOLDER/failed.csv, and is run
@@ -10,6 +10,7 @@ run: its rows are copied. While FOLDER/PAUSE exists no run begins. FOLDER/pids n
 Ours is run on the choosing half alone, unless --held-out is said, which is for the end.
 """
 
+import argparse
 import csv
 import json
 import os
@@ -27,9 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.options import make_parser
-from benchmarks.panel_environments import CHOOSING, DISCRETE, HALVES, HELD_OUT, TASKS
-from benchmarks.panel_run import ARMS, PEERS, RANDOM, Rows
+from experiments.panel_environments import CHOOSING, DISCRETE, HALVES, HELD_OUT, TASKS
+from experiments.panel_run import ARMS, PEERS, RANDOM, Rows
 
 PARTS = 50  # of a curve
 LAST = 0.1  # of the episodes: the end
@@ -125,7 +125,7 @@ class Panel:
             time.sleep(5)
         if self.copied(run):
             return
-        words = [sys.executable, "-W", "ignore", "-m", "benchmarks.panel_run", run.task, run.system, str(run.seed)]
+        words = [sys.executable, "-W", "ignore", "-m", "experiments.panel_run", run.task, run.system, str(run.seed)]
         more = ["--flags", json.dumps(self.flags[run.system])] if run.system in self.flags else []
         with TemporaryDirectory() as folder:
             out, log, begin = Path(folder) / "episodes.json", Path(folder) / "log", time.perf_counter()
@@ -200,7 +200,7 @@ def machine() -> str:
 
 def main() -> None:
     """Run all that is missing."""
-    parser = make_parser(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side")
     parser.add_argument("--seeds", type=int, default=5)

@@ -1,6 +1,6 @@
 """The panel: environments that no preset names, half of them for choosing a default, half held out till the end.
 
-    python -m benchmarks.panel_environments         the table: kind, half, steps, id
+    python -m experiments.panel_environments         the table: kind, half, steps, id
 
 Importing this module registers those that need a wrapper (a flat observation, one number for a reward, other units)
 under the names panel/...; the others are typed as their makers call them. What is not Gymnasium's own comes from
@@ -170,7 +170,7 @@ for _name, _recipe in RECIPES.items():
     if f"panel/{_name}-v0" not in gymnasium.registry:
         gymnasium.register(
             f"panel/{_name}-v0",
-            entry_point="benchmarks.panel_environments:build",
+            entry_point="experiments.panel_environments:build",
             max_episode_steps=_recipe.limit,
             kwargs={"name": _name},
         )

@@ -1,7 +1,7 @@
 """What the panel's runs say: normalised scores, interquartile means, and how probably ours is ahead of each peer.
 
-    python -m benchmarks.panel_report FOLDER
-    python -m benchmarks.panel_report FOLDER --score end --systems typed,nofilter
+    python -m experiments.panel_report FOLDER
+    python -m experiments.panel_report FOLDER --score end --systems typed,nofilter
 
 A score is normalised per task: 0 is the random policy, 1 the best end of any run seen. The area is that under the curve
 of training returns, the end its last tenth: the episodes that ended in the last tenth of the steps. Episodes of ours
@@ -10,15 +10,15 @@ those of Agarwal et al. 2021, over the tasks that all systems have run; interval
 and, in each, seeds. A task where no run got away from the random policy by more than chance is named and left out.
 """
 
+import argparse
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.options import make_parser, names
-from benchmarks.panel import PARTS, filled, read
-from benchmarks.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
-from benchmarks.panel_run import PEERS, RANDOM
+from experiments.panel import PARTS, filled, read
+from experiments.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
+from experiments.panel_run import PEERS, RANDOM
 from minitrpo.course.statistics import iqm
 from minitrpo.policies import Array
 
@@ -122,16 +122,16 @@ def seconds(rows: list[dict[str, str]], systems: list[str], tasks: list[str]) ->
 
 def main() -> None:
     """Print the tables."""
-    parser = make_parser(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--half", choices=(CHOOSING, HELD_OUT), default=CHOOSING)
     parser.add_argument("--score", choices=("area", "end"), default="area")
-    parser.add_argument("--systems", type=names, help="with commas, beside the peers (default: all there are)")
+    parser.add_argument("--systems", help="with commas, beside the peers (default: all there are)")
     args = parser.parse_args()
     rows = [row for row in read(args.folder / "runs.csv") if HALVES[row["task"]] == args.half]
     scores, unlearned = normalised(args.folder, rows, args.score)
     others = [system for system in scores if system not in PEERS]
-    systems = [*(peer for peer in PEERS if peer in scores), *(args.systems or others)]
+    systems = [*(peer for peer in PEERS if peer in scores), *(args.systems.split(",") if args.systems else others)]
     tasks = [task for task in TASKS if any(task in scores[system] for system in systems)]
     common = [task for task in tasks if all(task in scores[system] for system in systems)]
     runs = sum(len(scores[system][task]) for system in systems for task in common)

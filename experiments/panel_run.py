@@ -4,6 +4,7 @@ The file is a JSON list of [environment steps at the end, return, episodes], in 
 ours is an update: its episodes with their mean return.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -13,8 +14,7 @@ from typing import Any
 
 import gymnasium
 
-from benchmarks.options import make_parser
-from benchmarks.panel_environments import TASKS, Task
+from experiments.panel_environments import TASKS, Task
 
 Rows = list[tuple[int, float, int]]
 RANDOM, TRPO, PPO = "random", "sb3-contrib TRPO", "stable-baselines3 PPO"
@@ -81,7 +81,7 @@ def of_ours(words: dict[str, Any], task: Task, seed: int) -> Rows:
 
 def main() -> None:
     """Run once and write the episodes."""
-    parser = make_parser(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("system", help=f"{', '.join((RANDOM, *PEERS, *ARMS))}; any name, with --flags")
     parser.add_argument("seed", type=int)
