@@ -12,7 +12,6 @@ import resource
 import subprocess
 import sys
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
 from experiments.pictures import axes_of
 from experiments.returns import last_episodes
-from experiments.systems import FAMILIES, PLAIN, Family, ours_ppo, ours_short
+from experiments.systems import FAMILIES, Family, ours
 from experiments.systems import train as timed
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
@@ -124,18 +123,20 @@ def score(job: Job, ranks: int, folder: Path) -> Measured:
 
 def their_score(family: str, seed: int) -> Measured:
     """Return the score of stable-baselines3."""
+    from experiments.systems.sb3_peers import model_of  # which takes PyTorch
+
     what = FAMILIES[family]
     workload = what.workload(what.env, what.steps, UPDATES[family])
-    model = import_module(f"experiments.systems.sb3_{family}").model_of(workload, seed=seed)
+    model = model_of(workload, seed)
     model.learn(workload.steps * workload.updates)
     return {"score": np.mean([episode["r"] for episode in model.ep_info_buffer])}, {}
 
 
 def score_arm(family: str, system: str) -> Arm:
     """Return a run of the same settings as in `peers`, only longer."""
-    what, more = FAMILIES[family], PLAIN if family == "dqn" else {}
+    what = FAMILIES[family]
     workload = what.workload(what.env, what.steps, UPDATES[family])
-    words = ours_ppo.words_of(workload) if family == "ppo" else ours_short.words_of(workload, family, **more)
+    words = ours.words_of(workload, "batch-ppo" if family == "ppo" else family)
     place = words.index("--env")  # which the harness says
     told = words[:place] + words[place + 2 :] if system == OURS else [f"--family {family}"]
     return Arm(f"{family}, {system}", what.env, " ".join(told), 1)
