@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
-from experiments.pictures import axes_of
 from experiments.returns import OURS, THEIRS, few, last_episodes
 from experiments.seconds import crossing
 from experiments.tables import Run, ranged
 from experiments.tables import markdown as table
 from minitrpo.parallel.launcher import cores
-from minitrpo.reports.plots import BLUE, ORANGE
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, launcher
 
@@ -102,17 +100,6 @@ def report(experiment: Experiment, runs: Runs) -> str:
     return table((*header, f"times {THEIRS}, of {SEEDS} rounds"), rows)
 
 
-def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw the seconds that whole commands take."""
-    for (env, axis), [run] in zip(axes_of(figure, [env for _, env in runs]).items(), runs.values(), strict=True):
-        lines = lines_of(run)
-        bars = axis.barh([x["system"] for x in lines], [x["seconds"] for x in lines], color=[BLUE, ORANGE])
-        axis.bar_label(bars, [f" {x['seconds']:.1f} s, return {x['return']:.1f}" for x in lines])
-        axis.set(title=env, xlabel=f"seconds of the whole command, {STEPS:,} steps")
-        axis.margins(x=0.4)
-        axis.invert_yaxis()
-
-
 EXPERIMENT = Experiment(
     name="as_typed",
     title="the command as typed beside sb3-contrib's",
@@ -120,7 +107,6 @@ EXPERIMENT = Experiment(
     full=Size(1, dict.fromkeys(("HalfCheetah-v5", "Reacher-v5"), STEPS)),
     quick=Size(1, {"Reacher-v5": 10_000}),
     measure=measure,
-    draw=draw,
     report=report,
     verdict=lambda experiment, runs: f"{min(lines_of(run)[0]['ratio'] for [run] in runs.values()):.1f} times or more",
     seconds=True,

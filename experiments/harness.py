@@ -76,6 +76,11 @@ class Job(NamedTuple):
         return [*flags({"env": self.arm.env} | steps), *self.arm.words.split()]
 
 
+def counted(experiment: Any, runs: Runs) -> str:
+    """Return how many runs there are, where there is no verdict."""
+    return f"{sum(map(len, runs.values())):,} runs"
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Arms that are compared, on several seeds. `measure` makes one run: job, ranks, a folder to go on in."""
@@ -86,9 +91,9 @@ class Experiment:
     full: Size
     quick: Size
     measure: Callable[[Job, int, Path], Measured] = field(repr=False)
-    draw: Callable[[Any, Any, Runs], None] = field(repr=False)  # onto a matplotlib Figure: experiment and runs
     report: Callable[[Any, Runs], str] = field(repr=False)  # what the runs say, for a terminal
-    verdict: Callable[[Any, Runs], str] = field(repr=False)  # the same in a word or two
+    verdict: Callable[[Any, Runs], str] = field(default=counted, repr=False)  # the same in a word or two
+    draw: Callable[[Any, Any, Runs], None] | None = field(default=None, repr=False)  # experiment, runs onto a Figure
     data: str = ""  # folder of tables, if it has not the experiment's name
     home: str = ""  # experiment whose runs these are, if they are not its own
     seconds: bool = False  # the runs' seconds count: they are refused on a busy machine

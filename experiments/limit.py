@@ -17,7 +17,6 @@ import mujoco
 import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, train
-from experiments.pictures import axes_of, legend
 from experiments.tables import markdown as table
 from experiments.tables import ranged
 from minitrpo.experience.batched_mujoco import MujocoVectorEnv
@@ -27,7 +26,6 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
-from minitrpo.reports.plots import BLUE, GREY, ORANGE
 
 ROUNDS, LEARNED = 3, 100_000  # of one measurement; steps that the policy has learned from
 STEPS, WHOLE = 16_000, 1_000_000  # of one round, at least; of a whole run
@@ -184,28 +182,6 @@ def report_whole(experiment: Experiment, runs: Runs) -> str:
     return table(header, rows)
 
 
-def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw collecting beside open-loop physics."""
-    axes = axes_of(figure, [""])
-    axis, envs = axes[""], list(TASKS)
-    for side, (name, color) in enumerate(zip(NAMES, (BLUE, ORANGE), strict=True)):
-        found = {env: run["ratio"] for (arm, env), [run] in runs.items() if arm == name}
-        axis.barh([envs.index(env) + 0.4 * side - 0.2 for env in found], found.values(), 0.4, color=color, label=name)
-    axis.axvline(1, color=GREY, linestyle="--")
-    axis.set(yticks=range(len(envs)), yticklabels=envs, xlim=(0, 1.05))
-    axis.set_xlabel("collecting, as a fraction of the same physics open-loop")
-    axis.invert_yaxis()
-    legend(figure, axes)
-
-
-def draw_whole(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw a whole run beside its physics."""
-    for (env, axis), [run] in zip(axes_of(figure, [env for _, env in runs]).items(), runs.values(), strict=True):
-        bars = axis.barh(["physics alone", "whole run"], [run["physics_s"], run["run_s"]], color=[GREY, BLUE])
-        axis.bar_label(bars, fmt=" %.1f s")
-        axis.set(title=env, xlabel=f"seconds for {WHOLE:,} steps, all cores")
-
-
 NAMES = ("16 slots", "32 slots")
 EXPERIMENT = Experiment(
     name="limit",
@@ -214,7 +190,6 @@ EXPERIMENT = Experiment(
     full=Size(1, dict.fromkeys(TASKS, STEPS)),
     quick=Size(1, {"Reacher-v5": STEPS}),
     measure=measure,
-    draw=draw,
     report=report,
     verdict=lambda experiment, runs: f"{np.median([run['ratio'] for [run] in runs.values()]):.2f} of the physics",
     seconds=True,
@@ -226,7 +201,6 @@ OF_A_RUN = Experiment(
     full=Size(1, {"HalfCheetah-v5": WHOLE}),
     quick=Size(1, {"HalfCheetah-v5": LEARNED}),
     measure=measure_whole,
-    draw=draw_whole,
     report=report_whole,
     verdict=lambda experiment, runs: f"{next(iter(runs.values()))[0]['ratio']:.2f} times its physics",
     data="limit",

@@ -18,11 +18,9 @@ from typing import Any
 
 from experiments import harness
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
-from experiments.pictures import axes_of
 from experiments.tables import Run
 from experiments.tables import markdown as table
 from minitrpo import train
-from minitrpo.reports.plots import BLUE, GREEN, GREY
 
 EVERY = 1e-3  # seconds of processor time between two samples; systems with a slower clock take longer
 LOOP = "synchronous.py:root_loop"  # what lies outside, start-up and pictures, does not count
@@ -59,8 +57,6 @@ FAMILY: Parts = {
     "episodes and messages": (("synchronous.py:collect", "parallel/", "rollouts.py"),),
     "loop": ((LOOP,),),
 }
-COLLECTING = {*list(TRPO)[: list(TRPO).index("advantages")], "episodes and messages"}  # blue; updating is green
-GIVEN = ("physics", "environment")  # grey: nobody could save it
 
 
 def stack_of(frame: FrameType | None) -> str:
@@ -148,19 +144,6 @@ def report(parts: Parts, experiment: Experiment, runs: Runs) -> str:
     return f"{text}\n\n{table(header, rows)}" if rows else text
 
 
-def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw the parts, a row of bars for each run."""
-    panels = axes_of(figure, [", ".join(key) for key in runs], across=3)
-    for axis, [run] in zip(panels.values(), runs.values(), strict=True):
-        found = of_parts(run)
-        colours = [GREY if name in GIVEN else BLUE if name in COLLECTING else GREEN for name in found]
-        axis.bar_label(axis.barh([*found], [*found.values()], color=colours), fmt=" %.1f")
-        axis.margins(x=0.15)
-        axis.invert_yaxis()
-    for title, axis in panels.items():
-        axis.set(title=title, xlabel="microseconds of an environment step")
-
-
 def experiment_of(name: str, title: str, parts: Parts, arms: tuple[Arm, ...], size: Size) -> Experiment:
     """Return an experiment with these parts."""
     return Experiment(
@@ -170,9 +153,7 @@ def experiment_of(name: str, title: str, parts: Parts, arms: tuple[Arm, ...], si
         full=size,
         quick=size._replace(steps={env: steps // 5 for env, steps in size.steps.items()}),
         measure=partial(measure, parts),
-        draw=draw,
         report=partial(report, parts),
-        verdict=lambda experiment, runs: f"{len(runs)} runs",
         data="parts",
         seconds=True,
     )

@@ -124,6 +124,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     draw=draw,
     report=report,
-    verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
     packages=("torch", "stable-baselines3", "sb3-contrib"),
 )

@@ -12,14 +12,13 @@ measured: here, in EARLIER measurements, whose tables have medians, and by Frans
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from experiments import tables
 from experiments.claims.author import measured as of_2016
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
-from experiments.pictures import axes_of, legend
 from experiments.tables import Run
 from experiments.tables import markdown as table
 from minitrpo.course.scaling.designs import Design, Machine
@@ -29,7 +28,6 @@ from minitrpo.course.scaling.model import iteration
 from minitrpo.course.speedup.experiment import compared, timed_run
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
-from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.run_folder.metrics_log import SECONDS
 
 STEPS, UPDATES, CORES = 20_000, 5, 2  # of an update; of a run; separate runs
@@ -105,23 +103,6 @@ def report(experiment: Experiment, runs: Runs) -> str:
         pooled.append((f"{env}, {learner}, {cores} ranks or more", f"{len(together)}", *gains))
     second = table(("all updates of the same work", "updates", "collecting", "whole"), pooled)
     return f"{table(header, rows)}\n\n{note}\n\n{second}"
-
-
-def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw the speed-up of whole updates against ranks."""
-    axes = axes_of(figure, list(LENGTHS))
-    for env, axis in axes.items():
-        for kind, color in zip((*KINDS, SEPARATE), (BLUE, GREEN, ORANGE, RED, GREY), strict=True):
-            alone, found = times(runs[one_rank(kind), env])[:, -1], []
-            for ranks in (1, 2, 4, 8):
-                if some := runs.get((f"{kind}, {ranks}", env)):
-                    together = times(some)[:, -1]
-                    found.append((ranks, speedup(alone, together), *speedup_interval(alone, together)))
-            ranks, speed, low, high = np.transpose(found)
-            bars = np.clip([speed - low, high - speed], 0, None)
-            axis.errorbar(ranks, speed, bars, fmt="o-", color=color, capsize=3, label=kind)
-        axis.set(title=env, xlabel="ranks", ylabel="whole update, times 1 rank", ylim=(0, None))
-    legend(figure, axes)
 
 
 # --- what one rank's seconds predict
@@ -205,8 +186,6 @@ EXPERIMENT = Experiment(
     full=Size(4, dict.fromkeys(LENGTHS, STEPS * UPDATES)),
     quick=Size(1, {"Reacher-v5": STEPS * 2}),
     measure=measure,
-    draw=draw,
     report=report,
-    verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
     seconds=True,
 )
