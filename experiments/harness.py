@@ -93,7 +93,7 @@ class Experiment:
     measure: Callable[[Job, int, Path], Measured] = field(repr=False)
     report: Callable[[Any, Runs], str] = field(repr=False)  # what the runs say, for a terminal
     verdict: Callable[[Any, Runs], str] = field(default=counted, repr=False)  # the same in a word or two
-    draw: Callable[[Any, Any, Runs], None] | None = field(default=None, repr=False)  # experiment, runs onto a Figure
+    draw: Any = field(default=None, repr=False)  # experiment and runs onto a matplotlib Figure; None: a table says all
     data: str = ""  # folder of tables, if it has not the experiment's name
     home: str = ""  # experiment whose runs these are, if they are not its own
     seconds: bool = False  # the runs' seconds count: they are refused on a busy machine
