@@ -46,9 +46,8 @@ site: .venv/ready-site ## build the web page of the course from the executed sol
 slides: .venv/ready-site ## build slides from the same solutions, into slides/
 	./run python notebooks/site/build.py --slides $(ARGS)
 
-benchmark: .venv/ready-bench ## run a benchmark: make benchmark NAME=limit (or scaling, as_typed)
-	./run python -m benchmarks.$(NAME) $(ARGS)
-	./run python -m benchmarks.report
+benchmark: .venv/ready-bench ## run what is missing of an experiment: make benchmark NAME=limit (python -m experiments list names them)
+	./run python -m experiments run $(NAME) $(ARGS)
 
 pages: .venv/ready-course ## write what pages show of recorded numbers (python -m experiments list names them)
 	./run python -m experiments page

@@ -118,9 +118,11 @@ def judge_all(name: str, some: list[Experiment], kind: str, args: Any) -> int:
 
 
 def plot_all(name: str, some: list[Experiment], kind: str, args: Any) -> int:
-    """Draw the recorded runs."""
+    """Draw the recorded runs of what has a picture."""
     for experiment in some:
-        if runs := experiment.runs(kind, args.folder):
+        if not experiment.draw:
+            print(f"{experiment.name}: its table says it all: python -m experiments judge {experiment.name}")
+        elif runs := experiment.runs(kind, args.folder):
             print(pictures.draw(experiment, kind, runs, args.folder), flush=True)
     return 0
 

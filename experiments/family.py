@@ -202,7 +202,6 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
 
 ARMS = tuple(arm(name, env) for name in ALGORITHMS for env in TASKS[name])
 SHARED: dict[str, Any] = {"measure": measure, "draw": draw, "data": "family", "quick": Size(1, {CARTPOLE: 20_000})}
-SHARED |= {"verdict": lambda experiment, runs: f"{sum(map(len, runs.values()))} runs"}
 EXPERIMENT = Experiment(
     name="family", title="every member as typed on its tasks", arms=ARMS, full=Size(5), report=report, **SHARED
 )

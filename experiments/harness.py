@@ -76,6 +76,11 @@ class Job(NamedTuple):
         return [*flags({"env": self.arm.env} | steps), *self.arm.words.split()]
 
 
+def counted(experiment: Any, runs: Runs) -> str:
+    """Return how many runs there are, where there is no verdict."""
+    return f"{sum(map(len, runs.values())):,} runs"
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Arms that are compared, on several seeds. `measure` makes one run: job, ranks, a folder to go on in."""
@@ -86,9 +91,9 @@ class Experiment:
     full: Size
     quick: Size
     measure: Callable[[Job, int, Path], Measured] = field(repr=False)
-    draw: Callable[[Any, Any, Runs], None] = field(repr=False)  # onto a matplotlib Figure: experiment and runs
     report: Callable[[Any, Runs], str] = field(repr=False)  # what the runs say, for a terminal
-    verdict: Callable[[Any, Runs], str] = field(repr=False)  # the same in a word or two
+    verdict: Callable[[Any, Runs], str] = field(default=counted, repr=False)  # the same in a word or two
+    draw: Any = field(default=None, repr=False)  # experiment and runs onto a matplotlib Figure; None: a table says all
     data: str = ""  # folder of tables, if it has not the experiment's name
     home: str = ""  # experiment whose runs these are, if they are not its own
     seconds: bool = False  # the runs' seconds count: they are refused on a busy machine
@@ -136,7 +141,8 @@ def made_by(experiment: Experiment, runs: Runs) -> str:
     dates, versions = sorted({run["date"] for run in each}), sorted({run["version"] for run in each})
     libraries = sorted({f"{name} {one[name]}" for one in made for name in experiment.packages if name in one})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    return "; ".join((f"{len(each):,} runs", *machines, f"version {', '.join(versions)}", when, *libraries))
+    count = f"{len(each):,} runs" if len(each) > 1 else "one run"
+    return "; ".join((count, *machines, f"version {', '.join(versions)}", when, *libraries))
 
 
 def key_of(job: Job) -> Any:
@@ -177,14 +183,19 @@ def record(experiment: Experiment, job: Job, kind: str, ranks: int, root: Path |
     busy = others.share()
     if experiment.seconds:
         refuse_if_busy(name, busy)
-    made = provenance(packages=experiment.packages)
+    machine, version = machine_and_version(experiment.packages)
     ours = {"experiment": name, "arm": job.arm.name, "env": job.arm.env, "seed": job.seed}
-    version = made["versions"].pop("minitrpo")
-    machine = {"machine": made["machine"], "cores": cores(), "python": made["python"], **made["versions"]}
     ours |= {"ranks": ranks, "version": version, "date": f"{datetime.date.today()}"}
     ours |= {"others": busy if experiment.seconds and np.isfinite(busy) else ""}
     tables.add(experiment.folder(kind, root), ours | row, " ".join(job.words), machine, points)
     shutil.rmtree(folder)
+
+
+def machine_and_version(packages: tuple[str, ...] = ()) -> tuple[dict[str, Any], str]:
+    """Return what origin.json says of this machine and its libraries, and the version of minitrpo."""
+    made = provenance(packages=packages)
+    version: str = made["versions"].pop("minitrpo")
+    return {"machine": made["machine"], "cores": cores(), "python": made["python"], **made["versions"]}, version
 
 
 def refuse_if_busy(name: str, share: float) -> None:

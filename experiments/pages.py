@@ -7,7 +7,7 @@ from experiments.registry import BLOCKS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
-PAGES += [ROOT / "benchmarks/README.md"]
+PAGES += [ROOT / "docs/scaling.md", ROOT / "experiments/README.md"]
 
 
 def filled(text: str) -> str:

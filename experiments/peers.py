@@ -12,16 +12,13 @@ import resource
 import subprocess
 import sys
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
-from experiments.pictures import axes_of
 from experiments.returns import last_episodes
-from experiments.systems import FAMILIES, PLAIN, Family, ours_ppo, ours_short
+from experiments.systems import FAMILIES, Family, ours
 from experiments.systems import train as timed
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
@@ -29,7 +26,6 @@ from minitrpo.course.speedup.statistics import interval
 from minitrpo.course.statistics import iqm, iqm_interval
 from minitrpo.errors import JobFailed
 from minitrpo.policies import Array
-from minitrpo.reports.plots import BLUE, GREEN
 
 OURS, THEIRS = "minitrpo", "stable-baselines3"
 UPDATES = {"ppo": 49, "a2c": 25, "dqn": 20}  # of `peer_returns`: 100,000 steps, and 64,000 of DQN
@@ -79,19 +75,6 @@ def report(family: Family, experiment: Experiment, runs: Runs) -> str:
     return table((*header, f"times {family.reference.partition(',')[0]}", spread), rows)
 
 
-def draw(family: Family, figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw the seconds of an update, collecting and updating."""
-    [axis] = axes_of(figure, [family.env]).values()
-    collect, update = np.array([np.median(times(some), axis=1) for some in runs.values()]).T
-    places = np.arange(len(collect))
-    axis.barh(places, collect, color=BLUE, label="collecting")
-    axis.barh(places, update, left=collect, color=GREEN, label="updating")
-    axis.set(yticks=places, yticklabels=[system for system, _ in runs])
-    axis.set_xlabel(f"median seconds for {family.steps:,} steps of {family.env}")
-    axis.invert_yaxis()
-    axis.legend()
-
-
 def of_family(name: str, family: Family) -> Experiment:
     """Return the comparison of one family of algorithms."""
     words = f"--steps {family.steps} --updates {family.updates}"
@@ -102,9 +85,7 @@ def of_family(name: str, family: Family) -> Experiment:
         full=Size(family.rounds),
         quick=Size(1, only=tuple(system for system in family.systems if system.startswith(OURS))),
         measure=partial(measure, name),
-        draw=partial(draw, family),
         report=partial(report, family),
-        verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
         data="peers",
         seconds=True,
         packages=family.packages,
@@ -124,18 +105,20 @@ def score(job: Job, ranks: int, folder: Path) -> Measured:
 
 def their_score(family: str, seed: int) -> Measured:
     """Return the score of stable-baselines3."""
+    from experiments.systems.sb3_peers import model_of  # which takes PyTorch
+
     what = FAMILIES[family]
     workload = what.workload(what.env, what.steps, UPDATES[family])
-    model = import_module(f"experiments.systems.sb3_{family}").model_of(workload, seed=seed)
+    model = model_of(workload, seed)
     model.learn(workload.steps * workload.updates)
     return {"score": np.mean([episode["r"] for episode in model.ep_info_buffer])}, {}
 
 
 def score_arm(family: str, system: str) -> Arm:
     """Return a run of the same settings as in `peers`, only longer."""
-    what, more = FAMILIES[family], PLAIN if family == "dqn" else {}
+    what = FAMILIES[family]
     workload = what.workload(what.env, what.steps, UPDATES[family])
-    words = ours_ppo.words_of(workload) if family == "ppo" else ours_short.words_of(workload, family, **more)
+    words = ours.words_of(workload, "batch-ppo" if family == "ppo" else family)
     place = words.index("--env")  # which the harness says
     told = words[:place] + words[place + 2 :] if system == OURS else [f"--family {family}"]
     return Arm(f"{family}, {system}", what.env, " ".join(told), 1)
@@ -153,15 +136,6 @@ def scores_report(experiment: Experiment, runs: Runs) -> str:
     return table(("algorithm", "environment", "steps", "system", "interquartile mean return, 95 % interval"), rows)
 
 
-def draw_scores(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw each seed's score."""
-    for env, axis in axes_of(figure, list(dict.fromkeys(env for _, env in runs))).items():
-        here = {name: some for (name, task), some in runs.items() if task == env}
-        for place, some in enumerate(here.values()):
-            axis.plot([run["score"] for run in some], [place] * len(some), "o", color=BLUE)
-        axis.set(yticks=range(len(here)), yticklabels=list(here), xlabel="return", title=env)
-
-
 EXPERIMENTS = [of_family(name, family) for name, family in FAMILIES.items()]
 EXPERIMENTS += [
     Experiment(
@@ -171,9 +145,7 @@ EXPERIMENTS += [
         full=Size(5),
         quick=Size(1, only=("a2c, minitrpo",)),
         measure=score,
-        draw=draw_scores,
         report=scores_report,
-        verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
         packages=("torch", "stable-baselines3"),
     )
 ]

@@ -86,5 +86,4 @@ EXPERIMENT = Experiment(
     measure=measure,
     draw=draw,
     report=report,
-    verdict=lambda experiment, runs: f"{sum(map(len, runs.values()))} runs",
 )

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from experiments import claims, family, peers, posture, returns, rules, seconds
+from experiments import as_typed, claims, family, limit, parts, peers, posture, returns, rules, scaling, seconds
 from experiments.harness import Experiment, made_by
 from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
+ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
 OTHERS: dict[str, Experiment] = {each.name: each for each in (*ALONE, *peers.EXPERIMENTS)}
 EXPERIMENTS: dict[str, Experiment] = {**claims.CLAIMS, **OTHERS}
 GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in peers.EXPERIMENTS]}
@@ -25,6 +26,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
     "family_short": family.short_table,
     "tuned": family.tuned_table,
+    "recorded": scaling.prediction,
 }
 BLOCKS |= {name: partial(shown, each) for name, each in OTHERS.items()}
 

@@ -13,13 +13,11 @@ import numpy as np
 
 from experiments import returns
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
-from experiments.pictures import axes_of, legend
 from experiments.returns import LONGER, OURS, STEPS, THEIRS
 from experiments.tables import curve
 from experiments.tables import markdown as table
 from minitrpo.course.statistics import iqm
 from minitrpo.parallel.launcher import cores
-from minitrpo.reports.plots import BLUE, GREY, ORANGE
 
 SLOW = ("Ant-v5", "Humanoid-v5", "Walker2d-v5")  # physics: a quarter of the steps
 LENGTH = {env: 25_000 if env in SLOW else 100_000 for env in STEPS}
@@ -94,21 +92,6 @@ def report(experiment: Experiment, runs: Runs) -> str:
     return f"{table((*header, 'seconds', 'times sooner'), rows)}\n\n{text}"
 
 
-def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw the seconds to sb3-contrib's final return, from theirs to ours."""
-    axes, found = axes_of(figure, [""]), needed(runs)
-    axis = axes[""]
-    for row, (_, of) in enumerate(found.values()):
-        for system, color, mark in ((THEIRS, ORANGE, "o"), (OURS, BLUE, "s")):
-            if of[system][2]:
-                axis.plot(of[system][2], row, mark, color=color, markersize=9, label=None if row else system)
-        if times_sooner(of):
-            axis.plot([of[OURS][2], of[THEIRS][2]], [row, row], "-", color=GREY, zorder=0)
-    axis.set(yticks=range(len(found)), yticklabels=list(found), xscale="log", ylim=(len(found) - 0.5, -0.5))
-    axis.set_xlabel("seconds to sb3-contrib's final return (log scale)")
-    legend(figure, axes)
-
-
 EXPERIMENT = Experiment(
     name="seconds",
     title="seconds to sb3-contrib's final return",
@@ -116,9 +99,7 @@ EXPERIMENT = Experiment(
     full=Size(2, LENGTH),
     quick=Size(1, {"CartPole-v1": 20_000}),
     measure=measure,
-    draw=draw,
     report=report,
-    verdict=lambda experiment, runs: f"{len(runs) // 2} environments",
     seconds=True,
     packages=("torch", "stable-baselines3", "sb3-contrib"),
 )

@@ -59,9 +59,15 @@ def markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
 
 
+def ranged(cells: Mapping[str, Any], form: str) -> str:
+    """Return the median ratio of a few rounds, and the lowest and the highest of them."""
+    return f"{cells['ratio']:{form}}, range {cells['lowest']:{form}} to {cells['highest']:{form}}"
+
+
 def array(cells: list[Any]) -> Array:
     """Return a column as an array: NaN for numbers that there are not."""
-    return np.array([np.nan if cell == "" else cell for cell in cells])
+    text = any(isinstance(cell, str) and cell for cell in cells)
+    return np.array([np.nan if cell == "" and not text else cell for cell in cells])
 
 
 def add(folder: Path, row: Mapping[str, Any], setting: Any, machine: Any, points: Points) -> None:

@@ -7,42 +7,39 @@ from typing import Any
 
 from experiments.systems.workload import BatchWorkload, ReplayWorkload, ShortWorkload, Times, Workload
 
-TRPO: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a module, and the options of its `train`
-    "minitrpo, 1 rank": ("ours", {"ranks": 1, "learner": "root"}),
-    "minitrpo, 2 ranks": ("ours", {"ranks": 2, "learner": "root"}),
-    "minitrpo, 2 ranks, sharded": ("ours", {"ranks": 2, "learner": "sharded"}),
-    "sb3-contrib, 1 environment": ("sb3_trpo", {"envs": 1, "processes": False}),
-    "sb3-contrib, 8 environments": ("sb3_trpo", {"envs": 8, "processes": False}),
-    "sb3-contrib, 2 processes": ("sb3_trpo", {"envs": 2, "processes": True}),
+Systems = dict[str, tuple[str, dict[str, Any]]]  # by name: a module, and the options of its `train`
+
+
+def on_ranks(algorithm: str, learners: bool) -> Systems:
+    """Return minitrpo on one rank and on two, and with the sharded learner where there is one."""
+    told = [("1 rank", 1, "root"), ("2 ranks", 2, "root"), ("2 ranks, sharded", 2, "sharded")][: 3 if learners else 2]
+    each: Systems = {}
+    for name, ranks, learner in told:
+        more = {"learner": learner} if learners else {}
+        each[f"minitrpo, {name}"] = ("ours", {"algorithm": algorithm, "ranks": ranks, **more})
+    return each
+
+
+TRPO: Systems = {
+    **on_ranks("trpo", learners=True),
+    "sb3-contrib, 1 environment": ("sb3_peers", {"envs": 1}),
+    "sb3-contrib, 8 environments": ("sb3_peers", {"envs": 8}),
+    "sb3-contrib, 2 processes": ("sb3_peers", {"envs": 2, "processes": True}),
     "tianshou, 8 environments": ("tianshou_trpo", {"envs": 8}),
     "pfrl, 1 environment": ("pfrl_trpo", {}),
-    "rlox, 8 environments": ("rlox_trpo", {"envs": 8}),
+    "rlox, 8 environments": ("rlox_peers", {"envs": 8}),
 }
-
-PPO: dict[str, tuple[str, dict[str, Any]]] = {
-    "minitrpo, 1 rank": ("ours_ppo", {"ranks": 1, "learner": "root"}),
-    "minitrpo, 2 ranks": ("ours_ppo", {"ranks": 2, "learner": "root"}),
-    "minitrpo, 2 ranks, sharded": ("ours_ppo", {"ranks": 2, "learner": "sharded"}),
-    "stable-baselines3": ("sb3_ppo", {"processes": False}),
-    "stable-baselines3, a process per simulator": ("sb3_ppo", {"processes": True}),
+PPO: Systems = {
+    **on_ranks("batch-ppo", learners=True),
+    "stable-baselines3": ("sb3_peers", {}),
+    "stable-baselines3, a process per simulator": ("sb3_peers", {"processes": True}),
     "RLtools": ("rltools_ppo", {}),
-    "rlox": ("rlox_ppo", {}),
+    "rlox": ("rlox_peers", {"envs": 16}),
     "EnvPool and PyTorch": ("envpool_ppo", {"threads": None}),
     "EnvPool and PyTorch, 1 thread": ("envpool_ppo", {"threads": 1}),
 }
-
-A2C: dict[str, tuple[str, dict[str, Any]]] = {
-    "minitrpo, 1 rank": ("ours_short", {"algorithm": "a2c", "ranks": 1, "more": {}}),
-    "minitrpo, 2 ranks": ("ours_short", {"algorithm": "a2c", "ranks": 2, "more": {}}),
-    "stable-baselines3": ("sb3_a2c", {}),
-}
-
-PLAIN = {"n_step": 1, "filter": "none"}  # one-step targets, for all
-DQN: dict[str, tuple[str, dict[str, Any]]] = {
-    "minitrpo, 1 rank": ("ours_short", {"algorithm": "dqn", "ranks": 1, "more": PLAIN}),
-    "minitrpo, 2 ranks": ("ours_short", {"algorithm": "dqn", "ranks": 2, "more": PLAIN}),
-    "stable-baselines3": ("sb3_dqn", {}),
-}
+A2C: Systems = {**on_ranks("a2c", learners=False), "stable-baselines3": ("sb3_peers", {})}
+DQN: Systems = {**on_ranks("dqn", learners=False), "stable-baselines3": ("sb3_peers", {})}
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Family:
     updates: int  # of a run; the first is not counted
     rounds: int
     reference: str
-    systems: dict[str, tuple[str, dict[str, Any]]]
+    systems: Systems
     packages: tuple[str, ...]
 
 

@@ -5,9 +5,6 @@ after the other. Every run of a task gets the same number of updates. Writes 04_
 04_limits.json (what made it). Takes about 5 minutes of one core.
 """
 
-import csv
-import json
-import resource
 import shlex
 import subprocess
 import sys
@@ -15,6 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from keep import keep, processor_seconds
 
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
@@ -55,15 +54,15 @@ def main() -> None:
             rows += [{"env": env, "max_kl": limit, "seed": seed} | {c: row[c] for c in COLUMNS} for row in found]
             commands.append(" ".join(["python mpi_scripts/train.py", *arguments]))
             print(f"{env} max_kl {limit} seed {seed}: {float(rows[-1]['mean_return']):.1f}", flush=True)
-    with (HERE / "04_limits.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["env", "max_kl", "seed", *COLUMNS], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = round(used.ru_utime + used.ru_stime)
     updates_kept = {env: run[2] for env, run in RUNS.items()}
-    about = {**provenance(1), "runs": commands, "seeds": SEEDS, "updates": updates_kept, "cpu_seconds": cpu_s}
-    (HERE / "04_limits.json").write_text(json.dumps(about, indent=2) + "\n")
+    about = {
+        **provenance(1),
+        "runs": commands,
+        "seeds": SEEDS,
+        "updates": updates_kept,
+        "cpu_seconds": processor_seconds(),
+    }
+    keep("04_limits", rows, about)
 
 
 if __name__ == "__main__":

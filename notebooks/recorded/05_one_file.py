@@ -4,14 +4,14 @@ Trains CartPole-v1 and Reacher-v5 by mpi_scripts/trpo_in_one_file.py with five s
 writes 05_one_file.csv (a row per update) and 05_one_file.json (what made it). Takes about 3 minutes of two cores.
 """
 
-import csv
-import json
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from keep import keep
 
 from minitrpo.run_folder.provenance import provenance
 
@@ -39,13 +39,9 @@ def main() -> None:
     jobs = [(env, seed) for env in RUNS for seed in SEEDS]
     with ThreadPoolExecutor(2) as pool:
         rows = [row for found in pool.map(train, jobs) for row in found]
-    with (HERE / "05_one_file.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
     commands = [f"python {SCRIPT} --env {env} --seed {seed} {' '.join(RUNS[env])}" for env, seed in jobs]
     about = {**provenance(1), "runs": commands, "seeds": SEEDS}
-    (HERE / "05_one_file.json").write_text(json.dumps(about, indent=2) + "\n")
+    keep("05_one_file", rows, about)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,13 @@ Trains Reacher-v5 and Swimmer-v5 with five seeds each, 300,000 steps and one ran
 writes 05_seeds.csv (a row per update) and 05_seeds.json (what made it). Takes about 6 minutes of one core.
 """
 
-import csv
-import json
-import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from keep import keep, processor_seconds
 
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
@@ -43,14 +42,8 @@ def main() -> None:
                 words = ["python mpi_scripts/train.py --preset episodes --env", env, "--seed", str(seed), *arguments]
                 commands.append(" ".join(words))
                 print(f"{env} seed {seed}: {float(rows[-1]['mean_return']):.1f}", flush=True)
-    with (HERE / "05_seeds.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["env", "seed", *COLUMNS], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = round(used.ru_utime + used.ru_stime)
-    about = {**provenance(1), "runs": commands, "seeds": SEEDS, "cpu_seconds": cpu_s}
-    (HERE / "05_seeds.json").write_text(json.dumps(about, indent=2) + "\n")
+    about = {**provenance(1), "runs": commands, "seeds": SEEDS, "cpu_seconds": processor_seconds()}
+    keep("05_seeds", rows, about)
 
 
 if __name__ == "__main__":

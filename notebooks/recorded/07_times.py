@@ -4,20 +4,18 @@ Writes 07_times.csv (a row per measurement) and 07_times.json (medians, what mad
 2 ranks to the root, and how long 2 ranks collect 1,000 steps of HalfCheetah as one episode or as segments.
 """
 
-import csv
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from keep import keep
 
 from minitrpo.course.classroom import mpiexec_code
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.provenance import provenance
 
-HERE = Path(__file__).parent
 ROUNDS = 4
 TRAVEL = """
 import json, time
@@ -56,10 +54,6 @@ def main() -> None:
             found = {what: float(np.median((columns["collect_s"] + columns["wait_s"])[1:]))}
         rows += [{"what": name, "round": number, "milliseconds": round(1e3 * s, 4)} for name, s in found.items()]
         print(number, found, flush=True)
-    with (HERE / "07_times.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
     medians = {
         name: float(np.median([row["milliseconds"] for row in rows if row["what"] == name]))
         for name in dict.fromkeys(row["what"] for row in rows)
@@ -71,7 +65,7 @@ def main() -> None:
         "travel_ms": {name: medians[name] for name in ("gather", "Gatherv", "Bcast of theta")},
         "collecting_ms": {name: medians[name] for name in ("episodes", "segments")},
     }
-    (HERE / "07_times.json").write_text(json.dumps(about, indent=2) + "\n")
+    keep("07_times", rows, about)
 
 
 if __name__ == "__main__":

@@ -5,20 +5,18 @@ rank, with a barrier and without; and in memory that both share, with a lock aro
 10_real.csv (a row per run) and 10_real.json (medians, bootstrap intervals, what made them). Takes about two minutes.
 """
 
-import csv
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from keep import keep
 from scipy import stats
 
 from minitrpo.course.classroom import mpiexec_code
 from minitrpo.policies import Array
 from minitrpo.run_folder.provenance import provenance
 
-HERE = Path(__file__).parent
 ROUNDS = 10
 WAYS = {  # name: (mode, ranks, epochs that take a second or so)
     "messages, everybody waits": ("synchronous", 3, 40),
@@ -83,12 +81,8 @@ def main() -> None:
             seen = json.loads(mpiexec_code(ranks, CODE, mode, seed, epochs, timeout=120))
             rows.append({"way": way, "ranks": ranks, "seed": seed, **seen, "load": os.getloadavg()[0]})
             print(rows[-1], flush=True)
-    with (HERE / "10_real.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
     about = {**provenance(), **summary(rows)}
-    (HERE / "10_real.json").write_text(json.dumps(about, indent=2) + "\n")
+    keep("10_real", rows, about)
 
 
 if __name__ == "__main__":

@@ -10,18 +10,14 @@ so many environment steps the policy plays 16 fresh episodes; their mean return 
 Writes 11_actors.csv (a row per score) and 11_actors.json (what made it). Takes about 6 minutes of two cores.
 """
 
-import csv
-import json
-import resource
 from multiprocessing import Pool
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from eleven import Late, Together, score
+from keep import keep, processor_seconds
 
 from minitrpo.run_folder.provenance import provenance
 
-HERE = Path(__file__).parent
 SEEDS = (0, 1, 2, 3, 4)
 STEP_SIZES = (3e-4, 1e-3, 3e-3, 1e-2)
 GOAL = 450.0
@@ -71,13 +67,8 @@ def main() -> None:
     """Run all, two at a time, then write both files."""
     with Pool(2) as pool:
         rows = [row for rows in pool.imap(play, jobs(), chunksize=1) for row in rows]
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with (HERE / "11_actors.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    about = {**provenance(1), "seeds": SEEDS, "goal": GOAL, "cpu_seconds": round(used.ru_utime + used.ru_stime)}
-    (HERE / "11_actors.json").write_text(json.dumps(about, indent=2) + "\n")
+    about = {**provenance(1), "seeds": SEEDS, "goal": GOAL, "cpu_seconds": processor_seconds()}
+    keep("11_actors", rows, about)
 
 
 if __name__ == "__main__":

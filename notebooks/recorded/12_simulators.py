@@ -10,10 +10,7 @@ stopped after a fixed number of environment steps of the usual schedule; 48 fres
 Writes 12_simulators.csv (a row per run) and 12_simulators.json (what made it). Takes about 4 minutes of two cores.
 """
 
-import csv
-import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from keep import keep, processor_seconds
 
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -89,14 +87,9 @@ def main() -> None:
     jobs = [(group, simulators, seed) for seed in SEEDS for group in GROUPS for simulators in group.simulators]
     with ThreadPoolExecutor(2) as pool:
         rows = list(pool.map(lambda job: train(*job), jobs))
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     commands = [f"python mpi_scripts/train.py {row.pop('words')}" for row in rows]
-    with (HERE / "12_simulators.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    about = {**provenance(1), "runs": commands, "seeds": SEEDS, "cpu_seconds": round(used.ru_utime + used.ru_stime)}
-    (HERE / "12_simulators.json").write_text(json.dumps(about, indent=2) + "\n")
+    about = {**provenance(1), "runs": commands, "seeds": SEEDS, "cpu_seconds": processor_seconds()}
+    keep("12_simulators", rows, about)
 
 
 if __name__ == "__main__":

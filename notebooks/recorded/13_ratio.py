@@ -6,21 +6,19 @@ run: environment steps at which the mean of the last 100 returns first was 400, 
 run; last mean) and 13_ratio.json (how it was made). About six minutes.
 """
 
-import csv
-import json
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from keep import keep
 
 from minitrpo.policies import Array
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command, provenance
 from minitrpo.supervision.jobs import flags, mpiexec
 
-HERE = Path(__file__).parent
 GOAL, STEPS, LAST, SEEDS = 400, 60_000, 100, range(5)
 KINDS = ((4, 0.25), (16, 0.25), (16, 0.0625), (4, 0.0625))
 COLUMNS = ("num_envs", "replay_ratio", "seed", "env_steps", "goal", "steps_to_goal", "seconds", "last_return")
@@ -62,12 +60,12 @@ def main() -> None:
     for seed, kind in product(SEEDS, KINDS):
         rows.append(measured(*kind, seed))
         print(rows[-1], flush=True)
-    with (HERE / "13_ratio.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted(rows, key=lambda row: (row["num_envs"], row["replay_ratio"], row["seed"])))
     runs = [command("train", *words(*kind, seed)) for seed, kind in product(SEEDS, KINDS)]
-    (HERE / "13_ratio.json").write_text(json.dumps({**provenance(), "runs": runs}, indent=2) + "\n")
+    keep(
+        "13_ratio",
+        sorted(rows, key=lambda row: (row["num_envs"], row["replay_ratio"], row["seed"])),
+        {**provenance(), "runs": runs},
+    )
 
 
 if __name__ == "__main__":

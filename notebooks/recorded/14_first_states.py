@@ -7,19 +7,16 @@ in parts of the least possible, mean of its own, median of the new; the share of
 14_first_states.json (what made it). Takes about a minute of one core; no number depends on how fast.
 """
 
-import csv
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from keep import keep
 
 from minitrpo.course import linear_quadratic as puck
 from minitrpo.course.classroom import one_process
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.provenance import provenance
 
-HERE = Path(__file__).parent
 PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
 SEEDS, NUMBERS, EPISODES, UPDATES = range(5), (1, 2, 4, 8, 16), 32, 4
 NEW = np.random.default_rng(99).uniform(-1, 1, (200, 4))  # drawn as the environment draws them
@@ -65,12 +62,8 @@ def run(first_states: int, seed: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Run all and write both files."""
     rows = [row for seed in SEEDS for number in NUMBERS for row in run(number, seed)]
-    with (HERE / "14_first_states.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
     about = {**provenance(1), "env": PUCK, "episodes": EPISODES, "settings": SETTINGS}
-    (HERE / "14_first_states.json").write_text(json.dumps(about, indent=2) + "\n")
+    keep("14_first_states", rows, about)
 
 
 if __name__ == "__main__":

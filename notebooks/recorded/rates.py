@@ -6,20 +6,17 @@ row per run) and rates.json (means with Student's intervals, ratios with Welch's
 programs use the cores, before a round or during a run. Takes about ten minutes.
 """
 
-import csv
-import json
 import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from keep import keep
 
 from minitrpo.course.classroom import train
 from minitrpo.course.machine import Others, busy_share
 from minitrpo.course.statistics import Interval, mean_interval, ratio_interval
 from minitrpo.run_folder.provenance import provenance
 
-HERE = Path(__file__).parent
 ROUNDS, BUSY = 8, 0.1
 
 
@@ -84,10 +81,6 @@ def main() -> None:
             rows.append(run_of(kind, seed))
             print(rows[-1], flush=True)
             refuse(rows[-1]["busy_share_of_others"])
-    with (HERE / "rates.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
     rates = {kind.name: [row["rate"] for row in rows[i :: len(KINDS)]] for i, kind in enumerate(KINDS)}
     late = [
         row["staleness"] for row in rows if (row["algorithm"], row["env"], row["ranks"]) == ("a3c", "CartPole-v1", 2)
@@ -100,7 +93,7 @@ def main() -> None:
         "ratios": {name: told(ratio_interval(rates[one], rates[other])) for name, (one, other) in RATIOS.items()},
         "staleness": round(float(np.mean(late)), 3),
     }
-    (HERE / "rates.json").write_text(json.dumps(about, indent=2) + "\n")
+    keep("rates", rows, about)
 
 
 if __name__ == "__main__":

@@ -108,8 +108,8 @@ reveal(guess_two, show_two)
 # This is Amdahl's law with numbers of your own. Where it is off, there is a reason to look for: cores that share a cache
 # or are two threads of one, a turbo clock that falls, messages, other programs. On quiet machines the same two lines are
 # off by 5 % in the median of 72 recorded configurations (from -21 to +11 %). A measured factor for how much slower a core
-# is while the other works changes that little (from -19 to +12 %): `python mpi_scripts/scaling.py check --recorded` lists
-# them.
+# is while the other works changes that little (from -19 to +12 %): `docs/scaling.md` has a table
+# of them.
 #
 # </details>
 #

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, returns, rules, seconds, tables
+from experiments import family, harness, returns, rules, scaling, seconds, tables
 from experiments.claims import CLAIMS, judge, measure, show
 from experiments.claims.questions import (
     UNTESTED,
@@ -24,11 +24,15 @@ from experiments.claims.questions import (
     trend,
 )
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
+from experiments.limit import OpenLoop, RecordingVectorEnv, Step
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.command_line import parse
 from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, iqm, iqm_interval, mean_interval
+from minitrpo.experience.environments import describe
+from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.rollouts import Rollouts
 
 TASK, NEVER = "CartPole-v1", np.inf
 VALUE = Quantity("value", lambda run: run["value"])
@@ -161,6 +165,29 @@ def test_seconds_to_a_return_begin_where_the_middle_of_the_seeds_reaches_it():
     steps = np.array([100.0, 200.0, 300.0])
     seeds = [(steps, np.array(returns)) for returns in ([0, 1, 9], [0, 5, 6], [0, 5, 6], [9, 9, 9])]
     assert [seconds.crossing(seeds, target) for target in (0.0, 5.0, 6.0, 10.0)] == [100, 200, 300, None]
+
+
+# --- seconds beside the physics
+
+
+def test_open_loop_physics_ends_where_the_rollouts_did():
+    spec = describe("Hopper-v5")
+    envs = RecordingVectorEnv(spec, 4)
+    policy, numbers = spec.policy((8,)), iter(range(9))
+    theta = policy.initialise(np.random.default_rng(0))
+    frozen = ObservationFilter.identity(spec.observation_size)
+    played = Rollouts(spec, policy, envs, run_seed=1).play(theta, frozen, 1, lambda: next(numbers, None), 4)
+    assert sum(fragment.steps for fragment in played) == sum(len(c.slots) for c in envs.calls if isinstance(c, Step))
+    bare = OpenLoop(envs.model, 4, envs.task.frame_skip, envs.calls)
+    bare.run()
+    for mine, name in zip(bare.fields, ("qpos", "qvel"), strict=False):
+        assert np.array_equal(mine, envs._fields[name])
+        assert np.any(mine)
+
+
+def test_one_ranks_recorded_seconds_predict_those_of_several():
+    errors = [abs(row.error) for name in ("scaling", *scaling.EARLIER) for row in scaling.predicted(name)]
+    assert (len(errors), np.median(errors) < 0.1, max(errors) < 0.25) == (72, True, True)
 
 
 # --- rules that adapt

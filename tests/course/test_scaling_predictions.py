@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitrpo.course.scaling import recorded as recorded_runs
 from minitrpo.course.scaling.designs import MENDED, SET, TODAY, Design, Machine
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
@@ -86,10 +85,3 @@ def test_a_server_serves_up_to_its_limit_and_a_generation_of_evolution_is_its_lo
     assert served(TASK, IDEAL, 100_000, 16).limit == pytest.approx(16 * many.limit)
     assert evolution(TASK, IDEAL, 10, 100) == pytest.approx(10 * 50 * TASK.tick(1) + 20 * TASK.noise)
     assert evolution(TASK, IDEAL, 1000, 100) == pytest.approx(50 * TASK.tick(1) + 2 * TASK.noise)
-
-
-def test_one_ranks_recorded_seconds_predict_those_of_several():
-    rows = recorded_runs.all_rows()
-    assert len({(row.environment.split(",")[0], row.ranks, row.pool) for row in rows}) == 12
-    assert np.median([abs(row.error) for row in rows]) < 0.1
-    assert max(abs(row.error) for row in rows) < 0.25

@@ -1,11 +1,13 @@
 """What the scripts of this folder share: where the tree is, how a run is started here, and how a result is kept."""
 
+import datetime
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -13,9 +15,10 @@ sys.path[:0] = [str(ROOT)]
 
 import report  # noqa: E402
 
-from benchmarks.record import origin, write_json  # noqa: E402
+from experiments import tables  # noqa: E402
+from experiments.harness import machine_and_version  # noqa: E402
+from minitrpo.run_folder.provenance import provenance  # noqa: E402
 
-RESULTS = ROOT / "benchmarks" / "results" / "cluster"
 TRAIN = ("-m", "minitrpo", "train")
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was set up is taken down, as at Ctrl-C
 HASH = re.compile(r"^theta sha256: ([0-9a-f]{64})$", re.MULTILINE)
@@ -63,13 +66,15 @@ def sha256(text):
     return found[-1] if found else ""
 
 
-def keep(name, content, packages=()):
-    """Write a result with what made it to benchmarks/results/cluster/NAME.json."""
-    made = origin(packages)
-    made["command"] = re.sub(r" --keep \S+", "", made["command"])  # where environments lay says nothing
-    write_json(RESULTS / f"{name}.json", {"provenance": made, **content})
+def keep(name, rows):
+    """Record the rows of a result and what made it, and write the page."""
+    command = re.sub(r" --keep \S+", "", provenance()["command"])  # where environments lay says nothing
+    machine, version = machine_and_version()
+    columns = {column: [row.get(column, "") for row in rows] for column in dict.fromkeys(chain(*rows))}
+    made = {"experiment": name, "version": version, "date": f"{datetime.date.today()}"}
+    tables.add(report.RESULTS, made, command, machine, {"rows": columns})
     report.main()
-    print(f"kept in {(RESULTS / name).relative_to(ROOT)}.json")
+    print(f"kept in {report.RESULTS.relative_to(ROOT)}")
 
 
 def unavailable(reason):

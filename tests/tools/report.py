@@ -1,13 +1,17 @@
-"""docs/cluster.md, filled from the results: python tests/tools/report.py; each script does it at its end."""
+"""docs/cluster.md, filled from what is recorded: python tests/tools/report.py; each script does it at its end."""
 
-import json
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
+sys.path[:0] = [str(ROOT)]
+
+from experiments import tables  # noqa: E402
+
 PAGE = ROOT / "docs" / "cluster.md"
-RESULTS = ROOT / "benchmarks" / "results" / "cluster"
+RESULTS = tables.DATA / "cluster"
+SAID = ("what", "well", "seen")  # columns of a row; the others are numbers
 SECTIONS = {
     "slurm": ("slurm",),
     "hosts": ("hosts",),
@@ -19,34 +23,31 @@ SECTIONS = {
 
 def table(result, traffic):
     """Return a result's rows as a table, and what made it: of `hosts` the traffic alone, or all but that."""
-    rows = [row for row in result["rows"] if row["what"].startswith("traffic: ") == traffic]
+    columns = result["rows"]
     lines = ["| what | | seen |", "| --- | --- | --- |"]
-    for row in rows:
-        numbers = {k: v for k, v in row.items() if k not in ("what", "well", "seen", "seconds")}
-        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in numbers.items() if value != 0)
-        seen = " ".join(f"{row['seen']}{'; ' if told else ''}{told}".replace("|", "/").split())
-        lines.append(f"| {row['what'].removeprefix('traffic: ')} | {'ok' if row['well'] else '**failed**'} | {seen} |")
+    for what, well, said, *numbers in zip(*(columns[name] for name in columns if name != "seconds"), strict=True):
+        if what.startswith("traffic: ") == traffic:
+            found = zip((name for name in columns if name not in (*SAID, "seconds")), numbers, strict=True)
+            told = ", ".join(f"{name.replace('_', ' ')} {number:.7g}" for name, number in found if number > 0)
+            seen = " ".join(f"{said}{'; ' if told else ''}{told}".replace("|", "/").split())
+            lines.append(f"| {what.removeprefix('traffic: ')} | {'ok' if well else '**failed**'} | {seen} |")
     return lines
 
 
 def origin(result):
     """Return what made a result, in a line."""
-    made = result["provenance"]
-    names = ("minitrpo", "numpy", "mpi4py", "mpich")
-    versions = ", ".join(f"{name} {made['versions'][name]}" for name in names if name in made["versions"])
-    machine = made["machine"].partition(", ")[2]
-    return f"*`{made['command']}`; {made['usable_cores']} cores, {machine}; {made['date'][:10]}; {versions}.*"
+    made = result["machine"]
+    versions = ", ".join(f"{name} {made[name]}" for name in ("numpy", "mpi4py", "mpich") if name in made)
+    where = f"{made['cores']} cores, {made['machine'].partition(', ')[2]}; {result['date']}"
+    return f"*`{result['setting']}`; {where}; minitrpo {result['version']}, {versions}.*"
 
 
 def fill(text):
-    """Return the page with every table as the results have it; where there is none, it says so."""
+    """Return the page with every table as the newest results have it; where there is none, it says so."""
+    results = {result["experiment"]: result for result in tables.load(RESULTS)}
     for section, names in SECTIONS.items():
-        parts = []
-        for name in names:
-            file = RESULTS / f"{name}.json"
-            if file.exists():
-                result = json.loads(file.read_text())
-                parts.append("\n".join([*table(result, section == "traffic"), "", origin(result)]))
+        found = [results[name] for name in names if name in results]
+        parts = ("\n".join([*table(each, section == "traffic"), "", origin(each)]) for each in found)
         inside = "\n\n".join(parts) or "Not run yet."
         text = re.sub(
             rf"<!-- {section} -->.*?<!-- /{section} -->",

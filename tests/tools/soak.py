@@ -132,10 +132,10 @@ def main():
         done = kills.kill(args.kills, args.seed, args.at_once, family=True)
         seen = f"{done['kills']} kills of {len(done['kinds'])} kinds of runs; {done['outcomes']}"
         table.add(f"{done['runs']} runs killed at random", not done["wrong"], seen, slowest_end_s=done["slowest_end"])
-        keep("kills", {"kills": done, "rows": table.rows})
+        keep("kills", table.rows)
     if args.seconds:
-        watched = soak(table, args.job, args.ranks, args.seconds)
-        keep("soak", {"soak": watched, "rows": table.rows[-1:]})
+        soak(table, args.job, args.ranks, args.seconds)
+        keep("soak", table.rows[-1:])
     return 0 if table.well else 1
 
 

@@ -186,7 +186,7 @@ def main():
         for name in args.trials or TRIALS:
             table = Table()
             TRIALS[name](table, place, tests)
-            keep(f"versions_{name.replace('-', '_')}", {"rows": table.rows})
+            keep(f"versions_{name.replace('-', '_')}", table.rows)
             well &= table.well
     return 0 if well else 1
 

@@ -64,8 +64,6 @@ def make_parser(name: str) -> RootParser:
     memory = "GB of rank 0's machine (default: 256)"
     predict.add_argument("--memory", type=positive, default=256.0, metavar="X", help=memory)
     check = tasks.add_parser("check", help="predicted beside measured seconds, on this machine", allow_abbrev=False)
-    kept = "compare with what benchmarks and the author of 2016 recorded, and train nothing"
-    check.add_argument("--recorded", action="store_true", help=kept)
     check.add_argument("--rounds", type=whole, default=2, metavar="N", help="runs of each (default: 2)")
     cable = "also over two hosts with such a cable between them, milliseconds and Mbit/s; root, in a checkout"
     check.add_argument("--hosts", type=numbers, metavar="MS,MBIT", help=cable)
@@ -170,8 +168,6 @@ def check(args: Any) -> int:
     from minitrpo.course.scaling.hosts import Cable, over_hosts
     from minitrpo.course.scaling.measuring import refuse_if_busy
 
-    if args.recorded:
-        return check_recorded(args)
     inputs = load(args.inputs)
     before = refuse_if_busy(args.anyway)
     rows = compared(inputs, args.rounds, lambda text: print(text, flush=True))
@@ -187,25 +183,3 @@ def check(args: Any) -> int:
     if args.out:
         save(args.out, {"inputs": inputs.provenance, "busy_share_of_others": share, "rows": [vars(r) for r in rows]})
     return 0
-
-
-def check_recorded(args: Any) -> int:
-    """Print what one rank's recorded seconds predict for several, beside theirs."""
-    from minitrpo.course.scaling import page, recorded
-    from minitrpo.course.scaling.checking import report
-
-    ours, seed = recorded.all_rows(), [*recorded.of_the_seed(4), *recorded.of_the_seed(5)]
-    print(*report(ours), "", *report(seed), sep="\n")
-    if args.page:
-        page.put(args.page, "recorded", page.of_recorded({**by_machine(ours), **by_machine(seed)}))
-    if args.out:
-        save(args.out, {"rows": [vars(row) for row in (*ours, *seed)]})
-    return 0
-
-
-def by_machine(rows: list[Any]) -> dict[str, list[Any]]:
-    """Return rows by what stands behind their environment's name."""
-    found: dict[str, list[Any]] = {}
-    for row in rows:
-        found.setdefault(row.environment.partition(", ")[2], []).append(row)
-    return found

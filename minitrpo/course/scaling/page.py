@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from minitrpo.course.scaling.checking import Row
 from minitrpo.course.scaling.formulas import INFINITE
 from minitrpo.course.scaling.inputs import save
@@ -76,20 +74,6 @@ def of_comparison(rows: list[Row], summary: list[str], told: str) -> list[str]:
         name = f"{r.environment} | {r.ranks}{many} | {r.learner} | {r.pool}"
         lines.append(f"| {name} | {r.predicted:.3g} | {seen} | {100 * r.error:+.0f} % |")
     return [*lines, "", f"*{'; '.join(summary)}; inputs {told}. \\* more ranks than cores.*"]
-
-
-def of_recorded(machines: dict[str, list[Row]]) -> list[str]:
-    """Return the errors of predictions from recorded runs of one rank, a line for each machine, as Markdown."""
-    head = "| machine and record | configurations | median error | from ... to | a core for every rank: median error |"
-    lines = [head, "| --- | ---: | ---: | ---: | ---: |"]
-    every = [row for rows in machines.values() for row in rows if "2016" not in row.environment]
-    for name, rows in (*machines.items(), ("all but those of 2016", every)):
-        errors = [100 * row.error for row in rows]
-        few = [abs(row.error) for row in rows if not row.oversubscribed]
-        middle, own = np.median(np.abs(errors)), 100 * np.median(few)
-        span = f"{min(errors):+.0f} to {max(errors):+.0f} %"
-        lines.append(f"| {name} | {len(rows)} | {middle:.0f} % | {span} | {own:.0f} % |")
-    return lines
 
 
 def keep(

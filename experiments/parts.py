@@ -1,0 +1,170 @@
+"""Where the time of a run goes, part by part: microseconds of an environment step, on one rank.
+
+The run is as typed, in a process of its own. Every millisecond of processor time its stack is looked at, which costs
+next to nothing; a sample belongs to the first of the parts that it fits. What two ranks of TRPO do is read from their
+trace.
+"""
+
+import json
+import signal
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from experiments import harness
+from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
+from experiments.tables import Run
+from experiments.tables import markdown as table
+from minitrpo import train
+
+EVERY = 1e-3  # seconds of processor time between two samples; systems with a slower clock take longer
+LOOP = "synchronous.py:root_loop"  # what lies outside, start-up and pictures, does not count
+Parts = dict[str, tuple[tuple[str, ...], ...]]  # what a stack must have in it: one of the words of each group
+TICK = ("rollouts.py:_tick",)
+TRPO: Parts = {
+    "physics": (("mujoco/batch.py",),),
+    "observation": ((":observe", ":_now"),),
+    "reward": ((":reward_and_terminated",),),
+    "filter": (("observation_filter.py:__call__",),),
+    "policy": (TICK, ("perceptron.py", "policies.py")),
+    "noise": (("rollouts.py:next",),),
+    "record": (("rollouts.py:append",),),
+    "rest of a tick": (TICK,),
+    "fragments and digest": (("rollouts.py", ":digested"),),
+    "advantages": ((":advantages_of",),),
+    "gradient": ((":surrogate_gradient",),),
+    "Fisher products": ((":conjugate_gradient",),),
+    "line search": ((":objective", ":backtracking"),),
+    "critic": (("critics.py:fit",),),
+    "log and checkpoint": (("run_log.py:write", "run_log.py:save"),),
+    "rest": ((LOOP,),),
+}
+FAMILY: Parts = {
+    "environment": (("gymnasium/", "mujoco/batch.py"),),
+    "policy": (TICK, ("perceptron.py", "policies.py", "q_learning.py")),
+    "rest of a tick": (TICK,),
+    "replay": (("replay_buffer.py",),),
+    "optimiser": (("optimisers.py",),),
+    "network": (("perceptron.py", "log_probability.py"),),
+    "advantages and targets": (("returns.py", "samples.py", "q_learning.py:q_gradient_sums"),),
+    "log and checkpoint": (("run_folder/", "run_log.py", "reports/"),),
+    "rest of an update": (("learner.py",),),
+    "episodes and messages": (("synchronous.py:collect", "parallel/", "rollouts.py"),),
+    "loop": ((LOOP,),),
+}
+
+
+def stack_of(frame: FrameType | None) -> str:
+    """Return the files and functions of a stack, the innermost first, as one text."""
+    found = []
+    while frame is not None:
+        found.append(f"{frame.f_code.co_filename}:{frame.f_code.co_name}")
+        frame = frame.f_back
+    return "\n".join(found)
+
+
+def part_of(parts: Parts, stack: str) -> str:
+    """Return the first of the parts that a stack within the loop fits."""
+    return next(name for name, groups in parts.items() if all(any(w in stack for w in words) for words in groups))
+
+
+@contextmanager
+def sampled(parts: Parts) -> Iterator[Counter[str]]:
+    """Count the samples of each part while it lasts, in the main thread."""
+    counted: Counter[str] = Counter()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        stack = stack_of(frame)
+        if LOOP in stack:
+            counted[part_of(parts, stack)] += 1
+
+    before = signal.signal(signal.SIGPROF, look)
+    signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
+    try:
+        yield counted
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def measure(parts: Parts, job: Job, ranks: int, folder: Path) -> Measured:
+    """Return microseconds of a step, part by part; of TRPO what two ranks do, too."""
+    row, points = alone(one_rank, parts, job, folder)
+    return row, {**points, **(two_ranks(job, folder) if parts is TRPO else {})}
+
+
+def one_rank(parts: Parts, job: Job, folder: Path) -> Measured:
+    """Return microseconds of a step, part by part, of one rank's run in this process."""
+    told = {"algorithm": job.arm.name, "seed": job.seed, "progress": "none"}
+    train(job.arm.env, total_steps=job.steps // 10, out=folder / "warm-up", **told)
+    with sampled(parts) as counted:
+        columns = train(job.arm.env, total_steps=job.steps, out=folder / "sampled", **told).columns()
+    step_us = 1e6 * columns["time_s"][-1] / columns["env_steps"][-1]
+    each = [step_us * counted[name] / counted.total() for name in parts]
+    return {"step_us": step_us}, {"parts": {"part": [*parts], "step_us": each}}
+
+
+def two_ranks(job: Job, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what each of two ranks does in an update, in milliseconds, by the names of the trace."""
+    out, _ = harness.train(job._replace(arm=job.arm._replace(words=f"{job.arm.words} --trace")), 2, folder)
+    found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for event in json.loads((out.path / "trace.json").read_text())["traceEvents"]:
+        if event.get("ph") == "X":
+            found[event["name"]][int(event["tid"])] += event["dur"] / 1e3 / len(out.columns()["iteration"])
+    names = sorted(found)
+    return {"ranks_ms": {"span": names} | {f"rank_{n}_ms": [found[name][n] for name in names] for n in (0, 1)}}
+
+
+def of_parts(run: Run) -> dict[str, float]:
+    """Return the microseconds of a step of each part of a run."""
+    return dict(zip(run["parts"]["part"], run["parts"]["step_us"], strict=True))
+
+
+def two(run: Run) -> dict[str, tuple[float, float]]:
+    """Return the milliseconds of an update on rank 0 and on rank 1, by the trace's names; {} of other members."""
+    spans = run.get("ranks_ms", {"span": (), "rank_0_ms": (), "rank_1_ms": ()})
+    return {name: (zero, one) for name, zero, one in zip(*spans.values(), strict=True)}
+
+
+def report(parts: Parts, experiment: Experiment, runs: Runs) -> str:
+    """Return the table of all parts, and of what two ranks do."""
+    each = [run for [run] in runs.values()]
+    header = ("microseconds of an environment step", *(", ".join(key) for key in runs))
+    rows = [(name, *(f"{of_parts(run)[name]:.1f}" for run in each)) for name in parts]
+    text = table(header, [*rows, ("everything", *(f"{run['step_us']:.1f}" for run in each))])
+    both = [two(run) for run in each]
+    spans = sorted({*chain(*both)})
+    rows = [(span, *("{:.1f}, {:.1f}".format(*one.get(span, (0, 0))) for one in both)) for span in spans]
+    header = ("two ranks, ms an update: rank 0, rank 1", *header[1:])
+    return f"{text}\n\n{table(header, rows)}" if rows else text
+
+
+def experiment_of(name: str, title: str, parts: Parts, arms: tuple[Arm, ...], size: Size) -> Experiment:
+    """Return an experiment with these parts."""
+    return Experiment(
+        name=name,
+        title=title,
+        arms=arms,
+        full=size,
+        quick=size._replace(steps={env: steps // 5 for env, steps in size.steps.items()}),
+        measure=partial(measure, parts),
+        report=partial(report, parts),
+        data="parts",
+        seconds=True,
+    )
+
+
+MEMBERS = (Arm("a2c", "CartPole-v1", "--algorithm a2c", 1), Arm("dqn", "CartPole-v1", "--algorithm dqn", 1))
+MEMBERS += (Arm("batch-ppo", "HalfCheetah-v5", "--algorithm batch-ppo", 1),)
+TASKS = {"HalfCheetah-v5": 100_000, "Reacher-v5": 100_000}
+SHORT = Size(1, {"CartPole-v1": 30_000, "HalfCheetah-v5": 60_000}, times={"a2c": 2})
+TYPED = tuple(Arm("trpo", env, "", 1) for env in TASKS)
+EXPERIMENTS = (
+    experiment_of("parts", "where the time of TRPO goes", TRPO, TYPED, Size(1, TASKS, first=100)),
+    experiment_of("family_parts", "where the time of other members goes", FAMILY, MEMBERS, SHORT),
+)

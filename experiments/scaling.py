@@ -1,0 +1,191 @@
+"""Time per update and phase on 1 to 8 ranks, for both learners and both pools; and what one rank's seconds predict.
+
+A run's first update is not counted. On more ranks than cores the question is what is lost. Two separate runs of one
+rank, side by side, show what the machine itself has to give: cores share caches, memory and power, and those of a
+virtual machine may be two threads of one.
+
+`prediction`: lecture 15's model takes from the row of one rank the seconds of playing and of learning, and from the
+separate runs how much slower a core is while the other works. What several ranks take is then predicted, and was
+measured: here, in EARLIER measurements, whose tables have medians, and by Frans in 2016.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments import tables
+from experiments.claims.author import measured as of_2016
+from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
+from experiments.tables import Run
+from experiments.tables import markdown as table
+from minitrpo.course.scaling.designs import Design, Machine
+from minitrpo.course.scaling.formulas import Network
+from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
+from minitrpo.course.scaling.model import iteration
+from minitrpo.course.speedup.experiment import compared, timed_run
+from minitrpo.course.speedup.statistics import speedup, speedup_interval
+from minitrpo.policies import Array
+from minitrpo.run_folder.metrics_log import SECONDS
+
+STEPS, UPDATES, CORES = 20_000, 5, 2  # of an update; of a run; separate runs
+LENGTHS = {"HalfCheetah-v5": 1000, "Reacher-v5": 50}  # steps of an episode; all alike
+SEPARATE = "separate runs"
+KINDS = tuple(f"{learner}, {pool}" for learner in ("root", "sharded") for pool in ("dynamic", "static"))
+EARLIER = ("scaling_amd_0.1.0", "scaling_amd", "scaling_xeon", "scaling_repeat_3", "scaling_repeat_6")
+
+
+def arm(env: str, kind: str, ranks: int) -> Arm:
+    """Return a run of this kind on so many ranks, or so many runs of one rank that share nothing."""
+    learner, pool = (KINDS[0] if kind == SEPARATE else kind).split(", ")
+    words = f"--preset episodes --learner {learner} --pool {pool} --steps-per-update {STEPS}"
+    return Arm(f"{kind}, {ranks}", env, words, ranks)
+
+
+def measure(job: Job, ranks: int, folder: Path) -> Measured:
+    """Return the seconds of the counted updates; of separate runs those of all, divided by their number."""
+    apart = ranks if job.arm.name.startswith(SEPARATE) else 1
+    words = [*job.words, "--seed", f"{job.seed}"]
+    with ThreadPoolExecutor(apart) as side_by_side:
+        found = [*side_by_side.map(lambda _: timed_run(ranks // apart, words), range(apart))]
+    return {}, {"times": {name: np.concatenate([each[name][1:] for each in found]) / apart for name in SECONDS}}
+
+
+def one_rank(kind: str) -> str:
+    """Return the arm that runs of this kind are compared with."""
+    return f"{KINDS[0] if kind == SEPARATE else kind}, 1"
+
+
+def times(runs: list[Run]) -> Array:
+    """Return the seconds of all counted updates of some runs, (updates, SECONDS)."""
+    return np.concatenate([np.transpose([run["times"][name] for name in SECONDS]) for run in runs])
+
+
+def collecting(seconds: Array) -> Array:
+    """Return the seconds of every update that went into collecting, waiting and gathering."""
+    return seconds[:, :3].sum(axis=1)
+
+
+def gain(alone: Array, together: Array) -> str:
+    """Return how many times as fast something is, and the interval."""
+    return "{:.2f} ({:.2f} to {:.2f})".format(speedup(alone, together), *speedup_interval(alone, together))
+
+
+def report(experiment: Experiment, runs: Runs) -> str:
+    """Return the tables of speed-up against ranks, and of all updates that did the same work."""
+    rows, cores = [], int(next(iter(runs.values()))[0]["machine"]["cores"])
+    same: dict[tuple[str, str], list[Array]] = {}
+    for (name, env), some in runs.items():
+        kind, _, count = name.rpartition(", ")
+        seconds, alone, ranks = times(some), times(runs[one_rank(kind), env]), int(count)
+        found = compared(alone[:, -1], seconds[:, -1], ranks)
+        faster = f"{speedup(collecting(alone), collecting(seconds)):.2f}"
+        cells = (
+            f"{env}, {kind}",
+            f"{ranks}{'*' if ranks > cores else ''}",
+            *(f"{x:.3f}" for x in np.median(seconds, 0)),
+        )
+        whole = gain(alone[:, -1], seconds[:, -1]) if ranks > 1 else "1"
+        serial = "-" if ranks == 1 else f"{found['karp_flatt']:.2f}"
+        rows.append((*cells, faster, whole, f"{found['efficiency']:.2f}", serial))
+        learner = "alone" if ranks == 1 else kind.partition(", ")[0]
+        if kind != SEPARATE and (ranks == 1 or ranks >= cores):
+            same.setdefault((env, learner), []).append(seconds)
+    header = ("environment, learner, pool", "ranks", *(name.removesuffix("_s") for name in SECONDS[:-1]), "whole, s")
+    header += ("collecting, times 1 rank", "whole, times 1 rank", "efficiency", "Karp-Flatt")
+    note = f"\\* more ranks than the {cores} cores: says what is lost, not what more cores would give."
+    pooled = []
+    for env, learner in sorted(key for key in same if key[1] != "alone"):
+        alone, together = (np.concatenate(same[env, each]) for each in ("alone", learner))
+        gains = (gain(collecting(alone), collecting(together)), gain(alone[:, -1], together[:, -1]))
+        pooled.append((f"{env}, {learner}, {cores} ranks or more", f"{len(together)}", *gains))
+    second = table(("all updates of the same work", "updates", "collecting", "whole"), pooled)
+    return f"{table(header, rows)}\n\n{note}\n\n{second}"
+
+
+# --- what one rank's seconds predict
+
+
+class Row(NamedTuple):
+    """A prediction: of which record, on how many ranks, whether they are more than the cores, how far it is off."""
+
+    record: str
+    ranks: int
+    many: bool
+    error: float
+
+
+def median(run: list[Run], name: str) -> float:
+    """Return the median seconds of a phase."""
+    return float(run[0][name]) if run[0].get(name, "") != "" else float(np.median(times(run)[:, SECONDS.index(name)]))
+
+
+def of_one_rank(env: str, run: list[Run], slowdown: float) -> Task:
+    """Return a task whose playing and learning take what they took on one rank; a step at any width takes the same."""
+    nothing = dict.fromkeys(("digest", "rest", "advantages", "product", "trial", "critic"), Line(0.0, 0.0))
+    each = {"tick": "collect_s", "order": "gather_s", "gradient": "update_s"}
+    seconds = {part: Line(0.0, median(run, name) / STEPS) for part, name in each.items()}
+    sizes = {"parameters": 5000, "step_bytes": 200.0, "root_bytes": 20.0, "lengths": np.full(100, LENGTHS[env])}
+    rest = {"apply": 0.0, "noise": 0.0, "trials": 0.0, "noise_scale": np.inf, "shared_slowdown": slowdown}
+    return Task(environment=env, **nothing, **seconds, **sizes, **rest)
+
+
+def predicted(name: str) -> list[Row]:
+    """Return the predictions from a record for all its runs on several ranks where rank 0 learned."""
+    known: dict[tuple[str, str], list[Run]] = {}
+    for run in tables.load(tables.DATA / "scaling"):
+        if run["experiment"] == name:
+            known.setdefault((run["arm"], run["env"]), []).append(run)
+    rows, free = [], Messages(Network(0.0, 0.0), *[0.0] * 6)
+    for (arm_name, env), some in known.items():
+        kind, _, count = arm_name.rpartition(", ")
+        if kind not in KINDS[:2] or count == "1":
+            continue
+        ranks, cores = int(count), int(some[0]["machine"]["cores"])
+        same, crowd = known[f"{KINDS[0]}, 1", env], known.get((f"{SEPARATE}, {CORES}", env))
+        slowdown = max(1.0, median(crowd, "collect_s") * CORES / median(same, "collect_s")) if crowd else 1.0
+        task = of_one_rank(env, known[f"{kind}, 1", env], slowdown)
+        design, working = (Design(*kind.split(", ")), min(ranks, cores))  # those beyond the cores do not
+        seconds = iteration(Inputs({}, free, {}), task, Machine(free.network, cores), design, working, STEPS).seconds
+        maker = some[0]["machine"]["machine"].partition(", ")[2].split("(")[0]
+        rows.append(Row(f"{maker}, {name}", ranks, ranks > cores, seconds / median(some, "iteration_s") - 1))
+    return rows
+
+
+def of_the_author(cores: int) -> list[Row]:
+    """Return the predictions from Frans's seconds on one thread, if his machine had so many cores."""
+    about = of_2016()["speedup"]
+    played, learned = about["rollout_s"][0], about["learn_s"][0]
+    each = zip(about["threads"], about["rollout_s"], about["learn_s"], strict=True)
+    off = [(n, (played / min(n, cores) + learned) / (rollout + learn) - 1) for n, rollout, learn in each]
+    return [Row(f"2016, if {cores} cores", n, n > cores, error) for n, error in off[1:]]
+
+
+def prediction() -> str:
+    """Return the table of how far predictions from recorded runs of one rank are off."""
+    ours = [predicted(name) for name in ("scaling", *EARLIER)]
+    rows = []
+    for some in (*ours, of_the_author(4), of_the_author(5), [*chain(*ours)]):
+        errors, own = ([100 * row.error for row in some if not few or not row.many] for few in (False, True))
+        name = "all but those of 2016" if len({row.record for row in some}) > 1 else some[0].record
+        span, middle = f"{min(errors):+.0f} to {max(errors):+.0f} %", np.median(np.abs(errors))
+        rows.append((name, f"{len(some)}", f"{middle:.0f} %", span, f"{np.median(np.abs(own)):.0f} %"))
+    header = ("machine and record", "configurations", "median error", "from ... to")
+    return table((*header, "a core for every rank: median error"), rows)
+
+
+EXPERIMENT = Experiment(
+    name="scaling",
+    title="whole updates on more ranks",
+    arms=(
+        *(arm(env, kind, ranks) for env in LENGTHS for kind in KINDS for ranks in (1, 2, 4, 8)),
+        *(arm(env, SEPARATE, CORES) for env in LENGTHS),
+    ),
+    full=Size(4, dict.fromkeys(LENGTHS, STEPS * UPDATES)),
+    quick=Size(1, {"Reacher-v5": STEPS * 2}),
+    measure=measure,
+    report=report,
+    seconds=True,
+)

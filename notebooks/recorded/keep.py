@@ -1,0 +1,25 @@
+"""How the other scripts of this folder keep what they measured."""
+
+import csv
+import json
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+def keep(name: str, rows: Sequence[dict[str, Any]], about: dict[str, Any]) -> None:
+    """Write NAME.csv, a row for each of `rows`, and NAME.json, what made them."""
+    with (HERE / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    (HERE / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n")
+
+
+def processor_seconds() -> int:
+    """Return the seconds of the processor that child processes have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round(used.ru_utime + used.ru_stime)
