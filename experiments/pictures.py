@@ -15,7 +15,7 @@ from experiments.harness import AT_WORK, FULL, Experiment, Runs
 from experiments.tables import Run, curve
 from minitrpo.commands.plot import COLORS as HUES
 from minitrpo.commands.plot import band
-from minitrpo.course.statistics import mean_interval
+from minitrpo.course.statistics import Interval, mean_interval
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS, GREY
@@ -181,6 +181,11 @@ def known(run: Run, x: str, y: str, scale: float, until: float) -> tuple[Array, 
 
 
 ANY = (-np.inf, np.inf)
+
+
+def possible(interval: Interval, env: str) -> Interval:
+    """Return an interval of returns, as far as returns can be."""
+    return Interval(*np.clip(interval, *POSSIBLE.get(env, ANY)).tolist())
 
 
 def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possible: tuple[float, float] = ANY) -> None:

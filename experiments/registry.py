@@ -5,6 +5,7 @@ from functools import partial
 
 from experiments import as_typed, claims, family, limit, parts, peers, posture, returns, rules, scaling, seconds
 from experiments.harness import Experiment, made_by
+from minitrpo.course.scaling.command import shown as shown_of
 from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
@@ -24,9 +25,12 @@ def shown(experiment: Experiment) -> str:
 # What stands in a page between <!-- name --> and <!-- /name -->
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
-    "family_short": family.short_table,
+    "claims_details": claims.details,
+    "members": family.members,
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,
+    "predicted": partial(shown_of, "tables"),
+    "breaks": partial(shown_of, "breaks"),
 }
 BLOCKS |= {name: partial(shown, each) for name, each in OTHERS.items()}
 

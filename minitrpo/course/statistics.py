@@ -2,7 +2,7 @@
 
 Five seeds are few. A percentile bootstrap of five covers the mean in 82 to 88 of 100 cases where it says 95, so means
 have Student's interval and differences Welch's. Where runs never reached a goal, means do not exist: medians and rank
-tests take their place. What neither side of a question can be said of is called CANNOT_TELL, a finding like others.
+tests take their place. A question whose interval lies on neither side of the claim is CANNOT_TELL: inconclusive.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from minitrpo.policies import Array
 from minitrpo.reports.trained import half_interval
 
 LEVEL = 0.95
-HOLDS, DOES_NOT_HOLD, CANNOT_TELL = "holds", "does not hold", "cannot tell"
+HOLDS, DOES_NOT_HOLD, CANNOT_TELL = "holds", "does not hold", "inconclusive"
 
 
 class Interval(NamedTuple):
