@@ -102,7 +102,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
 
 EXPERIMENT = Experiment(
     name="as_typed",
-    title="the command as typed beside sb3-contrib's",
+    title="the command as typed, ours and sb3-contrib's",
     arms=tuple(Arm("both", env, "", 2) for env in ("HalfCheetah-v5", "Reacher-v5")),
     full=Size(1, dict.fromkeys(("HalfCheetah-v5", "Reacher-v5"), STEPS)),
     quick=Size(1, {"Reacher-v5": 10_000}),

@@ -185,7 +185,7 @@ def report_whole(experiment: Experiment, runs: Runs) -> str:
 NAMES = ("16 slots", "32 slots")
 EXPERIMENT = Experiment(
     name="limit",
-    title="collecting beside bare physics",
+    title="collecting and bare physics",
     arms=tuple(Arm(name, env, f"--num-envs {name.split()[0]}", 1) for env in TASKS for name in NAMES),
     full=Size(1, dict.fromkeys(TASKS, STEPS)),
     quick=Size(1, {"Reacher-v5": STEPS}),
@@ -196,7 +196,7 @@ EXPERIMENT = Experiment(
 )
 OF_A_RUN = Experiment(
     name="whole",
-    title="a whole run as typed beside its physics alone",
+    title="a whole run as typed, and its physics alone",
     arms=(Arm("as typed", "HalfCheetah-v5", "", 2),),
     full=Size(1, {"HalfCheetah-v5": WHOLE}),
     quick=Size(1, {"HalfCheetah-v5": LEARNED}),

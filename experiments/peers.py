@@ -80,7 +80,7 @@ def of_family(name: str, family: Family) -> Experiment:
     words = f"--steps {family.steps} --updates {family.updates}"
     return Experiment(
         name="peers" if name == "trpo" else f"peers_{name}",
-        title=f"whole iterations of {name} beside other libraries",
+        title=f"whole iterations of {name}, ours and other libraries'",
         arms=tuple(Arm(system, family.env, words, 2) for system in family.systems),
         full=Size(family.rounds),
         quick=Size(1, only=tuple(system for system in family.systems if system.startswith(OURS))),
@@ -140,7 +140,7 @@ EXPERIMENTS = [of_family(name, family) for name, family in FAMILIES.items()]
 EXPERIMENTS += [
     Experiment(
         name="peer_returns",
-        title="returns at the settings of peers, beside stable-baselines3's",
+        title="returns with the settings of peers, ours and stable-baselines3's",
         arms=tuple(score_arm(family, system) for family in UPDATES for system in (OURS, THEIRS)),
         full=Size(5),
         quick=Size(1, only=("a2c, minitrpo",)),

@@ -114,7 +114,7 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
 
 EXPERIMENT = Experiment(
     name="returns",
-    title="learning curves as typed, beside sb3-contrib with rl-zoo's settings",
+    title="learning curves as typed, and sb3-contrib's with rl-zoo's settings",
     arms=(
         *(Arm(system, env, "", 1) for env in STEPS for system in (OURS, THEIRS)),
         *(Arm(LONGER, env, "", 1) for env in ("Walker2d-v5", "Humanoid-v5")),
