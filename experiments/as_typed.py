@@ -1,6 +1,6 @@
-"""The command as typed: train.py beside sb3-contrib's TRPO as its documentation types it, whole runs by turns.
+"""The command as typed: train.py, and sb3-contrib's TRPO as its documentation types it, whole runs by turns.
 
-Neither is told more than the environment and the number of steps. The score is the mean return of the last 100
+Both get the environment and the number of steps, and nothing else. The score is the mean return of the last 100
 training episodes; the threshold is sb3-contrib's median score in these runs. Seconds are those of the whole command,
 start-up included; what a return takes is its steps at the run's own speed.
 """

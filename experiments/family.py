@@ -41,7 +41,7 @@ TRPO_STEPS = {CARTPOLE: 150_000, PENDULUM: 500_000, REACHER: 500_000}  # the oth
 HELD_OUT = 8_000  # seeds from here on were drawn when all settings stood
 NOT_HELD_OUT = {("a2c", REACHER), ("a3c", REACHER), ("a3c", PENDULUM), ("batch-ppo", REACHER)}
 NOT_HELD_OUT |= {("async-one-step-q", CARTPOLE), ("async-sarsa", CARTPOLE)}
-# rl-baselines3-zoo, benchmark.md (2022, MuJoCo's tasks in version 3): the mean return of one tuned agent each, judged
+# rl-baselines3-zoo, benchmark.md (2022, MuJoCo's tasks in version 3): the mean return of one tuned agent each, played
 # without noise in its actions, and the steps of its training
 TUNED = {
     ("ppo", CARTPOLE): (500.0, 100_000),

@@ -1,4 +1,4 @@
-"""Whole training iterations beside other libraries: same environment, batch, network and passes over the batch.
+"""Whole training iterations, ours and other libraries': same environment, batch, network and passes over the batch.
 
 Every system runs in a process of its own, started afresh in every round; the rounds go through all systems by turns.
 The first update is not counted. Libraries keep their own defaults in everything that the workload does not name, the
@@ -57,7 +57,7 @@ def times(runs: list[Run]) -> Array:
 
 
 def report(family: Family, experiment: Experiment, runs: Runs) -> str:
-    """Return the table of whole iterations beside other libraries."""
+    """Return the table of whole iterations, ours and other libraries'."""
     compared_with = runs.get((family.reference, family.env), next(iter(runs.values())))
     reference = float(np.median(times(compared_with).sum(axis=0)))
     rows, count = [], min(times(some).shape[1] for some in runs.values())
@@ -125,7 +125,7 @@ def score_arm(family: str, system: str) -> Arm:
 
 
 def scores_report(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of returns beside stable-baselines3's."""
+    """Return the table of returns, ours and stable-baselines3's."""
     rows = []
     for (name, env), some in runs.items():
         family, _, system = name.partition(", ")

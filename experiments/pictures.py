@@ -85,7 +85,7 @@ def look(experiment: Experiment, name: str) -> dict[str, Any]:
 
 
 def axes_of(figure: Any, panels: list[str], across: int = 2) -> dict[str, Any]:
-    """Return a plain axis for each task, at most so many beside each other."""
+    """Return a plain axis for each task, at most so many in a row."""
     across = min(across, len(panels))
     down = -(-len(panels) // across)
     figure.set_size_inches(5.4 * across, 3.7 * down + 0.5)
@@ -199,7 +199,7 @@ def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possibl
 
 
 def against_ranks(phase: str, steps: str) -> Draw:
-    """Return how to draw the seconds of a phase against ranks, relative to one rank, with the author's beside them."""
+    """Return how to draw the seconds of a phase against ranks, relative to one rank, with the author's."""
 
     def draw(figure: Any, experiment: Any, runs: Runs) -> None:
         axes = axes_of(figure, tasks(runs))

@@ -246,7 +246,7 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].invert_yaxis()
     figure.supxlabel("score: 0 before learning, 1 where the best fixed setting ends", fontsize=10)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    axes[0].legend(loc="lower left", frameon=False)
 
 
 EXPERIMENT = Experiment(
