@@ -37,18 +37,14 @@ def parser_of(name: str, description: str | None) -> Parser:
 def main() -> int:
     """Do what `python -m experiments` says."""
     parser = parser_of("experiments", __doc__)
-    parser.add_argument(
-        "task", choices=["list", *TASKS, "page"], help="page writes the tables and pictures of all pages"
-    )
+    parser.add_argument("task", choices=["list", *TASKS, "page"], help="page writes all tables and pictures of pages")
     parser.add_argument("ids", nargs="*", metavar="ID", help=IDS)
     return guarded(parser, sys.argv[1:])
 
 
 def figures(words: list[str] | None = None) -> int:
     """Do what `mpi_scripts/figures.py` says: run what is missing of some claims, draw it, print the verdict."""
-    parser = parser_of(
-        "figures.py", "Measure again what the papers, posts and slides claim, draw it and print the verdict."
-    )
+    parser = parser_of("figures.py", "Measure what the papers, posts and slides claim, draw it and print the verdict.")
     parser.add_argument("ids", nargs="+", metavar="ID", help=f"{IDS}; or list, which names them")
     parser.add_argument("--only", choices=["measure", "plot", "judge"], help="one of the three tasks, not all")
     return guarded(parser, sys.argv[1:] if words is None else words)
