@@ -22,9 +22,12 @@ RESTLESS = (
     "(gymnasium.wrappers.NormalizeObservation) is forgotten when a process ends"
 )
 GYM = "; Gymnasium's reset takes a seed and returns observation, info; its step returns five values, not four"
+SPACE = "; reset and step must return observations that observation_space contains"
 CURES = {
     "keyword argument 'seed'": GYM,
     "to unpack": GYM,
+    "argument must be": SPACE,
+    "only integers, slices": SPACE,
     "element with a sequence": "; gymnasium.wrappers.TransformReward(env, sum) makes one of several rewards",
 }
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
