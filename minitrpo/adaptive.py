@@ -1,4 +1,4 @@
-"""Lecture 09: adapt steps/update and max-KL to how well learning goes, as a pure controller.
+"""Lecture 09a: adapt steps/update and max-KL to how well learning goes, as a pure controller.
 
 Source: Frans 2016, "Speeding up TRPO through parallelization and parameter adaptation": every 10 updates the mean
 returns of the last 10 are summed and compared with the 10 before; improving means fewer steps and a larger KL, stuck

@@ -1,4 +1,4 @@
-"""Checks of lecture 09: the controller of steps/update and max-KL, and how much of a step is noise."""
+"""Checks of lectures 09a and 09b: the controller of steps/update and max-KL, and how much of a step is noise."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
