@@ -5,11 +5,12 @@
 
 writes 09_adaptive.csv (a row per update) and 09_adaptive.json (settings, versions, machine) beside this file. About 20
 minutes of processor time; two runs at a time. With names of arms only these are recorded, and the others' rows stay.
-The second writes 09_steps.json: four numbers of steps per update, from the recorded runs of claim S1.
+The second writes "steps" in 09_adaptive.json: four numbers of steps per update, from the recorded runs of claim S1.
 """
 
 import csv
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -79,7 +80,14 @@ def steps() -> None:
         arms[arm] |= {name: values.tolist() for name, values in numbers}
     about = {"from": "experiments/data/claims, claim S1", "seeds": len(runs), "date": runs[0]["date"]}
     about |= {"machine": runs[0]["machine"]["machine"], "version": runs[0]["version"]}
-    (HERE / "09_steps.json").write_text(json.dumps(about | {"arms": arms}) + "\n")
+    write({"steps": about | {"arms": arms}})
+
+
+def write(new: dict[str, object]) -> None:
+    """Change some of what 09_adaptive.json says; its curves have a line each."""
+    path = HERE / "09_adaptive.json"
+    text = json.dumps((json.loads(path.read_text()) if path.exists() else {}) | new, indent=2)
+    path.write_text(re.sub(r"\[([-\d.,\s]+)\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n")
 
 
 def main() -> None:
@@ -102,7 +110,7 @@ def main() -> None:
         "seeds": list(SEEDS),
         "made_by": {**made_by, **dict.fromkeys(arms, new)},
     }
-    (HERE / "09_adaptive.json").write_text(json.dumps(about, indent=2) + "\n")
+    write(about)
 
 
 if __name__ == "__main__":

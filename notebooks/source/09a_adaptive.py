@@ -63,7 +63,7 @@ guess_by_updates = 20_000  # steps/update that is last after 60 updates
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_steps():
     """Draw the recorded runs over environment steps and over updates, and answer both predictions."""
-    about = json.loads(recorded("09_steps.json").read_text())
+    about = json.loads(recorded("09_adaptive.json").read_text())["steps"]
     _, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
     ends = {}
     for (arm, columns), color in zip(about["arms"].items(), (BLUE, ORANGE, GREEN, RED)):
