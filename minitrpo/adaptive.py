@@ -66,7 +66,7 @@ def adapt(state: AdaptiveState, mean_return: float, config: AdaptiveConfig) -> t
 
     A window is config.window returns, each in one window only; its sum, `recent`, is compared with that of the window
     before. The first has none before it: it moves nothing, and improved, before and threshold of its decision are None.
-    A decision tells the settings that follow. All that is remembered is in the state.
+    A decision reports the settings that follow. The state holds everything that is remembered.
     """
     # 1. remember the return; no decision until the window is full
     returns = (*state.returns, float(mean_return))

@@ -20,7 +20,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
     r"""
         ? Everything here is a sum over steps, so the sum over the workers' rows is the sum over all steps.
         ? After sums.sum(axis=0) the first half is u, the second v; the first two columns of about are n and sum w.
-        ? b is one number for everybody: all the weights divided by all the steps. Then (u - b v) / n, divided once.
+        ? b is one number for all workers: all the weights divided by all the steps. Then (u - b v) / n, divided once.
         b = about[:, 1].sum() / about[:, 0].sum(); return np.mean( \
             [right(s[None], np.array([[a[0], b * a[0]]])) for s, a in zip(sums, about) if a[0]], axis=0) \
             :: is the mean of the workers' mean gradients :: count every step alike, whoever played it
@@ -180,8 +180,8 @@ def _may_go_on() -> Iterator[Case]:
         np.array(new) => np.array(new if loss <= largest else statistics) :: takes in nothing of a loss that is too \
             large :: take in the largest usual one
         np.sqrt(variance) => variance :: has mean + deviations * variance for the limit :: take the variance's root
-        if count >= trial else np.inf =>  :: judges the losses of the trial, too :: find all of them usual
-        count >= trial => count > trial :: has a trial that is one loss too long :: judge as soon as count is trial
+        if count >= trial else np.inf =>  :: tests the losses of the trial, too :: accept all of them
+        count >= trial => count > trial :: has a trial that is one loss too long :: test as soon as count is trial
         loss <= largest => loss < largest :: refuses a loss at the limit :: find it usual
         1.0 / (count + 1.0) => 0.0 :: has a rate of 1 - memory :: have 1 / (count + 1) as long as that is more
         1.0 - memory => 0.0 :: has a rate of 1 / (count + 1) :: have 1 - memory as soon as that is more
@@ -192,8 +192,8 @@ def _may_go_on() -> Iterator[Case]:
         [count + 1.0 => [count :: does not count the loss :: add 1
         statistics.copy() => np.array([statistics[0] + 1, loss, loss]) :: takes in NaN and infinity :: leave them out
         return right(statistics, loss, deviations) :: goes by a memory of 0.99 and a trial of 100 :: go by the arguments
-        loss <= largest => count < trial or loss <= new[1] + deviations * np.sqrt(new[2]) :: judges by the new \
-            statistics :: judge by those before this loss
+        loss <= largest => count < trial or loss <= new[1] + deviations * np.sqrt(new[2]) :: goes by the new \
+            statistics :: go by those before this loss
     """,
 )
 def _judged() -> Iterator[Case]:
