@@ -4,7 +4,7 @@ The gradient g of N steps is the true one, G, plus noise of covariance Sigma / N
 
     E[g'F^-1 g] = G'F^-1 G + tr(F^-1 Sigma) / N :
 
-the predicted gain has both terms, and only the first comes true on new steps. Halves a and b of the batch separate them.
+the predicted gain has both terms, and only the first comes true on new steps. Two halves of the batch separate them.
 With g = (g_a + g_b) / 2 and d = (g_a - g_b) / 2 the true gradient is not in d, but as much noise as in g, so that
 E[d'F^-1 d] = tr(F^-1 Sigma) / N; what is left, g'F^-1 g - d'F^-1 d = g_a'F^-1 g_b, is the agreement of one half's step
 with the other half. Their ratio is the gradient noise scale in the metric of the policy instead of that of theta.
