@@ -1,4 +1,4 @@
-"""Lecture 09: adapt steps/update and max-KL to how well learning goes, as a pure controller.
+"""Lecture 09a: adapt steps/update and max-KL to how well learning goes, as a pure controller.
 
 Source: Frans 2016, "Speeding up TRPO through parallelization and parameter adaptation": every 10 updates the mean
 returns of the last 10 are summed and compared with the 10 before; improving means fewer steps and a larger KL, stuck
@@ -66,7 +66,7 @@ def adapt(state: AdaptiveState, mean_return: float, config: AdaptiveConfig) -> t
 
     A window is config.window returns, each in one window only; its sum, `recent`, is compared with that of the window
     before. The first has none before it: it moves nothing, and improved, before and threshold of its decision are None.
-    A decision tells the settings that follow. All that is remembered is in the state.
+    A decision reports the settings that follow. The state holds everything that is remembered.
     """
     # 1. remember the return; no decision until the window is full
     returns = (*state.returns, float(mean_return))

@@ -1,4 +1,4 @@
-"""Trust Region Policy Optimization: lecture 05's update, its critic, lecture 09's adaptive rule.
+"""Trust Region Policy Optimization: lecture 05's update, its critic, lecture 09a's adaptive rule.
 
 1. play episodes of pi_theta, on all ranks ................. experience/rollouts.py: Rollouts.play, Rollouts.advance
 2. advantages A, by GAE with the critic of the last update . algorithms/samples.py: advantages_of

@@ -1,13 +1,16 @@
-"""Record what lecture 09 shows: fixed and adapted settings, two environments, five seeds each, one process a run.
+"""Record what lecture 09a shows: fixed and adapted settings, two environments, five seeds each, one process a run.
 
     nice -n 10 python notebooks/recorded/09_adaptive.py [ARM ...]
+    python notebooks/recorded/09_adaptive.py steps
 
 writes 09_adaptive.csv (a row per update) and 09_adaptive.json (settings, versions, machine) beside this file. About 20
 minutes of processor time; two runs at a time. With names of arms only these are recorded, and the others' rows stay.
+The second writes "steps" in 09_adaptive.json: four numbers of steps per update, from the recorded runs of claim S1.
 """
 
 import csv
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -16,6 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+
+from minitrpo.course.statistics import mean_interval
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 
@@ -58,6 +64,32 @@ def kept(arms: list[str]) -> tuple[list[list[str]], dict[str, object]]:
     return rows, json.loads((HERE / "09_adaptive.json").read_text())["made_by"]
 
 
+def steps() -> None:
+    """Write the mean returns of ten seeds, with 95 % intervals, of four numbers of steps per update."""
+    sys.path.insert(0, str(HERE.parent.parent))
+    from experiments.claims import CLAIMS
+
+    arms: dict[str, dict[str, list[float]]] = {}
+    for (arm, _), runs in CLAIMS["S1"].runs().items():
+        curves = [run["curves"] for run in runs]
+        update, seen = curves[0]["iteration"], curves[0]["env_steps"]
+        some = (update <= 60) | (seen <= 300_000)
+        found = [mean_interval(column) for column in np.transpose([curve["mean_return"][some] for curve in curves])]
+        numbers = zip(("mean", "low", "high"), np.transpose(found).round(2), strict=True)
+        arms[arm] = {"update": update[some].tolist(), "env_steps": seen[some].tolist()}
+        arms[arm] |= {name: values.tolist() for name, values in numbers}
+    about = {"from": "experiments/data/claims, claim S1", "seeds": len(runs), "date": runs[0]["date"]}
+    about |= {"machine": runs[0]["machine"]["machine"], "version": runs[0]["version"]}
+    write({"steps": about | {"arms": arms}})
+
+
+def write(new: dict[str, object]) -> None:
+    """Change some of what 09_adaptive.json says; its curves have a line each."""
+    path = HERE / "09_adaptive.json"
+    text = json.dumps((json.loads(path.read_text()) if path.exists() else {}) | new, indent=2)
+    path.write_text(re.sub(r"\[([-\d.,\s]+)\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n")
+
+
 def main() -> None:
     """Record arms with every seed and write the two files."""
     arms = sys.argv[1:] or list(ARMS)
@@ -78,8 +110,8 @@ def main() -> None:
         "seeds": list(SEEDS),
         "made_by": {**made_by, **dict.fromkeys(arms, new)},
     }
-    (HERE / "09_adaptive.json").write_text(json.dumps(about, indent=2) + "\n")
+    write(about)
 
 
 if __name__ == "__main__":
-    main()
+    steps() if sys.argv[1:] == ["steps"] else main()

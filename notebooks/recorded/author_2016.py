@@ -5,7 +5,7 @@
 PATH is an extract of the logs in Kevin Frans's repository kvfrans/parallel-trpo at commit a08599d (it is not shipped
 here), a CSV file, gzipped or not, with a row per update of a run: experiment, env, run, config, update, nominal_steps,
 elapsed_s, mean_return, max_kl, collect_s, learn_s. It holds every update of `results/speedup/` and every 10th of
-`results/vs_fixed/`: the rule of lecture 09 acts every 10th update, so no decision is missing. Writes author_2016.json.
+`results/vs_fixed/`: the rule of lecture 09a acts every 10th update, so no decision is missing. Writes author_2016.json.
 """
 
 import csv

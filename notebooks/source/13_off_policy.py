@@ -24,7 +24,6 @@
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
 # | `updates_due`, `ReplayBuffer`, `draw` | `minitrpo/experience/replay_buffer.py` | Lin 1992; Mnih et al. 2015 |
-# | `judged` | `minitrpo/algorithms/off_policy/gorila.py` | Nair et al. 2015: Gorila |
 # | `naf_q`, `naf_targets` | `minitrpo/algorithms/off_policy/naf.py` | Gu et al. 2016: NAF |
 # | all of it | `minitrpo/algorithms/off_policy/replay_learner.py` | Berkeley lecture slides: "sample parallelism with off-policy algorithms" |
 #
@@ -363,11 +362,8 @@ reveal(guess_refused, show_refused)
 # is broken for good would get used to itself. It keeps running statistics, and refuses what lies so many standard deviations
 # above the mean.
 #
-# ### Exercise 2: `judged`
-
-# %% exercise="judged"
-
-# %% [markdown]
+# This rule, `judged`, is exercise 5 of lecture 10.
+#
 # The rule in step 2, "at most the largest that is usual", looks odd. Two others come to mind: take in every loss as it is, or
 # take in nothing of a refused one. Below are 900 losses around 2. A few are outliers, ten to a hundred thousand times as
 # large. After 600 the task has changed, and *all* losses are ten times what they were. A server should refuse the outliers,

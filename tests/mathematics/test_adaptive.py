@@ -1,4 +1,4 @@
-"""Lecture 09: the rule of adaptation against its statement, for returns of any sign, and whenever it is interrupted."""
+"""Lecture 09a: the rule of adaptation against its statement, for returns of any sign, whenever it is interrupted."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Lecture 13: Gorila: bundles of an actor, a replay buffer and a learner, and a server of parameters.
+"""Lecture 10: Gorila: bundles of an actor, a replay buffer and a learner, and a server of parameters.
 
     1. pull theta and theta- ........................... parallel/parameter_server.py: ParameterServer.pull
     2. act epsilon-greedily ............................ algorithms/q_learning.py: epsilon_greedy
@@ -9,8 +9,8 @@
 
 The server refuses what it should not trust: gradients that are too old (`--max-staleness`), and those whose loss lies
 far outside of what is usual. With `--learners` and `--servers` each of its four parts is a process of its own: actors,
-replay, learners, a parameter server in shards. Source: Nair et al. 2015, algorithm 1; there a learner judges its own
-losses, here the server judges those of all.
+replay, learners, a parameter server in shards. Source: Nair et al. 2015, algorithm 1; there a learner tests its own
+losses, here the server tests those of all.
 """
 
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ def judged(
     """Return whether a loss is usual, and the new statistics, with the loss taken in.
 
     statistics: (count, mean, variance) of the losses before. Usual: at most mean + deviations * standard deviation; and
-    any finite loss while count < trial. Of a loss that is too large the statistics take in only the largest that would
-    have been usual: should losses rise for good, they get used to it. NaN and infinity are refused and not taken in.
+    any finite loss while count < trial. Of a loss that is too large the statistics take in only the largest value that
+    would have been usual, so they get used to losses that rise for good. NaN and infinity are refused and not taken in.
     memory: the fraction of the old mean that a new loss leaves, in the long run.
     """
     # 1. NaN, infinity: not usual, and a copy of the statistics as they were

@@ -1,4 +1,4 @@
-"""Checks of lecture 09: the controller of steps/update and max-KL, and how much of a step is noise."""
+"""Checks of lectures 09a and 09b: the controller of steps/update and max-KL, and how much of a step is noise."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -127,7 +127,7 @@ def turned(
         turn(state => (lambda n, kl, b, c: turn(n, kl, b, c) if b else (n, kl))(state \
             :: moves nothing without an improvement :: move back then
         threshold, steps, kl) => threshold, state.steps_per_update, state.max_kl) \
-            :: tells the old settings in the decision :: tell those that follow
+            :: reports the old settings in the decision :: report those that follow
         if len => if config.mode == 'none' or len :: decides nothing in the mode "none" :: compare windows there, too
     """,
 )
@@ -191,11 +191,11 @@ def followed(kind: str, returns: Sequence[float], config: AdaptiveConfig, runs: 
         , damping, => , 0.0, :: leaves the damping out :: damp F
         , fraction) => , 1.0) :: takes all states for F :: take the fraction that is asked for
         float(g @ step) ** 2 / curvature => float(g @ step) \
-            :: has the promise g's for `both`, which grows with the step :: have (g's)^2 / s'F s
+            :: has the predicted gain g's for `both`, which grows with the step :: have (g's)^2 / s'F s
         ** 2 => :: has g's / s'F s for `both` :: square g's
         Measured(noise, => Measured(noise / (float(g @ step) ** 2 / curvature), \
             :: divides the noise by `both` :: be d'F^-1 d, as `fraction` divides
-        0.0 else 0.0 => 0.0 else float("nan") :: has nan for the promise of a step of zeros :: have 0
+        0.0 else 0.0 => 0.0 else float("nan") :: has nan for the gain of a step of zeros :: have 0
         , rows) => , rows // 2) :: counts the steps of a half :: count those of the whole batch
     """,
 )

@@ -1,4 +1,4 @@
-"""Checks of lecture 13: updates that are due, losses that are far from usual, and a Q whose best action is read off."""
+"""Checks of lecture 13: updates that are due, and a Q whose best action is read off."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -41,64 +41,6 @@ def _updates_due() -> Iterator[Case]:
     for steps, ratio in ((9_999, 0.0005), (9_996, 0.001), (9_999, 0.1)):
         yield case("just below a whole number", steps, 0, ratio, 0)
     yield remark(case("billions of updates", 2**27, 0, 32.0, 2**32 - 5))
-
-
-@exercise(
-    "minitrpo.algorithms.off_policy.gorila:judged",
-    r"""
-        ? `count, mean, variance = statistics` unpacks the three. A loss that is not finite: return False and a copy.
-        ? largest = mean + deviations * np.sqrt(variance), or np.inf while count < trial; taken = min(loss, largest).
-        ? rate = max(1 / (count + 1), 1 - memory). All three new numbers use the old mean and the old variance.
-        ? The verdict is about the loss itself: loss <= largest. Only the statistics use what is taken in.
-        min(loss, largest) => loss :: takes in the whole of a loss that is too large :: take in the largest usual one
-        np.array(new) => np.array(new if loss <= largest else statistics) :: takes in nothing of a loss that is too \
-            large :: take in the largest usual one
-        np.sqrt(variance) => variance :: has mean + deviations * variance for the limit :: take the variance's root
-        if count >= trial else np.inf =>  :: judges the losses of the trial, too :: find all of them usual
-        count >= trial => count > trial :: has a trial that is one loss too long :: judge as soon as count is trial
-        loss <= largest => loss < largest :: refuses a loss at the limit :: find it usual
-        1.0 / (count + 1.0) => 0.0 :: has a rate of 1 - memory :: have 1 / (count + 1) as long as that is more
-        1.0 - memory => 0.0 :: has a rate of 1 / (count + 1) :: have 1 - memory as soon as that is more
-        1.0 / (count + 1.0) => 1.0 / max(count, 1.0) :: has a rate of 1 / count :: count this loss, too
-        (variance + rate * apart * apart) => variance + rate * apart * apart :: adds rate d^2 whole :: multiply \
-            it, too, by 1 - rate
-        apart * apart => ((1.0 - rate) * apart) ** 2 :: takes the distance from the new mean :: take it from the old
-        [count + 1.0 => [count :: does not count the loss :: add 1
-        statistics.copy() => np.array([statistics[0] + 1, loss, loss]) :: takes in NaN and infinity :: leave them out
-        return right(statistics, loss, deviations) :: goes by a memory of 0.99 and a trial of 100 :: go by the arguments
-        loss <= largest => count < trial or loss <= new[1] + deviations * np.sqrt(new[2]) :: judges by the new \
-            statistics :: judge by those before this loss
-    """,
-)
-def _judged() -> Iterator[Case]:
-    for kind, count, loss in (
-        ("the very first loss", 0.0, 3.0),
-        ("a large loss on trial", 99.0, 1000.0),
-        ("a usual loss", 200.0, 3.0),
-        ("an outlier", 200.0, 1000.0),
-        ("the first loss behind the trial", 100.0, 1000.0),
-        ("a loss far below the mean", 200.0, 1e-3),
-    ):
-        yield after(kind, [count, 2.0, 4.0], loss, 5.0)
-    for loss in (8.0, 8.001, 7.999, 8.0000001):
-        yield after("a loss at the limit, just above and below", [200.0, 2.0, 4.0], loss, 3.0)
-    yield after("equal losses so far", [200.0, 2.0, 0.0], 2.001, 5.0)
-    for loss, count in product((np.nan, np.inf), (0.0, 5.0, 500.0)):
-        yield after("a loss that is no number, or infinite", [count, 2.0, 4.0], loss, 5.0)
-    for memory, trial, count in ((0.9, 100, 50.0), (0.9, 10, 10.0), (0.9, 10, 9.0), (0.5, 3, 7.0), (0.999, 100, 400.0)):
-        for loss in (1.5, 90.0):
-            yield after("other memories and trials", [count, 2.0, 4.0], loss, 3.0, memory, trial)
-    rng = np.random.default_rng(0)
-    for count, deviations in product((2.0, 98.0, 101.0, 150.0, 5000.0), (1.0, 2.0, 5.0)):
-        mean, variance, loss = rng.uniform([1.0, 0.1, 0.0], [3.0, 2.0, 6.0]).tolist()
-        yield after("losses at random", [count, mean, variance], loss, deviations)
-    yield remark(after("a loss below 0", [300.0, -2.0, 4.0], -3.0, 1.0))
-    yield remark(case("whole numbers", np.array([200, 2, 4]), 3, 5))
-
-
-def after(kind: str, statistics: list[float], *rest: Any) -> Case:
-    """Return a case of a loss after these statistics, in which each of the three numbers counts."""
-    return case(kind, np.array(statistics), *rest, each=True, atol=1e-12)
 
 
 @exercise(

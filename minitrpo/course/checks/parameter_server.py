@@ -1,4 +1,4 @@
-"""Checks of lecture 10: gradients added up, gradients that come late, and who has to wait for whom."""
+"""Checks of lecture 10: gradients added up, gradients that come late, who has to wait, and which losses are usual."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -20,7 +20,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
     r"""
         ? Everything here is a sum over steps, so the sum over the workers' rows is the sum over all steps.
         ? After sums.sum(axis=0) the first half is u, the second v; the first two columns of about are n and sum w.
-        ? b is one number for everybody: all the weights divided by all the steps. Then (u - b v) / n, divided once.
+        ? b is one number for all workers: all the weights divided by all the steps. Then (u - b v) / n, divided once.
         b = about[:, 1].sum() / about[:, 0].sum(); return np.mean( \
             [right(s[None], np.array([[a[0], b * a[0]]])) for s, a in zip(sums, about) if a[0]], axis=0) \
             :: is the mean of the workers' mean gradients :: count every step alike, whoever played it
@@ -167,3 +167,61 @@ def _may_go_on() -> Iterator[Case]:
         some = rng.integers(0, 7, int(rng.integers(2, 9)))
         some[1:][rng.random(len(some) - 1) < 0.15] = LEFT
         yield case("up to eight workers", some, 0, int(rng.integers(0, 5)))
+
+
+@exercise(
+    "minitrpo.algorithms.off_policy.gorila:judged",
+    r"""
+        ? `count, mean, variance = statistics` unpacks the three. A loss that is not finite: return False and a copy.
+        ? largest = mean + deviations * np.sqrt(variance), or np.inf while count < trial; taken = min(loss, largest).
+        ? rate = max(1 / (count + 1), 1 - memory). All three new numbers use the old mean and the old variance.
+        ? The verdict is about the loss itself: loss <= largest. Only the statistics use what is taken in.
+        min(loss, largest) => loss :: takes in the whole of a loss that is too large :: take in the largest usual one
+        np.array(new) => np.array(new if loss <= largest else statistics) :: takes in nothing of a loss that is too \
+            large :: take in the largest usual one
+        np.sqrt(variance) => variance :: has mean + deviations * variance for the limit :: take the variance's root
+        if count >= trial else np.inf =>  :: tests the losses of the trial, too :: accept all of them
+        count >= trial => count > trial :: has a trial that is one loss too long :: test as soon as count is trial
+        loss <= largest => loss < largest :: refuses a loss at the limit :: find it usual
+        1.0 / (count + 1.0) => 0.0 :: has a rate of 1 - memory :: have 1 / (count + 1) as long as that is more
+        1.0 - memory => 0.0 :: has a rate of 1 / (count + 1) :: have 1 - memory as soon as that is more
+        1.0 / (count + 1.0) => 1.0 / max(count, 1.0) :: has a rate of 1 / count :: count this loss, too
+        (variance + rate * apart * apart) => variance + rate * apart * apart :: adds rate d^2 whole :: multiply \
+            it, too, by 1 - rate
+        apart * apart => ((1.0 - rate) * apart) ** 2 :: takes the distance from the new mean :: take it from the old
+        [count + 1.0 => [count :: does not count the loss :: add 1
+        statistics.copy() => np.array([statistics[0] + 1, loss, loss]) :: takes in NaN and infinity :: leave them out
+        return right(statistics, loss, deviations) :: goes by a memory of 0.99 and a trial of 100 :: go by the arguments
+        loss <= largest => count < trial or loss <= new[1] + deviations * np.sqrt(new[2]) :: goes by the new \
+            statistics :: go by those before this loss
+    """,
+)
+def _judged() -> Iterator[Case]:
+    for kind, count, loss in (
+        ("the very first loss", 0.0, 3.0),
+        ("a large loss on trial", 99.0, 1000.0),
+        ("a usual loss", 200.0, 3.0),
+        ("an outlier", 200.0, 1000.0),
+        ("the first loss behind the trial", 100.0, 1000.0),
+        ("a loss far below the mean", 200.0, 1e-3),
+    ):
+        yield after(kind, [count, 2.0, 4.0], loss, 5.0)
+    for loss in (8.0, 8.001, 7.999, 8.0000001):
+        yield after("a loss at the limit, just above and below", [200.0, 2.0, 4.0], loss, 3.0)
+    yield after("equal losses so far", [200.0, 2.0, 0.0], 2.001, 5.0)
+    for loss, count in product((np.nan, np.inf), (0.0, 5.0, 500.0)):
+        yield after("a loss that is no number, or infinite", [count, 2.0, 4.0], loss, 5.0)
+    for memory, trial, count in ((0.9, 100, 50.0), (0.9, 10, 10.0), (0.9, 10, 9.0), (0.5, 3, 7.0), (0.999, 100, 400.0)):
+        for loss in (1.5, 90.0):
+            yield after("other memories and trials", [count, 2.0, 4.0], loss, 3.0, memory, trial)
+    rng = np.random.default_rng(0)
+    for count, deviations in product((2.0, 98.0, 101.0, 150.0, 5000.0), (1.0, 2.0, 5.0)):
+        mean, variance, loss = rng.uniform([1.0, 0.1, 0.0], [3.0, 2.0, 6.0]).tolist()
+        yield after("losses at random", [count, mean, variance], loss, deviations)
+    yield remark(after("a loss below 0", [300.0, -2.0, 4.0], -3.0, 1.0))
+    yield remark(case("whole numbers", np.array([200, 2, 4]), 3, 5))
+
+
+def after(kind: str, statistics: list[float], *rest: Any) -> Case:
+    """Return a case of a loss after these statistics, in which each of the three numbers counts."""
+    return case(kind, np.array(statistics), *rest, each=True, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Lecture 09: right answers in other styles, and wrong ones."""
+"""Lectures 09a and 09b: right answers in other styles, and wrong ones."""
 
 import math
 import statistics

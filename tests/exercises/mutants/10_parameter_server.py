@@ -90,6 +90,57 @@ def delayed_descent_terse(rate, delay, updates):
     return np.array(x[delay:], float)
 
 
+def judged_terse(statistics, loss, deviations, memory=0.99, trial=100):
+    n, m, v = statistics
+    if not math.isfinite(loss):
+        return False, statistics + 0
+    d = min(loss, top := m + deviations * v**0.5 if n >= trial else float("inf")) - m
+    r = max(1 / (n + 1), 1 - memory)
+    return bool(loss <= top), np.array([n + 1, m + r * d, (1 - r) * (v + r * d * d)])
+
+
+def judged_weighted(statistics, loss, deviations, memory=0.99, trial=100):
+    count, mean, variance = float(statistics[0]), float(statistics[1]), float(statistics[2])
+    if not np.isfinite(loss):
+        return False, statistics.copy()
+    limit = mean + deviations * variance**0.5
+    usual = count < trial or not loss > limit
+    taken, keep = loss if usual else limit, min(count / (count + 1), memory)
+    new_mean = keep * mean + (1 - keep) * taken
+    new_variance = keep * variance + (1 - keep) * (taken - mean) * (taken - new_mean)
+    return usual, np.array([count + 1, new_mean, new_variance])
+
+
+def judged_in_place(statistics, loss, deviations, memory=0.99, trial=100):
+    new, ok = statistics.copy(), True
+    if np.isnan(loss) or np.isinf(loss):
+        return False, new
+    if new[0] >= trial:
+        limit = new[1] + deviations * np.sqrt(new[2])
+        ok, loss = loss <= limit, min(loss, limit)
+    rate = max(1 / (new[0] + 1), 1 - memory)
+    d = loss - new[1]
+    new[0] += 1
+    new[1] += rate * d
+    new[2] = (1 - rate) * (new[2] + rate * d**2)
+    return ok, new
+
+
+def judged_early(statistics, loss, deviations, memory=0.99, trial=100):
+    def take_in(x):
+        rate = max(1.0 / (statistics[0] + 1.0), 1.0 - memory)
+        d = x - statistics[1]
+        spread = (1 - rate) * statistics[2] + rate * (1 - rate) * d * d
+        return np.array([statistics[0] + 1, statistics[1] + rate * d, spread])
+
+    if not math.isfinite(loss):
+        return False, np.copy(statistics)
+    border = statistics[1] + deviations * math.sqrt(statistics[2])
+    if statistics[0] < trial or loss <= border:
+        return True, take_in(loss)
+    return False, take_in(border)
+
+
 RIGHT = {
     "pooled_gradient": r"""
         einsum: return np.array([1.0, -about[:, 1].sum() / about[:, 0].sum()]) @ np.einsum("wkp->kp", \
@@ -127,6 +178,17 @@ RIGHT = {
         others: return int(clocks[worker]) - min((int(clock) for k, clock in enumerate(clocks) if k != worker), \
             default=math.inf) <= max_lead
         limit: return clocks[worker].item() <= functools.reduce(min, (int(clock) + max_lead for clock in clocks))
+    """,
+    "judged": r"""
+        numpy: statistics.copy() => np.array(statistics) && min(loss, largest) => np.minimum(loss, largest) && \
+            rate = max( => rate = np.maximum( && (bool(loss <= largest), np.array(new)) => [loss <= largest, \
+            np.array(new)]
+        not_above: not np.isfinite(loss) => math.isnan(loss) or math.isinf(loss) && \
+            bool(loss <= largest) => not loss > largest
+        another_order: mean + rate * apart => (1.0 - rate) * mean + rate * taken && \
+            variance + rate * apart * apart => variance + rate * (taken - mean) ** 2
+        defensive: statistics.tolist() => map(float, np.asarray(statistics)) && count >= trial => \
+            count >= trial and np.isfinite(deviations)
     """,
 }
 
@@ -177,11 +239,42 @@ WRONG = {
         barrier_is_special: return bool(max_lead == 0 or clocks[worker] <= clocks.min() + max_lead)
         sorts_in_place: return bool((clocks.sort() or True) and clocks[worker] <= clocks[0] + max_lead)
     """,
+    "judged": r"""
+        memory_of_0_99: return right(statistics, loss, deviations, 0.99, trial)
+        trial_of_100: return right(statistics, loss, deviations, memory)
+        a_least_spread: np.sqrt(variance) => np.sqrt(max(variance, 1e-06))
+        rounded: np.array(new) => np.round(new, 6)
+        one_buffer_of_statistics: ]\n    return => ]\n    buffer = judged.__dict__.setdefault('buffer', \
+            np.zeros(3))\n    buffer[:] = new\n    return && np.array(new)) => buffer)
+        counts_but_takes_nothing_in: min(loss, largest) => loss if loss <= largest else mean
+        both_sides: bool(loss <= largest) => bool(abs(loss - mean) <= largest - mean)
+        lower_side_too: min(loss, largest) => max(min(loss, largest), 2 * mean - largest)
+        trial_one_shorter: count >= trial => count + 1 >= trial
+        judges_what_is_taken: bool(loss <= largest) => bool(taken <= largest)
+        trial_decides_the_rate: max(1.0 / (count + 1.0), 1.0 - memory) => 1.0 / (count + 1.0) if count < trial else \
+            1.0 - memory
+        variance_from_the_loss: rate * apart * apart) => rate * (loss - mean) ** 2)
+        mean_from_the_loss: mean + rate * apart => mean + rate * (loss - mean)
+        a_refused_one_is_not_counted: [count + 1.0, => [count + float(loss <= largest),
+        statistics_in_another_order: [count + 1.0, mean + rate * apart, => [mean + rate * apart, count + 1.0,
+        in_place: ]\n    return => ]\n    statistics[:] = new\n    return
+        numbers_that_are_none: if not np.isfinite(loss): => if False:
+        infinity_is_taken: not np.isfinite(loss) => np.isnan(loss)
+        none_is_counted: statistics.copy( => statistics + np.array([1, 0, 0]
+        none_is_usual: False => True
+        a_single_result: (bool(loss <= largest), np.array(new)) => np.array(new)
+        a_list: np.array(new) => new
+    """,
 }
 
 ODD = {
     "pooled_gradient": r"""
         whole_numbers: return np.asarray( => result = np.zeros_like(sums[0, : len(u)])\n    result[:] = (u - total / \
             n * v) / n\n    return result\n    return np.asarray(
-    """
+    """,
+    "judged": r"""
+        the_same_array_for_nan: statistics.copy() => statistics
+        absolute_loss: if not np.isfinite(loss): => loss = abs(loss)\n    if not np.isfinite(loss):
+        whole_numbers: np.array(new) => np.array(new).astype(statistics.dtype)
+    """,
 }
