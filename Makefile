@@ -7,7 +7,7 @@ ARGS ?=
 BIN := .venv/bin
 TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
 
-.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
+.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade docs site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -40,10 +40,12 @@ check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make 
 grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv and texts)
 	./run python -m minitrpo grade $(NB) $(ARGS)
 
-site: .venv/ready-site ## build the web page of the course from the executed solutions, into site/
+docs: .venv/ready-site ## build one site of the course, the pages and the API reference, into site/; ARGS=--answers: for lecturers
 	./run python notebooks/site/build.py $(ARGS)
 
-slides: .venv/ready-site ## build slides from the same solutions, into slides/
+site: docs ## the same as make docs
+
+slides: .venv/ready-site ## build slides of the lectures, into slides/
 	./run python notebooks/site/build.py --slides $(ARGS)
 
 benchmark: .venv/ready-bench ## run what is missing of an experiment: make benchmark NAME=limit (python -m experiments list names them)
