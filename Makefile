@@ -22,7 +22,7 @@ test: .venv/ready-dev .venv/ready-course ## run the tests that take no long (fiv
 test-all: .venv/ready-dev .venv/ready-course .venv/ready-site ## run all tests, as continuous integration does (twelve minutes)
 	$(TESTS) $(ARGS)
 
-test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each: by hand, for what nobody thought of
+test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each: by hand, for cases that the fixed examples lack
 	$(TESTS) --hypothesis-profile=random $(ARGS)
 
 lab: .venv/ready-course ## open the course in JupyterLab, copied into LAB (my); ALL=1: its own folder, with all answers
@@ -54,7 +54,7 @@ benchmark: .venv/ready-bench ## run what is missing of an experiment: make bench
 pages: .venv/ready-course ## write what pages show of recorded numbers (python -m experiments list names them)
 	./run python -m experiments page
 
-hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs beside those of AGAINST (HEAD)
+hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs, compared with those of AGAINST (HEAD)
 	./run python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)
 
 hosts: .venv/ready-core ## the family over several hosts (network namespaces), and a cable that is cut
@@ -69,7 +69,7 @@ versions: .venv/ready-core ## the tests on the lowest versions of everything, ne
 soak: .venv/ready-core ## kill KILLS (300) runs of the whole family, then watch 8 ranks for SECONDS (3600)
 	./run python tests/tools/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
 
-lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of the house and its pages
+lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules for code and pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
