@@ -7,7 +7,7 @@ ARGS ?=
 BIN := .venv/bin
 TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
 
-.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
+.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade docs site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -22,7 +22,7 @@ test: .venv/ready-dev .venv/ready-course ## run the tests that take no long (fiv
 test-all: .venv/ready-dev .venv/ready-course .venv/ready-site ## run all tests, as continuous integration does (twelve minutes)
 	$(TESTS) $(ARGS)
 
-test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each: by hand, for what nobody thought of
+test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each: by hand, for cases that the fixed examples lack
 	$(TESTS) --hypothesis-profile=random $(ARGS)
 
 lab: .venv/ready-course ## open the course in JupyterLab, copied into LAB (my); ALL=1: its own folder, with all answers
@@ -40,10 +40,12 @@ check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make 
 grade: .venv/ready-course ## grade a notebook or a folder of them: make grade NB=submissions (writes grades.csv and texts)
 	./run python -m minitrpo grade $(NB) $(ARGS)
 
-site: .venv/ready-site ## build the web page of the course from the executed solutions, into site/
+docs: .venv/ready-site ## build one site of the course, the pages and the API reference, into site/; ARGS=--answers: for lecturers
 	./run python notebooks/site/build.py $(ARGS)
 
-slides: .venv/ready-site ## build slides from the same solutions, into slides/
+site: docs ## the same as make docs
+
+slides: .venv/ready-site ## build slides of the lectures, into slides/
 	./run python notebooks/site/build.py --slides $(ARGS)
 
 benchmark: .venv/ready-bench ## run what is missing of an experiment: make benchmark NAME=limit (python -m experiments list names them)
@@ -54,7 +56,7 @@ pages: .venv/ready-course ## write all tables and pictures of pages from what is
 	./run python tests/tools/report.py
 	./run python notebooks/concepts.py
 
-hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs beside those of AGAINST (HEAD)
+hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs, compared with those of AGAINST (HEAD)
 	./run python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)
 
 hosts: .venv/ready-core ## the family over several hosts (network namespaces), and a cable that is cut
@@ -69,7 +71,7 @@ versions: .venv/ready-core ## the tests on the lowest versions of everything, ne
 soak: .venv/ready-core ## kill KILLS (300) runs of the whole family, then watch 8 ranks for SECONDS (3600)
 	./run python tests/tools/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
 
-lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of the house and its pages
+lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules for code and pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

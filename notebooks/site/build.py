@@ -1,13 +1,15 @@
-"""Build the web page of the course, or its slides: for students, with nothing solved, or with all answers.
+"""Build the site (course, pages, reference, search) or the slides: for students without answers, or with all of them.
 
-    python notebooks/site/build.py                      pages, into site/
-    python notebooks/site/build.py --slides             slides, into slides/
+    python notebooks/site/build.py                      the site, into site/
+    python notebooks/site/build.py --slides             slides of the lectures, into slides/
     python notebooks/site/build.py --answers            the same for the lecturer, into site-with-answers/
     python notebooks/site/build.py --slides --answers   and into slides-with-answers/
 
+The site has every lecture, every page that links lead to from README.md (pages.py), and a reference of what is public
+(reference.py). Students get exercises without their bodies, predictions open, and each measurement folded behind
+"predict first"; lecturers also get the notes of notebooks/teaching.
 Slides have the first sentence of a long paragraph, what it asks and what it stresses; the whole of it stands in the
 speaker's notes (the key S). A lecture has 25 to 40 of them, a short one 18; a solution is folded until it is clicked.
-Students get exercises without their bodies, predictions open, and each measurement folded behind "predict first".
 Lectures are made of their sources and of what their executed solutions show: no other notebook is read. Sphinx with
 myst-nb turns them into pages; nothing is fetched while it works, nor when a page is read.
 Sliders need a kernel: on the page stands the picture that they showed, or all of their positions (frames.py).
@@ -29,17 +31,16 @@ import nbformat
 from sphinx.cmd.build import main as sphinx
 
 HERE = Path(__file__).parent
-NOTEBOOKS = HERE.parent
-sys.path[:0] = [str(NOTEBOOKS), str(HERE), str(NOTEBOOKS.parent)]
+sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE.parents[1])]
 import build as course  # noqa: E402
+import reference  # noqa: E402
 from frames import SLIDERS, WIDGET, frames, moved  # noqa: E402
+from pages import FRONT, NOTEBOOKS, ROOT, TEACHING, Site, linked, names_of  # noqa: E402
 
 from experiments.claims import CLAIMS  # noqa: E402
 from experiments.harness import FULL  # noqa: E402
 from experiments.pictures import draw  # noqa: E402
 
-ROOT = NOTEBOOKS.parent
-DOCS = ROOT / "docs"
 BREAK = "```{revealjs-break}\n```"
 NOTES = "```{revealjs-notes}"
 ROOM = (130, 150, 170, 190, 210, 230)  # words on a slide: the first that gives few enough
@@ -54,14 +55,15 @@ DOWNLOAD = (
 LAUNCH = """ Or open it in [Binder](https://mybinder.org/v2/gh/{path}/HEAD?urlpath=lab/tree/notebooks/{name}), or in \
 [Colab](https://colab.research.google.com/github/{path}/blob/HEAD/notebooks/{name}) with a first cell \
 `%pip install -q "minitrpo[course] @ git+https://github.com/{path}"`."""
-WITHOUT = "These pages leave the exercises open and fold the measurements away, so that you can predict first."
-WITH = "These are the pages for lecturers: every exercise is solved, and every measurement stands open."
+WITHOUT = "The exercises are open, and the measurements are folded away, so that you can predict first."
+WITH = "This is the site for lecturers: every exercise is solved, and every measurement is shown."
+TREE = "```{{toctree}}\n:caption: {caption}\n:maxdepth: 1\n:hidden:\n\n{pages}\n```"
 
 
 def main() -> int:
     """Build; the exit code is Sphinx's, whose warnings are errors."""
-    parser = argparse.ArgumentParser(description="Build the web page of the course, or its slides.")
-    parser.add_argument("--slides", action="store_true", help="slides instead of pages")
+    parser = argparse.ArgumentParser(description="Build the site, or the slides of the lectures.")
+    parser.add_argument("--slides", action="store_true", help="slides instead of the site")
     parser.add_argument("--answers", action="store_true", help="for the lecturer: exercises solved, nothing folded")
     parser.add_argument("--out", type=Path, help="the folder to write (default: site or slides, -with-answers)")
     parser.add_argument("--repository", default=public_address(), help="public address (default: see docs/install.md)")
@@ -84,6 +86,8 @@ def main() -> int:
         slimmed(built)
         for deck in built.glob("*.html") if args.slides else ():
             deck.write_text(closed(deck.read_text("utf-8")), "utf-8")
+        if not args.out:
+            shutil.rmtree(out, ignore_errors=True)  # pages of other lectures
         shutil.copytree(built, out, dirs_exist_ok=True)
         return code
 
@@ -95,12 +99,16 @@ def closed(deck: str) -> str:
 
 
 def write_sources(source: Path, as_slides: bool, answers: bool, repository: str) -> None:
-    """Write what Sphinx reads: a page for each lecture, the claims, the glossary, the first page, and downloads.
+    """Write what Sphinx reads: the lectures, the pages, the reference, the first page, and downloads.
 
     repository: its public address, to which pages link; "" if it has none.
     """
     on_github = repository.partition("https://github.com/")[2]
     lectures = sorted(course.SOURCES.glob("[0-9]*.py"))
+    names = names_of(lectures, answers)
+    if as_slides:
+        names = {path: name for path, name in names.items() if path in lectures or name in ("claims", "glossary")}
+    site = Site(names, repository, source)
     (source / "notebooks").mkdir()
     for path in lectures:
         name, notebook = f"{path.stem}.ipynb", executed(path)
@@ -110,30 +118,45 @@ def write_sources(source: Path, as_slides: bool, answers: bool, repository: str)
             notebook = unsolved(notebook, course.student(path))
         if slider:
             moved(notebook, slider, SLIDERS[path.stem][0])
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source = linked(cell.source, NOTEBOOKS / name, site)
         notebook = slides(notebook) if as_slides else page(notebook)
         if not as_slides:
             offer = DOWNLOAD.format(name=name) + (LAUNCH.format(name=name, path=on_github) if on_github else "")
             notebook.cells.insert(1, nbformat.v4.new_markdown_cell(offer))
         nbformat.write(notebook, source / name)
-    shutil.copy(NOTEBOOKS / "glossary.md", source / "glossary.md")
-    place = re.compile(r"\]\(\S*claims_details.md(#\w+)?\)")
-    page_of_claims = place.sub(lambda found: f"]({found[1] or '#f1'})", (DOCS / "claims.md").read_text())
-    claim_by_claim = (ROOT / "experiments/claims_details.md").read_text().partition("<!-- claims_details -->")[2]
-    (source / "claims.md").write_text(with_pictures(page_of_claims + claim_by_claim, source / "claims"))
-    for path in (NOTEBOOKS / "figures").iterdir():
-        shutil.copy(path, source / path.name)
-    names = "\n".join([*(path.stem for path in lectures), "claims", "glossary"])
-    first = (HERE / "index.md").read_text().replace("ANSWERS", WITH if answers else WITHOUT)
-    first = first.replace("PLAN", plan_of((NOTEBOOKS / "README.md").read_text()))
-    code = f"**The code**, with everything on these pages: [{repository}]({repository})." if repository else ""
-    first = first.replace("REPOSITORY", code)
-    (source / "index.md").write_text(first.replace("LECTURES", names))
+    for path in names.keys() - {*lectures, FRONT}:
+        text = with_pictures(linked(path.read_text("utf-8"), path, site), source / "claims")
+        (source / f"{names[path]}.md").write_text(text, "utf-8")
+    if as_slides:
+        first, more = "\n".join(["# minitrpo: slides", "", *(f"- [](<{path.stem}.ipynb>)" for path in lectures)]), []
+    else:
+        reference.write(source)
+        first, more = (HERE / "index.md").read_text("utf-8"), ["reference"]
+        first = first.replace("ANSWERS", WITH if answers else WITHOUT)
+        first = first.replace("README", linked(FRONT.read_text("utf-8"), FRONT, site), 1)
+    listed = groups(names, lectures, more)
+    trees = [TREE.format(caption=caption, pages="\n".join(pages)) for caption, pages in listed.items()]
+    (source / "index.md").write_text("\n\n".join([first, *trees]) + "\n", "utf-8")
+
+
+def groups(names: dict[Path, str], lectures: list[Path], more: list[str]) -> dict[str, list[str]]:
+    """Return {caption: names of pages}, as the side of every page lists them."""
+    first = [NOTEBOOKS / "README.md", *lectures]
+    course_own = [*first, *(path for path in names if path.parent == NOTEBOOKS and path not in first)]
+    docs = [path for path in names if path.parent == ROOT / "docs"]
+    teaching = [path for path in names if path.parent == TEACHING]
+    rest = [path for path in names if path not in {FRONT, *course_own, *docs, *teaching}]
+    listed = {"Course": course_own, "Pages": docs, "Experiments and changes": rest, "For lecturers": teaching}
+    found = {caption: [names[path] for path in paths if path in names] for caption, paths in listed.items()}
+    return {caption: pages for caption, pages in (found | {"Reference": more}).items() if pages}
 
 
 def with_pictures(text: str, folder: Path) -> str:
-    """Return the page of claims with the picture of each, drawn into a folder."""
+    """Return a page with the picture of each claim below its heading, drawn into a folder."""
     for name, claim in CLAIMS.items():
-        if runs := claim.runs():
+        if f"## {name}\n" in text and (runs := claim.runs()):
             picture = f"![{claim.title}]({folder.name}/{draw(claim, FULL, runs, folder).name})"
             text = text.replace(f"## {name}\n", f"## {name}\n\n{picture}\n")
     return text
@@ -187,14 +210,6 @@ def slimmed(built: Path) -> None:
         icons.write_text(text, "utf-8")
 
 
-def plan_of(readme: str) -> str:
-    """Return the table of the course's own page, lecture by lecture, without its last column, the seconds of a run."""
-    rows = [
-        line for line in readme.splitlines() if re.match(r"\| (lecture |\[\d\d|-|--)", line) or line.startswith("|---")
-    ]
-    return "\n".join(linked(row.rstrip("|").rpartition("|")[0] + "|") for row in rows)
-
-
 def unsolved(solved: nbformat.NotebookNode, student: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Return a lecture as students have it, with what was measured folded away and their answers still to be given."""
     cells = [cell for cell in solved.cells if "solution" not in cell.metadata]
@@ -224,8 +239,6 @@ def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [shown for output in cell.outputs for shown in still(output, states)]
-        else:
-            cell.source = linked(cell.source)
     return notebook
 
 
@@ -344,14 +357,6 @@ def within(model: str, states: dict[str, Any]) -> list[str]:
     children = states.get(model, {}).get("state", {}).get("children", [])
     names = [child.removeprefix("IPY_MODEL_") for child in children]
     return [model, *(inner for name in names for inner in within(name, states))]
-
-
-def linked(text: str) -> str:
-    """Return a text with links that hold on the page: to notebooks beside it and figures; of others their words."""
-    text = re.sub(r"\]\((?:\.\./)?(?:solutions/)?(\d\d[ab]?_\w+)\.ipynb", r"](\1.ipynb", text)
-    text = re.sub(r"\]\(\.\./docs/claims\.md", "](claims.md", text)
-    text = re.sub(r"\[([^\]]+)\]\(\.\./(?!figures/)[^)]+\)", r"\1", text)  # in the repository alone
-    return re.sub(r"\]\((?:\.\./)?figures/", "](", text)
 
 
 if __name__ == "__main__":

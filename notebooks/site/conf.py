@@ -1,24 +1,26 @@
-"""Sphinx's settings for the web page of the course; notebooks/site/build.py calls Sphinx with them."""
+"""Sphinx's settings for the site and the slides; notebooks/site/build.py calls Sphinx with them."""
 
-project = "minitrpo: the course"
+project = "minitrpo"
 author = "the authors of minitrpo"
 copyright = "the authors of minitrpo; MIT licence"  # noqa: A001
-extensions = ["myst_nb", "sphinx_revealjs", "sphinx-mathjax-offline"]  # the last: formulas without a network
+extensions = ["myst_nb", "reference", "sphinx_revealjs", "sphinx-mathjax-offline"]  # formulas without a network
 exclude_patterns = ["notebooks"]  # to be downloaded, no pages
 html_theme = "sphinx_book_theme"
-html_title = "minitrpo: parallel TRPO, built by hand"
+html_title = "minitrpo"
 html_favicon = "static/favicon.svg"
 html_theme_options = {"show_toc_level": 2, "use_download_button": False, "home_page_in_toc": True}
 html_sidebars = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}  # the search stands on top
+add_module_names = False
+smartquotes = False  # -- of an option stays as it is typed
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["course.css"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 ABOUT = (
-    "Eighteen lectures in which you build Trust Region Policy Optimization by hand and run it in parallel: the same "
-    "result, to the bit, on any number of processes; 56 exercises whose checks name your mistake."
+    "Lectures in which you build Trust Region Policy Optimization by hand and run it in parallel: the same "
+    "result, to the bit, on any number of processes; exercises whose checks name your mistake."
 )
 myst_html_meta = {
     "description": ABOUT,

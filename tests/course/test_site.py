@@ -1,4 +1,4 @@
-"""The web page of the course and its slides: whole, without answers for students, and nothing comes from elsewhere."""
+"""The site and the slides: whole, without answers for students, and nothing comes from elsewhere."""
 
 import importlib.util
 import re
@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from runs import ROOT
 
+import minitrpo
 from minitrpo.checks import names
 
 BUILD = ROOT / "notebooks" / "site" / "build.py"
@@ -65,13 +66,9 @@ def slides():
 
 def built(name, *words):
     """Return {file name: page} of site/ or slides/, built if it is not there or older than what it is made of."""
-    sources = [
-        BUILD,
-        ROOT / "docs/claims.md",
-        ROOT / "experiments/claims_details.md",
-        *(ROOT / "notebooks").glob("*.*"),
-        *SOLUTIONS,
-    ]
+    folders = ("docs", "experiments", "minitrpo", "notebooks/site")
+    pages = [file for folder in folders for kind in ("*.md", "*.py") for file in (ROOT / folder).rglob(kind)]
+    sources = [ROOT / "README.md", *pages, *(ROOT / "notebooks").glob("*.*"), *SOLUTIONS]
     first = ROOT / name / "index.html"
     if not first.exists() or first.stat().st_mtime < max(file.stat().st_mtime for file in sources):
         subprocess.run([sys.executable, BUILD, *words], check=True, timeout=900)
@@ -113,13 +110,8 @@ def test_a_long_paragraph_is_cut_between_sentences_and_only_public_addresses_are
     for kept in ("Short. And whole.", f"- {long}", f"| {long} |", f"<div>\n\n{long}\n\n</div>"):
         assert build.digest(kept) == kept
     public = ["https://github.com/a/b.git", "http://gitlab.example.org/g/s"]
-    private = [
-        "https://user:pw@x.org/a",
-        "https://x.org:8080/a",
-        "http://127.0.0.1/a",
-        "/srv/a",
-        "http://git.internal/a",
-    ]
+    private = ["https://user:pw@x.org/a", "https://x.org:8080/a", "http://127.0.0.1/a", "/srv/a"]
+    private += ["http://git.internal/a"]
     assert [url for url in (*public, *private) if build.is_public(url)] == public
 
 
@@ -138,8 +130,12 @@ def test_students_get_no_answer_and_a_first_page_that_says_what_it_is_about(site
         assert [name for name in names() if f"exercise {name}: write the body of this function" not in text] == []
         assert not re.search(r"guess_\w+ = [^N]|you predicted:? [^{]", text)
         assert "Predict first" in text
-    told = ('name="description"', "og:title", "favicon.svg", "01_before_after.mp4", "90 min", "MIT licence")
-    assert [part for part in told if part not in site["index.html"].text] == []
+    parts = ('name="description"', "og:title", "favicon.svg", "01_before_after.mp4", "API reference")
+    assert [part for part in parts if part not in site["index.html"].text] == []
+    text = unescape(re.sub(r"<[^>]+>", "", "".join(page.text for page in site.values())))
+    course = imported(BUILD).course
+    assert [line for name in names() for line in course.blanked_lines(name) if f"{line}\n" in text] == []
+    assert [name for name in site if name.startswith("teaching")] == []
     assert {path.stem for path in (ROOT / "site").rglob("_downloads/*/*.ipynb")} == set(LECTURES)
 
 
@@ -156,6 +152,27 @@ def test_every_link_holds_and_nothing_comes_from_elsewhere(site, slides):
                 assert parts.scheme or (folder / target).exists(), f"{name} links to {link}"
                 if parts.fragment and not parts.scheme and target in site and pages is site and name != "genindex.html":
                     assert unquote(parts.fragment) in site[target].places, f"{name} links to {link}"
+
+
+@built_once
+def test_the_reference_has_what_is_public_and_the_search_finds_pages_of_every_kind(site):
+    assert {f"minitrpo.{name}" for name in minitrpo.__all__} <= site["minitrpo.html"].places
+    assert "(N, D), as the policy saw them" in site["minitrpo.trpo.html"].text  # of a field, the comment behind it
+    found = re.search(r"docnames:(\[.*?\])", (ROOT / "site" / "searchindex.js").read_text().replace('"', ""))[1]
+    assert {"index", "use", "minitrpo.trpo", *LECTURES} <= {*found.strip("[]").split(",")}
+
+
+@built_once
+def test_lecturers_get_every_answer_and_the_notes(tmp_path, monkeypatch):
+    build = imported(BUILD)
+    monkeypatch.setattr(build, "SLIDERS", {})  # these two draw what the site for students has, too
+    monkeypatch.setattr(build, "with_pictures", lambda text, folder: text)
+    monkeypatch.setattr(sys, "argv", ["build.py", "--answers", "--out", str(tmp_path / "out")])
+    assert build.main() == 0
+    pages = {path.stem: Page(path).text for path in (tmp_path / "out").glob("*.html")}
+    assert {f"teaching-{name.partition('_')[0]}" for name in LECTURES} | {"teaching-exam"} <= pages.keys()
+    text = unescape(re.sub(r"<[^>]+>", "", "".join(pages[name] for name in LECTURES)))
+    assert ("write the body of this function" in text, "def trpo_step" in text) == (False, True)
 
 
 @built_once

@@ -82,7 +82,7 @@ def names() -> list[str]:
 
 def find(name: str) -> Exercise:
     """Return an exercise; KeyError names those that exist."""
-    if name not in names():
+    if name not in _exercises and name not in names():
         raise KeyError(f"there is no exercise {name!r}; there are {', '.join(names())}")
     return _exercises[name]
 
