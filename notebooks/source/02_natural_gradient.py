@@ -307,7 +307,7 @@ for axis, limit in zip(axes, (0.001, 0.05, 0.5)):
 plt.show()
 
 # %% [markdown]
-# At 0.001 nats the two agree. At half a nat the ellipse includes steps to narrower policies (below) whose KL is far above the
+# At 0.001 nats the two agree. At half a nat the ellipse includes steps to narrower policies (below) whose KL is above the
 # limit. So the natural step *aims* at the limit, and the true KL must be checked: lecture 04.
 #
 # ## $F v$ without $F$
