@@ -10,7 +10,7 @@ from minitrpo.policies import Array
 def energy(product: Callable[[Array], Array], b: Array, x: Array) -> float:
     """Return 1/2 x'Ax - b'x, the number that is smallest where A x = b.
 
-    product: v -> A v. With A = F and b = g, -energy is what a step x gains to first order, less its KL.
+    product: v -> A v. With A = F and b = g, -energy is what a step x gains to first order, minus its KL.
     """
     return float(0.5 * x @ product(x) - b @ x)
 

@@ -13,49 +13,33 @@
 # %% [markdown]
 # # 04 Line search
 #
-# **The direction is known. How far may one go?**
+# **How far may one step go?**
 #
 # <!-- loop -->
 #
-# Lecture 01 gave the gradient $g$ of what we want, lectures 02 and 03 the natural direction $x$, which solves $M x = g$
-# with $M = F + \text{damping}\, I$, $F$ the Fisher matrix. What is missing is one number, the length of the step. Too short
-# wastes the batch of episodes; too long ruins the policy, and with it all the batches that it will collect.
+# Lecture 01 gave the gradient $g$, lectures 02 and 03 the natural direction $x$, which solves $M x = g$ with
+# $M = F + \text{damping}\, I$. One number is missing: the length of the step. A short step wastes the batch of episodes. A
+# long step ruins the policy, and with it all batches that it will collect.
 #
 # | in this notebook | in the package | in the TRPO paper |
 # |---|---|---|
-# | `surrogate` | `minitrpo/policy_gradient.py` | equation 14: what a new policy should gain |
+# | `surrogate` | `minitrpo/policy_gradient.py` | equation 14 |
 # | `step_scale` | `minitrpo/line_search.py` | appendix C: the longest step that the KL limit allows |
 # | `backtracking` | `minitrpo/line_search.py` | appendix C: the line search |
 #
-# *85 minutes in class with the three exercises; the notebook itself runs in a minute or two. You need: lectures 01 to 03.*
+# *85 minutes in class; the notebook runs in a minute. You need lectures 01 to 03.*
 
 # %%
-import json
 from collections.abc import Callable
 
 import autograd.numpy as np
 import ipywidgets
 from autograd import grad
 from matplotlib import pyplot as plt
-from scipy import stats
 
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.classroom import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
-    budget,
-    compare,
-    play,
-    recorded,
-    reveal,
-    show_claims,
-    train,
-)
 from minitrpo.conjugate_gradient import conjugate_gradient
+from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
 from minitrpo.line_search import LineSearch
 from minitrpo.natural_gradient import fisher_vector_product, mean_kl
 from minitrpo.policies import Array, Policy
@@ -65,12 +49,11 @@ from minitrpo.returns import discounted_sums
 ENV, HIDDEN, DAMPING = "InvertedPendulum-v5", (16, 16), 0.1
 
 # %% [markdown]
-# ## Judging a policy by another policy's episodes
+# ## Evaluating a policy with another policy's episodes
 #
-# To choose a length we must compare policies, and playing every candidate would cost a batch each. Can we judge a new
-# policy by the actions that the *old* one took? Here is a game of one step. The old policy presses the right button one
-# time in five; the right button pays 1 on average, the left one 0. A new policy would press right four times in five.
-# We play the old one only:
+# To choose a length we must compare policies, and to play each of them would cost a batch. Can we evaluate a new policy with
+# the actions of the *old* one? Here is a game of one step. The right button has a reward of 1 on average, the left one of 0. The
+# old policy presses right one time in five, and a new policy would press right four times in five. We play the old one only:
 
 # %%
 rng = np.random.default_rng(0)
@@ -81,35 +64,30 @@ print(f"old policy {rewards.mean():.2f}; new policy, from the old one's presses 
 
 # %% [markdown]
 # Each press was weighted by the **importance ratio** $\pi_\text{new}(a|s) \,/\, \pi_\text{old}(a|s)$: actions that the new
-# policy would take four times as often count four times. On average that is exact, since the old probability in the
+# policy would take four times as often count four times. On average this is exact, because the old probability in the
 # denominator cancels the frequency with which the action was sampled.
 #
-# The **surrogate** does this to a whole batch of $N$ steps, with the advantages $A_i$ of lecture 01 (how much better than
-# usual action $a_i$ turned out in state $s_i$):
+# The **surrogate** does this for a whole batch of $N$ steps, with the advantages $A_i$ of lecture 01:
 #
 # $$L(\theta) = \frac1N \sum_{i=1}^N \frac{\pi_\theta(a_i|s_i)}{\pi_{\theta_\text{old}}(a_i|s_i)}\, A_i$$
 #
-# It is a stand-in, hence the name: actions are reweighted, *states* are not. The new policy will visit other states, and
-# $L$ does not know. Near the old policy that matters little.
+# It is a stand-in, because it reweights actions but not *states*. The new policy will visit other states. Near the old policy
+# this matters little.
 #
 # ### Exercise 1: `surrogate`
 #
-# A policy's `log_prob(dist_params, actions)` gives $\log \pi(a_i|s_i)$, as in lecture 01; `dist_params` are the distribution
-# parameters that its network gives in each state. (A probability may be rounded to 0; its logarithm is not.)
+# A policy's `log_prob(dist_params, actions)` gives $\log \pi(a_i|s_i)$; `dist_params` are the network's outputs in each
+# state.
 
 # %% exercise="surrogate"
 
 # %% [markdown]
-# Stuck? `hint("surrogate", 1)`. As always, `mine.surrogate` is yours once its check has passed, the package's until then.
-#
 # ## A batch, a direction
 #
-# Our world is InvertedPendulum, a pole on a cart again, simulated by MuJoCo: the policy pushes the cart with a force, each
-# step with the pole up pays 1, and the episode ends when it falls, or after 1,000 steps. The policy is a Gaussian around the output of a small network. We
-# play 2,000 steps with a fresh policy (standard deviation 1) and prepare all that the lecture needs: advantages (reward-to-go,
-# **standardised** to mean 0 and standard deviation 1), gradient, natural direction, $x^\top M x$ (free,
-# from the residual of lecture 03), and a judge, `evaluate`. (`scale` multiplies the advantages, for a question below, where
-# `damping` will change, too.)
+# Our world is InvertedPendulum, a pole on a cart simulated by MuJoCo. The policy pushes the cart with a force, each step with
+# the pole up has a reward of 1, and the episode ends when the pole falls, or after 1,000 steps. The next cell plays 2,000 steps
+# with a fresh policy (standard deviation 1). It prepares what the lecture needs: **standardised** advantages (mean 0, standard
+# deviation 1), the gradient, the natural direction, $x^\top M x$ from the residual, and a function `evaluate` for new policies.
 
 
 # %%
@@ -138,26 +116,23 @@ print(f"{len(g)} parameters, mean return {wide.episodes.rewards.sum() / wide.epi
 print(f"largest difference between the slope of the surrogate and g: {np.abs(slope - g).max():.1e}")
 
 # %% [markdown]
-# At the old policy all ratios are 1, so $L = \bar A$, the mean advantage, and the slope of $L$ is the policy gradient, as
-# you see. We call $L(\theta) - \bar A$ the **gain**.
+# At the old policy all ratios are 1, so $L = \bar A$, the mean advantage, and the slope of $L$ is the policy gradient. We call
+# $L(\theta) - \bar A$ the **gain**.
 #
 # ## The KL limit
 #
-# How far is $L$ to be believed? TRPO (Schulman et al. 2015) answers in the coin of lecture 02: as long as the mean KL
-# from the old policy to the new one, over the states of the batch, is at most a limit $\delta$, `max_kl` in code. That is
-# the **trust region**. Not parameters are limited, but behaviour.
+# TRPO (Schulman et al. 2015) trusts $L$ as long as the mean KL from the old policy to the new one, over the states of the
+# batch, is at most a limit $\delta$ (`max_kl` in code). All policies within the limit are the **trust region**.
 #
-# Along the ray $\theta + \beta x$ both quantities have simple models. The gain starts as a line, the KL as a parabola (it and its
-# slope are 0 at the old policy; its second derivative is the Fisher matrix):
+# Along the ray $\theta + \beta x$ both quantities have simple models. The gain starts as a line and the KL as a parabola:
 #
 # $$\text{gain} \approx \beta\, g^\top x, \qquad \text{KL} \approx \tfrac12\, \beta^2\, x^\top M x$$
 #
 # Set the KL to $\delta$ and solve: $\beta = \sqrt{2 \delta \,/\, x^\top M x}$. The step $\beta x$ is called the **full step**. If
-# $x^\top M x$ is not positive there is no such number, and the only safe length is 0. (The package's docstring calls it
-# `xAx`, after the textbooks' name for the matrix.)
+# $x^\top M x$ is not positive there is no such number, and the only safe length is 0. (The docstring calls it `xAx`.)
 #
-# Two predictions before you write it. All advantages are multiplied by 10. How many times longer is the full step? And
-# how many times longer is it when $\delta$ is multiplied by 100?
+# Two predictions. All advantages are multiplied by 10. How many times longer is the full step? And how many times longer is it
+# when $\delta$ is multiplied by 100?
 
 # %% prediction="yes"
 guess_advantages = 10  # times
@@ -190,12 +165,12 @@ reveal((guess_advantages, guess_limit), show_lengths)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The scale of the rewards drops out: a policy gradient with a learning rate would have to be tuned to it, TRPO is told
-# `max_kl`, in nats, for any task. And the length goes with the square root of the limit.
+# The scale of the rewards drops out, so one `max_kl` suits many tasks. A learning rate would need tuning for each. The length
+# grows with the square root of the limit.
 #
 # </details>
 #
-# Now the picture of this lecture: both models against the truth, along the ray, for $\delta = 0.1$.
+# Now compare both models with the truth, along the ray, for $\delta = 0.1$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fractions = np.linspace(0, 2, 41)
@@ -206,7 +181,7 @@ def draw_ray(played, direction, max_kl, trials=()):
     g, x, curvature, evaluate = direction
     full = mine.step_scale(max_kl, curvature) * x
     gains, kls = np.array([evaluate(played.theta + f * full) for f in fractions]).T
-    _, (left, right_) = plt.subplots(1, 2, figsize=(9, 3.2), layout="tight")
+    _, (left, right_) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
     left.plot(fractions, kls, color=BLUE, label="KL, measured")
     left.plot(fractions, fractions**2 * max_kl, "--", color=ORANGE, label="quadratic model")
     left.axhline(max_kl, color=RED, label="limit")
@@ -221,28 +196,21 @@ def draw_ray(played, direction, max_kl, trials=()):
     for axis in (left, right_):
         axis.set_xlabel("fraction of the full step")
         axis.axvline(1, color=GREY, linewidth=1)
-        axis.legend(fontsize=9)
+        axis.legend(fontsize=10, loc="upper left")
     plt.show()
 
 
 draw_ray(wide, direction, 0.1)
 
-# %%
-full_step = mine.step_scale(0.1, curvature) * x
-for f in (0.1, 0.5, 1.0, 1.5, 2.0):
-    print(f"fraction {f}: KL {evaluate(wide.theta + f * full_step)[1] / (0.1 * f**2):.2f} x its model")
-
 # %% [markdown]
-# This policy is well described by its models: at 1 on the axis, the full step, the KL is at the limit to within a few
-# per cent, and the gain is what the slope promised. Two errors of the model meet here. $M$ includes the damping, so near 0
-# the dashed parabola is too *high*, on the safe side. But the true KL of a long step grows faster than a parabola, and
-# overtakes it: farther out the dashed line lies *below* the truth. Were it never worse, the lecture would be over.
+# The models describe this policy well. At the full step the KL is at the limit, and the gain is as the slope predicts. If this
+# were always so, we could stop here.
 #
-# ## A policy that has nearly made up its mind
+# ## A policy that has nearly decided
 #
-# As a policy learns, its standard deviation shrinks. Here is one with standard deviation $e^{-4} \approx 0.02$; all else
-# is as before. We set the limit to 0.01. The quadratic model says that the full step has a KL of 0.01. We try it with six
-# fresh networks and a batch of each. In the worst of the six, what will be measured, **as a multiple of the limit**?
+# As a policy learns, its standard deviation shrinks. Here are six policies with a standard deviation of $e^{-4} \approx 0.02$,
+# each with a fresh network and a batch of its own. We set the limit to 0.01. In the worst of the six, what is the KL of the full
+# step, **as a multiple of the limit**?
 
 # %% prediction="yes"
 guess_overshoot = 1.5  # x the limit
@@ -258,36 +226,26 @@ def narrow_case(seed):
     return played, direction, mine.step_scale(0.01, direction[2]) * direction[1]
 
 
-cases = [narrow_case(seed) for seed in range(6)]
-judged = np.array([direction[3](played.theta + step) for played, direction, step in cases])  # gain, KL
-worst = int(np.argmax(judged[:, 1]))
-narrow, narrow_direction, narrow_step = cases[worst]
-grown = np.exp(8)  # how many times more a shift of the mean costs than under standard deviation 1
-
-
-def overshoot(played, damping):
-    """Return the KL of the full step for a limit of 0.01, as a multiple of the limit, under another damping."""
+def kl_with_damping(played, damping):
+    """Return the KL of the full step for a limit of 0.01 under another damping."""
     _, x, curvature, evaluate = natural_direction(played, damping=damping)
-    return evaluate(played.theta + mine.step_scale(0.01, curvature) * x)[1] / 0.01
+    return evaluate(played.theta + mine.step_scale(0.01, curvature) * x)[1]
 
 
-# two tests of why: the narrow policies with a damping that has grown with F, and wide ones with a damping as weak
-more_damping = [overshoot(played, DAMPING * grown) for played, _, _ in cases]
-wide_less_damping = [overshoot(play(ENV, 2000, hidden=HIDDEN, seed=seed), DAMPING / grown) for seed in range(6)]
+cases = [narrow_case(seed) for seed in range(6)]
+at_full = np.array([direction[3](played.theta + step) for played, direction, step in cases])  # gain, KL
+worst = int(np.argmax(at_full[:, 1]))
+narrow, narrow_direction, narrow_step = cases[worst]
+more_damping = np.array([kl_with_damping(played, DAMPING * np.exp(8)) for played, _, _ in cases])
 
 
 def show_overshoot():
-    """Answer the prediction, and show both tests."""
-    compare("KL of the full step, worst of six", guess_overshoot, judged[:, 1].max() / 0.01, "x the limit")
-    print("all six:", np.sort(np.round(judged[:, 1] / 0.01, 1)), "x the limit")
-    promised = narrow_direction[0] @ narrow_step
-    print(f"in the worst: gain promised by the slope {promised:.4f}, measured {judged[worst, 0]:.4f}")
-    lengths = [np.linalg.norm(step) for _, _, step in cases]
-    print(
-        f"length of the step: {min(lengths):.2f} to {max(lengths):.2f}; of a wide policy's {length(direction, 0.01):.2f}"
-    )
-    print(f"narrow, damping {DAMPING * grown:.0f}:", np.sort(np.round(more_damping, 1)), "x the limit")
-    print(f"wide, damping {DAMPING / grown:.0e}:", np.sort(np.round(wide_less_damping, 1)), "x the limit")
+    """Answer the prediction."""
+    compare("KL of the full step, worst of six", guess_overshoot, at_full[:, 1].max() / 0.01, "x the limit")
+    print("all six:", np.sort(np.round(at_full[:, 1] / 0.01, 1)), "x the limit")
+    print("with e^8 times the damping:", np.sort(np.round(more_damping / 0.01, 1)), "x the limit")
+    slope = narrow_direction[0] @ narrow_step
+    print(f"gain in the worst: predicted by the slope {slope:.4f}, measured {at_full[worst, 0]:.4f}")
 
 
 reveal(guess_overshoot, show_overshoot)
@@ -295,26 +253,22 @@ reveal(guess_overshoot, show_overshoot)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The KL of two Gaussians that differ in their mean is $(\mu - \mu')^2 / 2\sigma^2$: a shift of the mean costs
-# $e^8 \approx 2981$ times as much as in the wide policy, and $F$ has grown by as much, but for `log_std`. Yet the step
-# is no shorter. Beside so large an $F$ a damping of 0.1 counts for nothing. In the wide policy it kept the step off the
-# directions that hardly move the mean; now the step goes far along them, until the bend of the network does move it.
-# The last two lines test this: where the damping grows with $F$, no step overshoots, and most wide policies with as
-# little damping do. How far depends on the network and on luck.
+# The KL of a shift of the mean is $(\mu - \mu')^2 / 2\sigma^2$, so $F$ is $e^8 \approx 2981$ times as large as for a standard
+# deviation of 1, and a damping of 0.1 has no effect. The step then goes far along directions that hardly move the mean, until
+# the network bends and they do. With a damping that grows with $F$ no step overshoots (third line).
 #
 # </details>
 #
-# In the worst of the six the surrogate still reports a gain at the full step. Is there one? This once we can afford to find
-# out, and *play* policies along the ray. Beside the returns we draw what surrogates foretell, in steps: of this batch, and
-# of ten fresh batches that the *old* policy plays, the same policy in the same kind of states, with other luck.
+# In the worst of the six, the surrogate still reports a gain at the full step. Is the new policy better? This once we *play* the
+# policies along the ray, and compare their returns with the prediction of the surrogate.
 
 
 # %%
-def foretold(played):
-    """Return the change of the mean return that a batch's surrogate foretells along the ray: gain per step x steps."""
+def predicted_change(played):
+    """Return the change of the mean return that a batch's surrogate predicts along the ray: gain per step x steps."""
     to_go = discounted_sums(played.episodes.rewards, 0.99, played.episodes.last)
-    judge = natural_direction(played)[3]
-    gains = np.array([judge(narrow.theta + f * narrow_step)[0] for f in fractions])
+    evaluate = natural_direction(played)[3]
+    gains = np.array([evaluate(narrow.theta + f * narrow_step)[0] for f in fractions])
     return gains * to_go.std() * played.episodes.lengths.mean()
 
 
@@ -323,41 +277,33 @@ along_ray = []
 for f in played_at:
     returns = play(ENV, budget(6000, 500), narrow.theta + f * narrow_step, seed=100, hidden=HIDDEN).episodes.returns
     along_ray.append((returns.mean(), returns.std() / np.sqrt(len(returns))))
-again = [play(ENV, 2000, narrow.theta, seed=200 + k, hidden=HIDDEN) for k in range(budget(10, 2))]
-before = np.mean([played.episodes.returns.mean() for played in again])  # the old policy's return
-own, fresh = foretold(narrow), np.array([foretold(played) for played in again])
-at_full = fresh[:, 20]  # fraction 1
-low, high = stats.ttest_1samp(at_full, 0).confidence_interval(0.95)
-print(f"change of the mean return at the full step, foretold by its own batch: {own[20]:+.1f} steps")
-print(f"foretold by {len(fresh)} fresh batches: mean {at_full.mean():+.1f} (95 % interval {low:+.1f} to {high:+.1f})")
-kept, error = along_ray[list(played_at).index(1.0)]
-print(f"played: {kept - before:+.1f} (standard error {error:.1f})")
+means, errors = np.array(along_ray).T
+predicted = means[0] + predicted_change(narrow)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-means, errors = np.array(along_ray).T
-_, axis = plt.subplots(figsize=(7, 3.5))
-for number, line in enumerate(fresh):
-    axis.plot(
-        fractions, before + line, color=GREY, linewidth=0.8, label=None if number else "foretold by fresh batches"
-    )
-axis.plot(fractions, before + own, color=BLUE, linewidth=2, label="foretold by its own batch")
-axis.errorbar(played_at, means, errors, fmt="s--", color=PURPLE, capsize=3, label="played, +- standard error")
-axis.set(xlabel="fraction of the full step", ylabel="mean return (steps with the pole up)", ylim=(0, None))
-axis.legend(loc="lower left", fontsize=9)
+_, axis = plt.subplots(figsize=(8.5, 3.8))
+axis.plot(fractions, predicted, color=BLUE, linewidth=2)
+axis.text(2.03, predicted[-1], "predicted by\nthe surrogate", color=BLUE, va="bottom", fontsize=11)
+axis.errorbar(played_at, means, errors, fmt="s--", color=PURPLE, capsize=3)
+axis.text(2.03, means[-1], "played", color=PURPLE, va="top", fontsize=11)
+axis.axvline(1, color=GREY, linewidth=1)
+axis.set(
+    xlabel="fraction of the full step; bars: standard error", ylabel="mean return", ylim=(0, None), xlim=(-0.05, 2.5)
+)
 axis.grid(alpha=0.3)
 plt.show()
+change, error = (means - means[0])[played_at == 1.0][0], np.hypot(errors[0], errors[played_at == 1.0][0])
+print(f"change at the full step: predicted {predicted[20] - means[0]:+.1f} steps, played {change:+.1f} +- {error:.1f}")
 
 # %% [markdown]
-# The batch promises more than the policy keeps, for two reasons. The direction was made from this batch, and so from its
-# luck: fresh batches of the same policy foretell less of the same step; at the full step their mean cannot be told
-# from 0. What is played lies far below even them: no batch of the old policy visits the new states. (Farther out the
-# fresh ones disagree: a few actions carry all the weight.) So the KL limit is not pedantry. We need a way back.
+# The surrogate predicts a gain, and the policy gets worse. The direction was fitted to the noise of this batch, and the new
+# policy visits states that the batch has never seen. So the KL limit must be enforced, and we need a way back.
 #
 # ## Backtracking
 #
 # Try the full step; while the trial is not acceptable, shrink it by a factor. Trial $k = 0, 1, 2, \dots$ is the policy
-# $\theta + \alpha \cdot \text{full step}$ with $\alpha = 0.7^k$, and `evaluate` says what it gains and what its KL is. The first trial that passes is taken,
-# and nothing is evaluated after it. A trial is refused for one of three reasons; the first in this table that applies counts:
+# $\theta + \alpha \cdot \text{full step}$ with $\alpha = 0.7^k$, and `evaluate` returns its gain and its KL. Take the first trial
+# that passes, and evaluate nothing after it. A trial is refused for one of three reasons; the first that applies counts:
 #
 # | `reason` | when |
 # |---|---|
@@ -365,129 +311,87 @@ plt.show()
 # | `"KL too large"` | its KL is above `max_kl` (equal is fine) |
 # | `"no improvement"` | its gain is not above 0 |
 #
-# If no trial passes, **the old parameters are returned**: a batch that teaches nothing safe must not do harm. Report the
-# outcome as a `LineSearch`, with these fields in order: `theta`; `accepted`; `reason` (`"accepted"`, or why the *last* trial
-# failed; `"zero step"` if the full step is all zeros, when there is nothing to try); `trials`, how many policies were
-# evaluated; `gain` and `kl`, both 0 if nothing was accepted; and `gain_ratio`, the last trial's gain divided by what
-# the slope promised *for that trial* (0 if it promised 0, if the trial was not finite, or if there was none).
-# `expected_gain` is the promise of the full step.
+# If no trial passes, **return the old parameters**: even the shortest trial was refused. Report the outcome as a `LineSearch`,
+# with these fields in order:
+#
+# - `theta` and `accepted`;
+# - `reason`: `"accepted"`, or why the *last* trial failed, or `"zero step"` if the full step is all zeros and there is
+#   nothing to try;
+# - `trials`: how many policies were evaluated;
+# - `gain` and `kl`: both 0 if nothing was accepted;
+# - `gain_ratio`: the last trial's gain divided by the gain that the slope predicts *for that trial* (0 if it predicts 0, if the
+#   trial was not finite, or if there was none). `expected_gain` is the prediction for the full step.
 #
 # ### Exercise 3: `backtracking`
 
 # %% exercise="backtracking"
 
 
+# %% [markdown]
+# Back to the worst of the six policies. You know the KL of its full step, and each trial is 0.7 times as long as the one
+# before. Which trial will be accepted (1 is the full step)?
+
+# %% prediction="yes"
+guess_trial = 6  # number of the trial
+
+
 # %%
-def search_with(case, max_kl):
-    """Return the line search from a batch under a limit, the (gain, KL) of its trials, and the promise of the full step."""
-    played, (g, x, curvature, evaluate) = case
+def search_with(played, direction, max_kl):
+    """Return the line search from a batch under a limit, and the (gain, KL) of its trials."""
+    g, x, curvature, evaluate = direction
     trials = []
 
-    def judge(new):
+    def noted(new):
         trials.append(evaluate(new))
         return trials[-1]
 
     full = mine.step_scale(max_kl, curvature) * x
-    return mine.backtracking(judge, played.theta, full, g @ full, max_kl), trials, g @ full
+    return mine.backtracking(noted, played.theta, full, g @ full, max_kl), trials
 
 
 def show_trials():
-    """Draw the trials of the line search in the worst of the six narrow policies."""
-    search, trials, _ = search_with((narrow, narrow_direction), 0.01)
-    print(f"narrow policy: {search.reason} at trial {search.trials}, gain {search.gain:.4f}, KL {search.kl:.4f}")
+    """Answer the prediction, and draw the trials."""
+    search, trials = search_with(narrow, narrow_direction, 0.01)
+    compare("accepted trial", guess_trial, search.trials)
+    print(f"gain {search.gain:.4f}, KL {search.kl:.4f}")
     draw_ray(narrow, narrow_direction, 0.01, trials)
 
 
-reveal(guess_overshoot, show_trials)
-
-# %% [markdown]
-# Each trial costs one forward pass over the batch: 0.63 of a Fisher-vector product, for 5,000 x 17 numbers in single
-# precision (median of 30). That is cheap insurance.
-#
-# ## Does it matter? Three ways to end a step
-#
-# Not all code that calls itself TRPO does this. Frans's code of 2016 runs a line search, throws its answer away and takes
-# the full step; a comment in it admits as much. The same line stood in older code (wojzaremba/trpo, where a reader
-# reported it in July 2016, issue 1, and where it was mended). The notebook of a well-known course (Practical_RL)
-# tests every trial, but never stops at one that passed: it goes on *from there*, adding ever smaller pieces.
-
-
-# %%
-def keep_adding(judge, start, step, max_kl):
-    """Return where a search ends that goes on from every trial that passed."""
-    best_gain = 0.0
-    for k in range(12):
-        gain, kl = judge(start + 0.7**k * step)
-        if kl <= max_kl and gain > best_gain:
-            start, best_gain = start + 0.7**k * step, gain
-    return start
-
-
-def three_ends(limit, seed, updates, damping=DAMPING):
-    """Train with backtracking; return the KL / limit (updates, 3) of the full step, keep_adding and backtracking."""
-    theta, kls = None, []
-    for update in range(updates):
-        batch = play(ENV, steps=budget(1500, 500), theta=theta, seed=100 * seed + update, hidden=HIDDEN)
-        g, x, curvature, evaluate = natural_direction(batch, damping=damping)
-        step = mine.step_scale(limit, curvature) * x
-        search = mine.backtracking(evaluate, batch.theta, step, g @ step, limit)
-        added = keep_adding(evaluate, batch.theta, step, limit)
-        kls.append((evaluate(batch.theta + step)[1], evaluate(added)[1], search.kl))
-        theta = search.theta
-    return np.array(kls) / limit
-
-
-# %% [markdown]
-# `three_ends` trains with backtracking and asks at each update where the other two would have ended. We train three policies
-# with a limit of 0.01 and three with 0.1. In how many per cent of the updates would the full step have broken the limit of
-# 0.1?
-
-# %% prediction="yes"
-guess_percent = 20  # per cent of the updates
-
-# %%
-ends = {limit: np.array([three_ends(limit, s, budget(16, 2)) for s in range(budget(3, 1))]) for limit in (0.01, 0.1)}
-
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-def show_ends():
-    """Answer the prediction, and draw where three kinds of step end."""
-    compare("updates whose full step breaks the limit of 0.1", guess_percent, 100 * np.mean(ends[0.1][..., 0] > 1), "%")
-    for limit, kls in ends.items():
-        full = kls[..., 0]
-        print(
-            f"limit {limit}: full steps above it {100 * np.mean(full > 1):.0f} %, the worst {full.max():.2f} x the limit"
-        )
-    _, axis = plt.subplots(figsize=(7.5, 3.4))
-    names = ("full step no matter what", "keeps adding, 12 evaluations", "backtracking")
-    for number, (name, color, marker, size) in enumerate(zip(names, (RED, ORANGE, BLUE), "Xso", (10, 7, 5))):
-        for run in ends[0.1][..., number]:
-            axis.plot(range(1, len(run) + 1), run, marker, color=color, markersize=size, alpha=0.7, label=name)
-            name = None
-    axis.axhline(1, color=GREY, linewidth=1)
-    axis.set(xlabel="update", ylabel="KL of the step / limit of 0.1", ylim=(0, 1.2 * ends[0.1].max()))
-    axis.legend(loc="upper center", ncols=3, fontsize=9, columnspacing=0.8, handletextpad=0.2)
-    axis.grid(alpha=0.3)
-    plt.show()
-
-
-reveal(guess_percent, show_ends)
+reveal((guess_overshoot, guess_trial), show_trials)
 
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# At 0.1 the full step overshoots often, though not wildly; how it is at 0.01, the lines above the picture say. The search
-# that keeps adding stays inside, and mostly creeps up to the very edge: it is a bisection in disguise, at the price of
-# all twelve evaluations at every update. Backtracking leaves something on the table, where it refuses a step, half of
-# the KL or a little more ($0.7^2 \approx 0.5$, and the true KL shrinks faster than the parabola), and usually needs one
-# or two evaluations.
+# If the KL were a parabola, $0.7^{2k} \cdot 7.7 \le 1$ would need $k = 3$, the fourth trial. The true KL grows faster than a
+# parabola, so it also shrinks faster. A trial costs one forward pass over the batch, less than one Fisher-vector product.
 #
 # </details>
 #
+# *You should know*: Frans's code of 2016 runs a line search, discards its result, and takes the full step.
+#
+# Drag the slider to see the ray and the trials of the *wide* policy under other limits (it needs a running kernel).
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def show_limit(log_max_kl=-2.0):
+    """Redraw the ray and the trials of the line search under this limit."""
+    search, trials = search_with(wide, direction, 10**log_max_kl)
+    print(f"limit {10**log_max_kl:.3g}: trial {search.trials} {search.reason}, gain {search.gain:.3f}")
+    draw_ray(wide, direction, 10**log_max_kl, trials)
+
+
+_ = ipywidgets.interact(
+    show_limit,
+    log_max_kl=ipywidgets.FloatSlider(
+        min=-4, max=1, step=0.25, value=-2, description="log10 of the limit", style={"description_width": "initial"}
+    ),
+)
+
+# %% [markdown]
 # ## Bug hunt
 #
-# The third mistake shows only when every trial fails, so it can sit in a library for years. `suspect` refuses and accepts
-# rightly, it says truthfully that it failed, and yet it breaks its promise.
+# This mistake shows only when every trial fails, so it can stay in a library for years. `suspect` refuses and accepts
+# correctly, and reports truthfully that it failed. Yet it does harm. Where?
 
 
 # %%
@@ -517,248 +421,57 @@ def suspect(
 _ = hunt("backtracking", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: the last line returns `new`, the last trial, which has just been refused; it should return `theta`. The
-# report says "not accepted", the caller goes on with the parameters that were rejected, and nobody notices, because the
-# last trial is a tiny step. Unless it is not finite. Tianshou's TRPO had this until February 2026 (pull request 1287).
+# **The bug**: the last line returns `new`, the last trial, which has just been refused; it should return `theta`. The report
+# says "not accepted", but the caller goes on with the refused parameters. The last trial is a tiny step, so the harm is hard to
+# see, unless it is not finite. Tianshou's TRPO had this bug until February 2026 (pull request 1287).
 
 # %% [markdown]
-# ## How large should the limit be?
-#
-# Drag the slider: the ray of the wide policy, and the trials on it (it needs a running kernel; the picture below it shows
-# where the searches end for all limits).
-
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-def show_limit(log_max_kl=-2.0):
-    """Redraw the ray and the trials of the line search under this limit."""
-    search, trials, promised = search_with((wide, direction), 10**log_max_kl)
-    print(
-        f"limit {10**log_max_kl:.3g}: promised {promised:.3f}; trial {search.trials} {search.reason}: gain {search.gain:.3f}"
-    )
-    draw_ray(wide, direction, 10**log_max_kl, trials)
-
-
-_ = ipywidgets.interact(
-    show_limit,
-    log_max_kl=ipywidgets.FloatSlider(
-        min=-4, max=1, step=0.25, value=-2, description="log10 of the limit", style={"description_width": "initial"}
-    ),
-)
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-limits = np.logspace(-4, 1, 21)
-found = [search_with((wide, direction), limit) for limit in limits]
-_, axis = plt.subplots(figsize=(7, 3.4))
-axis.loglog(limits, [promised for _, _, promised in found], "--", color=ORANGE, label="promised to the full step")
-axis.loglog(limits, [search.gain for search, _, _ in found], "o-", color=BLUE, label="gain of the accepted trial")
-for limit, (search, _, _) in zip(limits, found):
-    if search.trials > 1:
-        axis.annotate(f"{search.trials}", (limit, search.gain), (0, -14), textcoords="offset points", ha="center")
-axis.set(xlabel="limit max_kl (nats); numbers: trials, where more than one", ylabel="gain (standardised advantage)")
-axis.legend(fontsize=9)
-axis.grid(alpha=0.3)
-plt.show()
-peak = max(found, key=lambda item: item[0].gain)[0]
-at = limits[[search is peak for search, _, _ in found].index(True)]
-print(
-    f"largest gain {peak.gain:.2f}, under a limit of {at:.1f} nats; the accepted trial's own KL is {peak.kl:.1f} nats"
-)
-
-# %% [markdown]
-# On a logarithmic scale the promise is a line of slope one half: for ten times the gain, a hundred times the KL. The accepted
-# gain keeps up with it as long as the full step is accepted, drops by 0.7 where it no longer is, grows more slowly from then
-# on, has a peak, and falls. (The axis
-# is the *limit*; the KL of the trial that was accepted, printed above, is below it.) And remember that even this gain is the *surrogate's*.
-#
-# ## Whole runs
-#
-# Frans's post of 2016 asks the question with whole runs on Reacher, an arm of two joints that has to touch a target: does it
-# learn faster with a larger `max_kl`? Left, below, are numbers from the author's own logs, the first 100 of 190 updates (at
-# the last all six runs lie between -4.9 and -4.2); right, short runs of our own:
-# 2,000 steps per update, and limits up to 0.1. Bands are the range of ten recorded seeds for each limit
-# (`recorded/04_limits.json` says what made them), lines are run here and now by `train`: that starts
-# `python -m minitrpo train` in processes of its own, called *ranks*, which share the work (lecture 07; the result is the same
-# for any number of them).
-
-# %%
-about = json.loads(recorded("author_2016.json").read_text())
-author = about["returns"]["Reacher-v1"]  # two runs of each setting
-table = np.genfromtxt(recorded("04_limits.csv"), delimiter=",", names=True, dtype=None, encoding="utf-8")
-source = about["source"]
-print(f"author's logs: {source['repository']}, commit {source['commit'][:7]}, results/vs_fixed/reacher and reacher2")
-
-
-def curves_of(env, limit):
-    """Return the recorded mean returns, (seeds, updates)."""
-    rows = table[(table["env"] == env) & (table["max_kl"] == limit)]
-    return np.array([rows["mean_return"][rows["seed"] == seed] for seed in np.unique(rows["seed"])])
-
-
-live = {}
-for max_kl in budget((0.001, 0.01, 0.1), (0.1,)):
-    steps = budget(40_000, 2_000)
-    job = ("--preset", "episodes", "--env", "Reacher-v5", "--total-steps", steps, "--steps-per-update", 2000)
-    live[max_kl] = train(2, *job, "--max-kl", max_kl, "--seed", 10).columns()["mean_return"]
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-_, (left, right_) = plt.subplots(1, 2, figsize=(9.5, 3.7), layout="tight")
-shades = {0.001: GREEN, 0.005: ORANGE, 0.01: BLUE, 0.1: RED}
-for max_kl in (0.001, 0.005, 0.01):
-    runs = author[f"fixed 20,000, {max_kl}"]
-    for number, returns in enumerate(runs["mean_return"]):
-        label = None if number else f"max_kl {max_kl}"
-        left.plot(runs["updates"][:11], returns[:11], "os"[number] + "-", color=shades[max_kl], label=label)
-for max_kl in (0.001, 0.01, 0.1):
-    band = curves_of("Reacher-v5", max_kl)
-    right_.fill_between(range(band.shape[1]), band.min(axis=0), band.max(axis=0), color=shades[max_kl], alpha=0.3)
-    right_.plot(live.get(max_kl, []), color=shades[max_kl], linewidth=2.5, label=f"max_kl {max_kl}")
-left.set(xlabel="update (20,000 steps each)", ylabel="mean return", title="Reacher-v1, 2016, two runs each")
-right_.set(xlabel="update (2,000 steps each)", ylabel="mean return", title="Reacher-v5: range of ten seeds, one live")
-right_.set_xticks(range(0, 20, 5))
-for axis, corner in ((left, "lower right"), (right_, "upper left")):
-    axis.legend(loc=corner, fontsize=9)
-    axis.grid(alpha=0.3)
-plt.show()
-for small, large in ((0.001, 0.01), (0.01, 0.1)):
-    gained = curves_of("Reacher-v5", large)[:, -1] - curves_of("Reacher-v5", small)[:, -1]
-    low, high = stats.ttest_1samp(gained, 0).confidence_interval(0.95)
-    print(
-        f"last update, {large} over {small}: {gained.mean():+.1f} (95 % interval {low:+.1f} to {high:+.1f})", end=", "
-    )
-    print(f"more in {np.sum(gained > 0)} of {len(gained)} seeds")
-
-# %% [markdown]
-# On Reacher the order is the author's: compare the shapes, not the levels, since the first and the fifth version of Reacher
-# differ. After 20 updates ten seeds tell the three limits apart beyond doubt. His two runs of a limit lie so close
-# together that they tell 0.001 from 0.01, too (at update 50, -22.7 and -23.5 against -5.1 and -5.2).
-#
-# The post concludes that a larger limit learns faster, and warns that other environments may differ. So another one:
-# InvertedPendulum, which cannot return more than 1,000. Ten seeds for each of two limits, 60 updates each (again recorded).
-# Two predictions about the runs with a limit of 0.1, beside those with 0.01. By how many updates sooner do they first reach a
-# mean return of 900? And having reached it, how many of ten fall below 400 within the next ten updates?
-
-# %% prediction="yes"
-guess_sooner = 10  # updates
-guess_fallen = 2  # runs of ten
-
-# %%
-pendulum = {limit: curves_of(ENV, limit) for limit in (0.01, 0.1)}
-first = {limit: np.argmax(runs >= 900, axis=1) for limit, runs in pendulum.items()}  # index of the first above 900
-lowest = {
-    limit: np.array([run[at : at + 11].min() for run, at in zip(runs, first[limit])])
-    for limit, runs in pendulum.items()
-}
-
-left_over = min(len(run) - 1 - at for limit, runs in pendulum.items() for run, at in zip(runs, first[limit]))
-after = {
-    limit: np.array([run[at + 1 :][:left_over].mean() for run, at in zip(runs, first[limit])])
-    for limit, runs in pendulum.items()
-}
-
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-def show_pendulum():
-    """Answer both predictions, and draw all runs of both limits."""
-    sooner = first[0.01] - first[0.1]  # seed by seed
-    low, high = stats.ttest_1samp(sooner, 0).confidence_interval(0.95)
-    compare("first at 900 with 0.1", guess_sooner, sooner.mean(), "updates sooner")
-    print(f"95 % interval: {low:.1f} to {high:.1f} updates; sooner in {np.sum(sooner > 0)} of {len(sooner)} seeds")
-    fallen = {limit: int(np.sum(values < 400)) for limit, values in lowest.items()}
-    compare("runs of ten with 0.1 that fall below 400", guess_fallen, fallen[0.1])
-    p = stats.fisher_exact([[fallen[0.1], 10 - fallen[0.1]], [fallen[0.01], 10 - fallen[0.01]]]).pvalue
-    print(f"with 0.01 it is {fallen[0.01]} of ten; chance of a difference as large by luck: p = {p:.2f}")
-    lost = after[0.01] - after[0.1]
-    low, high = stats.ttest_1samp(lost, 0).confidence_interval(0.95)
-    means = f"{after[0.01].mean():.0f} with 0.01, {after[0.1].mean():.0f} with 0.1"
-    print(f"mean of the {left_over} updates after it: {means}, difference {lost.mean():.0f} ({low:.0f} to {high:.0f})")
-    figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.2), layout="constrained")
-    for axis, (limit, runs) in zip(axes, pendulum.items()):
-        picture = axis.imshow(runs, aspect="auto", cmap="viridis", vmin=0, vmax=1000, extent=(0.5, 60.5, 9.5, -0.5))
-        axis.set(xlabel="update (1,000 steps or more each)", ylabel="seed", title=f"max_kl {limit}")
-    figure.colorbar(picture, ax=axes, label="mean return")
-    plt.show()
-
-
-reveal((guess_sooner, guess_fallen), show_pendulum)
-
-# %% [markdown]
-# <details><summary>After your guess: what it means</summary>
-#
-# The larger limit reaches the top sooner, seed by seed. And then it falls; but so do most runs with the smaller one, and the
-# two counts are no farther apart than luck would put them. A likely reason: near the top a batch is one or two long episodes
-# in which every step was paid the same, so its advantages say little but where the value estimate (lecture 05a) is wrong, and
-# the line search, which sees the same batch, does not object. What ten seeds do show: over
-# an equal number of updates *after* the top, runs with 0.1 return less on average. (We looked at that only after the counts
-# had told nothing: such a finding deserves new seeds before one builds on it.)
-#
-# </details>
-#
-# ## What you have built so far
-#
-# A judgement of a policy by another one's episodes, good only nearby. `step_scale`, which turns a limit in nats into a
-# length, and `backtracking`, which shortens it until KL and surrogate agree, and gives the old policy back if they never do.
-# Gradient, products, solver, length: the pieces of TRPO are on the table.
-#
 # ## Quiz
 #
-# **1.** All trials of a line search fail. Which parameters must the function return, and why not the last, shortest trial?
+# **1.** The surrogate predicts that the full step gains 0.3. Do you believe it when the KL is 0.005? When it is 5?
 #
 # <details><summary>Answer</summary>
 #
-# The old ones. The last trial has just been refused, however short it is: it may be not finite, or make things worse.
+# Near the old policy yes. Far away no: it reweights *actions* in the states that the old policy visited, and the new one
+# visits other states. A larger batch does not help against this.
 #
 # </details>
 #
-# **2.** The surrogate says that the full step gains 0.3. May you believe it when the KL is 0.005? When it is 5?
+# **2.** Why does a limit on the KL carry over from task to task better than a learning rate?
 #
 # <details><summary>Answer</summary>
 #
-# Near the old policy yes. Far away no: it reweights *actions* in the states that the old policy visited, and the new one goes
-# elsewhere. A larger batch helps against luck, and not against this: it visits the same states, more often.
+# Multiply all rewards by 10: the plain step grows tenfold, the full step stays. And nats measure what the policy does, whether
+# it is wide or narrow.
 #
 # </details>
 #
-# **3.** Why does a limit on the KL carry over from task to task better than a learning rate?
+# **3.** One run with limit 0.1 falls back after it had reached the top, one with 0.01 does not. What do you conclude?
 #
 # <details><summary>Answer</summary>
 #
-# Multiply all rewards by 10: the plain step grows tenfold, the full step stays (first guess of this lecture). And the same
-# change of parameters is harmless to a wide policy and drastic to a narrow one; nats count what the policy does.
+# Nothing about limits. The run that reached the top sooner also had more time left to fall. Compare the same number of updates
+# *after* the top, over many seeds.
 #
 # </details>
 #
-# **4.** One run with limit 0.1 falls back after it had reached the top, one with 0.01 does not. What do you conclude?
+# ## Summary
 #
-# <details><summary>Answer</summary>
+# - The surrogate evaluates a policy with another policy's episodes. It is good only nearby.
+# - The full step has the KL $\delta$ in the quadratic model, whatever the scale of the rewards.
+# - The true KL can be much larger, above all for a narrow policy.
+# - Backtracking shortens the step until KL and surrogate agree, and keeps the old policy if they never do.
 #
-# Nothing about limits: the one that reached the top sooner also had more time left to fall. Give both the same number of
-# updates *after* the top, and more seeds, and count.
+# ## Homework
 #
-# </details>
+# Answer each question with one figure and three sentences.
 #
-
-# %% [markdown]
-# ## Appendix: what was claimed in 2016
+# **A.** `recorded("04_limits.csv")` (from `minitrpo.course.classroom`) holds ten runs on InvertedPendulum for each of the limits
+# 0.01 and 0.1. Plot the mean return over the updates, one thin line for each run. When does each limit first reach 900, and how
+# many of ten runs fall below 400 within ten updates after that? Explain which of the two differences is significant.
 #
-# - *Frans's post*: a greater max KL converges faster. On Reacher from 0.001 to 0.01 in the author's runs; in ours see the
-#   intervals above, and K1, below, for the same at his own batch size. Whether too great a limit is worse near the end is
-#   K2 there. Lecture 09 lets the limit change while learning.
-# - *Frans & Hafner 2016* demand that the KL be at most $\delta$ (Algorithm 1, line 6). Their code does not check it: its line
-#   search looks at the surrogate alone, and then the full step is taken anyway. What was run under this name is the
-#   natural gradient with a fixed KL, not quite TRPO. Did it matter at their limits, 0.001 to 0.01? Above, at 0.01, the worst
-#   full step was hardly too long; but we take a damping of 0.1, and their code takes 0.001. The cell below repeats the three runs
-#   with theirs. (Their batches and networks were larger: it shows what may happen, not what did.)
-# - *The TRPO paper* speaks of guaranteed improvement. The guarantee is for the *largest* KL over all states, with a penalty
-#   so strong that steps would be tiny. The method uses the mean, over sampled states, and a hand-picked $\delta$: a heuristic.
-
-# %%
-weak = np.array([three_ends(0.01, s, budget(16, 2), damping=0.001) for s in range(budget(3, 1))])[..., 0]
-print(
-    f"limit 0.01, damping 0.001: full steps above it {100 * np.mean(weak > 1):.0f} %, the worst {weak.max():.1f} x the limit"
-)
-
-# %%
-show_claims("K1", "K2")
-
-# %% [markdown]
-# **Next**: lecture 05a finds better advantages, and 05b puts gradient, direction and length together, and trains.
+# **B.** Let the narrow policy play ten fresh batches (`play(ENV, 2000, narrow.theta, seed=200 + k, hidden=HIDDEN)`), and draw
+# `predicted_change` of each into the figure of played returns. Explain which part of the wrong prediction was the noise of the
+# first batch, and which part a new batch cannot correct.
+#
+# **Next**: lecture 05a finds better advantages. Lecture 05b puts gradient, direction and length together, and trains.

@@ -26,11 +26,6 @@ def of(axis, label):
     return next(line for line in axis.lines if line.get_label().startswith(label)).get_data()
 
 
-def noise(left, right):
-    heights, slopes = np.transpose([(bar.get_height(), bar.get_x()) for bar in right.patches])
-    return np.sqrt(np.average((slopes - np.average(slopes, weights=heights)) ** 2, weights=heights))
-
-
 def room_below(axis):  # that the ellipse promises, as a part of what there is
     return axis.lines[0].get_ydata().min() / axis.collections[-1].get_paths()[0].vertices[:, 1].min()
 
@@ -66,7 +61,6 @@ def in_title(pattern):
 BILL = {"bills": {"Reacher": {"collect": 12.0, "update": 1.0}}}
 CLIPS = [{"ratio": r, "advantage": a} for r, a in ((1.3, 1), (0.7, -1), (1.3, -1), (0.7, 1), (1.2, 1))]
 CASES = [  # lecture, function, settings, what is read of the figure's axes, and what the text says of the five
-    ("01", "show_baseline", over("b", -10, 0, 12.5, 25, 40), noise, lambda n: grows(n[2::-1]) and grows(n[2:])),
     ("02", "show_region", over("log_max_kl", -2, -1, -0.5, -0.25, 0), room_below, lambda r: r[0] < 1.05 and grows(r)),
     ("03", "show_valley", over("ratio", 1, 2, 5, 10, 30), lambda a: len(of(a, "steepest")[0]) - 1,
      lambda steps: steps[0] == 1 and grows(steps)),

@@ -17,7 +17,7 @@ from minitrpo.policies import Array
     "minitrpo.conjugate_gradient:energy",
     r"""
         ? A x = b where the gradient of the energy, A x - b, is 0.
-        ? Half of x'Ax, less b'x; A is only there as a product.
+        ? Half of x'Ax, minus b'x; A is only there as a product.
         0.5 *  =>  :: takes x'Ax whole :: take half of it
         - b @ x => + b @ x :: adds b'x :: subtract it
         - b @ x => - 0.5 * b @ x :: halves b'x, too :: halve x'Ax alone

@@ -74,7 +74,7 @@ def followed(policy: Policy, dist_params: Array, old_log_prob: Array, actions: A
     r"""
         ? 1/2 beta^2 x'Ax = max_kl: solve for beta.
         ? beta is the square root of 2 max_kl / x'Ax. What if x'Ax is 0, or negative by rounding?
-        2.0 * max_kl => max_kl :: lacks a factor 2 under the root :: solve 1/2 beta^2 x'Ax = max_kl
+        2.0 * max_kl => max_kl :: leaves out a factor 2 under the root :: solve 1/2 beta^2 x'Ax = max_kl
         np.sqrt =>  :: is beta^2 :: be its root
         2.0 * max_kl / xAx => xAx / (2.0 * max_kl) :: has the fraction upside down :: be shorter for more curvature
         / xAx => / np.float64(xAx) && xAx > 0.0 => True :: does not look at the sign of x'Ax \
@@ -110,9 +110,9 @@ def _step_scale() -> Iterator[Case]:
         kl > max_kl: => kl >= max_kl: :: refuses a KL equal to max_kl :: allow it
         not gain > 0.0 => False :: takes a step that loses :: refuse a gain that is not above 0
         not gain > 0.0 => gain < 0.0 :: takes a gain of 0 :: refuse it
-        not gain > 0.0 => not (gain > 0.0 and ratio > 0.1) :: asks for a part of the promise :: ask for a gain above 0
+        not gain > 0.0 => not (gain > 0.0 and ratio > 0.1) :: asks for part of the prediction :: ask for a gain above 0
         not gain > 0.0 => not gain > 1e-8 :: refuses a small gain :: take any above 0
-        gain / (fraction * expected_gain) => gain / expected_gain :: divides by the full step's promise \
+        gain / (fraction * expected_gain) => gain / expected_gain :: divides by the full step's prediction \
             :: divide by the trial's own, which is shorter
         7 => 5 :: shrinks by 0.5 by default :: shrink by 0.7
         shrink ** (trials - 1) => shrink**trials :: begins with a shorter step :: try the full step first
@@ -130,12 +130,12 @@ def _backtracking() -> Iterator[Case]:
     yield search("several steps that would do", "f if 0.4 < f < 0.6 or f < 0.2 else -f", "1e-6 * f")
     yield search("a later step that gains more", "0.2 - (f - 0.4) ** 2", "0.01 * f", 0.008)
     for gain_of, kl_of in (("f", "1.0"), ("-f", "1e-6"), ("0.0", "1.0"), ("0.0", "0.0")):
-        for promise, most in ((1.0, 12), (4.0, 2), (0.0, 1)):
-            yield search("nothing that passes", gain_of, kl_of, 0.05, promise, max_trials=most)
+        for predicted, most in ((1.0, 12), (4.0, 2), (0.0, 1)):
+            yield search("nothing that passes", gain_of, kl_of, 0.05, predicted, max_trials=most)
     for shrink, most in ((0.8, 5), (0.1, 3), (0.9, 25)):
         yield search("other factors and numbers of trials", "0.3 * f", "0.06 * f", shrink=shrink, max_trials=most)
-    for promise in (2.0, 1e9, 1e-9, 0.0):
-        yield search("promises of any size", "f", "0.02 * f", 0.01, promise)
+    for predicted in (2.0, 1e9, 1e-9, 0.0):
+        yield search("predictions of any size", "f", "0.02 * f", 0.01, predicted)
     for limit in (0.01, 3.0):
         for kl in (limit, limit * (1 - 1e-12), limit * (1 + 1e-12), 1.001 * limit):
             yield search("a KL at, just below and just above the limit", "f", f"{kl!r} if f > 0.6 else 0.0", limit)
@@ -155,7 +155,7 @@ def _backtracking() -> Iterator[Case]:
         shrink, most = float(rng.choice([0.5, 0.7, 0.8])), int(rng.integers(1, 10))
         ray = f"{a:.2f} * f - {b:.2f} * f * f", f"{c:.3g} * f * f"
         yield search("rays at random", *ray, 0.05, a, shrink=shrink, max_trials=most)
-    yield remark(search("a loss that was promised", "f", "0.02 * f", 0.01, -3.0))
+    yield remark(search("a loss that was predicted", "f", "0.02 * f", 0.01, -3.0))
 
 
 def search(

@@ -55,7 +55,7 @@ def _gaussian_kl() -> Iterator[Case]:
         return right(logits, old_logits) :: is the KL the other way round :: have the old policy first
         np.sum( => np.mean( :: takes the mean over the actions :: sum over them
         (old_log - log) => (old_logits - logits) :: takes logits for log probabilities :: have log_softmax of them
-        (log_softmax(old_logits), log_softmax(logits)) => (old_logits, logits) :: lacks log_softmax :: have it of both
+        (log_softmax(old_logits), log_softmax(logits)) => (old_logits, logits) :: has no log_softmax :: have it of both
         (old_log - log) => (-log) :: is the cross entropy :: take the old policy's own entropy off
         np.exp(old_log) * =>  :: counts all actions alike :: weigh each by its old probability
         np.exp(old_log) * => np.exp(old_logits) * :: weighs each action by exp(logit) :: divide those by their sum
