@@ -28,6 +28,7 @@
 # *About 90 minutes in class with the exercise; it runs in a minute. You need: lectures 01 to 05a.*
 
 # %%
+import os
 from itertools import combinations
 
 import numpy as np
@@ -287,7 +288,8 @@ print(f"1. explained variance, last update: {log['explained_variance'][-1]:.2f}"
 print(f"2. KL of the last step: {log['kl'][-1]:.1e}, limit {log['max_kl'][-1]:.0e}")
 print(f"3. noise, last measurement: {log['noise'][np.isfinite(log['noise'])][-1]:.2f}")
 print("4. mean returns:", *log["mean_return"].round(1), "\n")
-print(sick.explain(episodes=0))  # 0: from the log alone
+explained = str(sick.explain(episodes=0))  # 0: from the log alone
+print(explained.replace(os.path.relpath(sick.path), "RUN"))
 
 # %% [markdown]
 # The critic works, the direction is good, and the step reaches its limit. Only the returns do not rise. So the limit itself
