@@ -74,7 +74,7 @@ print(f"{last.sum()} walks of at most 20 steps, {len(places)} steps; {terminated
 _, axis = plt.subplots(figsize=(8, 3.2), layout="tight")
 ends, shown = np.flatnonzero(last), {}
 for end, after, over in zip(ends, final_places, terminated[ends]):
-    if end >= 6 and not last[end - 6 : end].any():  # no very short ones
+    if end >= 6 and not last[end - 6 : end].any() and (last[max(0, end - 14) : end].any() or not over):  # 7 to 14 steps
         shown.setdefault(int(after) if over else "cut", end)  # the first walk of each kind
 looks = ((10, GREEN, "o", "out on the right: reward 1"), (0, RED, "s", "out on the left: reward 0"))
 for kind, color, marker, label in (*looks, ("cut", BLUE, "^", "cut after 20 steps")):
@@ -266,7 +266,9 @@ def draw_lambdas(quality=1.0):
     left.plot(lambdas, spread, "s-", color=BLUE, label="standard deviation, one walk")
     for number, color, marker in ((1, GREY, "v"), (10, ORANGE, "s"), (100, GREEN, "o"), (1000, PURPLE, "^")):
         error = np.sqrt(bias**2 + spread**2 / number)
-        right.plot(lambdas, error, "-", color=color, marker=marker, markersize=4, label=f"{number:,} walks")
+        right.plot(
+            lambdas, error, "-", color=color, marker=marker, markersize=4, label=f"{number:,} walk" + "s" * (number > 1)
+        )
         right.plot(lambdas[error.argmin()], error.min(), "*", color=color, markersize=16)
     left.set(
         xlabel="$\\lambda$",
