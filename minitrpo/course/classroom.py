@@ -73,7 +73,7 @@ def busy() -> bool:
     return busy_share() > BUSY
 
 
-def say_if_busy(beside: str = "; the recorded measurement is shown beside") -> None:
+def say_if_busy(beside: str = "; compare with the recorded measurement") -> None:
     """Print one line if this machine is busy at the moment: for cells that measure time. beside: what to trust."""
     share, cores = busy_share(), os.cpu_count() or 1
     if share > BUSY:

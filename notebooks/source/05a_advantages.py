@@ -13,13 +13,13 @@
 # %% [markdown]
 # # 05a Advantages
 #
-# **How good was an action, when all we know is what was paid afterwards?**
+# **How good was an action, when all we know is the rewards that followed?**
 #
 # <!-- loop -->
 #
-# You have a gradient (01), a direction (02, 03) and a length (04). All of them rest on one number per step, the advantage:
-# how much better than usual an action turned out. Until now that was "everything that was paid afterwards, less a constant".
-# Today it becomes less noisy, and we learn what it costs.
+# You have a gradient (01), a direction (02, 03) and a length (04). All of them rest on one number per step, the advantage: how
+# much better than usual an action turned out. So far that was the sum of the rewards that followed, minus a constant. Today
+# it becomes less noisy, and we learn what that costs.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
@@ -41,20 +41,10 @@ from minitrpo.policies import Array
 from minitrpo.returns import discounted_sums
 
 # %% [markdown]
-# ## A value for every state
+# ## A walk in a corridor
 #
-# Lecture 01 weighted each action by the reward that followed, less a constant. But in a good state *every* action looks
-# good. We want to know how much better than usual it went, *from here*:
-#
-# - the **value** $V(s)$ is the expected discounted return from state $s$ on, when the policy acts;
-# - the **advantage** $A(s, a)$ is the expected return after taking action $a$ in $s$, less $V(s)$.
-#
-# A function fitted to predict $V$ is a **critic**. It serves as a baseline that depends on the state, so by the argument of
-# lecture 01 it takes noise away and adds no bias.
-#
-# We start where values are known. **The corridor**: nine places, 1 to 9. Every step a fair coin moves you left or right.
-# Walk out on the right and you are paid 1, on the left nothing; then the walk is over. No discount. $V(s)$ is the chance of
-# leaving on the right: $s / 10$, since each value must be the mean of its two neighbours.
+# **The corridor** has nine places, 1 to 9. At every step a fair coin moves you left or right. If you walk out on the right,
+# your reward is 1; on the left it is 0. Then the walk is over. There is no discount. We stop watching after 20 steps.
 
 
 # %%
@@ -80,31 +70,61 @@ truth[[0, 10]] = 0.0  # outside, nothing more will be paid
 places, rewards, last, terminated, final_places = walks(budget(3000, 1000), 20, np.random.default_rng(0))
 print(f"{last.sum()} walks of at most 20 steps, {len(places)} steps; {terminated.sum()} walks left the corridor")
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+_, axis = plt.subplots(figsize=(8, 3.2), layout="tight")
+ends, shown = np.flatnonzero(last), {}
+for end, after, over in zip(ends, final_places, terminated[ends]):
+    if end >= 6 and not last[end - 6 : end].any() and (last[max(0, end - 14) : end].any() or not over):  # 7 to 14 steps
+        shown.setdefault(int(after) if over else "cut", end)  # the first walk of each kind
+looks = ((10, GREEN, "o", "out on the right: reward 1"), (0, RED, "s", "out on the left: reward 0"))
+for kind, color, marker, label in (*looks, ("cut", BLUE, "^", "cut after 20 steps")):
+    begin = max([0, *(ends[ends < shown[kind]] + 1)])
+    final = final_places[np.searchsorted(ends, shown[kind])]
+    path = [*places[begin : shown[kind] + 1], final]
+    axis.plot(path, "-", color=color)
+    axis.plot(len(path) - 1, path[-1], marker, color=color, markersize=10, label=label)
+axis.axhline(0, color=GREY, linewidth=1)
+axis.axhline(10, color=GREY, linewidth=1)
+axis.set(xlabel="step", ylabel="place", xticks=range(0, 21, 5), yticks=range(0, 11, 2), title="three walks")
+axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+plt.show()
+
 # %% [markdown]
-# We stopped every walk after 20 steps: a **time limit**, as most tasks have one. So a walk stops for one of two reasons, and
-# they mean opposite things:
+# How good is a place? And how good was a step to the right?
 #
-# - **terminated**: the task is over. Nothing more will be paid; the value of what comes after is **0**.
-# - **truncated** (cut): *we* stopped looking. The walker has a future, worth $V$ of the place where it stands. Using an
-#   estimate of $V$ in place of what was not seen is **bootstrapping**.
+# - The **value** $V(s)$ is the expected discounted return from state $s$ on, when the policy acts.
+# - The **advantage** $A(s, a)$ is the expected return after taking action $a$ in $s$, minus $V(s)$.
+#
+# In the corridor $V(s)$ is the probability of leaving on the right. It is $s / 10$, since each value must be the mean of its
+# two neighbours. A step to the right raises the value by 0.1, so its advantage is 0.1. On other tasks a function is fitted to
+# predict $V$. It is called a **critic**. It serves as a baseline that depends on the state, so by the argument of lecture 01 it
+# removes noise and adds no bias.
+#
+# ## How a walk stops
+#
+# The picture shows two ways to stop, and they mean opposite things:
+#
+# - **Terminated**: the task is over. No reward will follow, so the value of what comes after is **0**.
+# - **Truncated** (cut): *we* stopped watching at a **time limit**. The walker has a future, which is worth $V$ of its place.
+#   Using an estimate of $V$ in place of what was not seen is **bootstrapping**.
 #
 # Gymnasium reports the two separately; older code has one flag, `done`, for both.
 #
 # ### Exercise 1: `next_values`
 #
-# Steps of all walks lie one after the other in flat arrays; `last` marks the last step of each **fragment** (an unbroken
-# run of steps of one episode; here a walk), `terminated` those after which the task is over. Return the value of the
-# *next* state for every step. (What is given may be whole numbers, what comes back need not be.)
+# The steps of all walks lie one after the other in flat arrays. `last` marks the last step of each **fragment** (an unbroken
+# run of steps of one episode; here a walk), and `terminated` marks the steps after which the task is over. Return the value
+# of the *next* state for every step. (The values may be whole numbers.)
 
 # %% exercise="next_values"
 
 # %% [markdown]
-# Stuck? `hint("next_values", 1)`, and so on. As always, `mine.next_values` is yours once it is right, and the package's
-# until then.
+# Stuck? `hint("next_values", 1)`, and so on. `mine.next_values` is your function once its check has passed, and the
+# package's until then.
 #
-# Now learn $V$ from the walks: start at 0 everywhere, set each place's value to the mean of "reward + value of the next
-# place" over all visits, repeat. Then the same with one merged flag, which calls a cut walk finished. The true value of the
-# middle is 0.5. What does the merged flag make of it?
+# Now we learn $V$ from the walks. Start at 0 everywhere, set each place's value to the mean of "reward + value of the next
+# place" over all visits, and repeat. Then we do the same with one merged flag, which treats a cut walk as terminated. The
+# true value of the middle is 0.5. Which value does the merged flag give it?
 
 # %% prediction="yes"
 guess_merged = 0.45  # value of place 5
@@ -125,13 +145,13 @@ two_masks, merged = learned_values(over=terminated), learned_values(over=last)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_merged():
-    """Print the value of the middle and draw all values beside the truth."""
+    """Print the value of the middle and draw all values against the truth."""
     compare("value of the middle with one merged flag (truth 0.5)", guess_merged, merged[4])
     _, axis = plt.subplots(figsize=(6.5, 3.4), layout="tight")
-    axis.plot(range(1, 10), truth[1:10], color=GREY, linewidth=5, alpha=0.5, label="truth, s / 10")
+    axis.plot(range(1, 10), truth[1:10], color=GREY, linewidth=5, alpha=0.5, label="truth: s / 10")
     axis.plot(range(1, 10), two_masks, "o", color=BLUE, label="cut walks bootstrapped")
-    axis.plot(range(1, 10), merged, "s--", color=RED, label="cut walks called finished")
-    axis.set(xlabel="place s", ylabel="value V(s) (expected payment)", ylim=(0, 1))
+    axis.plot(range(1, 10), merged, "s--", color=RED, label="cut walks treated as terminated")
+    axis.set(xlabel="place s", ylabel="value V(s)", ylim=(0, 1))
     axis.legend()
     plt.show()
 
@@ -141,42 +161,58 @@ reveal(guess_merged, show_merged)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The merged flag is wrong everywhere, most where walks are long. It also bends the line, so the *differences* between
-# neighbours, from which a policy learns, are wrong, too. Frans's code of 2016 calls a cut episode finished, as did much code
-# of its time.
+# The merged flag is wrong everywhere, and most where walks are long. It also bends the line, so the *differences* between
+# neighbours, from which a policy learns, are wrong, too. Frans's code of 2016 merged the flags, as did much code of its time.
 #
 # </details>
 #
-# ## One step or the whole story
+# ## One step or all steps
 #
-# The **TD error** (temporal difference) of a step is the surprise it brings, with $\gamma$ the discount:
+# The **TD error** (temporal difference) of a step is the surprise it brings:
 #
 # $$e_t = r_t + \gamma V(s_{t+1}) - V(s_t)$$
 #
-# If $V$ is right, $e_t$ averages to the advantage of the action. If $V$ is wrong, so is $e_t$: it has **bias**. The other
-# extreme, the whole discounted return less $V(s_t)$, asks no $V$ of later states but carries the noise of everything that
-# happens until the end: **variance**. It is the sum of all later surprises, $\sum_k \gamma^k e_{t+k}$ (write out three of
-# them: what is not reward cancels, but for $V(s_t)$). Generalised advantage estimation (GAE, Schulman et al. 2016) lets the
-# surprises fade by another factor $\lambda$:
+# If $V$ is right, $e_t$ is on average the advantage of the action. If $V$ is wrong, so is $e_t$: it has **bias**. The other
+# extreme is the whole discounted return minus $V(s_t)$. It uses no $V$ of later states, but it contains the noise of
+# everything that happens until the end: **variance**. It equals the sum of all later surprises, $\sum_k \gamma^k e_{t+k}$.
+# (Write out three of them: the values in between cancel.)
+#
+# Generalised advantage estimation (GAE, Schulman et al. 2016) lies between the two. It lets later surprises fade by a factor
+# $\lambda$. The picture shows what enters the advantage of step 2.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+_, axes = plt.subplots(1, 3, figsize=(9.5, 2.6), sharey=True, layout="tight")
+for axis, lam in zip(axes, (0.0, 0.7, 1.0)):
+    t, first_end = np.arange(11), 7
+    weights = np.where((t >= 2) & (t <= first_end), lam ** np.maximum(t - 2, 0.0), 0.0)
+    axis.bar(t, weights, color=BLUE)
+    axis.axvline(first_end + 0.5, color=RED, linestyle="--")
+    axis.text(first_end + 0.7, 0.95, "next\nepisode", color=RED, va="top")
+    axis.set(xlabel="step", xticks=range(0, 11, 2), ylim=(0, 1.1), title=f"$\\lambda$ = {lam}")
+axes[0].set_ylabel("weight of $e$ in $A_2$")
+plt.show()
+
+# %% [markdown]
+# <small>$\gamma = 1$; the fragment ends after step 7.</small>
 #
 # $$A_t = \sum_{k \ge 0} (\gamma\lambda)^k \, e_{t+k} = e_t + \gamma\lambda\, A_{t+1}$$
 #
-# $\lambda = 0$ is one step, $\lambda = 1$ the whole story. $A_t + V(s_t)$ is the **target**: what the critic should have said,
-# and what it is fitted to next.
+# $\lambda = 0$ uses one step and $\lambda = 1$ all steps. **Monte Carlo** is the name of the second. $A_t + V(s_t)$ is the
+# **target**: what the critic should have said, and what it is fitted to next.
 #
 # ### Exercise 2: `gae`
 #
 # `next_values` is what your function of that name returned. You wrote the backward sum in lecture 01: `discounted_sums` is
-# at hand.
+# available.
 
 # %% exercise="gae"
 
 # %% [markdown]
-# Back to the corridor, with walks long enough to end by themselves, all from the middle. A first step to the right
-# raises the value from 0.5 to 0.6: its advantage is 0.1; that of a step to the left is -0.1.
+# Back to the corridor, with walks long enough to terminate, all from the middle. A first step to the right has the advantage
+# 0.1, and a step to the left -0.1.
 #
-# Suppose the critic knows nothing and says 0.5 everywhere. With $\lambda = 0$, which advantage does a first step to the right
-# get, on average? And with $\lambda = 1$?
+# Suppose the critic knows nothing and says 0.5 everywhere. Which advantage does a first step to the right get on average,
+# with $\lambda = 0$? And with $\lambda = 1$?
 
 # %% prediction="yes"
 guess_one_step = 0.1  # advantage of a step to the right, lambda 0
@@ -208,15 +244,14 @@ reveal((guess_one_step, guess_whole), show_ignorant)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The ignorant critic sees no difference between places 4 and 6; with $\lambda = 0$ neither does the policy. With $\lambda = 1$
-# the mean is right (up to the luck of these walks), but a single walk's estimate is five times as noisy as the number is
-# large.
+# The ignorant critic sees no difference between places 4 and 6, so with $\lambda = 0$ the policy sees none either. With
+# $\lambda = 1$ the mean is right (up to the noise of these walks), but a single walk's estimate has a standard deviation five
+# times as large as the advantage itself.
 #
 # </details>
 #
-# A batch averages over many walks, and averaging cures variance, never bias. So the best $\lambda$ depends on the critic
-# *and* on the size of the batch. Here is a critic that is half right: it says 0.5 plus half of what is missing.
-
+# A batch averages over many walks. Averaging reduces variance, never bias. So the best $\lambda$ depends on the critic *and*
+# on the size of the batch. This critic is half right: it says 0.5 plus half of the true difference.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lambdas = np.linspace(0, 1, 11)
@@ -227,14 +262,26 @@ def draw_lambdas(quality=1.0):
     estimates = np.array([first_advantages(quality, lam) for lam in lambdas])
     bias, spread = estimates.mean(axis=1) - 0.1, estimates.std(axis=1)
     _, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.5), layout="tight")
-    left.plot(lambdas, np.abs(bias), "o-", color=RED, label="bias")
+    left.plot(lambdas, np.abs(bias), "o-", color=RED, label="bias, in size")
     left.plot(lambdas, spread, "s-", color=BLUE, label="standard deviation, one walk")
     for number, color, marker in ((1, GREY, "v"), (10, ORANGE, "s"), (100, GREEN, "o"), (1000, PURPLE, "^")):
         error = np.sqrt(bias**2 + spread**2 / number)
-        right.plot(lambdas, error, "-", color=color, marker=marker, markersize=4, label=f"mean of {number}")
+        right.plot(
+            lambdas, error, "-", color=color, marker=marker, markersize=4, label=f"{number:,} walk" + "s" * (number > 1)
+        )
         right.plot(lambdas[error.argmin()], error.min(), "*", color=color, markersize=16)
-    left.set(xlabel="$\\lambda$", ylabel="error of the advantage", ylim=(0, 0.6), title=f"A critic {quality:.2f} right")
-    right.set(xlabel="$\\lambda$", ylabel="error of the advantage", ylim=(0, 0.2), title="Averaged; star: best")
+    left.set(
+        xlabel="$\\lambda$",
+        ylabel="error of the advantage",
+        ylim=(0, 0.6),
+        title=f"one walk; the critic is right to {quality:.0%}",
+    )
+    right.set(
+        xlabel="$\\lambda$",
+        ylabel="error of the advantage",
+        ylim=(0, 0.2),
+        title="means of 1 to 1,000 walks; star: best $\\lambda$",
+    )
     left.legend()
     right.legend()
     plt.show()
@@ -243,15 +290,14 @@ def draw_lambdas(quality=1.0):
 draw_lambdas(quality=0.5)
 
 # %% [markdown]
-# A bolder critic, or a better one? Drag the slider (it needs a running kernel; the figure above is its position 0.5).
+# Drag the slider for better and worse critics (it needs a running kernel; the figure above shows 0.5).
 
 # %%
 quality = ipywidgets.FloatSlider(min=0, max=1, step=0.25, value=1, description="critic", continuous_update=False)
 _ = ipywidgets.interact(draw_lambdas, quality=quality)
 
 # %% [markdown]
-# A good critic asks for a small $\lambda$, a large batch for a large one. Frans & Hafner take 20,000 steps and
-# $\lambda = 1$; our `--preset episodes`, which these lectures use, takes 5,000 and 0.97.
+# A good critic calls for a small $\lambda$, and a large batch for a large one.
 #
 # ## Is the critic any good?
 #
@@ -259,22 +305,22 @@ _ = ipywidgets.interact(draw_lambdas, quality=quality)
 #
 # $$1 - \frac{\operatorname{Var}(\text{target} - \text{predicted})}{\operatorname{Var}(\text{target})}$$
 #
-# 1 is perfect, 0 no better than a constant, negative worse. An offset is forgiven, as a baseline may be off by a constant. If
-# all targets are equal there is nothing to explain; return `nan`.
+# 1 is perfect, 0 is no better than a constant, and a negative number is worse. A constant offset does not count, as a
+# baseline may be off by a constant. If all targets are equal there is nothing to explain; return `nan`.
 #
 # ### Exercise 3: `explained_variance`
 
 # %% exercise="explained_variance"
 
 # %% [markdown]
-# A real task. **Reacher**: an arm of two links on a table must bring its tip to a dot; 50 steps, and the reward is minus the
-# distance to the dot, minus the effort. We play ten episodes with a fresh policy and take the discounted sums of rewards as
-# targets; with $V = 0$ and $\lambda = 1$ that is what `gae` does. Two critics are fitted to them: a perceptron, which sees the
-# observations alone, ten times as long as usual (100 passes); and the **linear critic** of Frans's code, a weighted sum of
-# the observations, their squares, and *the clock*, the number of steps since the episode began.
+# Now a real task. **Reacher** is an arm of two links on a table that must bring its tip to a dot. An episode has 50 steps, and
+# the reward is minus the distance to the dot, minus the effort. We play ten episodes with a fresh policy. The targets are the
+# discounted sums of rewards. Two critics are fitted to them. One is a perceptron, trained ten times as long as usual. The
+# other is the **linear critic** of Frans's code: a weighted sum of the observations, their squares, and *the clock*, the number
+# of steps since the episode began.
 #
-# Then the same policy plays ten fresh episodes. How much does the perceptron explain of the targets it was fitted to, and
-# how much of the fresh ones?
+# Then the same policy plays ten fresh episodes. How much does the perceptron explain of the targets it was fitted to? How
+# much of the fresh ones?
 
 # %% prediction="yes"
 guess_own = 0.9  # explained variance, its own batch
@@ -335,57 +381,19 @@ reveal((guess_own, guess_fresh), show_critics)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Most of what the perceptron explains of its own batch it has learned by heart; advantages computed there would have the
-# luck of each action explained away. Hence the order of every update: **predict with the previous fit, then fit**.
+# The perceptron has memorised most of what it explains of its own batch. Advantages computed there would have the noise of each
+# action explained away. Hence the order of every update: **predict with the previous fit, then fit**.
 #
-# The linear critic is less clever and does better, on fresh episodes, too. The reason is the clock: stop it, and most of that
-# is gone. With ten steps left there is less to pay than with forty. But look at where these targets come from.
-# They add rewards up to step 50 *as if the world ended there*. It does not: the arm could go on, and the limit of 50 is ours.
-# We had no critic yet, took $V = 0$ everywhere, and so called a cut episode finished: the merged flag again. Targets that are
-# bootstrapped at the cut fall off no cliff, and should leave the clock less to tell. Do they?
+# The linear critic is simpler and does better, on fresh episodes, too. The reason is the clock; without it most of that is
+# lost. These targets add rewards up to step 50 as if the task ended there. That is the merged flag again, and a clock can
+# learn its effect.
 #
 # </details>
 #
-# That is an experiment of a few lines. Take a critic without a clock, let it say what is to come after the cut, fit it to the
-# new targets, and so on. Each time, fit a critic with a clock to the same targets: what does the clock add?
-
-
-# %%
-def fitted(targets, ticks):
-    """Return the linear critic, fitted to targets of the first batch, as a function of (observations, timesteps)."""
-    critic = LinearCritic(observation_size=10)
-    state = critic.fit(critic.initialise(rng), own[0], ticks * own[1], targets, rng)
-    return lambda observations, times: critic.predict(state, observations, ticks * times)
-
-
-def bootstrapped(episodes, value):
-    """Return the targets of all steps, with the value of what was cut off behind the last one."""
-    values, cut = value(episodes.observations, episodes.timesteps), np.zeros(len(episodes.lengths))
-    final = value(episodes.final_observations, cut)
-    after = mine.next_values(values, final, episodes.last, episodes.terminated_steps)
-    return mine.gae(episodes.rewards, values, after, episodes.last, 0.99, 1.0)[1]
-
-
-episodes, value = (
-    play("Reacher-v5", steps=500, seed=0).episodes,
-    lambda observations, times: np.zeros(len(observations)),
-)
-for rounds in range(21):
-    targets = bootstrapped(episodes, value)
-    value = fitted(targets, ticks=0.0)
-    if rounds in (0, 1, 5, 20):
-        with_clock = mine.explained_variance(fitted(targets, ticks=1.0)(own[0], own[1]), targets)
-        without = mine.explained_variance(value(own[0], own[1]), targets)
-        print(f"targets bootstrapped {rounds:>2} times: explained with a clock {with_clock:.2f}, without {without:.2f}")
-
-# %% [markdown]
-# At first the clock adds 0.67 to 0.28; in the end it adds nothing. (Ten episodes are few: on fresh ones such a critic,
-# bootstrapped from itself twenty times, is often worse than a constant. Here we asked about the clock alone.)
-#
 # ## Bug hunt
 #
-# This loop comes from a well-known library, where it is right, and was fitted to our arguments. It runs, and its numbers
-# look sensible. `hunt` tells the symptom; find the line, mend it in the cell, and run it again.
+# This loop comes from a well-known library, where it is right, and was adapted to our arguments. It runs, and its numbers look
+# sensible. `hunt` shows the symptom. Find the line, fix it in the cell, and run the cell again.
 
 
 # %%
@@ -404,28 +412,21 @@ def suspect(rewards, values, next_values, last, discount, gae_lambda):
 _ = hunt("gae", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: `last[t + 1]` for `last[t]`. OpenAI's baselines keeps a mask of the *first* step of each episode, and the
-# mask of $t + 1$ tells whether $t$ was the last. With a mask of *last* steps the border moves one step back: the last
-# action is credited with the next episode, and those before it never hear of the last surprise, often the one that
-# matters (the fall). TRPO of stable-baselines had exactly this bug (its issue 385, 2019).
+# **The bug**: `last[t + 1]` instead of `last[t]`. OpenAI's baselines keeps a mask of the *first* step of each episode, so the
+# mask at $t + 1$ says whether $t$ was the last. With a mask of *last* steps the border moves one step back. The last action is
+# credited with the next episode, and earlier actions never learn of the last surprise, often the one that matters (the fall).
+# TRPO of stable-baselines had exactly this bug (its issue 385, 2019).
 
 # %% [markdown]
-# ## What you have built so far
-#
-# You can say how good each action of a batch was: TD errors, faded by $\gamma\lambda$, that stop where a fragment stops. You
-# know what comes after a step, whether the task was over there or only cut. And you can tell a critic that has learned from
-# one that has learned by heart.
-#
 # ## Quiz
 #
-# **1.** Every step of a task pays 1, episodes are cut after 1,000 steps, and $\gamma = 0.99$. The code has one flag `done` for
-# both ends. Does its critic say too much or too little, and where?
+# **1.** Every step of a task has reward 1, episodes are cut after 1,000 steps, and $\gamma = 0.99$. The code has one flag `done`
+# for both ends. Is its critic too high or too low, and where?
 #
 # <details><summary>Answer</summary>
 #
-# Too little, in states seen late in an episode: what comes after step 1,000 counts as 0, although it is worth up
-# to $1 / (1 - \gamma) = 100$. Tempting: "all states alike". With $\gamma = 0.99$ an error fades by half in about 70 steps, so
-# early states hardly feel it; a critic that cannot see the clock smears the error over states that look alike.
+# Too low, in states seen late in an episode: what comes after step 1,000 counts as 0, although it is worth up to
+# $1 / (1 - \gamma) = 100$. Tempting: "all states alike". An error fades by half in about 70 steps, so early states hardly feel it.
 #
 # </details>
 #
@@ -433,9 +434,9 @@ _ = hunt("gae", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# $\lambda = 0$: the TD error is then an unbiased estimate of the advantage, and the least noisy one. Tempting:
-# "$\lambda = 1$, because Monte Carlo is never biased". True, but here nothing is biased, so all that $\lambda > 0$ adds is
-# noise of later steps.
+# $\lambda = 0$: the TD error is then an unbiased estimate of the advantage, and the least noisy one. Tempting: "$\lambda = 1$,
+# because Monte Carlo is never biased". True, but here nothing is biased, so all that $\lambda > 0$ adds is noise of later
+# steps.
 #
 # </details>
 #
@@ -443,29 +444,26 @@ _ = hunt("gae", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Nobody knows. It may have learned its batch by heart, as your perceptron did. Ask for the explained variance of its
-# predictions made *before* the fit, which is what `train` logs. Tempting: "0.98 is close to 1, so the advantages will be
-# precise". Advantages from such a fit would be nearly 0 for every action, good or bad.
+# You cannot know. It may have memorised its batch, as your perceptron did. Ask for the explained variance of its predictions
+# *before* the fit, which is what `train` logs. Tempting: "0.98 is close to 1, so the advantages will be precise". Advantages
+# from such a fit would be nearly 0 for every action, good or bad.
 #
 # </details>
 #
-# **4.** In a batch all values are 100 too large, the same everywhere, and no episode ends. With $\gamma = 1$ and
-# $\lambda = 0$, how wrong are the advantages?
+# ## Summary
 #
-# <details><summary>Answer</summary>
+# - Terminated means that the value afterwards is 0. Truncated means that the critic's value stands for what was not seen.
+# - The TD error has the critic's bias; the whole return has the noise of all later steps. $\lambda$ chooses between them.
+# - A good critic calls for a small $\lambda$, a large batch for a large one.
+# - A critic is tested on episodes that it was not fitted to.
 #
-# Not at all: $+100$ and $-100$ cancel in $r + V(s') - V(s)$. Tempting: "wrong values, wrong advantages". Only *differences*
-# of values count, which is why explained variance forgives an offset. Where the task terminates the cancelling stops:
-# there the next value is 0, and the error appears.
+# ## Open questions
 #
-# </details>
-#
-# ## Appendix: what was claimed in 2016
-#
-# - *Frans & Hafner 2016* estimate $Q$ by Monte Carlo, which is $\lambda = 1$. Their code cuts every episode
-#   one step before the limit and treats it as ended (`rollouts.py`), and its critic is linear with a clock. With the clock, the
-#   cliff at the cut is learned as if it were the world's: your last table.
-# - *The same paper*: Monte Carlo estimates have a higher variance than one-step TD updates. They have, 0.49 against 0.00 for a
-#   single walk in your second experiment; and there the TD estimate had the bias, 0 for a truth of 0.1.
+# 1. Plot the best $\lambda$ for a mean of 100 walks against the quality of the critic, from 0 to 1 in steps of 0.1
+#    (`first_advantages` has both as arguments). Explain in three sentences what happens at both ends, and why.
+# 2. Fit the linear critic without its clock to the ten Reacher episodes, bootstrap the targets at the cut with its own
+#    values, fit again, and repeat 20 times. Each time, fit one with a clock to the same targets. Plot both explained
+#    variances against the number of rounds. Explain in three sentences why the clock helps at first, and whether it helps at
+#    the end.
 #
 # **Next**: lecture 05b puts these numbers into one update, and asks whether it learns.

@@ -72,8 +72,6 @@ CASES = [  # lecture, function, settings, what is read of the figure's axes, and
      lambda rest: grows(rest[:3]) and grows(rest[3:]) and rest[2] == 50),
     ("07", "show_pool", [*over("ranks", 4, 16, pool="static"), *over("ranks", 4, 16, 32, pool="dynamic")],
      in_title(r"(\d+) % waiting"), lambda wait: wait[0] > wait[2] and wait[1] > wait[3] and grows(wait[2:])),
-    ("08", "show_law", over("serial", 0.01, 0.07, 0.2, 0.5, 0.9), lambda axis: of(axis, "serial")[1].max(),
-     lambda most: [round(s) for s in most] == [91, 14, 5, 2, 1]),
     ("10", "show_delayed", [{"delay": d, "rate": r} for d, r in ((0, 1.9), (0, 2.05), (1, 0.97), (2, 0.61), (4, 0.36))],
      fades, lambda found: found == [True, False, True, True, False]),
     ("11a", "look", [{"known": k, "simulators": s} for k, s in ((0, 16), (0.5, 16), (0.9, 16), (0, 256), (1, 16))],
