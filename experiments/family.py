@@ -124,18 +124,6 @@ def report(experiment: Experiment, runs: Runs) -> str:
     return table(header, cells)
 
 
-def short_table() -> str:
-    """Return a row for each member: what travels and when, on which tasks, with what return in the end."""
-    cells, runs = [], EXPERIMENT.runs()
-    for name, design in ((each, DESIGNS[each]) for each in ALGORITHMS):
-        step = "waiting for all" if design.sync == "barrier" else "as it comes"
-        own = [(env, some) for member, env, some in rows(runs) if member == name]
-        tasks = "; ".join(env.rpartition(":")[2].partition("-")[0] for env, _ in own)
-        means = "; ".join(f"{np.mean(finals(some)):{form_of(some)}}" for _, some in own)
-        cells.append((f"`{name}`", f"{design.travels}, {design.when}, {step}", tasks, means))
-    return table(("--algorithm", "what travels, and when", "task", "mean return in the end"), cells)
-
-
 def held_out_report(experiment: Experiment, runs: Runs) -> str:
     """Return what rows return in the end on their own seeds, and on seeds that nobody had used."""
     header = ("member", "task", "seeds", "reached it", "in the end", "held-out seeds", "reached it", "in the end")

@@ -6,7 +6,7 @@ from pathlib import Path
 from experiments.registry import BLOCKS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
+PAGES = [ROOT / "docs/own-algorithm.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
 PAGES += [ROOT / "docs/scaling.md", ROOT / "experiments/README.md"]
 
 

@@ -5,6 +5,7 @@ from functools import partial
 
 from experiments import as_typed, claims, family, limit, parts, peers, posture, returns, rules, scaling, seconds
 from experiments.harness import Experiment, made_by
+from experiments.tables import DATA
 from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
@@ -21,10 +22,15 @@ def shown(experiment: Experiment) -> str:
     return f"{experiment.report(experiment, runs)}\n\n{made}"
 
 
+def listing(file: str) -> str:
+    """Return a file of the repository as a page shows it."""
+    return f"```python\n{(DATA.parents[1] / file).read_text('utf-8')}```"
+
+
 # What stands in a page between <!-- name --> and <!-- /name -->
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
-    "family_short": family.short_table,
+    "reinforce": partial(listing, "minitrpo/course/reinforce.py"),
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,
 }
