@@ -1,4 +1,4 @@
-"""Run experiments, draw them, judge them, and write the pages that show them."""
+"""Run experiments, draw them, print their results, and write the pages that show them."""
 
 import argparse
 import os
@@ -28,7 +28,7 @@ def parser_of(name: str, description: str | None) -> Parser:
     """Return what both command lines share."""
     parser = Parser(prog=name, allow_abbrev=False, description=description)
     parser.add_argument("--quick", action="store_true", help="few seeds and short runs: minutes, not hours")
-    told = "of each run, where the experiment does not say; as many runs at a time as cores allow"
+    told = "of each run, unless the experiment sets them; runs are parallel if cores allow"
     parser.add_argument("--ranks", type=whole, default=1, metavar="N", help=f"{told} (default: 1)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="for runs and pictures (default: in the checkout)")
     return parser
@@ -37,16 +37,16 @@ def parser_of(name: str, description: str | None) -> Parser:
 def main() -> int:
     """Do what `python -m experiments` says."""
     parser = parser_of("experiments", __doc__)
-    parser.add_argument("task", choices=["list", *TASKS, "page"], help="page writes what pages show of all")
+    parser.add_argument("task", choices=["list", *TASKS, "page"], help="page writes the generated parts of pages")
     parser.add_argument("ids", nargs="*", metavar="ID", help=IDS)
     return guarded(parser, sys.argv[1:])
 
 
 def figures(words: list[str] | None = None) -> int:
     """Do what `mpi_scripts/figures.py` says: run what is missing of some claims, draw it, and judge it."""
-    parser = parser_of("figures.py", "Measure again what the sources claim, draw it and judge it.")
+    parser = parser_of("figures.py", "Measure, draw and test the claims of the sources again.")
     parser.add_argument("ids", nargs="+", metavar="ID", help=f"{IDS}; or list, which names them")
-    parser.add_argument("--only", choices=["measure", "plot", "judge"], help="one of the three tasks, not all")
+    parser.add_argument("--only", choices=["measure", "plot", "judge"], help="only one of the three tasks")
     return guarded(parser, sys.argv[1:] if words is None else words)
 
 

@@ -1,15 +1,15 @@
-"""How much of a step is noise, measured on halves of its batch and on the next batch; and a rule that goes by it.
+"""How much of a step is noise, measured on halves of its batch and on the next batch; and a rule that uses it.
 
 The gradient g of N steps is the true one, G, plus noise of covariance Sigma / N. TRPO steps along s ~ F^-1 g, and
 
     E[g'F^-1 g] = G'F^-1 G + tr(F^-1 Sigma) / N :
 
-a step promises both terms, and only the first comes true on fresh steps. Halves a and b of the batch tell them apart.
-With g = (g_a + g_b) / 2 and d = (g_a - g_b) / 2 the true gradient is not in d, but as much noise as in g, so that
-E[d'F^-1 d] = tr(F^-1 Sigma) / N; what is left, g'F^-1 g - d'F^-1 d = g_a'F^-1 g_b, is the agreement of one half's step
-with the other half. Their ratio is the gradient noise scale in the metric of the policy instead of that of theta.
-The next batch tells, at no cost, how much of the promise g's it still sees after the step: g_next's / g's. What lacks
-is noise, or else the step was too long: the gradient has turned along it.
+The predicted gain contains both terms, and only the first is real on fresh steps. Two halves a and b of the batch
+separate them. With g = (g_a + g_b) / 2 and d = (g_a - g_b) / 2, the true gradient cancels in d, and d has as much noise
+as g, so E[d'F^-1 d] = tr(F^-1 Sigma) / N. The rest, g'F^-1 g - d'F^-1 d = g_a'F^-1 g_b, is the agreement between one
+half's step and the other half. The ratio is the gradient noise scale in the metric of the policy instead of theta's.
+The next batch shows, at no extra cost, how much of the predicted gain g's remains after the step: g_next's / g's. The
+rest was noise, or the step was so long that the gradient turned along it.
 Sources: McCandlish et al. 2018, "An empirical model of large-batch training", for the noise scale; Hilton, Cobbe,
 Schulman 2022, "Batch size-invariance for policy optimization", for step sizes that follow the batch.
 """
@@ -97,7 +97,7 @@ class NoiseState:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a batch of `steps` steps says of the step before it: g_next's, beside g's, and the step's KL."""
+    """What a batch of `steps` steps says of the step before it: g_next's, g's, and the step's KL."""
 
     kept: float
     promised: float

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from minitrpo.course.statistics import CANNOT_TELL, Interval, difference_interval, rank_test, ratio_interval
+from minitrpo.course.statistics import Interval, difference_interval, rank_test, ratio_interval
 from minitrpo.policies import Array
 
-CHANCE = 0.05
+CHANCE, UNSURE = 0.05, "no significant difference"
 
 
 class Runs(NamedTuple):
@@ -40,30 +40,29 @@ def steps_in_words(name: str, runs: Runs) -> str:
 
 
 def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
-    """Return how many times one is the other: by Welch's interval of logarithms, or, where runs never arrive, by ranks.
+    """Return the ratio of one to the other: by Welch's interval of logarithms, or by ranks if some runs never arrive.
 
-    The words end with "cannot tell" where a ratio of 1 cannot be ruled out.
+    The words end with "no significant difference" if the ratio may be 1.
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     if np.isfinite([*one, *other]).all():
         return _in_words(ratio_interval(one, other), " times", 1)
     p = rank_test(one, other)
-    told = f"; {CANNOT_TELL} it from 1" if p >= CHANCE else ""
-    return (
-        f"{np.median(one) / np.median(other):.3g} times by the medians (a run never arrives; ranks: p = {p:.2g}){told}"
-    )
+    told = f"; {UNSURE}" if p >= CHANCE else ""
+    ratio = np.median(one) / np.median(other)
+    return f"{ratio:.3g} times by the medians (some runs never arrive; rank-sum test: p = {p:.2g}){told}"
 
 
 def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:
-    """Return the difference of two means with Welch's interval; "cannot tell" where the interval holds 0."""
+    """Return the difference of two means with Welch's interval; "no significant difference" if it contains 0."""
     return _in_words(difference_interval(one, other), "", 0)
 
 
 def _in_words(found: Interval, unit: str, nothing: int) -> str:
     """Return an interval in words, with a warning if it holds the number that stands for no difference at all."""
     if np.isnan(found.low):
-        return f"{found.middle:.3g}{unit} (a single run has no interval: {CANNOT_TELL} it from {nothing})"
-    told = f"; {CANNOT_TELL} it from {nothing}" if found.low <= nothing <= found.high else ""
+        return f"{found.middle:.3g}{unit} (a single run has no interval)"
+    told = f"; {UNSURE}" if found.low <= nothing <= found.high else ""
     return f"{found.middle:.3g}{unit}, 95 % interval {found.low:.3g} to {found.high:.3g}{told}"
 
 

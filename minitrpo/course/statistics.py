@@ -2,7 +2,7 @@
 
 Five seeds are few. A percentile bootstrap of five covers the mean in 82 to 88 of 100 cases where it says 95, so means
 have Student's interval and differences Welch's. Where runs never reached a goal, means do not exist: medians and rank
-tests take their place. What neither side of a question can be said of is called CANNOT_TELL, a finding like others.
+tests take their place. If the data decide neither way, the verdict is CANNOT_TELL.
 """
 
 import warnings
@@ -85,7 +85,7 @@ def _between(low: float, high: float) -> float:
 
 
 def rank_test(one: ArrayLike, other: ArrayLike) -> float:
-    """Return the two-sided p of "neither is smaller than the other as a rule", by ranks; infinities may be among them.
+    """Return the two-sided p of the rank-sum test; values may be infinite.
 
     Mann & Whitney 1947: exact, with ties over all ways to deal the values out if these are at most 20,000.
     """

@@ -37,7 +37,7 @@ EPISODES, STEPS_PLAYED, MOST, LEAST, SECONDS = 20, 2_000, 100, 3, 20.0
 class Explanation:
     """What a run says of itself; printed it is text, in a notebook a page with two pictures.
 
-    found: the findings, the most important first. limits: what limits it, wrong or not. numbers: what it is judged by.
+    found: the findings, the most important first. limits: what limits it, wrong or not. numbers: what has limits.
     """
 
     folder: RunFolder
@@ -168,7 +168,7 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
         noise = min(numbers["noise"], 0.98)
         half, more = columns["steps_per_update"][-1] * noise / (1 - noise), " or more" * (noise == 0.98)
         lines.append(
-            f"noise: {noise:.0%}{more} of what a step promises; {half:,.0f} steps an update{more} make it half"
+            f"noise: {noise:.0%}{more} of a step's predicted gain; with {half:,.0f} steps per update{more} it is half"
         )
     ranks, total = int(columns["ranks"][-1]), float(columns["iteration_s"].sum())
     seconds = {phase: float(columns[f"{phase}_s"].sum()) for phase in PHASES}
@@ -176,5 +176,5 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
     text = f"time: {slowest} takes {seconds[slowest] / total:.0%}"
     if not choice.asynchronous:
         quicker = total / (total - seconds["collect"] / 2)
-        text += f"; {2 * ranks} ranks with a core each would be about {quicker:.2f} times as quick (within 25 %)"
+        text += f"; {2 * ranks} ranks with a core each would be about {quicker:.2f} times as fast (within 25 %)"
     return "\n".join(f"what limits it: {line}" for line in [*lines, text])

@@ -155,7 +155,7 @@ def _backtracking() -> Iterator[Case]:
         shrink, most = float(rng.choice([0.5, 0.7, 0.8])), int(rng.integers(1, 10))
         ray = f"{a:.2f} * f - {b:.2f} * f * f", f"{c:.3g} * f * f"
         yield search("rays at random", *ray, 0.05, a, shrink=shrink, max_trials=most)
-    yield remark(search("a loss that was promised", "f", "0.02 * f", 0.01, -3.0))
+    yield remark(search("a loss that was predicted", "f", "0.02 * f", 0.01, -3.0))
 
 
 def search(

@@ -1,4 +1,4 @@
-"""Measure this machine, predict larger ones from it, and check the prediction where it can be checked."""
+"""Measure this machine, predict larger machines from it, and check the prediction on this machine."""
 
 import argparse
 import os
@@ -63,17 +63,17 @@ def make_parser(name: str) -> RootParser:
     predict.add_argument("--pauses", type=positive, default=INFINITE, metavar="X", help=paused)
     memory = "GB of rank 0's machine (default: 256)"
     predict.add_argument("--memory", type=positive, default=256.0, metavar="X", help=memory)
-    check = tasks.add_parser("check", help="predicted beside measured seconds, on this machine", allow_abbrev=False)
+    check = tasks.add_parser("check", help="compare predicted and measured seconds on this machine", allow_abbrev=False)
     check.add_argument("--rounds", type=whole, default=2, metavar="N", help="runs of each (default: 2)")
     cable = "also over two hosts with such a cable between them, milliseconds and Mbit/s; root, in a checkout"
     check.add_argument("--hosts", type=numbers, metavar="MS,MBIT", help=cable)
     for each in (measure, check):
-        each.add_argument("--anyway", action="store_true", help="on a busy machine, too; the result says so")
+        each.add_argument("--anyway", action="store_true", help="also on a busy machine; the result is marked")
     for each in (measure, predict, check):
         each.add_argument("--inputs", type=file, default=RECORDED, metavar="FILE", help="default: in the checkout")
     for each in (predict, check):
         each.add_argument("--out", type=file, metavar="FILE", help="write the result as JSON; predict: a .png, too")
-        each.add_argument("--page", type=file, metavar="FILE", help="write its tables into a page, docs/scaling.md")
+        each.add_argument("--page", type=file, metavar="FILE", help="write the tables into docs/scaling.md")
     return parser
 
 
