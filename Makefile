@@ -49,8 +49,10 @@ slides: .venv/ready-site ## build slides from the same solutions, into slides/
 benchmark: .venv/ready-bench ## run what is missing of an experiment: make benchmark NAME=limit (python -m experiments list names them)
 	./run python -m experiments run $(NAME) $(ARGS)
 
-pages: .venv/ready-course ## write the generated parts of pages from recorded numbers
+pages: .venv/ready-course ## write all tables and pictures of pages from what is recorded
 	./run python -m experiments page
+	./run python tests/tools/report.py
+	./run python notebooks/concepts.py
 
 hashes: .venv/ready-core ## whether a change changes a bit: compare 150 short runs with those of AGAINST (HEAD)
 	./run python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)

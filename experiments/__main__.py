@@ -1,4 +1,4 @@
-"""Run experiments, draw them, print their results, and write the pages that show them."""
+"""Run experiments, draw them, print their verdicts, and write the pages that show them."""
 
 import argparse
 import os
@@ -27,9 +27,9 @@ class Parser(argparse.ArgumentParser):
 def parser_of(name: str, description: str | None) -> Parser:
     """Return what both command lines share."""
     parser = Parser(prog=name, allow_abbrev=False, description=description)
-    parser.add_argument("--quick", action="store_true", help="few seeds and short runs: minutes, not hours")
-    told = "of each run, unless the experiment sets them; runs are parallel if cores allow"
-    parser.add_argument("--ranks", type=whole, default=1, metavar="N", help=f"{told} (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="few seeds and short runs: minutes instead of hours")
+    of = "of each run whose experiment does not set them; as many runs at a time as cores allow"
+    parser.add_argument("--ranks", type=whole, default=1, metavar="N", help=f"{of} (default: 1)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="for runs and pictures (default: in the checkout)")
     return parser
 
@@ -37,21 +37,21 @@ def parser_of(name: str, description: str | None) -> Parser:
 def main() -> int:
     """Do what `python -m experiments` says."""
     parser = parser_of("experiments", __doc__)
-    parser.add_argument("task", choices=["list", *TASKS, "page"], help="page writes the generated parts of pages")
+    parser.add_argument("task", choices=["list", *TASKS, "page"], help="page writes all tables and pictures of pages")
     parser.add_argument("ids", nargs="*", metavar="ID", help=IDS)
     return guarded(parser, sys.argv[1:])
 
 
 def figures(words: list[str] | None = None) -> int:
-    """Do what `mpi_scripts/figures.py` says: run what is missing of some claims, draw it, and judge it."""
-    parser = parser_of("figures.py", "Measure, draw and test the claims of the sources again.")
+    """Do what `mpi_scripts/figures.py` says: run what is missing of some claims, draw it, print the verdict."""
+    parser = parser_of("figures.py", "Measure what the papers, posts and slides claim, draw it and print the verdict.")
     parser.add_argument("ids", nargs="+", metavar="ID", help=f"{IDS}; or list, which names them")
-    parser.add_argument("--only", choices=["measure", "plot", "judge"], help="only one of the three tasks")
+    parser.add_argument("--only", choices=["measure", "plot", "judge"], help="one of the three tasks, not all")
     return guarded(parser, sys.argv[1:] if words is None else words)
 
 
 def guarded(parser: Parser, words: list[str]) -> int:
-    """Return the exit code of a command: 2 for what the user can mend by other words."""
+    """Return the exit code of a command: 2 for what the user can correct on the command line."""
     try:
         if any(variable in os.environ for variable in RANK_VARIABLES):
             raise BadInput("run it with plain python: it starts mpiexec itself")
@@ -86,7 +86,7 @@ def do(name: str, args: Any) -> int:
     else:
         chosen = [{"measure": "run"}.get(args.only, args.only)] if args.only else [*TASKS]
     if chosen == ["run"] and not args.ids:
-        raise BadInput("name what is to be run: python -m experiments run S1, or list")
+        raise BadInput("name an experiment: python -m experiments run S1; list names them")
     return max([TASKS[task](name, some, QUICK if args.quick else FULL, args) for task in chosen])
 
 
@@ -98,7 +98,7 @@ def state(experiment: Experiment) -> str:
 
 
 def run_all(name: str, some: list[Experiment], kind: str, args: Any) -> int:
-    """Run what is missing; what is about seconds on a busy machine is left out, and said."""
+    """Run what is missing; on a busy machine leave out what is about seconds, and say so."""
     code = 0
     for experiment in {each.home or each.name: each for each in some}.values():
         try:
@@ -121,7 +121,7 @@ def plot_all(name: str, some: list[Experiment], kind: str, args: Any) -> int:
     """Draw the recorded runs of what has a picture."""
     for experiment in some:
         if not experiment.draw:
-            print(f"{experiment.name}: its table says it all: python -m experiments judge {experiment.name}")
+            print(f"{experiment.name} has no picture: python -m experiments judge {experiment.name}")
         elif runs := experiment.runs(kind, args.folder):
             print(pictures.draw(experiment, kind, runs, args.folder), flush=True)
     return 0

@@ -1,6 +1,6 @@
-"""The command as typed: train.py beside sb3-contrib's TRPO as its documentation types it, whole runs by turns.
+"""The command as typed: train.py, and sb3-contrib's TRPO as its documentation types it, whole runs by turns.
 
-Neither is told more than the environment and the number of steps. The score is the mean return of the last 100
+Both get the environment and the number of steps, and nothing else. The score is the mean return of the last 100
 training episodes; the threshold is sb3-contrib's median score in these runs. Seconds are those of the whole command,
 start-up included; what a return takes is its steps at the run's own speed.
 """
@@ -102,7 +102,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
 
 EXPERIMENT = Experiment(
     name="as_typed",
-    title="the command as typed beside sb3-contrib's",
+    title="the command as typed, ours and sb3-contrib's",
     arms=tuple(Arm("both", env, "", 2) for env in ("HalfCheetah-v5", "Reacher-v5")),
     full=Size(1, dict.fromkeys(("HalfCheetah-v5", "Reacher-v5"), STEPS)),
     quick=Size(1, {"Reacher-v5": 10_000}),

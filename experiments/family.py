@@ -1,9 +1,9 @@
-"""The whole family on its reference tasks: every member as typed, five seeds each, and on seeds that nobody had used.
+"""The whole family on its reference tasks: every member as typed, five seeds each, and on held-out seeds.
 
 Steps to a goal are read off fresh episodes: every so often twenty of the mean action are played, from which nothing is
 learned, and the goal is reached when their mean is at least the goal's. The final return is that of a hundred fresh
 episodes after the run. Goals are the same for all members on one task. A member with a barrier has one rank, as it
-learns the same, to the bit, on any number. Seconds are not told: other programs may run beside these.
+learns the same, to the bit, on any number. Seconds do not count: other programs may run at the same time.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.ticker import EngFormatter
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, train
-from experiments.pictures import axes_of
+from experiments.pictures import axes_of, possible
 from experiments.returns import last_episodes
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
@@ -41,7 +41,7 @@ TRPO_STEPS = {CARTPOLE: 150_000, PENDULUM: 500_000, REACHER: 500_000}  # the oth
 HELD_OUT = 8_000  # seeds from here on were drawn when all settings stood
 NOT_HELD_OUT = {("a2c", REACHER), ("a3c", REACHER), ("a3c", PENDULUM), ("batch-ppo", REACHER)}
 NOT_HELD_OUT |= {("async-one-step-q", CARTPOLE), ("async-sarsa", CARTPOLE)}
-# rl-baselines3-zoo, benchmark.md (2022, MuJoCo's tasks in version 3): the mean return of one tuned agent each, judged
+# rl-baselines3-zoo, benchmark.md (2022, MuJoCo's tasks in version 3): the mean return of one tuned agent each, played
 # without noise in its actions, and the steps of its training
 TUNED = {
     ("ppo", CARTPOLE): (500.0, 100_000),
@@ -112,38 +112,34 @@ def ends(some: list[Run]) -> str:
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of the family, a row for each member and task: where it stands, and what was measured."""
-    header = ("--algorithm", "when", "in step by", "what travels", "who learns", "from", "source", "task")
-    header += ("goal", "reached it", "median steps", "in the end")
+    """Return a row for each member and task: what was reached, when, and what the runs return in the end."""
     cells = []
     for name, env, some in rows(runs):
-        design = DESIGNS[name]
-        place = (f"`{name}`", design.when, design.sync, design.travels, design.learns, design.data, design.source)
         goal = f"{GOAL[env]:g}" if env in GOAL else "-"
-        cells.append((*place, env.rpartition(":")[2], goal, *reached(env, some), ends(some)))
-    return table(header, cells)
+        cells.append((f"`{name}`", env.rpartition(":")[2], goal, *reached(env, some), ends(some)))
+    return table(("member", "task", "goal", "reached by", "after steps, median", "return in the end"), cells)
 
 
-def held_out_report(experiment: Experiment, runs: Runs) -> str:
-    """Return what rows return in the end on their own seeds, and on seeds that nobody had used."""
-    header = ("member", "task", "seeds", "reached it", "in the end", "held-out seeds", "reached it", "in the end")
-    cells = []
-    for name, env, own in rows(EXPERIMENT.runs()):
-        if some := runs.get((name, env)):
-            told = [(f"{len(each)}", reached(env, each)[0], ends(each)) for each in (own, some)]
-            cells.append((f"`{name}`", env.rpartition(":")[2], *told[0], *told[1]))
-    return f"The same on seeds that nobody had used, drawn when all settings stood:\n\n{table(header, cells)}"
+def members() -> str:
+    """Return a row for each member: its place among the designs, and what its first task returns in the end."""
+    cells, runs = [], EXPERIMENT.runs()
+    for name, each in ((name, DESIGNS[name]) for name in ALGORITHMS):
+        env = TASKS[name][0]
+        end = f"{env.partition('-')[0]} {ends(runs[name, env])}"
+        cells.append((f"`{name}`", each.when, each.sync, each.travels, each.learns, each.data, each.source, end))
+    header = ("member", "an update after", "ranks", "what travels", "who learns", "from which data", "source")
+    return table((*header, "return in the end, mean of 5 seeds"), cells)
 
 
 def tuned_table() -> str:
-    """Return the table of members beside stable-baselines3's tuned counterparts, and by how much they fall short."""
+    """Return the table of members and stable-baselines3's tuned counterparts, and by how much ours fall short."""
     header = ("member", "task", "steps", "mean return, 95 % interval (Student, 5 seeds)")
     header += ("counterpart", "its steps", "its return", "falls short by")
     cells = []
     for name, env, some in rows(EXPERIMENT.runs()):
         other = COUNTERPARTS.get(name, "")
         if (other, env) in TUNED:
-            (theirs, steps), ours = TUNED[other, env], mean_interval(finals(some))
+            (theirs, steps), ours = TUNED[other, env], possible(mean_interval(finals(some)), env)
             short = theirs - ours.middle
             told = "-" if short <= 0 else f"{short:,.0f}{', within' * (ours.high >= theirs)}"
             size = f"{some[0]['total_steps']:,.0f}"
@@ -195,9 +191,9 @@ EXPERIMENT = Experiment(
 )
 HELD = Experiment(
     name="held_out",
-    title="the same on seeds that nobody had used",
+    title="the same on held-out seeds",
     arms=tuple(a for a in ARMS if a[:2] not in NOT_HELD_OUT and a.env not in (HOPPER, CHEETAH)),
     full=Size(1, other={("a2c", PENDULUM): 3}, first=HELD_OUT),
-    report=held_out_report,
+    report=report,
     **SHARED,
 )

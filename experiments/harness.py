@@ -35,7 +35,7 @@ class Busy(RuntimeError):
 
 
 class Arm(NamedTuple):
-    """One setting of a comparison: its name, its task, what train is told, and on how many ranks (0: any)."""
+    """One setting of a comparison: its name, its task, the words of train, and the number of ranks (0: any)."""
 
     name: str
     env: str
@@ -71,7 +71,7 @@ class Job(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """Return what train is told, without the seed: what tells runs of other settings from this one."""
+        """Return the words of train without the seed: runs of other settings have other words."""
         steps = {"total_steps": self.steps} if self.steps else {}
         return [*flags({"env": self.arm.env} | steps), *self.arm.words.split()]
 

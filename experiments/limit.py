@@ -1,4 +1,4 @@
-"""How close collecting comes to the speed of the physics: our rollouts beside the same physics stepped open-loop.
+"""How close collecting comes to the speed of the physics: our rollouts and the same physics stepped open-loop.
 
 One rank plays whole episodes in lockstep, one thread: observations, filter, policy, noise, actions, rewards, ends,
 records. The policy has learned from 100,000 steps: episodes are neither as short as at the beginning of a run nor as
@@ -164,7 +164,7 @@ def measure_whole(job: Job, ranks: int, folder: Path) -> Measured:
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of collecting beside open-loop physics."""
+    """Return the table of collecting and open-loop physics."""
     rows = []
     for (name, env), [run] in runs.items():
         rates = (f"{run[rate]:,.0f}" for rate in ("limit", "ours"))
@@ -173,7 +173,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
 
 
 def report_whole(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of a whole run beside its physics."""
+    """Return the table of a whole run and its physics."""
     rows = []
     for (_, env), [run] in runs.items():
         seconds = (f"{run[column]:.1f}" for column in ("physics_s", "run_s"))
@@ -185,7 +185,7 @@ def report_whole(experiment: Experiment, runs: Runs) -> str:
 NAMES = ("16 slots", "32 slots")
 EXPERIMENT = Experiment(
     name="limit",
-    title="collecting beside bare physics",
+    title="collecting and bare physics",
     arms=tuple(Arm(name, env, f"--num-envs {name.split()[0]}", 1) for env in TASKS for name in NAMES),
     full=Size(1, dict.fromkeys(TASKS, STEPS)),
     quick=Size(1, {"Reacher-v5": STEPS}),
@@ -196,7 +196,7 @@ EXPERIMENT = Experiment(
 )
 OF_A_RUN = Experiment(
     name="whole",
-    title="a whole run as typed beside its physics alone",
+    title="a whole run as typed, and its physics alone",
     arms=(Arm("as typed", "HalfCheetah-v5", "", 2),),
     full=Size(1, {"HalfCheetah-v5": WHOLE}),
     quick=Size(1, {"HalfCheetah-v5": LEARNED}),

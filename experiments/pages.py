@@ -3,11 +3,15 @@
 import re
 from pathlib import Path
 
+from experiments import pictures, rules
+from experiments.harness import FULL
 from experiments.registry import BLOCKS
+from minitrpo.course.scaling.command import recorded
+from minitrpo.course.scaling.drawing import draw
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs/own-algorithm.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
-PAGES += [ROOT / "docs/scaling.md", ROOT / "experiments/README.md"]
+PAGES += [ROOT / "docs/scaling.md", *sorted((ROOT / "experiments").glob("*.md"))]
 
 
 def filled(text: str) -> str:
@@ -26,8 +30,10 @@ def out_of_date() -> list[Path]:
 
 
 def write() -> list[Path]:
-    """Write the pages that are out of date, and return them."""
+    """Write the pages that are out of date, and return them; draw their pictures."""
     found = out_of_date()
     for page in found:
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
+    pictures.draw(rules.EXPERIMENT, FULL, rules.EXPERIMENT.runs(), ROOT / "docs")
+    draw(recorded().title, recorded().tables, ROOT / "docs/scaling.png")
     return found

@@ -37,7 +37,7 @@ def curves(folder: Path) -> dict[tuple[str, str, str], Array]:
 
 
 def normalised(folder: Path, rows: list[dict[str, str]], score: str) -> tuple[Scores, list[str]]:
-    """Return the normalised scores of the runs in these rows, and the tasks that nobody learned."""
+    """Return the normalised scores of the runs in these rows, and the tasks that no system learned."""
     of_run, last = curves(folder), PARTS // 10
     scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     unlearned = []
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--half", choices=(CHOOSING, HELD_OUT), default=CHOOSING)
     parser.add_argument("--score", choices=("area", "end"), default="area")
-    parser.add_argument("--systems", help="with commas, beside the peers (default: all there are)")
+    parser.add_argument("--systems", help="with commas, in addition to the peers (default: all there are)")
     args = parser.parse_args()
     rows = [row for row in read(args.folder / "runs.csv") if HALVES[row["task"]] == args.half]
     scores, unlearned = normalised(args.folder, rows, args.score)
@@ -138,7 +138,7 @@ def main() -> None:
     print(f"{args.half} half, {args.score}: {len(common)} tasks that all have run, {runs} runs\n")
     print("\n".join([*table(scores, systems, tasks), ""]))
     if unlearned:
-        print(f"nobody is above the random policy: {', '.join(unlearned)}\n")
+        print(f"no system is above the random policy: {', '.join(unlearned)}\n")
     if common:
         print("\n".join([*summary(common, scores, systems), "", *seconds(rows, systems, common)]))
 

@@ -1,4 +1,4 @@
-"""Whole training iterations beside other libraries: same environment, batch, network and passes over the batch.
+"""Whole training iterations, ours and other libraries': same environment, batch, network and passes over the batch.
 
 Every system runs in a process of its own, started afresh in every round; the rounds go through all systems by turns.
 The first update is not counted. Libraries keep their own defaults in everything that the workload does not name, the
@@ -57,7 +57,7 @@ def times(runs: list[Run]) -> Array:
 
 
 def report(family: Family, experiment: Experiment, runs: Runs) -> str:
-    """Return the table of whole iterations beside other libraries."""
+    """Return the table of whole iterations, ours and other libraries'."""
     compared_with = runs.get((family.reference, family.env), next(iter(runs.values())))
     reference = float(np.median(times(compared_with).sum(axis=0)))
     rows, count = [], min(times(some).shape[1] for some in runs.values())
@@ -80,7 +80,7 @@ def of_family(name: str, family: Family) -> Experiment:
     words = f"--steps {family.steps} --updates {family.updates}"
     return Experiment(
         name="peers" if name == "trpo" else f"peers_{name}",
-        title=f"whole iterations of {name} beside other libraries",
+        title=f"whole iterations of {name}, ours and other libraries'",
         arms=tuple(Arm(system, family.env, words, 2) for system in family.systems),
         full=Size(family.rounds),
         quick=Size(1, only=tuple(system for system in family.systems if system.startswith(OURS))),
@@ -125,7 +125,7 @@ def score_arm(family: str, system: str) -> Arm:
 
 
 def scores_report(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of returns beside stable-baselines3's."""
+    """Return the table of returns, ours and stable-baselines3's."""
     rows = []
     for (name, env), some in runs.items():
         family, _, system = name.partition(", ")
@@ -140,7 +140,7 @@ EXPERIMENTS = [of_family(name, family) for name, family in FAMILIES.items()]
 EXPERIMENTS += [
     Experiment(
         name="peer_returns",
-        title="returns at the settings of peers, beside stable-baselines3's",
+        title="returns with the settings of peers, ours and stable-baselines3's",
         arms=tuple(score_arm(family, system) for family in UPDATES for system in (OURS, THEIRS)),
         full=Size(5),
         quick=Size(1, only=("a2c, minitrpo",)),

@@ -15,7 +15,7 @@ from experiments.harness import AT_WORK, FULL, Experiment, Runs
 from experiments.tables import Run, curve
 from minitrpo.commands.plot import COLORS as HUES
 from minitrpo.commands.plot import band
-from minitrpo.course.statistics import mean_interval
+from minitrpo.course.statistics import Interval, mean_interval
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS, GREY
@@ -85,7 +85,7 @@ def look(experiment: Experiment, name: str) -> dict[str, Any]:
 
 
 def axes_of(figure: Any, panels: list[str], across: int = 2) -> dict[str, Any]:
-    """Return a plain axis for each task, at most so many beside each other."""
+    """Return a plain axis for each task, at most so many in a row."""
     across = min(across, len(panels))
     down = -(-len(panels) // across)
     figure.set_size_inches(5.4 * across, 3.7 * down + 0.5)
@@ -183,6 +183,11 @@ def known(run: Run, x: str, y: str, scale: float, until: float) -> tuple[Array, 
 ANY = (-np.inf, np.inf)
 
 
+def possible(interval: Interval, env: str) -> Interval:
+    """Return an interval of returns, as far as returns can be."""
+    return Interval(*np.clip(interval, *POSSIBLE.get(env, ANY)).tolist())
+
+
 def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possible: tuple[float, float] = ANY) -> None:
     """Draw several curves thinly, their mean over what all of them cover, and its interval as far as is possible."""
     for one in each if len(each) > 1 else []:
@@ -194,7 +199,7 @@ def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possibl
 
 
 def against_ranks(phase: str, steps: str) -> Draw:
-    """Return how to draw the seconds of a phase against ranks, relative to one rank, with the author's beside them."""
+    """Return how to draw the seconds of a phase against ranks, relative to one rank, with the author's."""
 
     def draw(figure: Any, experiment: Any, runs: Runs) -> None:
         axes = axes_of(figure, tasks(runs))

@@ -12,7 +12,6 @@ import gymnasium
 import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, train
-from experiments.pictures import axes_of, legend, look, names
 from experiments.tables import curve
 from experiments.tables import markdown as table
 from minitrpo import load
@@ -61,19 +60,6 @@ def report(experiment: Experiment, runs: Runs) -> str:
     return table(header, rows)
 
 
-def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw return and posture of every seed."""
-    axes = axes_of(figure, ["return of the mean action", "of it upside down"])
-    for axis, column in zip(axes.values(), ("return", "down"), strict=True):
-        for name in names(experiment):
-            for number, run in enumerate(runs.get((name, ENV), [])):
-                steps, values = curve(run, y=column)
-                axis.plot(steps / 1e3, values, **look(experiment, name), label=None if number else name)
-    for title, axis in axes.items():
-        axis.set(xlabel="environment steps (thousands)", title=title)
-    legend(figure, axes)
-
-
 EXPERIMENT = Experiment(
     name="posture",
     title="how much of HalfCheetah's episodes is upside down, as it learns",
@@ -84,6 +70,5 @@ EXPERIMENT = Experiment(
     full=Size(5, {ENV: STEPS}),
     quick=Size(1, {ENV: PIECE}),
     measure=measure,
-    draw=draw,
     report=report,
 )

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
+from inspect import getsource
 
 from experiments import as_typed, claims, family, limit, parts, peers, posture, returns, rules, scaling, seconds
 from experiments.harness import Experiment, made_by
-from experiments.tables import DATA
+from minitrpo.course import reinforce
+from minitrpo.course.scaling.command import shown as shown_of
 from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
@@ -18,23 +20,21 @@ GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in pee
 def shown(experiment: Experiment) -> str:
     """Return what a page shows of an experiment, and what made it."""
     runs = experiment.runs()
-    made = f"*{made_by(experiment, runs)}; `python -m experiments run {experiment.name}`.*"
-    return f"{experiment.report(experiment, runs)}\n\n{made}"
-
-
-def listing(file: str) -> str:
-    """Return a file of the repository as a page shows it."""
-    return f"```python\n{(DATA.parents[1] / file).read_text('utf-8')}```"
+    made = f"{made_by(experiment, runs)}; `python -m experiments run {experiment.name}`"
+    return f"{experiment.report(experiment, runs)}\n\n*{made}.*"
 
 
 # What stands in a page between <!-- name --> and <!-- /name -->
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
-    "reinforce": partial(listing, "minitrpo/course/reinforce.py"),
+    "reinforce": lambda: f"```python\n{getsource(reinforce)}```",
+    "claims_details": claims.details,
+    "members": family.members,
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,
-}
-BLOCKS |= {name: partial(shown, each) for name, each in OTHERS.items()}
+    "predicted": partial(shown_of, "tables"),
+    "breaks": partial(shown_of, "breaks"),
+} | {name: partial(shown, each) for name, each in OTHERS.items()}
 
 
 def find(names: list[str]) -> list[Experiment]:

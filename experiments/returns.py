@@ -1,4 +1,4 @@
-"""Learning curves: minitrpo as typed beside sb3-contrib with rl-zoo's settings, on the same environments.
+"""Learning curves: minitrpo as typed, and sb3-contrib with rl-zoo's settings, on the same environments.
 
 The score of a run is the mean return of its last 100 training episodes, actions sampled, in the environment's own
 rewards. Seconds do not count. Rows of version 0.1.0 were typed with `--preset tuned`, which is the default now.
@@ -87,7 +87,7 @@ def final(env: str, runs: list[Run]) -> tuple[str, str]:
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of final returns beside sb3-contrib's and the published ones."""
+    """Return the table of final returns with sb3-contrib's and the published ones."""
     header = ("environment", "steps", f"{OURS}, IQM", "95 % interval", "version", f"{THEIRS}, IQM", "95 % interval")
     rows = []
     for env, published in PUBLISHED.items():
@@ -114,7 +114,7 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
 
 EXPERIMENT = Experiment(
     name="returns",
-    title="learning curves as typed, beside sb3-contrib with rl-zoo's settings",
+    title="learning curves as typed, and sb3-contrib's with rl-zoo's settings",
     arms=(
         *(Arm(system, env, "", 1) for env in STEPS for system in (OURS, THEIRS)),
         *(Arm(LONGER, env, "", 1) for env in ("Walker2d-v5", "Humanoid-v5")),

@@ -1,4 +1,4 @@
-"""Rules that choose steps/update and max-KL while learning, beside fixed settings, from good and from bad starts.
+"""Rules that choose steps/update and max-KL while learning, and fixed settings, from good and from bad starts.
 
 The score of a run is the mean over its environment steps of the mean training return, in the environment's own rewards.
 Normalised, 0 is the return before any learning (the mean over all runs of their first row), and 1 what the best fixed
@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import EngFormatter
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
-from experiments.pictures import ANY, POSSIBLE, axes_of, headed, legend, middle
+from experiments.pictures import possible
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
 from minitrpo.algorithms.parallel_trpo import PRESETS, TRPOSettings
@@ -158,15 +157,6 @@ def cell(values: Array) -> str:
     return f"{mean_interval(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}, one run"
 
 
-def arms_table(scores: Scores) -> str:
-    """Return a row for each arm: the normalised score in each environment, and the mean over them."""
-    rows = []
-    for rule, start in [(each, start) for each, starts in ARMS.items() for start in starts]:
-        values = [of_env[rule, start] for of_env in scores.values()]
-        rows.append((called(rule, start), *map(cell, values), cell(over_environments(values))))
-    return table(("arm", *scores, "mean"), rows)
-
-
 def rules_table(scores: Scores) -> str:
     """Return a row for each rule: the mean over the five starts, and the worst of them."""
     rows = []
@@ -178,9 +168,9 @@ def rules_table(scores: Scores) -> str:
 
 
 def differences_table(scores: Scores) -> str:
-    """Return a row for each environment: the new rule's score less another's, with Welch's interval over seeds."""
-    compared = {"started right: fixed defaults": (FIXED, [RIGHT]), "started badly: fixed, from there": (FIXED, BAD)}
-    compared |= {"started badly: published, margin, from there": (MARGIN, BAD)}
+    """Return a row for each environment: the new rule's score minus another's, with Welch's interval over seeds."""
+    compared = {"default start: fixed": (FIXED, [RIGHT]), "bad starts: fixed": (FIXED, BAD)}
+    compared |= {"bad starts: published, margin": (MARGIN, BAD)}
     rows = []
     for env, of_env in scores.items():
         cells = []
@@ -188,7 +178,7 @@ def differences_table(scores: Scores) -> str:
             one, other = (np.mean([of_env[each, start] for start in starts], axis=0) for each in (NOISE, rule))
             cells.append(f"{difference_interval(one, other):.2f}")
         rows.append((env, *cells))
-    return table((f"`{NOISE}` less", *compared), rows)
+    return table((f"`{NOISE}` minus", *compared), rows)
 
 
 def wins_table(scores: Scores) -> str:
@@ -199,16 +189,15 @@ def wins_table(scores: Scores) -> str:
 
     best = [[(each[NOISE, RIGHT], max((each[FIXED, s] for s in STARTS), key=np.mean))] for each in scores.values()]
     rules = [rule for rule in ARMS if rule != NOISE]
-    compared = {f"started right: {rule + ' defaults' * (rule == FIXED)}": pairs(rule, [RIGHT]) for rule in rules}
-    compared |= {"started right: the best of five fixed settings": best}
-    compared |= {"started badly: fixed, from there": pairs(FIXED, BAD)}
-    compared |= {"started badly: published, margin, from there": pairs(MARGIN, BAD)}
-    compared |= {"started badly: fixed defaults": pairs(FIXED, BAD, RIGHT)}
+    compared = {f"default start: {rule}": pairs(rule, [RIGHT]) for rule in rules}
+    compared |= {"default start: the best of five fixed settings": best}
+    compared |= {"bad starts: fixed": pairs(FIXED, BAD), "bad starts: published, margin": pairs(MARGIN, BAD)}
+    compared |= {"bad starts: fixed from the default start": pairs(FIXED, BAD, RIGHT)}
     rows = []
     for words, environments in compared.items():
         middle, seeds, both = improvement(environments)
         rows.append((words, f"{middle:.2f}", *(f"{each.low:.2f} to {each.high:.2f}" for each in (seeds, both))))
-    heads = ("probability that it scores more", "over draws of the seeds", "of environments and seeds")
+    heads = ("probability of a higher score", "95 % over seeds", "95 % over environments and seeds")
     return table((f"`{NOISE}` against", *heads), rows)
 
 
@@ -222,7 +211,8 @@ def ends_table(runs: Runs) -> str:
         for start in STARTS:
             below = difference_interval(of[NOISE, start], of[FIXED, best]).high < 0
             cells.append(f"{np.mean(of[NOISE, start]):.4g}" + ", below" * below)
-        rows.append((env, f"x {best[0]:g}, x {best[1]:g}", f"{mean_interval(of[FIXED, best]):.4g}", *cells))
+        end = possible(mean_interval(of[FIXED, best]), env)
+        rows.append((env, f"x {best[0]:g}, x {best[1]:g}", f"{end:.4g}", *cells))
     starts = [f"from x {steps:g}, x {kl:g}" for steps, kl in STARTS]
     return table(("last tenth of a run", "best fixed: steps, max-KL", "its end", *starts), rows)
 
@@ -231,30 +221,37 @@ def report(experiment: Experiment, runs: Runs) -> str:
     """Return all tables of the environments of which some seeds are complete."""
     if not (found := by_env(runs)):
         return "no environment has a seed with all arms yet: python -m experiments run rules goes on"
-    told = "; ".join(f"{env}: {len(arms[FIXED, RIGHT])} seeds" for env, arms in found.items())
+    told = "Seeds: " + "; ".join(f"{env} {len(arms[FIXED, RIGHT])}" for env, arms in found.items())
     scores, by_clock = normalised(runs), normalised(runs, clock=True)
-    by_steps = (*(of(scores) for of in (arms_table, rules_table, differences_table, wins_table)), ends_table(runs))
-    words = "By the seconds that the default takes, instead of by steps:"
+    by_steps = (*(of(scores) for of in (rules_table, differences_table, wins_table)), ends_table(runs))
+    words = "Scores over the seconds that the default takes, instead of over steps:"
     return "\n\n".join((f"{told}.", *by_steps, words, rules_table(by_clock), wins_table(by_clock)))
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw the curves of three rules, started as by default and with ten times the steps/update."""
-    axes = axes_of(figure, list(by_env(runs)), across=4)
-    for env, arms in by_env(runs).items():
-        for rule, color in zip((FIXED, MARGIN, NOISE), COLORS, strict=False):
-            for start, line in ((RIGHT, "-"), (BAD[0], ":")):
-                name = f"{rule}, {'as by default' if start == RIGHT else 'begun with ten times the steps/update'}"
-                style, each = {"color": color, "linestyle": line}, [curve(run) for run in arms[rule, start]]
-                middle(axes[env], each, style, name, POSSIBLE.get(env, ANY))
-        axes[env].set(xlabel="environment steps", ylabel="mean training return", title=headed(env, runs))
-        axes[env].xaxis.set_major_formatter(EngFormatter())
-    legend(figure, axes)
+    """Draw the scores of three rules in each environment, and over all, from the default start and from bad ones."""
+    scores = normalised(runs)
+    figure.set_size_inches(11, 5.2)
+    axes = figure.subplots(1, 2, sharey=True, sharex=True)
+    titles = ("started with the defaults", "started ten times off: mean of four such starts")
+    for axis, starts, title in zip(axes, ([RIGHT], BAD), titles, strict=True):
+        for number, (rule, color) in enumerate(zip((FIXED, MARGIN, NOISE), COLORS, strict=False)):
+            means = [np.mean([of_env[rule, start] for start in starts], axis=0) for of_env in scores.values()]
+            each = [mean_interval(values) for values in (*means, over_environments(means))]
+            half = np.nan_to_num([[one.middle - one.low, one.high - one.middle] for one in each]).T
+            places = np.arange(len(each)) + 0.24 * (number - 1)
+            axis.errorbar([one.middle for one in each], places, xerr=half, fmt="o", color=color, label=rule)
+        axis.set(yticks=range(len(scores) + 1), yticklabels=[*scores, "mean of all"], title=title)
+        axis.grid(axis="x", alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].invert_yaxis()
+    figure.supxlabel("score: 0 before learning, 1 where the best fixed setting ends", fontsize=10)
+    axes[0].legend(loc="lower left", frameon=False)
 
 
 EXPERIMENT = Experiment(
     name="rules",
-    title="rules that adapt, beside fixed settings, from good and bad starts",
+    title="rules that adapt and fixed settings, mean over ten seeds with 95 % intervals",
     arms=tuple(arm(env, rule, start) for env in STEPS for rule in ARMS for start in ARMS[rule]),
     full=Size(10, STEPS),
     quick=Size(2, {"CartPole-v1": 20_000}),

@@ -95,7 +95,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
             same.setdefault((env, learner), []).append(seconds)
     header = ("environment, learner, pool", "ranks", *(name.removesuffix("_s") for name in SECONDS[:-1]), "whole, s")
     header += ("collecting, times 1 rank", "whole, times 1 rank", "efficiency", "Karp-Flatt")
-    note = f"\\* more ranks than the {cores} cores: says what is lost, not what more cores would give."
+    note = f"\\* more ranks than the {cores} cores: shows what is lost, not what more cores would give."
     pooled = []
     for env, learner in sorted(key for key in same if key[1] != "alone"):
         alone, together = (np.concatenate(same[env, each]) for each in ("alone", learner))

@@ -1,4 +1,4 @@
-"""Seconds to a good return: train.py as typed beside sb3-contrib with rl-zoo's settings, on ten environments.
+"""Seconds to a good return: train.py as typed, and sb3-contrib with rl-zoo's settings, on ten environments.
 
 How many steps a return takes is read off the curves that `returns` has recorded: the first step at which the
 interquartile mean over seeds reaches sb3-contrib's final one. How many steps a second takes is measured here, on one

@@ -1,8 +1,7 @@
-"""The network: a tanh perceptron on one flat vector, and its two derivatives written out for autograd to use.
+"""The network: a tanh perceptron on one flat vector, and its two derivatives.
 
-autograd can find these derivatives itself, and `mlp` lets it. But it works sum by sum, with a new array for each, and
-in the network that is where all the time goes. `perceptron` is the same function with J'u and J v given by hand, J
-being the Jacobian of the outputs in theta; whatever is made of it by autograd, `grad` or `make_ggnvp`, runs on them.
+autograd can find these derivatives itself, through `mlp`. It needs a new array for each sum, and the network takes most
+of an update's time. `Linearisation` has J'u and J v by hand, where J is the Jacobian of the outputs in theta.
 """
 
 from collections.abc import Callable
@@ -11,8 +10,7 @@ from typing import Any
 
 import autograd.numpy as np
 import numpy
-from autograd.extend import defjvp, defvjp, primitive
-from autograd.tracer import getval, isbox
+from autograd.tracer import isbox
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
 Sizes = list[tuple[int, int]]
@@ -150,52 +148,7 @@ class Linearisation:
 
 
 def perceptron(theta: Array, sizes: Sizes, inputs: Array) -> Array:
-    """Return what `mlp` returns; its first derivatives in theta are by hand, all others are autograd's."""
-    if not isbox(theta) and not isbox(inputs):
-        return activations(unflatten(theta, sizes), inputs)[-1]
-    if isbox(inputs) or isbox(theta._value):  # type: ignore[attr-defined]  # a derivative of a derivative
+    """Return what `mlp` returns, for arrays in the quicker way; what autograd follows goes through `mlp`."""
+    if isbox(theta) or isbox(inputs):
         return mlp(theta, sizes, inputs)
-    return _outputs(theta, Linearisation(getval(theta), sizes, inputs))
-
-
-@primitive
-def _outputs(theta: Array, at: Linearisation) -> Array:
-    return at.outputs
-
-
-@primitive
-def _transposed_product(u: Array, at: Linearisation) -> Array:
-    return at.transposed_product(u)
-
-
-@primitive
-def _product(v: Array, at: Linearisation) -> Array:
-    return at.product(v)
-
-
-defvjp(_outputs, lambda ans, theta, at: lambda u: _transposed_product(u, at), argnums=[0])
-defvjp(_transposed_product, lambda ans, u, at: lambda v: _product(v, at), argnums=[0])  # linear in u, and
-defvjp(_product, lambda ans, v, at: lambda u: _transposed_product(u, at), argnums=[0])  # linear in v
-defjvp(_outputs, lambda v, ans, theta, at: _product(v, at), argnums=[0])
-defjvp(_transposed_product, "same", argnums=[0])
-defjvp(_product, "same", argnums=[0])
-
-
-@primitive
-def cut(x: Array, start: int, stop: int) -> Array:
-    """Return x[..., start:stop]; autograd's own derivative of a slice adds its numbers up one by one."""
-    return x[..., start:stop]
-
-
-@primitive
-def widened(part: Array, start: int, width: int) -> Array:
-    """Return (..., width) with `part` from `start` on, and zeros: what autograd's concatenation takes long to undo."""
-    result = numpy.zeros((*part.shape[:-1], width), part.dtype)
-    result[..., start : start + part.shape[-1]] = part
-    return result
-
-
-defvjp(cut, lambda ans, x, start, stop: lambda u: widened(u, start, x.shape[-1]), argnums=[0])
-defvjp(widened, lambda ans, part, start, width: lambda u: cut(u, start, start + part.shape[-1]), argnums=[0])
-defjvp(cut, "same", argnums=[0])
-defjvp(widened, "same", argnums=[0])
+    return activations(unflatten(theta, sizes), inputs)[-1]

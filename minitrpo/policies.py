@@ -14,7 +14,7 @@ import autograd.numpy as np
 import numpy
 
 from minitrpo.perceptron import Array as Array  # what every module calls its arrays
-from minitrpo.perceptron import Sizes, cut, in_single_precision, initialise_mlp, layer_sizes, perceptron, widened
+from minitrpo.perceptron import Sizes, in_single_precision, initialise_mlp, layer_sizes, perceptron
 
 ActFunction = Callable[[Array, Array, int], Array]  # observations, noise, how many of their rows matter -> actions
 
@@ -105,9 +105,9 @@ class GaussianPolicy(Perceptron):
     def distribution(self, theta: Array, observations: Array) -> Array:
         """Return (mean, log_std), shape (N, 2A), for `observations` (N, D)."""
         split = len(theta) - self.action_size
-        mean = perceptron(cut(theta, 0, split), self.sizes, observations)
-        log_std = np.dot(np.ones((len(observations), 1), mean.dtype), cut(theta, split, len(theta)).reshape(1, -1))
-        return widened(mean, 0, 2 * self.action_size) + widened(log_std, self.action_size, 2 * self.action_size)
+        mean = perceptron(theta[:split], self.sizes, observations)
+        log_std = np.dot(np.ones((len(observations), 1), mean.dtype), theta[split:].reshape(1, -1))
+        return np.concatenate([mean, log_std], axis=1)
 
     def sample(self, dist_params: Array, noise: Array) -> Array:
         """Return actions mean + std * noise, shape (N, A)."""
@@ -137,7 +137,7 @@ class GaussianPolicy(Perceptron):
         return np.sum(self._split(dist_params)[1] + 0.5 * np.log(2 * np.pi * np.e), axis=1)
 
     def _split(self, dist_params: Array) -> tuple[Array, Array]:
-        return cut(dist_params, 0, self.action_size), cut(dist_params, self.action_size, 2 * self.action_size)
+        return dist_params[..., : self.action_size], dist_params[..., self.action_size :]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """All claims of the sources, in the order of their page."""
 
 from experiments.claims import of_adapting, of_simulators, of_steps, of_time
-from experiments.claims.claim import Claim, judge, measure, origin, report, section
+from experiments.claims.claim import Claim, judge, measure, origin, report, section, summary
 from experiments.harness import FULL
 
-__all__ = ["CLAIMS", "judge", "measure", "show", "table"]
+__all__ = ["CLAIMS", "details", "judge", "measure", "show", "table"]
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim for claim in (*of_time.CLAIMS, *of_steps.CLAIMS, *of_adapting.CLAIMS, *of_simulators.CLAIMS)
@@ -12,13 +12,14 @@ CLAIMS: dict[str, Claim] = {
 
 
 def table() -> str:
-    """Return the page's table of all claims and verdicts, and a section for each."""
-    lines = ["| | claim | verdict | runs |", "| --- | --- | --- | ---: |"]
-    for name, claim in CLAIMS.items():
-        runs = claim.runs()
-        told = f"**{judge(claim, runs)[0]}**" if runs else "not measured yet"
-        lines.append(f"| [{name}](#{name.lower()}) | {claim.title} | {told} | {sum(map(len, runs.values()))} |")
-    return "\n".join([*lines, *(line for claim in CLAIMS.values() for line in ("", *section(claim)))])
+    """Return the page's table: a row for each claim."""
+    head = ["| | claim | verdict | decided by |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *map(summary, CLAIMS.values())])
+
+
+def details() -> str:
+    """Return a section for each claim."""
+    return "\n\n".join("\n".join(section(claim)) for claim in CLAIMS.values())
 
 
 def show(*names: str) -> None:

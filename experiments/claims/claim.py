@@ -90,7 +90,17 @@ def fails(part: Part, runs: Runs, questions: int) -> bool:
     return answer is not None and answer[1] == DOES_NOT_HOLD
 
 
-# --- what is said of it
+# --- what a page says of it
+
+
+def summary(claim: Claim) -> str:
+    """Return the row of a claim: its verdict, and the first question that decided it."""
+    runs, place = claim.runs(), f"../experiments/claims_details.md#{claim.name.lower()}"
+    if not runs:
+        return f"| [{claim.name}]({place}) | {claim.title} | not measured | |"
+    verdict, findings = judge(claim, runs)
+    first = next((each for each in findings if each.verdict == verdict), findings[0])
+    return f"| [{claim.name}]({place}) | {claim.title} | **{verdict}** | {first.words}: {first.found} |"
 
 
 def report(claim: Claim, runs: Runs) -> str:
@@ -99,7 +109,7 @@ def report(claim: Claim, runs: Runs) -> str:
     lines = [f"{claim.name}: {claim.title}: {verdict.upper()}"]
     lines += [f"    {words}: {found}: {answer}" for words, found, answer in findings]
     left_out = len(claim.parts) - len(findings)
-    lines += [f"    {left_out} of {len(claim.parts)} questions take longer or more runs"] * (left_out > 0)
+    lines += [f"    {left_out} of {len(claim.parts)} questions need longer or more runs"] * (left_out > 0)
     return "\n".join(lines)
 
 
@@ -107,7 +117,7 @@ def origin(claim: Claim, kind: str, runs: Runs) -> str:
     """Return what made the runs, as a sentence."""
     each = [run for found in runs.values() for run in found]
     others = max((run["others"] for run in each if run["others"] != ""), default=0)
-    seconds = f" Others used at most {100 * others:.0f} % of the cores." if claim.seconds else ""
+    seconds = f" Other programs used at most {100 * others:.0f} % of the cores." if claim.seconds else ""
     whole = f"{kind} set" if len(each) == len(claim.jobs(kind)) else f"part of the {kind} set"
     return f"{whole.capitalize()}, {made_by(claim, runs)}.{seconds}"
 
@@ -120,10 +130,9 @@ def section(claim: Claim) -> list[str]:
     if not runs:
         return [*lines, "", f"Not measured yet: {command}."]
     verdict, findings = judge(claim, runs)
-    subject = {CANNOT_TELL: "The data", UNTESTED: "The claim is"}.get(verdict, "The claim")
-    lines += ["", f"{subject} **{verdict}**."]
-    lines += ["", "| question | found, 95 % interval | |", "| --- | --- | --- |"]
+    lines += ["", f"Verdict: **{verdict}**."]
+    lines += ["", "| question | found, 95 % interval | answer |", "| --- | --- | --- |"]
     lines += [f"| {words} | {found} | {answer} |" for words, found, answer in findings]
     left_out = len(claim.parts) - len(findings)
-    lines += ["", f"{left_out} of {len(claim.parts)} questions take longer runs than these."] if left_out else []
-    return [*lines, "", f"{origin(claim, FULL, runs)} {command}"]
+    lines += ["", f"{left_out} of {len(claim.parts)} questions need longer runs."] if left_out else []
+    return [*lines, "", f"*{origin(claim, FULL, runs)} {command}*"]

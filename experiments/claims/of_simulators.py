@@ -1,4 +1,4 @@
-"""Batch PPO with more simulators, and A3C beside a method with replay: the claims of the blog and of the slides."""
+"""Batch PPO with more simulators, and A3C against a method with replay: the claims of the blog and of the slides."""
 
 from experiments.claims.claim import BLOG, SLIDES, Claim, claim
 from experiments.claims.questions import area, higher, sooner, steps_to_goal, trend
@@ -11,7 +11,7 @@ NUMBERS = {f"{n} simulator{'s' * (n > 1)}": float(n) for n in (1, 2, 4, 8, 16)}
 ONE, *OTHERS = NUMBERS
 MOST = OTHERS[-1]
 FASTER = "As we increase the number of parallel simulators, the convergence speed becomes faster."
-NOTE = "By environment steps: 2,048 of all simulators together for each update, as the script that the blog used."
+NOTE = "The simulators together collect 2,048 steps per update, as in the script that the blog used."
 
 
 def by_simulators(env: str, schedule: int, every: int) -> tuple[Arm, ...]:
@@ -80,7 +80,7 @@ CLAIMS = (
         quick=Size(2, {PENDULUM: 200_000}),
         parts=(sooner(steps_to_goal(-250.0, 0), "NAF", "A3C", PENDULUM),),
         draw=curves(y="eval_return"),
-        note="NAF, which the course has, stands for DDPG: both learn a deterministic policy from a replay buffer. "
-        "It is looked at every 2,000 steps, A3C every 10,000: a median can be as much too high.",
+        note="NAF stands for DDPG: both learn a deterministic policy from a replay buffer. NAF is evaluated every "
+        "2,000 steps and A3C every 10,000, so a median may be too high by as much.",
     ),
 )

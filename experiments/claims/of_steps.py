@@ -26,10 +26,11 @@ def by_limit(env: str, limits: tuple[str, ...], more: str) -> tuple[Arm, ...]:
 BY_STEPS: dict[str, Any] = {"arms": by_steps(REACHER), "full": Size(10, {REACHER: 1_200_000})}
 BY_STEPS |= {"quick": Size(3, {REACHER: 300_000})}
 EARLY, LATER = return_at(100_000), return_at(300_000)
+HEIGHTS = "Reacher-v1 began near -105, Reacher-v5 begins near -60: compare the order of curves, not their heights."
 CLAIMS = (
     claim(
         name="S1",
-        title="Fewer steps per update learn faster, by steps",
+        title="Fewer steps per update learn Reacher in fewer steps",
         source=POST,
         sentence="We can get faster convergence by reducing the steps/update.",
         **BY_STEPS,
@@ -41,11 +42,11 @@ CLAIMS = (
         ),
         draw=curves(),
         ghosts=author.table(author.AFTER_STEPS),
-        note="Reacher-v1 began near -105, Reacher-v5 begins near -60: compare the order, not the heights.",
+        note=HEIGHTS,
     ),
     claim(
         name="S2",
-        title="An update of 1,000 steps is worse than one of more",
+        title="One update from 1,000 steps is worse than one from more",
         source=POST,
         sentence="When comparing by the number of updates, rather than number of timesteps, we can see that using 1000 "
         "steps/update results in a noisy and sub-optimal update.",
@@ -58,7 +59,7 @@ CLAIMS = (
         ),
         draw=curves("iteration", until=100),
         ghosts=author.table(author.AFTER_UPDATES),
-        note="Reacher-v1 began near -105, Reacher-v5 begins near -60: compare the order, not the heights.",
+        note=HEIGHTS,
     ),
     claim(
         name="S3",
@@ -72,8 +73,8 @@ CLAIMS = (
         quick=Size(2, {SWIMMER: 100_000}),
         parts=tuple(higher(last_tenth(2_000_000), FIVE, other, SWIMMER) for other in (FEW, TEN, MANY)),
         draw=curves(),
-        note="Swimmer-v1 after 4 million steps, two runs each: 1,500 steps 41 and 84; 5,000 steps 115 and 87; 10,000 "
-        "steps 114 and 92; 20,000 steps 61 and 88. Here after 2 million.",
+        note="Frans's Swimmer-v1 after 4 million steps, two runs each: 1,500 steps 41 and 84; 5,000 steps 115 and 87; "
+        "10,000 steps 114 and 92; 20,000 steps 61 and 88. Our runs have 2 million.",
     ),
     claim(
         name="S4",
@@ -93,7 +94,7 @@ CLAIMS = (
     ),
     claim(
         name="K1",
-        title="A greater max-KL learns faster",
+        title="A greater max-KL learns Reacher faster",
         source=POST,
         sentence="A greater max KL means we converge faster!",
         arms=by_limit(REACHER, ("0.001", "0.005", "0.01"), ""),
@@ -105,7 +106,7 @@ CLAIMS = (
         ),
         draw=curves(),
         ghosts=author.limits(),
-        note="Reacher-v1 began near -105, Reacher-v5 begins near -60: compare the order, not the heights.",
+        note=HEIGHTS,
     ),
     claim(
         name="K2",

@@ -29,7 +29,7 @@ from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 
 SLACK = 0.98  # of what was asked for: the last update of a run may end a little early
-UNTESTED = "not tested at that length"
+UNTESTED = "not tested"
 
 
 class Quantity(NamedTuple):
@@ -42,7 +42,8 @@ class Quantity(NamedTuple):
 class Part(NamedTuple):
     """One question: `ask(runs, level)` returns what was found, with its 95 % interval, and the verdict at a level.
 
-    None: the runs are too few or too short. untested: the claim is about runs that are more than twice as long.
+    None: the runs are too few or too short. untested: the claim is about runs more than twice as long as ours, or about
+    something that these runs measure only in part.
     """
 
     words: str
@@ -77,7 +78,7 @@ def return_after(updates: int, width: int = 5) -> Quantity:
 
 def area(steps: int, column: str = "mean_return") -> Quantity:
     """Return the mean return over all environment steps up to so many: the area under the curve."""
-    kind = "fresh episodes" if column == "eval_return" else "return"
+    kind = "evaluation return" if column == "eval_return" else "return"
     words = f"mean {kind} over the first {steps:,} steps"
     return Quantity(words, lambda run: mean_between(*curve(run, y=column), 0, steps))
 
@@ -95,7 +96,7 @@ def steps_to_goal(goal: float, within: int) -> Quantity:
         ends, returns = curve(run, y="eval_return")
         return steps_to(goal, ends, returns) if len(ends) and ends[-1] >= SLACK * within else float("nan")
 
-    return Quantity(f"steps until fresh episodes return {goal:g}", steps)
+    return Quantity(f"steps to an evaluation return of {goal:g}", steps)
 
 
 def seconds_at(steps: int) -> Quantity:
@@ -116,7 +117,7 @@ def seconds(phase: str) -> Quantity:
 
 def share(phase: str) -> Quantity:
     """Return which part of an update a phase takes, each phase the median of all updates."""
-    words = f"share of the update that is {phase}ing"
+    words = f"share of an update's seconds spent {phase}ing"
     return Quantity(words, lambda run: seconds(phase).of(run) / sum(seconds(each).of(run) for each in PHASES))
 
 
@@ -127,7 +128,7 @@ def times_real_time(step: float) -> Quantity:
         (ends, collect), updates = curve(run, y="collect_s"), np.diff(curve(run, "iteration", "collect_s")[0])
         return float(np.median(np.diff(ends) * step / (collect[1:] * updates)))
 
-    return Quantity("seconds of simulated time for each second of collecting", factor)
+    return Quantity("simulated seconds per second of collecting", factor)
 
 
 def turns(run: Run) -> float:
@@ -176,27 +177,27 @@ def higher(quantity: Quantity, one: str, other: str, env: str, by: float = 0.0) 
     def answer(a: Array, b: Array, level: float) -> tuple[str, str]:
         return told(difference_interval(a, b), ".3g"), verdict(difference_interval(a, b, level), by)
 
-    return compared(f": {one} above {other}; the difference", (one, other), env, quantity, answer)
+    return compared(f": {one} minus {other}, claimed above {by:g}", (one, other), env, quantity, answer)
 
 
 def ratio(quantity: Quantity, one: str, other: str, env: str, most: float, about: float = 0.0, cores: int = 0) -> Part:
     """Return the question whether one arm takes less than `most` times another's: Welch's interval of logarithms.
 
-    about: > 0 asks whether it is `most`, give or take so much. cores: fewer on the machine cannot tell.
+    about: > 0 asks whether it is `most` ± about. cores: a machine with fewer cannot answer.
     """
-    claimed = f"{most:.3g}, give or take {about:g}" if about else f"below {most:.3g}"
+    claimed = f"{most:.3g} ± {about:g}" if about else f"below {most:.3g}"
 
     def answer(a: Array, b: Array, level: float) -> tuple[str, str]:
         interval = ratio_interval(a, b, level)
         judged = within(interval, most, about) if about else verdict(interval, most, above=False)
         return told(ratio_interval(a, b), ".2g"), judged
 
-    part = compared(f": {one} / {other} is {claimed}; the ratio", (one, other), env, quantity, answer)
+    part = compared(f": {one} divided by {other}, claimed {claimed}", (one, other), env, quantity, answer)
 
     def ask(runs: Runs, level: float = LEVEL) -> tuple[str, str] | None:
         found = part.ask(runs, level)
         there = min((run["machine"]["cores"] for run in runs.get((one, env), [])), default=cores)
-        few = f"{found[0]}; it takes {cores} cores, not {there}" if found else ""
+        few = f"{found[0]}; the question needs {cores} cores, and there were {there}" if found else ""
         return (few, CANNOT_TELL) if found and there < cores else found
 
     return part._replace(ask=ask)
@@ -212,19 +213,19 @@ def sooner(quantity: Quantity, one: str, other: str, env: str) -> Part:
         found = f"medians {first:,.0f} and {second:,.0f}, p = {p:.2g}"
         return found, CANNOT_TELL if p >= 1 - level else HOLDS if better else DOES_NOT_HOLD
 
-    return compared(f": {one} sooner than {other}", (one, other), env, quantity, answer)
+    return compared(f": {one}, claimed below {other}", (one, other), env, quantity, answer)
 
 
 def level(quantity: Quantity, name: str, env: str, claimed: float, above: bool = True, about: float = 0.0) -> Part:
     """Return the question whether an arm's mean is above (below) what was claimed, or about it: Student's interval."""
-    wanted = f"{claimed:,g}, give or take {about:g}" if about else f"{'above' if above else 'below'} {claimed:,g}"
+    wanted = f"{claimed:,g} ± {about:g}" if about else f"{'above' if above else 'below'} {claimed:,g}"
 
     def answer(a: Array, level: float) -> tuple[str, str]:
         interval, form = mean_interval(a, level), ",.0f" if abs(np.mean(a)) >= 1000 else ".3g"
         judged = within(interval, claimed, about) if about else verdict(interval, claimed, above)
         return told(mean_interval(a), form), judged
 
-    return compared(f", {name}: {wanted}", (name,), env, quantity, answer)
+    return compared(f", {name}: claimed {wanted}", (name,), env, quantity, answer)
 
 
 def trend(quantity: Quantity, arms: dict[str, float], env: str) -> Part:
@@ -239,7 +240,7 @@ def trend(quantity: Quantity, arms: dict[str, float], env: str) -> Part:
         slopes = np.polyfit(np.log2(list(known)), np.array([v[:seeds] for v in known.values()]), 1)[0]
         return told(mean_interval(slopes), ".3g"), verdict(mean_interval(slopes, level), 0.0)
 
-    return Part(f"{env}, {quantity.words}: rises with every doubling; by", ask)
+    return Part(f"{env}, {quantity.words}: gain per doubling of the simulators, claimed above 0", ask)
 
 
 def same_bits(env: str, names: tuple[str, ...]) -> Part:
@@ -249,9 +250,9 @@ def same_bits(env: str, names: tuple[str, ...]) -> Part:
         found = [runs.get((name, env), []) for name in names]
         seeds = min(map(len, found))
         alike = sum(len({run["theta"] for run in same}) == 1 for same in zip(*found, strict=False))
-        return (f"{alike} of {seeds} seeds", HOLDS if alike == seeds else DOES_NOT_HOLD) if seeds else None
+        return (f"on {alike} of {seeds} seeds", HOLDS if alike == seeds else DOES_NOT_HOLD) if seeds else None
 
-    return Part(f"{env}: the same parameters, to the bit, with {', '.join(names)}", ask)
+    return Part(f"{env}, bit-identical parameters with {', '.join(names)}", ask)
 
 
 def told(interval: Interval, form: str) -> str:

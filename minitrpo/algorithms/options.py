@@ -3,7 +3,7 @@
 import difflib
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import field, fields
 from typing import Any, cast
 
@@ -47,14 +47,16 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-ELSEWHERE = {"gamma": "discount", "lam": "gae_lambda", "lr": "step_size", "learning_rate": "step_size"}
-ELSEWHERE |= {"total_timesteps": "total_steps", "n_envs": "num_envs"}  # what other libraries call a setting
+ELSEWHERE = {"gamma": ["discount"], "lam": ["gae_lambda"], "target_kl": ["max_kl"], "delta": ["max_kl"]}
+ELSEWHERE |= {key: ["step_size", "critic_step_size"] for key in ("lr", "learning_rate")}
+ELSEWHERE |= {"total_timesteps": ["total_steps"], "n_envs": ["num_envs"], "ent_coef": ["entropy_weight"]}
+ELSEWHERE |= {"n_steps": ["steps_per_update"], "n_epochs": ["epochs", "critic_epochs"]}  # as other libraries name them
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """Return a question after the setting that was meant by a name which is none, "" if none is near."""
-    near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, known, 1)
-    return f"; did you mean {flag(near[0])}?" if {*near} & {*known} else ""
+def meant(name: str, known: Collection[str]) -> str:
+    """Return a question after the setting that was meant by an unknown name, "" if none is near."""
+    near = [other for other in ELSEWHERE.get(name, ()) if other in known] or difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {flag(near[0])}?" if near else ""
 
 
 def whole(value: Any) -> int:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 class Design(NamedTuple):
     """When a member learns, how ranks keep step, what travels, who learns, from what; and who described it."""
 
-    when: str  # batch | every n steps | every step
+    when: str  # batch (thousands of steps) | every n steps (fewer) | every step
     sync: str  # barrier | asynchronous
     travels: str  # samples | gradients
     learns: str  # root | all ranks | server or shared memory
@@ -24,9 +24,7 @@ DESIGNS = {
     "policy-gradient": Design(
         "batch", "barrier", "samples or gradients", "root or all", "on-policy", "Frans 2016; Williams 1992"
     ),
-    "batch-ppo": Design(
-        "every n steps", "barrier", "samples", "root or two", "on-policy", "Schulman et al. 2017; ChainerRL"
-    ),
+    "batch-ppo": Design("batch", "barrier", "samples", "root or two", "on-policy", "Schulman et al. 2017; ChainerRL"),
     "actor-critic": Design(
         "every step", "barrier", "samples or gradients", "root", "on-policy", "Sutton & Barto 2018, section 13.5"
     ),

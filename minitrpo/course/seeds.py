@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from minitrpo.course.statistics import Interval, difference_interval, rank_test, ratio_interval
 from minitrpo.policies import Array
 
-CHANCE, UNSURE = 0.05, "no significant difference"
+CHANCE = 0.05
 
 
 class Runs(NamedTuple):
@@ -40,29 +40,30 @@ def steps_in_words(name: str, runs: Runs) -> str:
 
 
 def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
-    """Return the ratio of one to the other: by Welch's interval of logarithms, or by ranks if some runs never arrive.
+    """Return the ratio with Welch's interval of logarithms; where runs never arrive, with a rank test.
 
-    The words end with "no significant difference" if the ratio may be 1.
+    The words end with "no significant difference from 1" where it is so.
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     if np.isfinite([*one, *other]).all():
         return _in_words(ratio_interval(one, other), " times", 1)
     p = rank_test(one, other)
-    told = f"; {UNSURE}" if p >= CHANCE else ""
-    ratio = np.median(one) / np.median(other)
-    return f"{ratio:.3g} times by the medians (some runs never arrive; rank-sum test: p = {p:.2g}){told}"
+    told = "; no significant difference from 1" if p >= CHANCE else ""
+    return (
+        f"{np.median(one) / np.median(other):.3g} times by the medians (a run never arrives; ranks: p = {p:.2g}){told}"
+    )
 
 
 def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:
-    """Return the difference of two means with Welch's interval; "no significant difference" if it contains 0."""
+    """Return the difference of two means with Welch's interval; "no significant difference" where it holds 0."""
     return _in_words(difference_interval(one, other), "", 0)
 
 
 def _in_words(found: Interval, unit: str, nothing: int) -> str:
     """Return an interval in words, with a warning if it holds the number that stands for no difference at all."""
     if np.isnan(found.low):
-        return f"{found.middle:.3g}{unit} (a single run has no interval)"
-    told = f"; {UNSURE}" if found.low <= nothing <= found.high else ""
+        return f"{found.middle:.3g}{unit} (a single run has no interval: no significant difference)"
+    told = f"; no significant difference from {nothing}" if found.low <= nothing <= found.high else ""
     return f"{found.middle:.3g}{unit}, 95 % interval {found.low:.3g} to {found.high:.3g}{told}"
 
 

@@ -2,7 +2,7 @@
 
 Five seeds are few. A percentile bootstrap of five covers the mean in 82 to 88 of 100 cases where it says 95, so means
 have Student's interval and differences Welch's. Where runs never reached a goal, means do not exist: medians and rank
-tests take their place. If the data decide neither way, the verdict is CANNOT_TELL.
+tests take their place. A question whose interval lies on neither side of the claim is CANNOT_TELL: inconclusive.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from minitrpo.policies import Array
 from minitrpo.reports.trained import half_interval
 
 LEVEL = 0.95
-HOLDS, DOES_NOT_HOLD, CANNOT_TELL = "holds", "does not hold", "cannot tell"
+HOLDS, DOES_NOT_HOLD, CANNOT_TELL = "holds", "does not hold", "inconclusive"
 
 
 class Interval(NamedTuple):
@@ -85,7 +85,7 @@ def _between(low: float, high: float) -> float:
 
 
 def rank_test(one: ArrayLike, other: ArrayLike) -> float:
-    """Return the two-sided p of the rank-sum test; values may be infinite.
+    """Return the two-sided p of "neither is smaller than the other as a rule", by ranks; infinities may be among them.
 
     Mann & Whitney 1947: exact, with ties over all ways to deal the values out if these are at most 20,000.
     """

@@ -97,7 +97,7 @@ def describe(env_id: str) -> EnvironmentSpec:
     except BadInput:
         raise
     except (Exception, SystemExit) as error:  # of its spaces, or of `close`
-        raise BadInput(f"{env_id} cannot be trained on: {describe_error(error)}") from error
+        raise BadInput(f"{env_id} fails when it is described or closed: {describe_error(error)}") from error
     return spec
 
 
@@ -151,7 +151,8 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
         cure = f"did you mean {', '.join(near)}?" if near else cure
         raise BadInput(f"there is no environment {shorten(env_id)}: {cure}") from error
     except (Exception, SystemExit) as error:  # whatever a module or a constructor of a user's raises
-        raise BadInput(f"--env {shorten(env_id)} cannot be made: {describe_error(error)}") from error
+        cure = "; name a class or a function that needs no arguments" if isinstance(error, TypeError) else ""
+        raise BadInput(f"--env {shorten(env_id)} cannot be made: {describe_error(error)}{cure}") from error
     if not isinstance(env, gymnasium.Env):
         old = any(base.__module__.startswith("gym.") for base in type(env).__mro__)
         cure = "; shimmy.GymV21CompatibilityV0(env=env), or GymV26CompatibilityV0, makes it one" if old else ""

@@ -17,15 +17,18 @@ from minitrpo.supervision import status
 FLAG = (bool, np.bool_, int, np.integer, np.ndarray)
 SAMPLE = 4  # steps: enough for global random numbers, the clock and what is kept over a reset; no proof
 RESTLESS = (
-    "note: {} is not deterministic: the same seed and actions gave other numbers. Runs differ in their bits, "
-    "--resume begins new episodes, replay plays another episode, and the state of a wrapper such as "
-    "gymnasium.wrappers.NormalizeObservation is lost when a process ends"
+    "note: {} does not repeat itself: the same seed and actions gave other numbers. No two runs are equal to the bit, "
+    "--resume begins its episodes anew, a replay is another episode, and what a wrapper has learned "
+    "(gymnasium.wrappers.NormalizeObservation) is forgotten when a process ends"
 )
 GYM = "; Gymnasium's reset takes a seed and returns observation, info; its step returns five values, not four"
+SPACE = "; reset and step must return observations that observation_space contains"
 CURES = {
     "keyword argument 'seed'": GYM,
     "to unpack": GYM,
-    "element with a sequence": "; gymnasium.wrappers.TransformReward(env, sum) adds several rewards",
+    "argument must be": SPACE,
+    "only integers, slices": SPACE,
+    "element with a sequence": "; gymnasium.wrappers.TransformReward(env, sum) makes one of several rewards",
 }
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 

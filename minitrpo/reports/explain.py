@@ -5,6 +5,7 @@ Log, settings and checkpoint are read, then some episodes are played, if they ta
 
 import base64
 import html
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,8 @@ EPISODES, STEPS_PLAYED, MOST, LEAST, SECONDS = 20, 2_000, 100, 3, 20.0
 class Explanation:
     """What a run says of itself; printed it is text, in a notebook a page with two pictures.
 
-    found: the findings, the most important first. limits: what limits it, wrong or not. numbers: what has limits.
+    found: the findings, the most important first. limits: what limits it.
+    numbers: what the findings are based on.
     """
 
     folder: RunFolder
@@ -110,7 +112,7 @@ def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
     found += findings.in_episodes(played, columns) if played is not None else []
     one = {each.key: each for each in reversed(found)}  # the first of each kind
     ordered = tuple(one[key] for key in KINDS if key in one)
-    words = head(config, columns, few), ordered, limits(choice, columns, numbers)
+    words = head(config, columns, few), ordered, limits(choice, columns, numbers) + slowest_rank(folder)
     return Explanation(folder, *words, numbers, filled(folder, choice, numbers, cores))
 
 
@@ -168,7 +170,7 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
         noise = min(numbers["noise"], 0.98)
         half, more = columns["steps_per_update"][-1] * noise / (1 - noise), " or more" * (noise == 0.98)
         lines.append(
-            f"noise: {noise:.0%}{more} of a step's predicted gain; with {half:,.0f} steps per update{more} it is half"
+            f"noise: {noise:.0%}{more} of a step's predicted gain; with {half:,.0f} steps an update{more}, 50%"
         )
     ranks, total = int(columns["ranks"][-1]), float(columns["iteration_s"].sum())
     seconds = {phase: float(columns[f"{phase}_s"].sum()) for phase in PHASES}
@@ -176,5 +178,22 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
     text = f"time: {slowest} takes {seconds[slowest] / total:.0%}"
     if not choice.asynchronous:
         quicker = total / (total - seconds["collect"] / 2)
-        text += f"; {2 * ranks} ranks with a core each would be about {quicker:.2f} times as fast (within 25 %)"
+        text += f"; {2 * ranks} ranks with a core each would be about {quicker:.2f} times as quick (within 25 %)"
     return "\n".join(f"what limits it: {line}" for line in [*lines, text])
+
+
+def slowest_rank(folder: RunFolder) -> str:
+    """Return which rank ends its part last most often, and how long all wait, from a run's trace.json if it has one."""
+    ends: dict[int, list[float]] = {}
+    waited = 0.0
+    path = folder.path / "trace.json"
+    for event in json.loads(path.read_text("utf-8"))["traceEvents"] if path.exists() else []:
+        if event["name"] == "collect":
+            ends.setdefault(event["tid"], []).append(event["ts"] + event["dur"])
+        waited += event["dur"] if event["name"] == "wait" else 0.0
+    if len(ends) < 2 or waited == 0.0:
+        return ""
+    ranks, last = list(ends), np.argmax(list(zip(*ends.values(), strict=False)), axis=1)
+    most = int(np.bincount(last).argmax())
+    each, often = waited / max(map(max, ends.values())) / len(ends), np.mean(last == most)
+    return f"; a rank waits {each:.0%} of the time, for rank {ranks[most]} in {often:.0%} of the updates"

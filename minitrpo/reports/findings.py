@@ -38,6 +38,7 @@ class Kind:
 KINDS = {key: Kind(**values) for key, values in tomllib.loads(TABLE.read_text("utf-8")).items()}
 FAR = 8.0  # times the default, or a part of it, and outside of all presets: a finding, of which kind
 OF_SETTINGS = {"max_kl": "max_kl", "step_size": "step_size", "steps_per_update": "batch", "critic_step_size": "critic"}
+OF_SETTINGS |= {"replay_size": "replay", "replay_ratio": "replay"}
 OF_SETTINGS |= {"critic_epochs": "critic", "entropy_weight": "exploration", "entropy": "exploration"}
 FREE = {"total_steps", "seed", "num_envs", "envs_per_rank", "first_states", "renew_first_states", "record_every"}
 FREE |= {"eval_every", "eval_episodes", "anneal_steps", "initial_log_std", "discount", "margin"}
@@ -177,8 +178,10 @@ def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterat
         base = default or max(known) or (0.01 if name.startswith("entropy") else value)
         if not base / FAR < value < base * FAR and not min(known) <= value <= max(known):
             key, presets_have = OF_SETTINGS.get(name, "setting"), f"{min(known):g} to {max(known):g} in presets"
-            cure = f"{flag(name)} {default:g}"
-            yield Found(key, f"{flag(name)} is {value:g}", f"{default:g}, {presets_have}", cure)
+            seen, cure = f"{flag(name)} is {value:g}", f"{flag(name)} {default:g}"
+            if name == "replay_size":
+                seen += f": the mean age of a drawn transition is {min(value, columns['env_steps'][-1]) / 2:,.0f} steps"
+            yield Found(key, seen, f"{default:g}, {presets_have}", cure)
     if (ranks := int(columns["ranks"][-1])) > cores:
         yield Found("ranks", f"{ranks} ranks on {cores} cores", "a core for every rank")
     width = min(choice.common.hidden_sizes)

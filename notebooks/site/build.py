@@ -116,7 +116,10 @@ def write_sources(source: Path, as_slides: bool, answers: bool, repository: str)
             notebook.cells.insert(1, nbformat.v4.new_markdown_cell(offer))
         nbformat.write(notebook, source / name)
     shutil.copy(NOTEBOOKS / "glossary.md", source / "glossary.md")
-    (source / "claims.md").write_text(with_pictures((DOCS / "claims.md").read_text(), source / "claims"))
+    place = re.compile(r"\]\(\S*claims_details.md(#\w+)?\)")
+    page_of_claims = place.sub(lambda found: f"]({found[1] or '#f1'})", (DOCS / "claims.md").read_text())
+    claim_by_claim = (ROOT / "experiments/claims_details.md").read_text().partition("<!-- claims_details -->")[2]
+    (source / "claims.md").write_text(with_pictures(page_of_claims + claim_by_claim, source / "claims"))
     for path in (NOTEBOOKS / "figures").iterdir():
         shutil.copy(path, source / path.name)
     names = "\n".join([*(path.stem for path in lectures), "claims", "glossary"])

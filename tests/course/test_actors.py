@@ -76,12 +76,10 @@ def test_what_is_said_of_a_few_seeds_goes_no_further_than_their_interval_or_thei
     assert ratio_in_words(never, [1, 2, 3, 4, 5]).startswith("4 times by the medians")
     assert difference_in_words(ten, one).startswith("9.72, 95 % interval")
     for sure in (ratio_in_words(ten, one), ratio_in_words(never, one), difference_in_words(ten, one)):
-        assert "no significant difference" not in sure
+        assert "no significant" not in sure
     for unsure in (ratio_in_words([1, 2, 4, 8, 9], [2, 3, 3, 5, 4]), ratio_in_words([1, 2, 12, 13, np.inf], ten),
-                   difference_in_words(one, one)):  # fmt: skip
-        assert "no significant difference" in unsure
-    for alone in (ratio_in_words([6], one), difference_in_words([6], one)):
-        assert "no interval" in alone
+                   ratio_in_words([6], one), difference_in_words([6], one), difference_in_words(one, one)):  # fmt: skip
+        assert "no significant" in unsure
 
 
 @settings(max_examples=40)

@@ -65,7 +65,13 @@ def slides():
 
 def built(name, *words):
     """Return {file name: page} of site/ or slides/, built if it is not there or older than what it is made of."""
-    sources = [BUILD, ROOT / "docs/claims.md", *(ROOT / "notebooks").glob("*.*"), *SOLUTIONS]
+    sources = [
+        BUILD,
+        ROOT / "docs/claims.md",
+        ROOT / "experiments/claims_details.md",
+        *(ROOT / "notebooks").glob("*.*"),
+        *SOLUTIONS,
+    ]
     first = ROOT / name / "index.html"
     if not first.exists() or first.stat().st_mtime < max(file.stat().st_mtime for file in sources):
         subprocess.run([sys.executable, BUILD, *words], check=True, timeout=900)

@@ -3,15 +3,13 @@
 import autograd.numpy as anp
 import numpy as np
 import pytest
-from autograd import grad, hessian, make_jvp, make_vjp
-from autograd.differential_operators import make_ggnvp
+from autograd import grad, make_jvp, make_vjp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.perceptron import (
     Linearisation,
     count_parameters,
-    cut,
     initialise_mlp,
     layer_sizes,
     mlp,
@@ -21,7 +19,7 @@ from minitrpo.perceptron import (
 )
 
 SHAPES = st.tuples(st.integers(1, 6), st.lists(st.integers(1, 5), max_size=3), st.integers(1, 3), st.integers(1, 8))
-NETWORKS = (perceptron, mlp)  # with derivatives written by hand, and the formula
+NETWORKS = (perceptron, mlp)
 
 
 def rng_of(*key):
@@ -89,54 +87,11 @@ def test_values_and_products_are_autograds_of_the_formula(shape, seed):
     slopes = grad(lambda x: anp.sum(mlp(theta, sizes, x) * u))(inputs)
     np.testing.assert_allclose(at.input_product(u), slopes, rtol=1e-10, atol=1e-12)
     through = make_vjp(lambda theta: perceptron(theta, sizes, inputs))(theta)[0](u)
-    assert np.array_equal(through, at.transposed_product(u))
-    assert np.array_equal(make_jvp(lambda theta: perceptron(theta, sizes, inputs))(theta)(v)[1], at.product(v))
+    np.testing.assert_allclose(through, backward, rtol=1e-10, atol=1e-12)
     assert all(np.array_equal(a, b) for a, b in zip(before, arrays[1:], strict=True))
-
-
-def loss(network, sizes, u):
-    return lambda theta, inputs: anp.sum(anp.sin(network(theta, sizes, inputs)) * u)
-
-
-@pytest.mark.parametrize("hidden", [[], [3], [4, 3]])
-def test_second_derivatives_are_those_of_the_formula(hidden):
-    """The hand-written products are constant in theta for autograd; it has to notice where that would be wrong."""
-    sizes, theta, x, v, u = case((2, hidden, 2, 5), 3)
-
-    def twice(network):
-        f, g = loss(network, sizes, u), grad(loss(network, sizes, u))
-
-        def along_v(theta):
-            return make_jvp(lambda t: f(t, x))(theta)(v)[1]
-
-        return (
-            hessian(lambda t: f(t, x))(theta),
-            grad(lambda t: anp.dot(g(t, x), v))(theta),
-            make_jvp(lambda t: g(t, x))(theta)(v)[1],
-            make_jvp(along_v)(theta)(v)[1],
-            grad(lambda x: f(theta, x))(x),
-            grad(lambda x: anp.dot(g(theta, x), v))(x),  # in theta, then in the inputs
-            make_jvp(lambda x: network(theta, sizes, x))(x)(x)[1],
-            make_ggnvp(lambda t: network(t, sizes, x), lambda rows: anp.sum(anp.cosh(rows)))(theta)(v),
-        )
-
-    for found, expected in zip(*map(twice, NETWORKS), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
 def test_single_precision_stays_single():
     sizes, theta, inputs, v, u = case((3, [4], 2, 6), 5, np.float32)
     at = Linearisation(theta, sizes, inputs)
     assert {a.dtype for a in (at.outputs, at.product(v), at.transposed_product(u))} == {np.dtype(np.float32)}
-
-
-def test_a_cut_has_the_derivatives_of_a_slice():
-    x = rng_of(7).standard_normal((4, 6))
-
-    def f(part):
-        return lambda x: anp.sum(anp.exp(part(x)) * anp.sum(x))
-
-    ours, slices = f(lambda x: cut(x, 2, 5)), f(lambda x: x[..., 2:5])
-    for where in (x, x[0]):
-        for derivative in (grad, hessian, lambda g: lambda x: make_jvp(grad(g))(x)(x)[1]):
-            np.testing.assert_allclose(derivative(ours)(where), derivative(slices)(where), rtol=1e-12)

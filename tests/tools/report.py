@@ -1,4 +1,4 @@
-"""docs/cluster.md, filled from what is recorded: python tests/tools/report.py; each script does it at its end."""
+"""Fill experiments/tables.md from what is recorded: python tests/tools/report.py; each script does it at its end."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ sys.path[:0] = [str(ROOT)]
 
 from experiments import tables  # noqa: E402
 
-PAGE = ROOT / "docs" / "cluster.md"
+PAGE = ROOT / "experiments" / "tables.md"
 RESULTS = tables.DATA / "cluster"
 SAID = ("what", "well", "seen")  # columns of a row; the others are numbers
 SECTIONS = {

@@ -6,6 +6,7 @@ import pytest
 from runs import run
 
 import minitrpo
+from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports import findings
 from minitrpo.training.settings import chosen
 
@@ -13,6 +14,7 @@ LIMITS = [(key, name, limit) for key, kind in findings.KINDS.items() for name, l
 FAR = {"max_kl": {"max_kl": 1e-6}, "batch": {"steps_per_update": 60}, "critic": {"critic_step_size": 1e-9}}
 FAR |= {"network": {"hidden": "1"}, "exploration": {"initial_log_std": -6.0}, "setting": {"cg_damping": 1e4}}
 FAR |= {"discount": {"discount": 1e-6}, "step_size": {"algorithm": "batch-ppo", "step_size": 0.1}}
+FAR |= {"replay": {"algorithm": "dqn", "replay_size": 200}}
 SHORT = {"hidden": "8,8", "progress": "none", "steps_per_update": 400, "total_steps": 3_200}
 
 
@@ -64,6 +66,16 @@ def test_nothing_is_found_where_nothing_is_wrong_and_what_is_told_can_be_typed(h
     assert not {*said.kinds} - {"flat"}
     assert (len(str(said).splitlines()) <= 25, said._repr_html_().count("<img")) == (True, 1)
     assert all(kind.change.format_map({"step_size": 1, "cure": ""} | said.fill) for kind in findings.KINDS.values())
+
+
+def test_a_trace_names_the_rank_that_the_others_wait_for(tmp_path):
+    made = minitrpo.train("CartPole-v1", out=tmp_path / "run", **SHORT)
+    assert "rank 1" not in made.explain(0).limits
+    spans = [
+        [(n, start, 0.5 + late) for n, start in (("collect", 0.0), ("wait", 0.6), ("collect", 2.0))] for late in (0, 1)
+    ]
+    write_chrome_trace(tmp_path / "run/trace.json", spans)
+    assert "rank 1 in 100%" in made.explain(0).limits
 
 
 def test_the_command_prints_it_and_refuses_what_is_no_run(healthy, tmp_path):

@@ -1,10 +1,11 @@
-"""Measure this machine, predict larger machines from it, and check the prediction on this machine."""
+"""Measure this machine, predict larger ones from it, and check the prediction where it can be checked."""
 
 import argparse
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser
@@ -63,17 +64,17 @@ def make_parser(name: str) -> RootParser:
     predict.add_argument("--pauses", type=positive, default=INFINITE, metavar="X", help=paused)
     memory = "GB of rank 0's machine (default: 256)"
     predict.add_argument("--memory", type=positive, default=256.0, metavar="X", help=memory)
-    check = tasks.add_parser("check", help="compare predicted and measured seconds on this machine", allow_abbrev=False)
+    check = tasks.add_parser("check", help="predicted and measured seconds, on this machine", allow_abbrev=False)
     check.add_argument("--rounds", type=whole, default=2, metavar="N", help="runs of each (default: 2)")
     cable = "also over two hosts with such a cable between them, milliseconds and Mbit/s; root, in a checkout"
     check.add_argument("--hosts", type=numbers, metavar="MS,MBIT", help=cable)
     for each in (measure, check):
-        each.add_argument("--anyway", action="store_true", help="also on a busy machine; the result is marked")
+        each.add_argument("--anyway", action="store_true", help="on a busy machine, too; the result says so")
     for each in (measure, predict, check):
         each.add_argument("--inputs", type=file, default=RECORDED, metavar="FILE", help="default: in the checkout")
     for each in (predict, check):
         each.add_argument("--out", type=file, metavar="FILE", help="write the result as JSON; predict: a .png, too")
-        each.add_argument("--page", type=file, metavar="FILE", help="write the tables into docs/scaling.md")
+    check.add_argument("--page", type=file, metavar="FILE", help="write its table into a page, experiments/tables.md")
     return parser
 
 
@@ -117,57 +118,84 @@ def told(inputs: Inputs) -> str:
     return f"measured on {made['cores']} cores, {made['machine'].partition(', ')[2]}, {made['date'][:10]}{busy}"
 
 
-def predict(args: Any) -> int:
-    """Print the tables."""
-    from minitrpo.course.scaling.designs import COLUMNS, Machine
-    from minitrpo.course.scaling.others import lines
-    from minitrpo.course.scaling.page import keep, ranks_of, text_with_place
-    from minitrpo.course.scaling.predict import RANKS, STEPS_EACH, Job, breaks, table, weak
+class Simulated(NamedTuple):
+    """A job on 1 to 100,000 ranks: {design: a prediction for each number of ranks}, and {design: {cost: ranks}}."""
+
+    inputs: Inputs
+    job: Any
+    machine: Any
+    title: str
+    tables: dict[str, list[Any]]
+    breaks: dict[str, dict[str, float]]
+
+
+def simulated(args: Any) -> Simulated:
+    """Return what `predict` predicts."""
+    from minitrpo.course.scaling.designs import COLUMNS, DESIGNS, MENDED, Machine
+    from minitrpo.course.scaling.predict import RANKS, STEPS_EACH, Job, best_batch, breaks, predicted
 
     if not 0 <= args.slow <= 1:
         raise BadInput(f"--slow is a fraction, 0 to 1, not {args.slow:g}")
-    for place in ("predicted", "breaks") if args.page else ():
-        text_with_place(args.page, place)
     inputs = load(args.inputs)
     job = Job(inputs.task(args.env), args.steps, args.steps_per_update, args.price)
     network = Network(args.latency, 1 / args.bandwidth)
     machine = Machine(network, None, 86_400 * args.failures, args.slow, args.pauses)
-    title, episodes = f"{job.steps:,.0f} steps of {args.env}", max(1, round(job.batch / job.task.lengths.mean()))
-    print(f"{title}; inputs {told(inputs)}")
-    tables = tables_of(inputs, job, machine)
-    for name, rows in tables.items():
-        print(f"\n{name} ({SIMULATED})", *table(rows), sep="\n")
-    print(f"\n{STEPS_EACH:,} steps a rank and update ({SIMULATED})", *weak(inputs, job, machine, STEPS_EACH), sep="\n")
-    print(f"\nwithout a barrier, or without samples, {episodes:,} episodes a generation ({SIMULATED})")
-    print(*lines(job.task, machine, RANKS, episodes), sep="\n")
+    tables = {name: [predicted(inputs, job, machine, d, ranks) for ranks in RANKS] for name, d in DESIGNS.items()}
+    tables["the same, best batch"] = [best_batch(inputs, job, machine, MENDED, ranks) for ranks in RANKS]
     rest = (STEPS_EACH, 1e9 * args.memory, round(job.steps / job.batch))
     found = {name: breaks(inputs, job.task, machine, *rest, design) for name, design in COLUMNS.items()}
-    print(f"\na tenth of an iteration, {STEPS_EACH:,} steps a rank ({SIMULATED}): from ... ranks ({', '.join(found)})")
+    return Simulated(inputs, job, machine, f"{job.steps:,.0f} steps of {args.env}", tables, found)
+
+
+@cache
+def recorded() -> Simulated:
+    """Return what `predict` predicts from the recorded inputs."""
+    return simulated(make_parser("scaling").parse_args(["predict"]))
+
+
+def shown(what: str) -> str:
+    """Return what a page shows of that: the table of the job, or that of its breaks."""
+    from minitrpo.course.scaling.page import of_breaks, of_tables
+    from minitrpo.course.scaling.predict import STEPS_EACH
+
+    one, made = recorded(), told(recorded().inputs)
+    lines = of_tables(one.title, one.tables, made) if what == "tables" else of_breaks(one.breaks, STEPS_EACH, made)
+    return "\n".join(lines)
+
+
+def predict(args: Any) -> int:
+    """Print the tables."""
+    from minitrpo.course.scaling.others import lines
+    from minitrpo.course.scaling.page import keep, ranks_of
+    from minitrpo.course.scaling.predict import RANKS, STEPS_EACH, table, weak
+
+    inputs, job, machine, title, tables, found = simulated(args)
+    episodes = max(1, round(job.batch / job.task.lengths.mean()))
+    print(f"{title}; inputs {told(inputs)}")
+    for name, rows in tables.items():
+        print(f"\n{name} ({SIMULATED})", *table(rows), sep="\n")
+    each = f"{STEPS_EACH:,} steps per rank and update ({SIMULATED})"
+    print(f"\n{each}", *weak(inputs, job, machine, STEPS_EACH), sep="\n")
+    print(f"\nwithout a barrier, or without samples, {episodes:,} episodes a generation ({SIMULATED})")
+    print(*lines(job.task, machine, RANKS, episodes), sep="\n")
+    print(f"\na tenth of an iteration, {each}: from ... ranks ({', '.join(found)})")
     for cost in found["now"]:
         print(f"  {cost:30s} {'  '.join(f'{ranks_of(each[cost]):>9s}' for each in found.values())}")
-    keep(args, inputs.provenance, told(inputs), title, tables, found)
+    if args.out:
+        ends = {name: {c: None if at == INFINITE else at for c, at in each.items()} for name, each in found.items()}
+        keep(args, title, tables, {"provenance": inputs.provenance, "breaks": ends})
     return 0
 
 
-def tables_of(inputs: Inputs, job: Any, machine: Any) -> dict[str, list[Any]]:
-    """Return {what is done: a prediction for each number of ranks}."""
-    from minitrpo.course.scaling.designs import DESIGNS, MENDED
-    from minitrpo.course.scaling.predict import RANKS, best_batch, predicted
-
-    tables = {name: [predicted(inputs, job, machine, d, ranks) for ranks in RANKS] for name, d in DESIGNS.items()}
-    tables["the same, each with the batch that is best for it"] = [
-        best_batch(inputs, job, machine, MENDED, ranks) for ranks in RANKS
-    ]
-    return tables
-
-
 def check(args: Any) -> int:
-    """Print predicted beside measured."""
+    """Print predicted and measured seconds."""
     from minitrpo.course.scaling import page
     from minitrpo.course.scaling.checking import compared, report
     from minitrpo.course.scaling.hosts import Cable, over_hosts
     from minitrpo.course.scaling.measuring import refuse_if_busy
 
+    if args.page:
+        page.text_with_place(args.page, "checked")
     inputs = load(args.inputs)
     before = refuse_if_busy(args.anyway)
     rows = compared(inputs, args.rounds, lambda text: print(text, flush=True))

@@ -39,11 +39,7 @@ TODAY = Design("sharded")
 SET = replace(TODAY, segments=True, minibatches=MINIBATCHES)  # with what can be set already
 MENDED = Design("sharded", "dynamic", "tree", "node", "stay")
 COLUMNS = {"now": TODAY, "now, set for it": SET}  # of the table that says what breaks first
-DESIGNS = {
-    "rank 0 learns alone": Design(),
-    "sharded learner, as the package has it": TODAY,
-    "sums in trees, samples stay where they are": MENDED,
-}
+DESIGNS = {"rank 0 learns alone": Design(), "sharded learner": TODAY, "tree sums, samples stay": MENDED}
 
 
 def crowding(task: Task, machine: Machine, ranks: int) -> float:

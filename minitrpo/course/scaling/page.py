@@ -1,15 +1,16 @@
-"""Lecture 15: what was predicted and measured, as docs/scaling.md shows it and as it is kept."""
+"""Lecture 15: what was predicted and measured, as pages show it and as it is kept."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 from minitrpo.course.scaling.checking import Row
-from minitrpo.course.scaling.formulas import INFINITE
 from minitrpo.course.scaling.inputs import save
-from minitrpo.course.scaling.predict import STEPS_EACH, Prediction
+from minitrpo.course.scaling.predict import Prediction
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
+
+SHOWN = 1  # which of the designs has its costs in the table
 
 
 def put(page: Path, name: str, lines: list[str]) -> None:
@@ -35,24 +36,21 @@ def marked(name: str) -> re.Pattern[str]:
 
 
 def of_tables(title: str, tables: dict[str, list[Prediction]], told: str) -> list[str]:
-    """Return predictions as Markdown, with where their inputs come from."""
-    lines = []
-    for name, rows in tables.items():
-        lines += [f"**{name[0].upper()}{name[1:]}** (simulated)", ""]
-        lines += ["| ranks | steps per update | updates | seconds | efficiency | dollars | costs most beside playing |"]
-        lines += ["| ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
-        for row in rows:
-            part, share = row.bottleneck
-            numbers = f"{row.seconds:,.3g} | {100 * row.efficiency:.3g} % | {row.dollars:.2g}"
-            costs = f"{part} ({100 * share:.0f} %)"
-            lines.append(f"| {row.ranks:,} | {row.batch:,} | {row.updates:,.0f} | {numbers} | {costs} |")
-        lines.append("")
-    return [*lines, f"*{title}: simulated, not measured; inputs {told}.*"]
+    """Return predictions as one table in Markdown, with where their inputs come from; the last columns are of SHOWN."""
+    shown = list(tables)[SHOWN]
+    head = ["ranks", *(f"{name}: seconds" for name in tables), f"{shown}: efficiency", "dollars", "largest other cost"]
+    lines = [f"| {' | '.join(head)} |", f"|{' ---: |' * (len(head) - 1)} --- |"]
+    for rows in zip(*tables.values(), strict=True):
+        row, seconds = rows[SHOWN], " | ".join(f"{each.seconds:,.3g}" for each in rows)
+        part, share = row.bottleneck
+        rest = f"{100 * row.efficiency:.3g} % | {row.dollars:.2g} | {part} ({100 * share:.0f} %)"
+        lines.append(f"| {row.ranks:,} | {seconds} | {rest} |")
+    return [*lines, "", f"*{title}: simulated, not measured; inputs {told}.*"]
 
 
 def of_breaks(found: dict[str, dict[str, float]], each: int, told: str) -> list[str]:
     """Return as Markdown from how many ranks on a cost is a tenth of an iteration; found: {design: {cost: ranks}}."""
-    head = f"| from ... ranks, with {each:,} steps a rank and update (simulated) | {' | '.join(found)} |"
+    head = f"| cost, with {each:,} steps per rank and update (simulated) | {' | '.join(found)} |"
     lines = [head, f"| --- |{' ---: |' * len(found)}"]
     for name in next(iter(found.values())):
         lines.append(f"| {name} | {' | '.join(ranks_of(column[name]) for column in found.values())} |")
@@ -65,7 +63,7 @@ def ranks_of(at: float) -> str:
 
 
 def of_comparison(rows: list[Row], summary: list[str], told: str) -> list[str]:
-    """Return predicted beside measured as Markdown."""
+    """Return predicted and measured seconds as Markdown."""
     lines = ["| | ranks | learner | pool | predicted, s | measured, s (95 %) | error |"]
     lines.append("| --- | ---: | --- | --- | ---: | ---: | ---: |")
     for r in rows:
@@ -76,31 +74,14 @@ def of_comparison(rows: list[Row], summary: list[str], told: str) -> list[str]:
     return [*lines, "", f"*{'; '.join(summary)}; inputs {told}. \\* more ranks than cores.*"]
 
 
-def keep(
-    args: Any,
-    provenance: dict[str, Any],
-    told: str,
-    title: str,
-    tables: dict[str, list[Prediction]],
-    found: dict[str, dict[str, float]],
-) -> None:
-    """Write what was predicted where it is wanted."""
+def keep(args: Any, title: str, tables: dict[str, list[Prediction]], rest: dict[str, Any]) -> None:
+    """Write what was predicted into args.out, and draw it beside that."""
     from minitrpo.course.scaling.drawing import draw
 
-    if args.page:
-        alt = f"{title}: seconds against ranks for four designs, and where the seconds go; simulated"
-        picture = [f"![{alt}]({args.page.with_suffix('.png').name})", ""]
-        put(args.page, "predicted", [*picture, *of_tables(title, tables, told)])
-        put(args.page, "breaks", of_breaks(found, STEPS_EACH, told))
-        draw(title, tables, args.page.with_suffix(".png"))
-    if args.out:
-        rows = {
-            name: [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
-            for name, rows in tables.items()
-        }
-        settings = {name: str(value) for name, value in vars(args).items()}
-        ends = {
-            name: {what: None if at == INFINITE else at for what, at in each.items()} for name, each in found.items()
-        }
-        save(args.out, {"provenance": provenance, "settings": settings, **rows, "breaks": ends})
-        draw(title, tables, args.out.with_suffix(".png"))
+    rows = {
+        name: [{**vars(row), "one": dict(row.one.parts()), "bottleneck": row.bottleneck[0]} for row in rows]
+        for name, rows in tables.items()
+    }
+    settings = {name: str(value) for name, value in vars(args).items()}
+    save(args.out, {"settings": settings, **rows, **rest})
+    draw(title, tables, args.out.with_suffix(".png"))

@@ -44,7 +44,7 @@ class Prediction:
 
     @property
     def bottleneck(self) -> tuple[str, float]:
-        """Return the largest part of the job beside playing at full width, and which fraction of the seconds it is."""
+        """Return the largest part of the job besides playing at full width, and which fraction of the seconds it is."""
         parts = [(name, self.updates * seconds) for name, seconds in self.one.parts() if name != "ideal"]
         name, seconds = max([*parts, ("start", self.start)], key=lambda pair: pair[1])
         return name, seconds / (self.start + self.updates * self.one.seconds)
@@ -90,7 +90,7 @@ def best_batch(inputs: Inputs, job: Job, machine: Machine, design: Design, ranks
 
 def table(rows: list[Prediction]) -> list[str]:
     """Return rows as text; every number in it is simulated."""
-    head = "ranks  steps/update  updates  seconds  efficiency  dollars  costs most beside playing"
+    head = "ranks  steps/update  updates  seconds  efficiency  dollars  largest cost besides playing"
     lines = [head]
     for row in rows:
         name, share = row.bottleneck
@@ -128,16 +128,16 @@ def breaks(
     tenth = {
         "gather to rank 0": "gather",
         "arithmetic of rank 0": "root",
-        "samples to those who learn": "spread",
-        "sums, and what all are told": "sums",
+        "samples to the learning ranks": "spread",
+        "sums and broadcasts": "sums",
         "the pool's one counter": "counter",
         "the last episodes": "wait",
-        "the critic's few ranks": "critic",
+        "the few ranks of the critic": "critic",
     }
     found = {name: crossing(partial(tenths, part, task, each, ones)) for name, part in tenth.items()}
     many, _ = travelling(task, machine, design, RANKS[-1], 1, each)
     found["memory of rank 0"] = memory / (COPIES * many)
-    found["start of the ranks"] = crossing(lambda ranks: starting(inputs, ranks) / (TENTH * updates * own(ones[ranks])))
+    found["start-up of ranks"] = crossing(lambda ranks: starting(inputs, ranks) / (TENTH * updates * own(ones[ranks])))
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
