@@ -10,25 +10,25 @@ TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
 .PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade docs site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
-help: ## say what each target does
+help: ## list all targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 train: .venv/ready-core ## train ENV (Reacher-v5) on NP (2) ranks: NP=8 ENV=HalfCheetah-v5 make train
 	./run mpiexec -n $(NP) python mpi_scripts/train.py --env $(ENV) $(ARGS)
 
-test: .venv/ready-dev .venv/ready-course ## run the tests that take no long (five minutes with the set-up)
+test: .venv/ready-dev .venv/ready-course ## run the quick tests (five minutes with the set-up)
 	$(TESTS) -m "not slow" $(ARGS)
 
 test-all: .venv/ready-dev .venv/ready-course .venv/ready-site ## run all tests, as continuous integration does (twelve minutes)
 	$(TESTS) $(ARGS)
 
-test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each: by hand, for cases that the fixed examples lack
+test-random: .venv/ready-dev .venv/ready-course ## run the properties on new examples, 400 of each, by hand
 	$(TESTS) --hypothesis-profile=random $(ARGS)
 
 lab: .venv/ready-course ## open the course in JupyterLab, copied into LAB (my); ALL=1: its own folder, with all answers
 	./run minitrpo lab $(if $(ALL),--all,$(or $(LAB),my)) $(ARGS)
 
-own-algorithm: .venv/ready-core ## start an algorithm of your own from an example: make own-algorithm NAME=mine
+own-algorithm: .venv/ready-core ## copy the example of your own algorithm: make own-algorithm NAME=mine
 	./run minitrpo new $(if $(filter limit,$(NAME)),mine,$(NAME))
 
 notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and executed solutions from notebooks/source
@@ -56,7 +56,7 @@ pages: .venv/ready-course ## write all tables and pictures of pages from what is
 	./run python tests/tools/report.py
 	./run python notebooks/concepts.py
 
-hashes: .venv/ready-core ## whether a change changes a bit: 150 short runs, compared with those of AGAINST (HEAD)
+hashes: .venv/ready-core ## whether a change changes a bit: compare 150 short runs with those of AGAINST (HEAD)
 	./run python tests/tools/hashes.py --against $(or $(AGAINST),HEAD) $(ARGS)
 
 hosts: .venv/ready-core ## the family over several hosts (network namespaces), and a cable that is cut
@@ -71,16 +71,16 @@ versions: .venv/ready-core ## the tests on the lowest versions of everything, ne
 soak: .venv/ready-core ## kill KILLS (300) runs of the whole family, then watch 8 ranks for SECONDS (3600)
 	./run python tests/tools/soak.py --kills $(or $(KILLS),300) --seconds $(or $(SECONDS),3600) $(ARGS)
 
-lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules for code and pages
+lint: .venv/ready-dev .venv/ready-course ## check style, types, and the rules of code and pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tests/tools/lint.py
 
-doctor: .venv/ready-core ## say whether this machine can run everything, and train on an environment: make doctor ENV=Hopper-v5
+doctor: .venv/ready-core ## test what this machine can run, and an environment: make doctor ENV=Hopper-v5
 	./run python -m minitrpo doctor $(if $(filter-out file,$(origin ENV)),--env $(ENV))
 
-lock: ## renew requirements.lock with the newest versions that pyproject.toml allows
+lock: ## update requirements.lock to the newest versions that pyproject.toml allows
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/pip install -q '.[dev,course,bench,site]'
 	.venv-lock/bin/pip freeze --exclude minitrpo | LC_ALL=C sort -f > requirements.lock

@@ -10,7 +10,7 @@ from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.drawing import draw
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
+PAGES = [ROOT / "docs/own-algorithm.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
 PAGES += [ROOT / "docs/scaling.md", *sorted((ROOT / "experiments").glob("*.md"))]
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
+from inspect import getsource
 
 from experiments import as_typed, claims, family, limit, parts, peers, posture, returns, rules, scaling, seconds
 from experiments.harness import Experiment, made_by
+from minitrpo.course import reinforce
 from minitrpo.course.scaling.command import shown as shown_of
 from minitrpo.errors import BadInput
 
@@ -18,21 +20,21 @@ GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in pee
 def shown(experiment: Experiment) -> str:
     """Return what a page shows of an experiment, and what made it."""
     runs = experiment.runs()
-    made = f"*{made_by(experiment, runs)}; `python -m experiments run {experiment.name}`.*"
-    return f"{experiment.report(experiment, runs)}\n\n{made}"
+    made = f"{made_by(experiment, runs)}; `python -m experiments run {experiment.name}`"
+    return f"{experiment.report(experiment, runs)}\n\n*{made}.*"
 
 
 # What stands in a page between <!-- name --> and <!-- /name -->
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
+    "reinforce": lambda: f"```python\n{getsource(reinforce)}```",
     "claims_details": claims.details,
     "members": family.members,
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,
     "predicted": partial(shown_of, "tables"),
     "breaks": partial(shown_of, "breaks"),
-}
-BLOCKS |= {name: partial(shown, each) for name, each in OTHERS.items()}
+} | {name: partial(shown, each) for name, each in OTHERS.items()}
 
 
 def find(names: list[str]) -> list[Experiment]:

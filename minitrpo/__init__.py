@@ -1,4 +1,4 @@
-"""minitrpo: parallel trust region policy optimization, taught and run by the same small package.
+"""minitrpo: parallel Trust Region Policy Optimization, a small package for a course and for training.
 
     from minitrpo import evaluate, load, train
 
@@ -7,8 +7,8 @@
     policy = load(run)                               # network, observation filter, action bounds
     action = policy(observation)
 
-`help(minitrpo.train)` says more; the page docs/python.md has examples. The modules beside this file are the mathematics
-and nothing else. The rooms around them serve them; the page docs/house.md says which is which.
+`help(minitrpo.train)` says more; the page docs/python.md has examples. The modules next to this file contain only the
+mathematics, and the packages serve them: see docs/architecture.md.
 """
 
 from typing import TYPE_CHECKING, Any

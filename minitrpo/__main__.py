@@ -20,21 +20,21 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
     mpiexec -n 8 python -m minitrpo train --env HalfCheetah-v5    train on 8 ranks
     python -m minitrpo train --help                               every setting, explained
-    python -m minitrpo evaluate RUN                               how good is a run's policy, in fresh episodes?
-    python -m minitrpo explain RUN                                why does it not learn, and what takes the time?
-    python -m minitrpo plot RUN RUN ...                           runs over each other, seeds as a band
-    python -m minitrpo new mine                                   start an algorithm of your own, from an example
-    python -m minitrpo check mine:Class --env ID                  does your algorithm keep its promises?
-    python -m minitrpo demo                                       something learns before a class, in a minute
-    python -m minitrpo speedup --ranks 1,2,4                      measure how much faster more ranks are
-    python -m minitrpo scaling predict                            1 to 100,000 ranks, simulated
-    python -m minitrpo watch RUN                                  a video of a run's policy
-    python -m minitrpo replay RUN EPISODE                         play an episode that failed again
-    python -m minitrpo lab                                        the course in JupyterLab, in a folder of your own
+    python -m minitrpo evaluate RUN                               play fresh episodes with a run's policy
+    python -m minitrpo explain RUN                                why a run does not learn, and where its time goes
+    python -m minitrpo plot RUN RUN ...                           compare runs in one picture
+    python -m minitrpo new mine                                   write an example of your own algorithm
+    python -m minitrpo check mine:Class --env ID                  test your algorithm: same bits, exact resume
+    python -m minitrpo demo                                       a demonstration for a class, in a minute
+    python -m minitrpo speedup --ranks 1,2,4                      measure the speed-up of more ranks
+    python -m minitrpo scaling predict                            simulate 1 to 100,000 ranks
+    python -m minitrpo watch RUN                                  make a film of a run's policy
+    python -m minitrpo replay RUN EPISODE                         play a failed episode again
+    python -m minitrpo lab                                        open the course in JupyterLab, in your own folder
     python -m minitrpo grade PATH                                 grade notebooks of the course
-    python -m minitrpo entry RUN                                  what to hand in of a run, for the leaderboard
-    python -m minitrpo parallel-sgd                               four ways to descend on many workers
-    python -m minitrpo doctor                                     can this machine run everything?"""
+    python -m minitrpo entry RUN                                  print a run's entry for the leaderboard
+    python -m minitrpo parallel-sgd                               compare four ways of parallel SGD
+    python -m minitrpo doctor                                     test what this machine can run"""
 
 
 def main(words: list[str] | None = None) -> int:

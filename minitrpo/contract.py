@@ -17,7 +17,7 @@ from minitrpo.errors import AlgorithmFailed, BadInput, shorten
 from minitrpo.parallel.comm import flat, nested
 from minitrpo.supervision import status
 
-OWN = "run_"  # how the house's arrays are called in a checkpoint, and among those that are shared
+OWN = "run_"  # prefix of the run's own arrays, in a checkpoint and among the shared arrays
 UNFINISHED = "unfinished_"  # and those of episodes that go on
 RESERVED = (OWN, UNFINISHED)
 MOST = 10**12  # steps, or episodes, of one update
@@ -87,14 +87,14 @@ def numbers(method: str, answer: Any, within: bool = False) -> Arrays:
     arrays: Arrays = {}
     for name, value in answer.items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith(RESERVED) or name == "file":
-            raise AlgorithmFailed(f"{method}() gave an array called {shorten(name)}; call it otherwise")
+            raise AlgorithmFailed(f"{method}() gave an array called {shorten(name)}; choose another name")
         if within and isinstance(value, dict):
             arrays |= flat({name: numbers(method, value, within)})
             continue
         try:
             arrays[name] = np.asarray(value)
         except ValueError as error:  # a list of lists of several lengths
-            raise AlgorithmFailed(f"{method}() gave what is no array: {error}") from error
+            raise AlgorithmFailed(f"{method}() returned something that is not an array: {error}") from error
         if arrays[name].dtype.kind not in NUMBERS:
             raise AlgorithmFailed(f"{method}() gave {name!r} = {shorten(value)}; it must be an array of numbers")
     return arrays

@@ -22,7 +22,7 @@ class AlgorithmFailed(RuntimeError):
 def infinite_theta(when: str, sizes: str = "") -> AlgorithmFailed:
     """Return the failure of an algorithm whose parameters overflowed; sizes: of the numbers that it was given."""
     return AlgorithmFailed(
-        f"theta is not finite {when}; no checkpoint has it. {sizes}{TOO_LARGE}; if nothing is, the step size is"
+        f"theta is not finite {when}; no checkpoint has it. {sizes}{TOO_LARGE}; if nothing is, reduce the step size"
     )
 
 
@@ -76,7 +76,7 @@ def place_of(error: BaseException) -> str:
     """Return in which file and line an error was raised: the innermost of the user's own, if there is one."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not NOT_THEIRS & set(Path(frame.filename).parents)] or list(frames)
-    return f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}" if theirs else "nobody knows where"
+    return f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}" if theirs else "unknown place"
 
 
 def one_line(error: BaseException) -> str:

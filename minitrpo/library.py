@@ -1,4 +1,4 @@
-"""minitrpo from Python: train, load and evaluate in the process that calls them, exceptions instead of exit codes."""
+"""minitrpo from Python: train, load and evaluate in the calling process, with exceptions instead of exit codes."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was trained: `path` is its folder, which the commands take, too."""
+    """A finished run: `path` is its folder, which all commands accept."""
 
     path: Path
 
@@ -38,7 +38,7 @@ class Run:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return all settings by name; BadInput, here and below, if there is no run."""
+        """Return all settings by name; BadInput (also below) if there is no run."""
         return dict(folder_of(self).read_config()["settings"])
 
     def rows(self) -> list[dict[str, Any]]:
@@ -46,16 +46,16 @@ class Run:
         return [{name: number(text) for name, text in row.items()} for row in folder_of(self).rows()]
 
     def plot(self, *others: "Run | str | Path") -> Any:
-        """Return a matplotlib Figure of this run's returns, and of others over it, as `minitrpo plot` draws them.
+        """Return a matplotlib Figure of the returns of this run and of others, as `minitrpo plot` draws them.
 
         A notebook shows it; `savefig` writes it.
         """
         return compare([folder_of(run) for run in (self, *others)])
 
     def explain(self, episodes: int | None = None, *, env: Environment | None = None) -> Any:
-        """Return why it does not learn, or what takes its time, as `minitrpo explain` prints it; a notebook shows it.
+        """Return why the run does not learn and where its time goes, as `minitrpo explain` prints it.
 
-        episodes: to be played, by default as many as take no long. env, BadInput: as for `load`.
+        episodes: number to play, by default few enough for 20 seconds. env, BadInput: as for `load`.
         """
         from minitrpo.reports.explain import explain
 
@@ -64,7 +64,7 @@ class Run:
             return explain(folder, episodes)
 
     def columns(self) -> dict[str, Array]:
-        """Return the same as an array for each column of numbers."""
+        """Return the rows of metrics.csv as one array per column."""
         return folder_of(self).columns()
 
 
@@ -81,15 +81,15 @@ def train(
 ) -> Run:
     """Train a policy in this process, and return the run.
 
-    env: a Gymnasium id, or a class or function that makes an environment. algorithm: a name of the family, or your own
-    class. total_steps: of the environment. out: the run folder to make, by default the next free runs/ENV-seedS-NN.
-    resume: a run to go on with, to the bit; give total_steps if it is to take more. progress: auto, bar, lines or none;
-    in a notebook also plot, a learning curve that is drawn again while the run goes on.
-    settings: those of `minitrpo train --help`, as in steps_per_update=5000, hidden="32,32", preset="paper".
+    env: a Gymnasium id, or a class or function that makes an environment. algorithm: the name of an algorithm, or your
+    own class. total_steps: environment steps. out: the new run folder, by default the next free runs/ENV-seedS-NN.
+    resume: a run to continue, to the same bits; total_steps extends it. progress: auto, bar, lines or none; in a
+    notebook also plot, a learning curve that is updated during the run.
+    settings: those of `minitrpo train --help`, for example steps_per_update=5000, hidden="32,32", preset="paper".
 
-    Under mpiexec all ranks call it, alike, and share the work. BadInput (a ValueError) if something makes no sense;
-    EpisodeFailed, AlgorithmFailed; what else the environment's module or the algorithm raises comes as it is. After
-    KeyboardInterrupt the run is whole up to its last checkpoint, and can be resumed.
+    Under mpiexec all ranks make the same call and share the work. Raises BadInput (a ValueError) for a wrong argument,
+    EpisodeFailed and AlgorithmFailed; other exceptions of your environment or algorithm are passed on. After
+    KeyboardInterrupt the run can be resumed from its last checkpoint.
     """
     given = settings | {"total_steps": total_steps, "seed": seed, "out": None if out is None else os.fspath(out)}
     asked = {name: value for name, value in given.items() if value is not None}
@@ -99,7 +99,7 @@ def train(
     asked["progress"] = "none" if progress == "plot" else progress
     with ranks() as comm, release_locks():
         if for_commands := {"seeds", "stuck_after"} & asked.keys():
-            raise BadInput(f"{', '.join(sorted(for_commands))}: for the command line alone; call train for each seed")
+            raise BadInput(f"{', '.join(sorted(for_commands))}: only for the command line; call train once per seed")
         things: dict[str, Any] = {}
         if resume is None:
             names = {"env": named(env), "algorithm": named(algorithm)}
@@ -136,12 +136,12 @@ def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedP
 def evaluate(
     run: "Run | str | Path", episodes: int = 100, *, seed: int = 0, sample: bool = False, env: Environment | None = None
 ) -> Evaluation:
-    """Return how well a run does in fresh episodes, by its best actions: `mean`, `interval` (95 %), `returns`.
+    """Return the `mean` of the `returns` of fresh episodes, with its 95 % `interval`; best actions.
 
-    seed: another one gives other episodes; none begins as one in training did. sample: draw actions as in training.
-    An environment without a time limit is left after 10,000 steps.
-    env: as for `load`. Under mpiexec all ranks call it, and get the same numbers, which do not depend on how many they
-    are. BadInput as for `load`; EpisodeFailed if the environment fails.
+    seed: chooses the episodes; none begins in an initial state of the training. sample: draw actions as in training.
+    If an environment has no time limit, an episode ends after 10,000 steps.
+    env: as for `load`. Under mpiexec all ranks make the same call and get the same numbers, for any number of ranks.
+    BadInput as for `load`; EpisodeFailed if the environment fails.
     """
     with ranks() as comm, release_locks():
         folder = on_root(comm, lambda: folder_of(run))
@@ -150,10 +150,10 @@ def evaluate(
 
 
 def check(algorithm: str | type, env: Environment = "CartPole-v1", *, updates: int = 2, **settings: Any) -> bool:
-    """Print for each promise of an algorithm whether it is kept, and return whether all are.
+    """Test whether an algorithm gives the same bits again and after a resume; print one line per test.
 
-    algorithm: your own class. env, settings: as for `train`. updates: to train for, at least 2. All is tried in this
-    process; `minitrpo check` also tries two.
+    Returns whether all tests pass. algorithm: your own class. env, settings: as for `train`. updates: at least 2.
+    All tests run in this process; `minitrpo check` also tests two ranks.
     """
     asked = {"env": named(env), "algorithm": named(algorithm), **settings}
     choice = make_job(asked, *beginning(asked)).choice

@@ -1,4 +1,4 @@
-"""Lecture 04: how far to go: the scale that a KL limit allows, then backtracking until gain and KL are as required."""
+"""Lecture 04: how far to go: the scale that a KL limit allows, then backtracking until a step gains within it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

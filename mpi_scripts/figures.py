@@ -1,4 +1,4 @@
-"""Measure again what the sources claim, draw it and judge it: python mpi_scripts/figures.py S1 --quick."""
+"""Measure, draw and test the claims of the sources again: python mpi_scripts/figures.py S1 --quick."""
 
 import sys
 from pathlib import Path

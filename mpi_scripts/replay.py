@@ -1,4 +1,4 @@
-"""Play an episode that failed again: python mpi_scripts/replay.py RUN EPISODE."""
+"""Play a failed episode again: python mpi_scripts/replay.py RUN EPISODE."""
 
 from minitrpo.commands.replay import main
 

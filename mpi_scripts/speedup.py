@@ -1,4 +1,4 @@
-"""Measure how much faster more ranks are: python mpi_scripts/speedup.py --ranks 1,2,4."""
+"""Measure the speed-up of more ranks: python mpi_scripts/speedup.py --ranks 1,2,4."""
 
 from minitrpo.course.speedup.command import main
 

@@ -43,7 +43,7 @@ SHAPES = [(inputs + 1, 64), (65, 64), (65, outputs)]  # of three layers: the las
 
 
 def generator(*key):
-    """Return the random numbers of a key, such as (iteration, episode): whoever asks draws the same ones."""
+    """Return random numbers for a key, such as (iteration, episode): the same ones on every rank."""
     return np.random.default_rng([args.seed, *key])
 
 
@@ -113,7 +113,7 @@ def normal(observations, mean, std):
     return np.clip((observations - mean) / std, -10, 10)
 
 
-# --- line 5: advantages; the paper's Monte Carlo estimate of Q, less a critic that is linear in its features
+# --- line 5: advantages; the paper's Monte Carlo estimate of Q, minus a critic that is linear in its features
 
 
 def features(s, mean, std):

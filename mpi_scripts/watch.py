@@ -1,4 +1,4 @@
-"""See the policy of a run: python mpi_scripts/watch.py RUN."""
+"""Make a film of a run's policy: python mpi_scripts/watch.py RUN."""
 
 from minitrpo.commands.watch import main
 

@@ -121,25 +121,25 @@ def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, termi
 
 @dataclass(frozen=True)
 class ActorCriticSettings(AnnealingSettings):
-    """What everyone can be told who moves policy and value function together."""
+    """Settings of the algorithms that update policy and value function together."""
 
     discount: float = discount_option("Mnih et al. 2016")
     gae_lambda: float = option(
-        1.0, "lambda of the returns; 1: as far ahead as the steps go", "Schulman et al. 2016; rl-zoo: 0.9",
+        1.0, "lambda of the returns; 1: full n-step returns", "Schulman et al. 2016; rl-zoo: 0.9",
         least=0, most=1,
     )  # fmt: skip
     reward_scale: float = option(
-        1.0, "rewards are learned from times this, and V is in its unit", "chainerrl; rl-zoo: 1 / a running deviation",
+        1.0, "factor on rewards before learning; V has the same scale", "chainerrl; rl-zoo: 1 / a running deviation",
         above=0, most=1e9,
     )  # fmt: skip
-    entropy_weight: float = option(0.01, "how much entropy is worth, per nat", "Mnih et al. 2016", least=0, most=1e3)
+    entropy_weight: float = option(0.01, "weight of the entropy, per nat", "Mnih et al. 2016", least=0, most=1e3)
     value_weight: float = option(
         0.5, "weight of half of the value function's squared error", "baselines: 0.5 of the whole", above=0, most=1e3
     )
     max_gradient_norm: float = option(
-        0.5, "longer gradients are shortened to it, policy's and value's each", "baselines: 0.5", above=0
+        0.5, "largest norm of the gradients of policy and value function, each", "baselines: 0.5", above=0
     )
-    optimiser: str = option("adam", "what makes a step of the gradient", "Mnih: rmsprop", tuple(OPTIMISERS))
+    optimiser: str = option("adam", "optimiser", "Mnih: rmsprop", tuple(OPTIMISERS))
 
 
 def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, settings: ActorCriticSettings) -> Array:
@@ -243,10 +243,10 @@ class ActorCriticMember(Member):
 
 @dataclass(frozen=True)
 class A2CSettings(ActorCriticSettings):
-    """What the synchronous ones can be told."""
+    """Settings of the synchronous algorithms."""
 
     travels: str = option(
-        "samples", "what ranks send: their samples, or sums of their gradients; the same up to rounding", "",
+        "samples", "ranks send samples, or sums of gradients; equal except for rounding", "",
         ("samples", "gradients"),
     )  # fmt: skip
 
@@ -257,7 +257,7 @@ class A2C(ActorCriticMember, Algorithm):
     Settings = A2CSettings
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "5 steps of 16 environments an update",
+            "5 steps of 16 environments per update",
             {**SEGMENTS, "steps_per_update": 80, "record_every": 50, "step_size": 5e-3},
             BY_ENV | {env: BY_ENV[env] | {"steps_per_update": 128} for env in LONGER},
         )
@@ -305,7 +305,7 @@ class OnlineActorCritic(A2C):
 
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "one step of 16 environments an update",
+            "one step of 16 environments per update",
             {**SEGMENTS, "steps_per_update": 16, "record_every": 250, "step_size": 2e-3},
             BY_ENV,
         )
@@ -317,7 +317,7 @@ class OnlineActorCritic(A2C):
 
 @dataclass(frozen=True)
 class A3CSettings(ActorCriticSettings, AsynchronousSettings):
-    """What A3C can be told."""
+    """Settings of A3C."""
 
 
 class A3C(ActorCriticMember, AsynchronousAlgorithm):

@@ -1,11 +1,11 @@
-"""What an algorithm is: a class whose methods the loops in `training` call, and know nothing else about.
+"""The interface of an algorithm: a class whose methods the loops in `training` call.
 
-`Algorithm` collects with a barrier: plan, digest, learn. `AsynchronousAlgorithm` has gradient and apply.
-A class inherits one of the two and says what differs; what it leaves out has a default here.
+`Algorithm` has a barrier: plan, digest, learn. `AsynchronousAlgorithm` has no barrier: gradient, apply. A class
+inherits from one of the two; methods and attributes that it leaves out have a default here.
 
-Three rules make the same bits on any number of ranks: random numbers only from `context.generator` and `rng`; nothing
-that depends on the rank or the clock; sums in the order in which rows arrive, which is that of the episodes.
-`python -m minitrpo check mine:Class` tries whether they are kept.
+Three rules give the same bits on any number of ranks: draw random numbers only from `context.generator` and `rng`; do
+not use the rank or the clock; take sums in the order of the rows, which is that of the episodes.
+`python -m minitrpo check mine:Class` tests them.
 """
 
 from abc import ABC, abstractmethod
@@ -30,10 +30,10 @@ KINDS = ("Box", "Discrete")  # of actions: numbers, choices
 
 @dataclass(frozen=True)
 class Plan:
-    """What to collect next: episodes of the policy `theta`, about `steps` steps of them (None: as the run was told).
+    """What to collect next: episodes of the policy `theta`, about `steps` steps (None: --steps-per-update).
 
-    arrays: what `digest` needs beside theta. episodes: how many whole ones, instead of `steps`. Every rank gets all of
-    it, as the root gave it.
+    arrays: what `digest` needs apart from theta. episodes: a number of whole episodes, instead of `steps`. Every rank
+    receives the same plan.
     """
 
     theta: Array
@@ -53,7 +53,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class Context:
-    """What a run gives an algorithm, the same on every rank but for `comm`'s rank."""
+    """What a run gives an algorithm, the same on every rank except for `comm`'s rank."""
 
     policy: Any  # what `make_policy` returned
     seed: int
@@ -89,7 +89,7 @@ class Context:
         if over == 0:
             self.scheduled.append(total)
         elif over < total:
-            self.note(f"note: a schedule ends after {over} of {total} steps; what it moves stands still from there on")
+            self.note(f"note: a schedule ends after {over} of {total} steps; its value is constant afterwards")
         return partial(remaining, horizon=over or total)
 
     def span(self, name: str) -> AbstractContextManager[None]:
@@ -108,13 +108,13 @@ def remaining(steps: int, horizon: int) -> float:
 
 @dataclass(frozen=True)
 class AnnealingSettings:
-    """What everyone can be told whose step size may fall."""
+    """Settings of algorithms whose step size may fall."""
 
     step_size: float = step_size_option()
     anneal: str = option(
         "none", "what falls linearly to 0 over the run", "Mnih et al. 2016: step-size", ("step-size", "none")
     )
-    anneal_steps: int = option(0, "over so many environment steps; 0: --total-steps", least=0, most=10**15)
+    anneal_steps: int = option(0, "length of the schedule in environment steps; 0: --total-steps", least=0, most=10**15)
 
     def idle(self) -> dict[str, str]:
         return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
@@ -131,8 +131,8 @@ class Member(ABC):
     """What both kinds of algorithms have."""
 
     loop: ClassVar[str]  # the module of `training` that plays it
-    # A dataclass of `option`s: what it can be told beside what every run can be told. check(), if it has that, raises
-    # BadInput where values contradict each other; idle() returns which nothing listens to, and why: {name: reason}
+    # A dataclass of `option`s. Its method check(), if it has one, raises BadInput if values contradict each other;
+    # idle() returns the settings that have no effect: {name: reason}
     Settings: ClassVar[Any]
     columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
     chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
@@ -144,11 +144,11 @@ class Member(ABC):
 
     @abstractmethod
     def __init__(self, settings: Any, context: Context) -> None:
-        """Begin, alike on every rank."""
+        """Create the algorithm, in the same way on every rank."""
 
     @staticmethod
     def make_policy(settings: Any, policy: Policy) -> Any:
-        """Return who acts, if that is not the house's Gaussian or categorical `policy`; see `policies.Policy`.
+        """Return the policy that acts, by default the Gaussian or categorical `policy`; see `policies.Policy`.
 
         BadInput if the algorithm cannot act in this kind of environment.
         """
@@ -156,7 +156,7 @@ class Member(ABC):
 
     @abstractmethod
     def state(self) -> Nested:
-        """Return the arrays from which a run goes on, to the bit, or dicts of them; `theta` is among them."""
+        """Return all that the next update depends on, as arrays or dicts of arrays; `theta` is among them."""
 
     @classmethod
     def defects(cls) -> Iterable[str]:
@@ -169,7 +169,7 @@ class Algorithm(Member):
 
     loop = "synchronous"
     assists_with: ClassVar[tuple[str, ...]] = ("episodes", "segments")  # the --requests with which `assist` works
-    spread: tuple[str, ...] = ()  # of a digest: with --learner sharded not to the root, but to who `needs` them
+    spread: tuple[str, ...] = ()  # of a digest: with --learner sharded sent to the ranks that `needs` names
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -177,32 +177,32 @@ class Algorithm(Member):
 
     @abstractmethod
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        """Return what travels to the root: arrays with a row for each step of the fragment, or one row each.
+        """Return what travels to the root: arrays with one row per step of the fragment, or with one row.
 
-        On the rank that played it, for each fragment by itself; observations are as the policy saw them.
+        Runs on the rank that played the fragment; observations are filtered, as the policy saw them.
         """
 
     @abstractmethod
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Learn from everybody's rows, in episode order, and return the `columns`; on the root."""
+        """Learn from the rows of all ranks, in episode order, and return the `columns`; on the root."""
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Take part in the root's update, on all other ranks, with --learner sharded; only if it can be shared.
+        """Take part in the root's update, on all other ranks, with --learner sharded.
 
-        plan: its arrays have those of `spread`, too.
+        plan: its arrays contain those of `spread`.
         """
         raise NotImplementedError
 
     def needs(self, rows: int) -> list[slice]:
-        """Return which rows of a batch of so many each rank needs of the arrays that are `spread`; it gets 0 elsewhere.
+        """Return which of `rows` rows each rank needs of the arrays that are `spread`; other rows are 0 there.
 
-        Alike on every rank. The root's are in its batch.
+        The same on every rank. The root has its rows in its batch.
         """
         raise NotImplementedError
 
     @abstractmethod
     def restore(self, arrays: Nested) -> None:
-        """Go on from what `state` returned."""
+        """Restore what `state` returned."""
 
     @classmethod
     def can_share(cls) -> bool:

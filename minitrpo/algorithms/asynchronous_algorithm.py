@@ -36,7 +36,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class AsynchronousSettings:
-    """What every asynchronous algorithm can be told."""
+    """Settings of every asynchronous algorithm."""
 
     transport: str = option(
         "auto",
@@ -50,11 +50,11 @@ class AsynchronousSettings:
         1, "with --transport server: ranks 0 to K - 1 keep a share of the parameters each", "Nair et al. 2015", least=1,
         most=1024,
     )  # fmt: skip
-    workers: int = option(2, "with --transport events: how many workers are played", least=1, most=1024)
+    workers: int = option(2, "with --transport events: number of simulated workers", least=1, most=1024)
     envs_per_worker: int = option(1, "environments of each worker", "Mnih et al. 2016: 1", least=1, most=64)
     t_max: int = option(5, "steps in each environment for one gradient", "Mnih et al. 2016: 5", least=1, most=1_000_000)
     max_staleness: int = option(
-        NO_LIMIT, "gradients older than so many updates are refused", "Nair et al. 2015", least=0, most=NO_LIMIT
+        NO_LIMIT, "gradients older than this many updates are refused", "Nair et al. 2015", least=0, most=NO_LIMIT
     )
     max_lead: int = option(
         NO_LIMIT,
@@ -83,33 +83,33 @@ class AsynchronousAlgorithm(Member):
 
     @abstractmethod
     def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
-        """Return what travels ({}: nothing to apply), gradients or samples, and columns (NaN: nothing to say).
+        """Return what travels (gradients or samples; {}: nothing), and columns (NaN: not measured).
 
-        On a worker: shared has its copies of the `pulled` arrays, fragment the steps it took with them.
+        Runs on a worker: `shared` has its copies of the `pulled` arrays, `fragment` the steps that it took with them.
         """
 
     @staticmethod
     def learners(settings: Any, workers: int) -> int:
-        """Return how many of the workers, the last ones, collect nothing: they are asked for `lesson`."""
+        """Return how many of the workers, the last ones, do not collect: they run `lesson` instead."""
         return 0
 
     def lesson(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
-        """Return what `gradient` does, on a worker that collects nothing: from what others `answer` when it asks."""
+        """Return the same as `gradient`, on a worker that does not collect: from what the others `answer`."""
         raise NotImplementedError
 
     def answer(self, question: Arrays) -> Arrays:
-        """Return what another worker asked of this one, which is between two gradients; at least one array."""
+        """Return the reply to another worker's question; at least one array."""
         raise NotImplementedError
 
     @abstractmethod
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool | dict[str, float] | None:
-        """Change the shared arrays in place, where they are; keep nothing in self.
+        """Change the shared arrays in place; keep no state in self.
 
-        Returns False to refuse what has come; or columns that are known only here, in place of the worker's NaN.
+        Returns False to refuse the gradient, or the columns that are known only here.
         """
 
     def acting(self, shared: Arrays, now: Moment) -> Array:
-        """Return what `policy.act_function` is given on a worker."""
+        """Return the parameters for `policy.act_function` on a worker."""
         return shared["theta"]
 
     def worker_state(self) -> Nested:
@@ -117,7 +117,7 @@ class AsynchronousAlgorithm(Member):
         return {}
 
     def restore_worker(self, arrays: Nested) -> None:
-        """Take over what `worker_state` returned."""
+        """Restore what `worker_state` returned."""
 
     @classmethod
     def defects(cls) -> Iterator[str]:

@@ -124,19 +124,19 @@ SCRIPT = "ChainerRL's Batch PPO script, 2018"
 
 @dataclass(frozen=True)
 class BatchPPOSettings(AnnealingSettings):
-    """What Batch PPO can be told."""
+    """Settings of Batch PPO."""
 
     step_size: float = step_size_option(3e-4, "Adam's step size for the policy", SCRIPT)
     anneal: str = option("both", "what falls linearly to 0 over the run", SCRIPT, ("both", "step-size", "clip", "none"))
     discount: float = discount_option(SCRIPT)
     gae_lambda: float = option(0.95, "lambda of the advantages; 1 is Monte-Carlo", SCRIPT, least=0, most=1)
-    clip: float = option(0.2, "how far a ratio of probabilities may gain by leaving 1", SCRIPT, above=0, most=10)
-    epochs: int = option(10, "passes over the steps of an update, by policy and value function", SCRIPT, least=1)
+    clip: float = option(0.2, "clip range of the probability ratio around 1", SCRIPT, above=0, most=10)
+    epochs: int = option(10, "epochs over the steps of an update, for policy and value function", SCRIPT, least=1)
     minibatch: int = option(64, "steps per minibatch", SCRIPT, least=1)
     critic_step_size: float = option(1e-3, "Adam's step size for the value function", above=0, most=1)
-    entropy: float = option(0.0, "how much an entropy of 1 nat counts in the objective", SCRIPT, least=0, most=1e3)
+    entropy: float = option(0.0, "weight of the entropy in the objective, per nat", SCRIPT, least=0, most=1e3)
     max_gradient_norm: float = option(
-        0.5, "a minibatch's gradient is shortened to this length", "baselines, stable-baselines3", above=0, most=1e6
+        0.5, "largest norm of a minibatch's gradient", "baselines, stable-baselines3", above=0, most=1e6
     )
     standardise: str = option(
         "minibatch",

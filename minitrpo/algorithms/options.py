@@ -31,7 +31,7 @@ def option(
     return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
 
 
-# What several algorithms can be told is declared here: each says where its default is from
+# Settings of several algorithms; each says where its default is from
 def discount_option(source: str = "") -> Any:
     """Return the setting of gamma."""
     return option(0.99, "discount per step (gamma)", source, above=0, most=1)

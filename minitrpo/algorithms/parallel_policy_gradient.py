@@ -75,15 +75,15 @@ def fragments_of(samples: Arrays) -> list[Arrays]:
 
 @dataclass(frozen=True)
 class PolicyGradientSettings:
-    """What the policy gradient can be told."""
+    """Settings of the policy gradient."""
 
     travels: str = option(
-        "samples", "what ranks send: their samples, or sums of gradients; the bits are the same", "",
+        "samples", "ranks send samples, or sums of gradients; the bits are the same", "",
         ("samples", "gradients"),
     )  # fmt: skip
     critic: str = option(
         "mlp",
-        "value function behind the advantages: none (reward-to-go less its mean; nothing is expected after a cut), "
+        "value function behind the advantages: none (reward-to-go minus its mean; the value after a cut is 0), "
         "ridge regression by summed normal equations, or a perceptron by pooled minibatch gradients",
         "",
         ("none", "linear", "mlp"),
@@ -92,7 +92,7 @@ class PolicyGradientSettings:
     gae_lambda: float = option(
         0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )
-    optimiser: str = option("adam", "what makes a step of the gradient", "", tuple(OPTIMISERS))
+    optimiser: str = option("adam", "optimiser", "", tuple(OPTIMISERS))
     step_size: float = step_size_option(0.01, "the optimiser's step size for the policy")
     critic_epochs: int = option(
         10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1

@@ -34,16 +34,14 @@ MODES = ("none", "steps", "kl", "both", "noise")
 
 @dataclass(frozen=True)
 class TRPOSettings:
-    """What TRPO can be told."""
+    """Settings of TRPO."""
 
-    max_kl: float = option(
-        0.01, "how far an update may move the policy, mean KL(old||new) in nats", "TRPO paper", above=0, most=1e3
-    )
-    adapt: str = option("none", "what to adapt while learning; noise: both, by noise.py", "Frans 2016", MODES)
+    max_kl: float = option(0.01, "largest mean KL(old||new) of an update, in nats", "TRPO paper", above=0, most=1e3)
+    adapt: str = option("none", "what adapts during the run; noise: both, by the noise of a step", "Frans 2016", MODES)
     margin: float = option(
-        RULE.margin, "improvement that counts, as a fraction of |return|; 0: no margin", "Frans 2016", least=0
+        RULE.margin, "smallest improvement that counts, as a fraction of |return|", "Frans 2016", least=0
     )
-    discount: float = discount_option("Duan et al. 2016; Swimmer wants 0.9999")
+    discount: float = discount_option("Duan et al. 2016; Swimmer needs 0.9999")
     gae_lambda: float = option(
         0.97, "lambda of the advantages; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
     )
@@ -63,18 +61,16 @@ class TRPOSettings:
         0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1
     )
     adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1)
-    adapt_steps_by: int = option(
-        RULE.steps_by, "steps/update that a decision adds or removes", "his runs: 300", least=1
-    )
-    adapt_kl_by: float = option(RULE.kl_by, "max-KL that a decision adds or removes", "his runs: 0.0005", above=0)
+    adapt_steps_by: int = option(RULE.steps_by, "change of steps/update per decision", "Frans 2016: 300", least=1)
+    adapt_kl_by: float = option(RULE.kl_by, "change of max-KL per decision", "Frans 2016: 0.0005", above=0)
     adapt_min_steps: int = option(
-        RULE.steps_limits[0], "adapted steps/update stay above", "Frans 2016", least=1, most=10**9
+        RULE.steps_limits[0], "adapted steps/update: smallest", "Frans 2016", least=1, most=10**9
     )
     adapt_max_steps: int = option(
-        RULE.steps_limits[1], "adapted steps/update stay below", "Frans 2016", least=1, most=10**9
+        RULE.steps_limits[1], "adapted steps/update: largest", "Frans 2016", least=1, most=10**9
     )
-    adapt_min_kl: float = option(RULE.kl_limits[0], "adapted max-KL stays above", "his code: 0.001", above=0)
-    adapt_max_kl: float = option(RULE.kl_limits[1], "adapted max-KL stays below", "his code: 0.01, from 0.001", above=0)
+    adapt_min_kl: float = option(RULE.kl_limits[0], "adapted max-KL: smallest", "Frans 2016: 0.001", above=0)
+    adapt_max_kl: float = option(RULE.kl_limits[1], "adapted max-KL: largest", "Frans 2016: 0.01, from 0.001", above=0)
 
     def check(self) -> None:
         for low, high in (("adapt_min_steps", "adapt_max_steps"), ("adapt_min_kl", "adapt_max_kl")):
@@ -100,7 +96,7 @@ class TRPOSettings:
         return AdaptiveConfig(self.adapt, self.margin, self.adapt_window, *by, steps_limits=steps, kl_limits=kl)
 
 
-# --- what it is told: as typed, where one setting cannot serve, as published, in lectures
+# --- presets: the default, values for single environments, as published, for lectures
 
 # Fewer and larger updates, and a louder first policy
 LARGER: dict[str, Any] = {"steps_per_update": 2_048, "gae_lambda": 0.97, "initial_log_std": 0.0}
@@ -109,8 +105,7 @@ SLOW: dict[str, Any] = {"critic_epochs": 10, "critic_step_size": 1e-3}
 CAREFUL = {**SLOW, "critic_epochs": 20}
 THOROUGH = {"gae_lambda": 0.95, "fisher_fraction": 1.0, "cg_iterations": 25, **CAREFUL}
 STRONG = Preset(
-    "for a good return soon, with values of their own for some environments: many small updates from segments, all "
-    "ranks learn",
+    "fast learning, with tuned values for some environments: many small updates from segments, all ranks learn",
     {
         "requests": "segments",
         "num_envs": 16,
@@ -141,8 +136,8 @@ STRONG = Preset(
 PRESETS = {
     "default": STRONG,
     "tuned": STRONG,  # the same, by another name
-    "plain": replace(STRONG, text="the default without values of their own: one setting for all", by_env={}),
-    "episodes": Preset("whole episodes from a pool, rank 0 learns while the others wait: what the lectures measure"),
+    "plain": replace(STRONG, text="the default without tuned values: one setting for all environments", by_env={}),
+    "episodes": Preset("whole episodes from a pool, rank 0 learns while the others wait, as in the lectures"),
     "paper": Preset(
         "as Frans & Hafner 2016 ran it: Monte-Carlo returns, a linear critic, 20,000 steps and a small KL",
         {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
@@ -162,7 +157,7 @@ class TRPO(Algorithm):
         *("gradient_norm", "entropy", "explained_variance", *StepNoise.columns),
     )
     chart, chart_label = ("kl", "max_kl"), "KL (nats)"
-    second_chart, second_label = ("agreement", "noise"), "part of the promised gain"
+    second_chart, second_label = ("agreement", "noise"), "fraction of the predicted gain"
     presets = PRESETS
 
     def __init__(self, settings: TRPOSettings, context: Context) -> None:
@@ -202,7 +197,7 @@ class TRPO(Algorithm):
         if all(np.all(np.isfinite(array)) for array in fitted.values()):
             self.critic_state = fitted
         else:  # it would stay so for ever
-            self.context.note("the critic's fit is not finite, the one before is kept: --critic-step-size is too large")
+            self.context.note("the critic's fit is not finite and was discarded: --critic-step-size is too large")
         self._adapt(batch["returns"][batch["ended"]])
         return {
             "max_kl": max_kl,
@@ -259,7 +254,7 @@ class TRPO(Algorithm):
             if samples["measure"] and report.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)
         if report.reason == "not finite":
-            self.context.note("the step is not finite, and was not taken: see how large observations and rewards are")
+            self.context.note("the step is not finite and was not taken: check the scale of observations and rewards")
         return theta, report, measured
 
     def _fit(self, samples: Nested, rng: np.random.Generator) -> Arrays:

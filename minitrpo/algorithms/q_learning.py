@@ -194,7 +194,7 @@ def parsed(final_epsilons: str) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class ExplorationSettings:
-    """What every epsilon-greedy method can be told."""
+    """Settings of every epsilon-greedy method."""
 
     exploration_steps: int = option(
         20_000, "steps in which epsilon falls from 1 to its final value", "Mnih et al. 2016: 4 million", least=1
@@ -254,7 +254,7 @@ class EpsilonGreedy(Perceptron):
 
 
 def epsilon_greedy_policy(settings: Any, policy: Policy) -> EpsilonGreedy:
-    """Return the epsilon-greedy policy with the house's shapes."""
+    """Return the epsilon-greedy policy with the default policy's shapes."""
     epsilons, probabilities = parsed(settings.final_epsilons)
     shape = (policy.observation_size, policy.action_size, policy.hidden)
     return EpsilonGreedy(*shape, tuple(epsilons.tolist()), tuple(probabilities.tolist()))
@@ -265,17 +265,14 @@ def epsilon_greedy_policy(settings: Any, policy: Policy) -> EpsilonGreedy:
 
 @dataclass(frozen=True)
 class QSettings(AnnealingSettings, ExplorationSettings):
-    """What the methods without a replay buffer can be told."""
+    """Settings of the methods without a replay buffer."""
 
     discount: float = discount_option()
-    optimiser: str = option("adam", "what makes a step of a gradient", "Mnih et al. 2016: rmsprop", ("adam", "rmsprop"))
+    optimiser: str = option("adam", "optimiser", "Mnih et al. 2016: rmsprop", ("adam", "rmsprop"))
     huber: float = option(1e6, "errors count linearly beyond this", above=0)
-    gradient_clip: float = option(1e6, "a longer gradient is shortened to this length", above=0)
+    gradient_clip: float = option(1e6, "largest norm of a gradient", above=0)
     target_every: int = option(
-        1_000,
-        "steps of all actors together after which theta- is renewed",
-        "Mnih et al. 2016: 40,000 on Atari",
-        least=1,
+        1_000, "steps of all actors between two updates of theta-", "Mnih et al. 2016: 40,000 on Atari", least=1
     )
 
 
@@ -390,7 +387,7 @@ class OneStepSarsa(NStepQ):
     targets = staticmethod(sarsa_one_step)
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "an update every 16 steps of 16 environments; one step ahead, news travels slowly",
+            "an update every 16 steps of 16 environments; one-step targets spread slowly",
             {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"}
             | {"final_epsilons": "0.05"},
             {"CartPole-v1": {"total_steps": 1_200_000}},
@@ -403,7 +400,7 @@ class OneStepSarsa(NStepQ):
 
 @dataclass(frozen=True)
 class AsynchronousQSettings(QSettings, AsynchronousSettings):
-    """What the asynchronous forms can be told."""
+    """Settings of the asynchronous forms."""
 
 
 class AsynchronousNStepQ(QMember, AsynchronousAlgorithm):
@@ -443,7 +440,7 @@ class AsynchronousOneStepQ(AsynchronousNStepQ):
     targets = staticmethod(one_step_q)
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "an update every 16 steps of 8 environments; one step ahead, news travels slowly",
+            "an update every 16 steps of 8 environments; one-step targets spread slowly",
             {"t_max": 16, "envs_per_worker": 8, "final_epsilons": "0.05"},
             {"CartPole-v1": {"total_steps": 1_200_000, "anneal": "step-size", "step_size": 3e-3}},
         )
@@ -456,7 +453,7 @@ class AsynchronousSarsa(AsynchronousNStepQ):
     targets = staticmethod(sarsa_one_step)
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "an update every 16 steps of 8 environments; one step ahead, news travels slowly",
+            "an update every 16 steps of 8 environments; one-step targets spread slowly",
             {"t_max": 16, "envs_per_worker": 8, "final_epsilons": "0.05"},
             {"CartPole-v1": {"total_steps": 1_200_000}},  # both found on seeds 100 and 101
         )

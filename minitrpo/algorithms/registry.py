@@ -48,7 +48,7 @@ def find(name: str) -> Any:
         raise
     except BaseException as error:  # a module of a user's fails in any way
         raise BadInput(
-            f"--algorithm {name}: cannot import {module}: {describe_error(error)}; python looks in {os.getcwd()}"
+            f"--algorithm {name}: cannot import {module}: {describe_error(error)}; Python looks in {os.getcwd()}"
         ) from error
     if not hasattr(namespace, attribute):
         where = getattr(namespace, "__file__", "built in")
@@ -66,4 +66,4 @@ def actions_of_all() -> str:
     box, discrete = taking("Box"), taking("Discrete")
     box_alone = ", ".join(name for name in box if name not in discrete)
     discrete_alone = ", ".join(name for name in discrete if name not in box)
-    return f"Actions: {box_alone}: Box alone; {discrete_alone}: Discrete alone; the others: both."
+    return f"Actions: {box_alone}: only Box; {discrete_alone}: only Discrete; the others: both."

@@ -1,4 +1,4 @@
-"""Try whether an algorithm keeps its promises: equal bits on any number of ranks, and an exact resume."""
+"""Test an algorithm: equal bits on any number of ranks, and an exact resume."""
 
 import io
 import pickle
@@ -31,11 +31,9 @@ from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.context import make_algorithm
 from minitrpo.training.settings import Choice, chosen
 
-EPILOG = """Trains for a few updates on one rank, again, on two ranks, with a shared update where the algorithm has one,
-and once more from the checkpoint before the last. All must end with the same numbers, in theta and in the log."""
-RULES = (
-    "keyed random numbers alone, nothing of the rank or the clock, sums in the rows' order: see algorithms/algorithm.py"
-)
+EPILOG = """Trains for a few updates on one rank, again, on two ranks, on two ranks that share the update (if possible),
+and from the checkpoint before the last. All runs must end with the same theta and the same log."""
+RULES = "use only keyed random numbers, no rank and no clock, and sum in the order of rows: see algorithms/algorithm.py"
 DECIDED = ("--algorithm", "--env", "--total-steps", "--out", "--resume", "--seeds")
 End = tuple[str, Any]  # of a run: the hash of theta, and what its log says
 
@@ -53,37 +51,37 @@ class Trial(NamedTuple):
 TRIALS = (
     Trial("trains", "a run on one rank"),
     Trial("again", "the same numbers a second time"),
-    Trial("digest", "the same numbers where another object digests"),  # in the place of two ranks
+    Trial("digest", "the same numbers if another object digests"),  # in the place of two ranks
     Trial("2 ranks", "the same numbers on two ranks", ranks=2),
     Trial("sharded", "the same numbers on two ranks that share the update", RULES, 2, ("--learner", "sharded")),
     Trial(
         "resumed",
         "the same numbers from the checkpoint before the last",
-        "state() must return all that an update changes, and restore() take it over",
+        "state() must return everything that an update changes, and restore() must restore it",
     ),
 )
 
 
 @command("check")
 def main(name: str, words: list[str]) -> int:
-    """Print a line for each promise, kept or broken; exit code 1 if one is broken."""
+    """Print one line per test; exit code 1 if one fails."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
     parser.usage = "%(prog)s [-h] [--env ID] [--updates N] ALGORITHM [-- FURTHER ARGUMENTS OF TRAIN]"
-    parser.add_argument("algorithm", help="module:Class of your own, or a name of the family")
-    parser.add_argument("--env", default="CartPole-v1", metavar="ID", help="what to train on (default: CartPole-v1)")
+    parser.add_argument("algorithm", help="your own module:Class, or the name of an algorithm")
+    parser.add_argument("--env", default="CartPole-v1", metavar="ID", help="environment (default: CartPole-v1)")
     parser.add_argument("--updates", type=whole, default=2, metavar="N", help="at least 2, the default")
     place = words.index("--") if "--" in words else len(words)
     args, more = parser.parse_args(words[:place]), words[place + 1 :]
     for word in more:
         if word.partition("=")[0] in DECIDED:
-            raise BadInput(f"{word} after --: check decides that itself, or has its own option for it")
+            raise BadInput(f"{word} after --: check sets this option itself")
     choice = parse(["--algorithm", args.algorithm, "--env", args.env, *more]).choice
     with threadpool_limits(1):
         return 0 if keeps_promises(choice, args.updates) else 1
 
 
 def keeps_promises(choice: Choice, updates: int, alone: bool = False) -> bool:
-    """Print a line for each promise of an algorithm, and return whether all are kept; alone: try no second rank.
+    """Print one line per test of an algorithm, and return whether all pass; alone: use no second rank.
 
     BadInput if nothing can be trained with these settings.
     """
@@ -122,7 +120,7 @@ def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
             end = run(choice, place, trial)
         except JobFailed as error:
             said, *more = str(error).splitlines()
-            gone = ("  to play that", "  once the cause")  # what needs the run folder
+            gone = ("  to play that", "  after you have fixed")  # what needs the run folder
             more = [line for line in more if not line.startswith(gone)]
             finding = Finding(trial.name, False, said, "\n      ".join(more))
         except (Exception, SystemExit) as error:  # of the algorithm, in this process
@@ -136,15 +134,13 @@ def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
             finding = Finding(trial.name, same, trial.says if same else f"not {trial.says}", trial.cure)
         if trial is TRIALS[0]:
             drawn = [whose for whose, state in global_states().items() if state != before[whose] and seen.well]
-            said = (
-                f"draws global random numbers of {drawn[0]}" if drawn else "draws no random numbers that nobody keyed"
-            )
-            yield Finding("random", not drawn, said, "take those of rng")
+            said = f"draws global random numbers of {drawn[0]}" if drawn else "draws only keyed random numbers"
+            yield Finding("random", not drawn, said, "use rng")
         yield finding
         if not finding.well and trial in TRIALS[:2]:
             return
         if not seen.well:
-            yield Finding("again", False, "cannot be tried where the environment differs", "try --env CartPole-v1")
+            yield Finding("again", False, "not tested: the environment is not deterministic", "try --env CartPole-v1")
             return
 
 

@@ -20,7 +20,7 @@ from minitrpo.training.settings import MAY_CHANGE, OF_A_JOB, Choice, Settings, a
 
 SAME_BITS = "A run with the same settings and seed gives the same policy, to the bit, on any number of ranks."
 ASYNCHRONOUS = (
-    "Without a barrier no two runs are equal, but those with --transport events are, to the bit, on any ranks."
+    "Asynchronous runs differ. Only runs with --transport events are the same, to the bit, on any number of ranks."
 )
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 PROGRESS = ("auto", "bar", "lines", "none")
@@ -76,24 +76,20 @@ def make_parser(program: str, algorithm: Any = None, name: str = "") -> RootPars
     )
     job = parser.add_argument_group("the job")
     job.add_argument("--out", metavar="DIR", help="run folder to create (default: runs/ENV-seedS, numbered)")
-    job.add_argument("--resume", metavar="DIR", help="go on with the run in this folder, to the bit")
+    job.add_argument("--resume", metavar="DIR", help="continue the run in this folder, to the same bits")
     job.add_argument(
-        "--config",
-        metavar="FILE",
-        help="begin with the settings in a run's config.json; what else is given changes them",
+        "--config", metavar="FILE", help="start with the settings in a run's config.json; other options change them"
     )
-    job.add_argument(
-        "--seeds", metavar="A-B", help="a run for each, one after the other: 0-4, or 0,3,7; with --out in OUT/seedN"
-    )
+    job.add_argument("--seeds", metavar="A-B", help="one run per seed, in turn: 0-4, or 0,3,7; with --out in OUT/seedN")
     job.add_argument("--trace", action="store_true", help="write trace.json, what every rank did when (Perfetto)")
     job.add_argument(
         "--oversubscribe",
         action="store_true",
-        help="let ranks work that have no core of their own, or too little to play; the bits are the same",
+        help="also use ranks without a core of their own, or with too little work; the bits are the same",
     )
     job.add_argument("--progress", choices=PROGRESS, default="auto", help="auto: a bar on a terminal, else lines")
-    job.add_argument("--log", choices=LOGS, help="write the rows for TensorBoard, too, as OUT/tensorboard")
-    add_stuck_after(job, "end the job if an environment stands still for so long, or an algorithm for 20 times as long")
+    job.add_argument("--log", choices=LOGS, help="also write the rows for TensorBoard, into OUT/tensorboard")
+    add_stuck_after(job, "end the job if a call of the environment takes this long (of the algorithm: 20 times)")
     keys = {preset.text: [key for key in known if known[key].text == preset.text] for preset in known.values()}
     text = "; ".join(f"{' or '.join(names)}: {said}" for said, names in keys.items())
     job.add_argument("--preset", choices=sorted(known) or None, help=text.replace("%", "%%"))
@@ -162,7 +158,7 @@ def beginning(asked: dict[str, Any], read: Read = recorded) -> tuple[dict[str, A
     """
     for one, other in APART:
         if asked.get(one) is not None and asked.get(other) is not None:
-            raise BadInput(f"--{one} and --{other} do not go together: give one of the two")
+            raise BadInput(f"--{one} and --{other} exclude each other: give one of them")
     if "" in (asked.get("out"), asked.get("resume")):
         raise BadInput("--out and --resume need the name of a folder, not an empty text")
     if asked.get("resume") is not None:
@@ -186,8 +182,8 @@ def make_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job
     for name, value in given.items() if others.get("resume") is not None else ():
         if name in base.keys() - {*MAY_CHANGE} and as_setting(base[name], value) != base[name]:
             raise BadInput(
-                f"{flag(name)} {value} differs from the {base[name]} of the run to resume; "
-                f"only {', '.join(map(flag, MAY_CHANGE))} may change: leave it out, or start a new run"
+                f"{flag(name)} {value} differs from {base[name]} in the run to resume; "
+                f"only {', '.join(map(flag, MAY_CHANGE))} may change. Leave it out, or start a new run"
             )
     if not base:
         if preset not in known:
@@ -201,7 +197,7 @@ def one_by_one(job: Job) -> list[Job]:
     if job.seeds is None:
         return [job]
     if "seed" in job.given:
-        raise BadInput("--seeds names all seeds: leave out --seed")
+        raise BadInput("use --seeds or --seed, not both")
     seeds = seeds_of(job.seeds)
     if not 1 <= len(seeds) <= MOST_SEEDS or len(set(seeds)) < len(seeds):
         raise BadInput(f"--seeds must be 1 to {MOST_SEEDS} different ones, such as 0-4 or 0,3,7, not {job.seeds!r}")
@@ -223,11 +219,11 @@ def seeds_of(text: str) -> list[int] | range:
 def run_parser(program: str, description: str | None) -> RootParser:
     """Return a parser of the folder of a run, and of its names, typed again where their code is to be trusted."""
     parser = RootParser(prog=program, allow_abbrev=False, description=description)
-    parser.add_argument("run", help="run folder, as training printed it")
+    parser.add_argument("run", help="run folder, as printed by train")
     for name, metavar in (("env", "ID"), ("algorithm", "module:Name")):
         text = f"that of the run, named again where it lies in the folder you are in: its code will run ({metavar})"
         parser.add_argument(f"--{name}", metavar=metavar, help=text)
-    add_stuck_after(parser, "end if the environment stands still for so long")
+    add_stuck_after(parser, "end if a call of the environment takes this long")
     return parser
 
 

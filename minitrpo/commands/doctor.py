@@ -1,4 +1,4 @@
-"""python -m minitrpo doctor: can this machine run everything? A line for each thing, with the cure where it cannot."""
+"""python -m minitrpo doctor: test what this machine can run. Prints one line per test, and a cure if it fails."""
 
 import os
 import shutil
@@ -71,7 +71,7 @@ def launcher() -> Finding:
     output = _run([path, "-n", "2", sys.executable, "-c", COUNT])
     if output.count("sum ") == output.count("sum 3 of 2") == 1:
         return Finding("launcher", True, f"{path} starts two ranks, which see each other")
-    cure = "the ranks must see each other: use the mpiexec beside python, or rebuild mpi4py on this MPI (README)"
+    cure = "use the mpiexec in Python's folder, or rebuild mpi4py for this MPI (docs/cluster.md)"
     if "as root" in output:  # Open MPI's refusal
         cure = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or do not be root"
     library, own = _run([sys.executable, "-c", MPI]), _run([path, "--version"])
@@ -84,7 +84,7 @@ def shared_memory() -> Finding:
     free = shutil.disk_usage(SHM).free // 2**20
     needed = max(17, 8 * usable())
     cure = "docker run --shm-size=1g, or a larger tmpfs on /dev/shm, which all may write to"
-    return Finding(SHM, free >= needed, f"{free:,} MB free; a rank on each core needs {needed:,}", cure)
+    return Finding(SHM, free >= needed, f"{free:,} MB free; one rank per core needs {needed:,}", cure)
 
 
 def blas() -> Finding:
@@ -100,7 +100,7 @@ def blas() -> Finding:
             kept = rng.random(16) < 0.5  # the others make room for zeros
             moved = act(np.where(kept[:, None], x[order], 0.0), noise, 16)
             well &= np.array_equal(moved[kept], rows[order][kept])
-    cure = "this BLAS rounds a row by its place: runs stay right, but their bits may depend on the number of ranks"
+    cure = "this BLAS rounds a row by its place: results are right, but their bits may depend on the number of ranks"
     return Finding("blas", well, f"{pools or 'unknown'}; training limits each rank to 1", cure)
 
 
@@ -121,8 +121,8 @@ def environment(env_id: str) -> Finding:
     except BadInput as error:
         return Finding("environment", False, str(error), "docs/use.md says what --env takes")
     kind = f"{spec.observation_size} observations, {spec.action_size} {'choices' if spec.discrete else 'actions'}"
-    seen = "it repeats itself" if well else "it does not repeat itself"
-    cure = "take random numbers from self.np_random alone and begin anew in reset, if equal bits are wanted"
+    seen = "it is deterministic" if well else "it is not deterministic"
+    cure = "for equal bits use only self.np_random and reset all state in reset()"
     return Finding("environment", well, f"{env_id}: {kind}; {seen}", cure)
 
 
@@ -143,7 +143,7 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
 def main(name: str, words: list[str]) -> int:
     """Print the findings; exit code 1 if something that training needs is not well."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
-    parser.add_argument("--env", metavar="ID", help="look at this environment, too: any that train takes")
+    parser.add_argument("--env", metavar="ID", help="also test this environment")
     env, well = parser.parse_args(words).env, True
     trust(env)
     looks = [python, packages, launcher, blas, rendering] + [shared_memory] * os.path.isdir(SHM)

@@ -1,4 +1,4 @@
-"""Say how well a run's policy does: fresh episodes of the mean action, on as many ranks as mpiexec starts."""
+"""Play fresh episodes with the best actions of a run's policy, on any number of ranks, and print the mean return."""
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
@@ -14,9 +14,9 @@ from minitrpo.supervision.watchdog import guarded
 def main(name: str, words: list[str]) -> int:
     """Print mean, interval and how many episodes."""
     parser = run_parser(name, __doc__)
-    parser.add_argument("--episodes", type=whole, default=100, metavar="N", help="how many (default: 100)")
-    parser.add_argument("--seed", type=whole, default=0, help="another one gives other episodes (default: 0)")
-    parser.add_argument("--sample", action="store_true", help="draw actions as in training, not the best ones")
+    parser.add_argument("--episodes", type=whole, default=100, metavar="N", help="number of episodes (default: 100)")
+    parser.add_argument("--seed", type=whole, default=0, help="chooses the episodes (default: 0)")
+    parser.add_argument("--sample", action="store_true", help="draw actions as in training instead of the best actions")
     args = parser.parse_args(words)
     trust(args.env, args.algorithm)  # on every rank
 

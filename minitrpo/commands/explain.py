@@ -1,4 +1,4 @@
-"""Say why a run does not learn, or what takes its time: what was seen, what is usual, and one thing to change."""
+"""Explain why a run does not learn and where its time goes: what was seen, what is usual, and what to change."""
 
 from threadpoolctl import threadpool_limits
 
@@ -16,7 +16,7 @@ from minitrpo.supervision.watchdog import guarded
 def main(name: str, words: list[str]) -> int:
     """Print the findings, the most important first; exit code 0 whatever they are."""
     parser = run_parser(name, __doc__)
-    text = "how many to play; 0: none (default: 20, or some 2,000 steps, as far as 20 seconds go)"
+    text = "episodes to play; 0: none (default: 20 or about 2,000 steps, at most 20 seconds)"
     parser.add_argument("--episodes", type=whole, metavar="N", help=text)
     args = parser.parse_args(words)
     if args.episodes is not None and not 0 <= args.episodes <= MOST_EPISODES:

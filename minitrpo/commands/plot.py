@@ -1,4 +1,4 @@
-"""Draw several runs over each other, the seeds of one setting as a band: return against steps and against seconds."""
+"""Draw several runs in one picture, return against steps and against seconds; seeds of one setting become a band."""
 
 import os
 import time
@@ -33,8 +33,8 @@ Curve = tuple[Array, Array, Array]  # environment steps, seconds, returns
 def main(name: str, words: list[str]) -> int:
     """Write the picture and print where it is."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a folder in which there are some")
-    parser.add_argument("--out", metavar="FILE", help="default: comparison.png, or the next free name like it")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a folder of run folders")
+    parser.add_argument("--out", metavar="FILE", help="the picture (default: comparison.png, or the next free name)")
     args = parser.parse_args(words)
     folders: list[RunFolder] = []
     for path in args.runs:
@@ -76,7 +76,7 @@ def compare(runs: list[RunFolder]) -> Any:
     for axis in axes:
         axis.grid(alpha=0.3)
     bands = len(grouped) < len(runs)
-    axes[0].legend(loc="best", title="thin: each seed; band: 95 % of their mean" if bands else None)
+    axes[0].legend(loc="best", title="thin lines: seeds; band: 95 % interval of their mean" if bands else None)
     return figure
 
 
@@ -125,7 +125,7 @@ def groups(runs: list[RunFolder]) -> list[tuple[dict[str, Any], list[RunFolder]]
         if not seeds:
             found.append((settings, seeds))
         if seed in seeds:
-            raise BadInput(f"{run.path} and {seeds[seed].path} are runs of one seed and setting: leave one of them out")
+            raise BadInput(f"{run.path} and {seeds[seed].path} have the same seed and settings: leave one of them out")
         seeds[seed] = run
     return [(settings, list(seeds.values())) for settings, seeds in found]
 

@@ -1,4 +1,4 @@
-"""Play an episode of a run again, alone: the one that a failure named, with the numbers it had."""
+"""Play a failed episode of a run again, in one process and with the same random numbers."""
 
 import traceback
 
@@ -25,9 +25,9 @@ from minitrpo.training.workers import ITERATION, env_steps
 def main(name: str, words: list[str]) -> int:
     """Replay the episode and say how it ended; exit code 1 if it fails again."""
     parser = run_parser(name, __doc__)
-    parser.add_argument("episode", type=whole, help="episode number, as a failure named it")
+    parser.add_argument("episode", type=whole, help="episode number from the error message")
     parser.add_argument(
-        "--iteration", type=whole, metavar="N", help="in which it failed (default: the first after the checkpoint)"
+        "--iteration", type=whole, metavar="N", help="that of the failure (default: the first after the checkpoint)"
     )
     args = parser.parse_args(words)
     try:
@@ -58,7 +58,7 @@ def replay(context: RunContext, episode: int, iteration: int | None) -> str:
     plan, request = learner.plan()
     while request.iteration < iteration:
         if learner.finished:
-            raise BadInput(f"--iteration {iteration} lies behind the run's last, which is {learner.iteration}")
+            raise BadInput(f"--iteration {iteration} is after the last of the run, which is {learner.iteration}")
         rank.collector.refill()
         learner.learn(rank.collect(plan, request, checkpoint=False))
         plan, request = learner.plan()
@@ -93,5 +93,5 @@ def replay_events(context: RunContext, episode: int, iteration: int | None) -> s
 def after_checkpoint(iteration: int | None, first: int) -> int:
     """Return the iteration to play, by default the first after the checkpoint; BadInput for one before it."""
     if iteration is not None and iteration < first:
-        raise BadInput(f"--iteration {iteration} lies before the checkpoint, which is of iteration {first - 1}")
+        raise BadInput(f"--iteration {iteration} is before the checkpoint, which is from iteration {first - 1}")
     return first if iteration is None else iteration

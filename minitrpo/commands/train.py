@@ -142,21 +142,21 @@ def begin(job: Job) -> Beginning:
     if checkpoint:
         check_settings(choice, checkpoint, folder)
     elif folder.rows():
-        raise BadInput(f"{folder.path} has updates in metrics.csv, but no checkpoint: there is nothing to go on from")
+        raise BadInput(f"{folder.path} has updates in metrics.csv but no checkpoint: it cannot be resumed")
     (iteration, taken), total = counted(checkpoint), choice.common.total_steps
     beyond = folder.check_log(iteration, taken, choice.columns, choice.common.record_every)
     before = folder.read_config()["settings"]["total_steps"]
     if total < min(before, taken):
-        raise BadInput(f"--total-steps {total} is less than the {taken} that the run to resume has taken")
+        raise BadInput(f"--total-steps {total} is less than the {taken} steps that the run has taken")
     notes = [note] if note else []
     if not checkpoint:
-        notes = ["note: the run to resume had not got as far as its first checkpoint; it begins again"]
+        notes = ["note: the run has no checkpoint yet; it begins again"]
     elif beyond:
         notes += [
             f"note: metrics.csv has {beyond} row(s) after update {iteration}, the last in the checkpoint: dropped"
         ]
     if checkpoint and taken >= total:
-        notes += [f"note: the run has taken its {taken} steps; --total-steps with a larger number goes on"]
+        notes += [f"note: the run has taken its {taken} steps; a larger --total-steps extends it"]
     return Beginning(told(job), folder, checkpoint, before, notes)
 
 
@@ -166,7 +166,7 @@ def suited(job: Job, begun: Beginning, comm: Comm, one_machine: bool) -> tuple[E
     The algorithm that is made for this is tried, and not the one that will run.
     """
     if told(job) != begun.asked:
-        raise BadInput(f"rank {comm.rank} was given other options than rank 0: start all ranks with the same ones")
+        raise BadInput(f"rank {comm.rank} has other options than rank 0: start all ranks with the same options")
     choice, settings = job.choice, job.choice.common
     spec = describe(settings.env)
     name = f"--algorithm {settings.algorithm}"
@@ -185,8 +185,8 @@ def suited(job: Job, begun: Beginning, comm: Comm, one_machine: bool) -> tuple[E
     if job.resume and given.scheduled and settings.total_steps != begun.total_before:
         raise BadInput(
             f"--total-steps {settings.total_steps}: {settings.algorithm} has a schedule that ends with the run, after "
-            f"{begun.total_before} steps, so more would make another run of it: leave it out, or start a new run (with "
-            "--anneal none, or --anneal-steps N, a run can be given more steps later)"
+            f"{begun.total_before} steps, so it cannot be extended: leave it out, or start a new run (runs with "
+            "--anneal none or --anneal-steps N can be extended)"
         )
     if begun.checkpoint:
         check_arrays(begun.checkpoint, algorithm, spec, choice)
@@ -194,7 +194,7 @@ def suited(job: Job, begun: Beginning, comm: Comm, one_machine: bool) -> tuple[E
 
 
 def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:
-    """Return a note for every setting that was asked for and that nothing listens to in this run, on so many ranks."""
+    """Return a note for every given setting that has no effect in this run."""
     s, own = job.choice.common, job.choice.own
     idle = dict.fromkeys(("pool", "envs_per_rank") if s.segments else ("num_envs",), f"--requests {s.requests}")
     idle |= {} if s.first_states else {"renew_first_states": "--first-states 0"}

@@ -1,4 +1,4 @@
-"""See the policy of a run, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
+"""Make a film of a run's policy, without a screen: writes video.mp4 and filmstrip.png into the run folder."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ from minitrpo.supervision.watchdog import guarded
 VIDEO, FILMSTRIP = "video.mp4", "filmstrip.png"
 LIMITS = {"seed": (0, 2**31 - 1), "seconds": (1, 60), "steps": (1, 10**7), "frames": (1, 10**5), "pictures": (1, 100)}
 NO_PICTURES = (
-    "{env} could not be drawn after step {step}: {cause}. If its render() is your own, mend it there; MuJoCo needs "
+    "{env} could not be drawn after step {step}: {cause}. If you wrote render(), fix it there; MuJoCo needs "
     "OpenGL without a screen: set MUJOCO_GL=egl (Debian: libegl1 libgl1-mesa-dri) or MUJOCO_GL=osmesa (libosmesa6), "
     "then see python -m minitrpo doctor"
 )
@@ -39,10 +39,10 @@ SMOOTH = 30  # pictures in a second of film at most
 def main(name: str, words: list[str]) -> int:
     """Film episodes, one after the other."""
     parser = run_parser(name, __doc__)
-    parser.add_argument("--seed", type=whole, default=0, help="which starts: this one, the next ... (default: 0)")
-    parser.add_argument("--seconds", type=whole, default=15, help="how long the film lasts (default: 15)")
-    parser.add_argument("--steps", type=whole, default=1000, help="at most so many of an episode (default: 1000)")
-    parser.add_argument("--frames", type=whole, default=10**5, help="at most so many in the film (default: no limit)")
+    parser.add_argument("--seed", type=whole, default=0, help="seed of the first episode (default: 0)")
+    parser.add_argument("--seconds", type=whole, default=15, help="length of the film (default: 15)")
+    parser.add_argument("--steps", type=whole, default=1000, help="at most this many steps per episode (default: 1000)")
+    parser.add_argument("--frames", type=whole, default=10**5, help="at most this many in the film (default: no limit)")
     parser.add_argument("--pictures", type=whole, default=8, help="pictures in the filmstrip (default: 8)")
     args = parser.parse_args(words)
     for option, (least, most) in LIMITS.items():

@@ -82,10 +82,10 @@ def say_if_busy(beside: str = "; compare with the recorded measurement") -> None
 
 
 def compare(what: str, guess: object, measured: object, unit: str = "") -> None:
-    """Print a prediction, a number or a word, beside the measurement; see `reveal` for when."""
+    """Print a prediction, a number or a word, with the measurement; see `reveal` for when."""
     unit = f" {unit}" if unit else ""
     if guess is None:
-        print(f"{what}: no prediction was typed; measured {readable(measured)}{unit}")
+        print(f"{what}: no prediction; measured {readable(measured)}{unit}")
     else:
         print(f"{what}: you predicted {readable(guess)}{unit}, measured {readable(measured)}{unit}")
 
@@ -98,7 +98,7 @@ def readable(value: object) -> str:
 
 
 def reveal(guess: object, show: Callable[[], None]) -> None:
-    """Show a measurement to who has typed a guess; to who has not, a button that shows it.
+    """Show a measurement after a guess was typed; without a guess, show a button that reveals it.
 
     guess: a number, a word, or several in a tuple, None where nothing was typed; show: prints and draws. Only a person
     in front of Jupyter has to guess: tests, scripts and the building of the solutions see everything.

@@ -1,4 +1,4 @@
-"""Show a class something learn, in a minute: two films, a learning curve, and what each rank did."""
+"""Train in front of a class, in a minute: two films, a learning curve, and what each rank did."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def main(name: str, words: list[str]) -> int:
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
     parser.add_argument("--env", default="InvertedDoublePendulum-v5", metavar="ID", help="default: %(default)s")
     parser.add_argument("--ranks", type=whole, default=2, metavar="N", help="default: 2")
-    parser.add_argument("--seconds", type=whole, default=60, metavar="N", help="about how long all of it takes (60)")
+    parser.add_argument("--seconds", type=whole, default=60, metavar="N", help="approximate length (60)")
     parser.add_argument("--out", metavar="DIR", help="folder to create (default: runs/demo, numbered)")
     args = parser.parse_args(words)
     if any(variable in os.environ for variable in RANK_VARIABLES):

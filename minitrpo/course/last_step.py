@@ -3,7 +3,7 @@
 "The value at the last timestep is not 0" can be read in several ways, and they are different algorithms:
 
 - "zero": 0 after any end. A time limit then looks like death.
-- "final": 0 where the task terminated, V(final observation) where it was merely cut. The contract of this house.
+- "final": 0 where the task terminated, V(final observation) where it was merely cut. This is the package's contract.
 - "next": as "final", but asked about the first observation of the next episode where one begins: what follows from
   resetting the environment before looking at it, as ChainerRL's Batch PPO first did.
 - "literal": V(final observation) at every end, the true ones, too. Death then costs nothing.

@@ -1,4 +1,4 @@
-"""Start an algorithm of your own: write the example, REINFORCE in 50 lines, to NAME.py in this folder."""
+"""Write an example of your own algorithm, REINFORCE in 50 lines, to NAME.py in this folder."""
 
 import importlib.util
 import keyword
@@ -16,7 +16,7 @@ EXAMPLE = Path(__file__).with_name("reinforce.py")
 def main(name: str, words: list[str]) -> int:
     """Write the file and say what to type next."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
-    parser.add_argument("name", metavar="NAME", help="of the module, such as mine")
+    parser.add_argument("name", metavar="NAME", help="name of the module, such as mine")
     module = parser.parse_args(words).name.removesuffix(".py")
     path = Path(f"{module}.py")
     if not module.isidentifier() or keyword.iskeyword(module):

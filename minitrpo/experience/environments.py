@@ -107,8 +107,8 @@ def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
     if not isinstance(sight, Box) or 0 in sight.shape:
         entries = sight.items() if isinstance(sight, Dict) else ()
         kept = [name for name, space in entries if isinstance(space, Box | Discrete | MultiDiscrete | MultiBinary)]
-        wrapper = f"wrappers.FilterObservation(env, {kept})" if kept else "ObservationWrapper of your own"
-        cure = f"always as many: make such of it, as by gymnasium.{wrapper}"
+        wrapper = f"wrappers.FilterObservation(env, {kept})" if kept else "ObservationWrapper in a class of your own"
+        cure = f"a fixed number of them: use gymnasium.{wrapper}"
         raise BadInput(f"{env_id} has observation_space = {shorten(sight)}; minitrpo needs numbers, {cure}")
     seen = env.env.observation_space if isinstance(env, FlattenObservation) else None
     size, limit = math.prod(sight.shape), env.spec.max_episode_steps if env.spec else None
@@ -126,8 +126,8 @@ def spec_of(env_id: str, env: gymnasium.Env[Any, Any]) -> EnvironmentSpec:
             low = high = np.zeros(0)
     if low.size == 0:
         raise BadInput(
-            f"{env_id} has action_space = {shorten(choice)}; minitrpo takes Box, Discrete, MultiDiscrete or "
-            "MultiBinary: make one of them of it, in a gymnasium.ActionWrapper of your own"
+            f"{env_id} has action_space = {shorten(choice)}; minitrpo needs Box, Discrete, MultiDiscrete or "
+            "MultiBinary: convert it in a gymnasium.ActionWrapper of your own"
         )
     low, high = low.ravel().astype(np.float64), high.ravel().astype(np.float64)
     shape, kind = tuple(choice.shape or ()), str(choice.dtype)
@@ -147,7 +147,7 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     except gymnasium.error.UnregisteredEnv as error:
         known = {name.lower(): name for name in gymnasium.registry}
         near = [known[name] for name in difflib.get_close_matches(env_id.lower(), known)]
-        cure = "a package's is PACKAGE:ID, as in ale_py:ALE/Pong-v5, and your own module:Name, or module:ID"
+        cure = "type PACKAGE:ID for a package, as in ale_py:ALE/Pong-v5, and module:Name or module:ID for your own"
         cure = f"did you mean {', '.join(near)}?" if near else cure
         raise BadInput(f"there is no environment {shorten(env_id)}: {cure}") from error
     except (Exception, SystemExit) as error:  # whatever a module or a constructor of a user's raises
@@ -156,7 +156,7 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     if not isinstance(env, gymnasium.Env):
         old = any(base.__module__.startswith("gym.") for base in type(env).__mro__)
         cure = "; shimmy.GymV21CompatibilityV0(env=env), or GymV26CompatibilityV0, makes it one" if old else ""
-        raise BadInput(f"{env_id} makes {shorten(env)}, which is no gymnasium.Env{cure}")
+        raise BadInput(f"{env_id} makes {shorten(env)}, which is not a gymnasium.Env{cure}")
     with contextlib.suppress(NotImplementedError):  # by a space of its own kind
         if not isinstance(env.observation_space, Box) and env.observation_space.is_np_flattenable:
             return FlattenObservation(env)

@@ -128,20 +128,20 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
         yield Found("chance", "the same seed and actions gave other numbers", f"the same numbers {always}")
     else:
         if answers.deaf and np.ptp(f.rewards) > 0.0:
-            yield Found("deaf", "four ways to act had the same rewards at the same steps", f"they differ {always}")
+            yield Found("deaf", "four action sequences had the same rewards at the same steps", f"they differ {always}")
         elif answers.deaf and not np.nanstd(columns["mean_return"]) > 1e-9 * abs(f.returns[0]):
-            yield Found("equal", f"each {f.returns[0]:.4g} in {f.lengths[0]} steps, whatever was done", "they differ")
+            yield Found("equal", f"each {f.returns[0]:.4g} in {f.lengths[0]} steps, for all actions", "they differ")
         if answers.late:
             seen = f"another action changes none of the next {AHEAD} observations"
             if answers.late < AHEAD:
                 seen = f"another action changes the observation only {answers.late + 1} steps later"
             yield Found("late", seen, f"the next one {always}")
         if answers.dearer > 0.9:
-            yield Found("sign", "in the same state a larger action earns more", f"it costs, or does neither, {always}")
+            yield Found("sign", "in one state a larger action has a larger reward", f"smaller, or the same, {always}")
         ended, most = f.terminated.mean() > 0.9, 1.1 * min(answers.ends, 100.0)
         if ended and typical <= most and f.rewards.max() <= 0.0 and f.rewards.min() < 0.0:
-            seen = f"each step costs, and the task ends soon by itself, now after {typical:.0f} steps: to fail pays"
-            yield Found("sign", seen, "a task that ends soon by itself pays for every step")
+            seen = f"each step costs, and the task ends early, now after {typical:.0f} steps: failure is rewarded"
+            yield Found("sign", seen, "a task that can end early rewards every step")
     cut = f.lengths[f.truncated]
     if len(np.unique(cut)) > 1:
         seen = f"{len(cut)} of {n} episodes were cut, after {cut.min()} to {cut.max()} steps"
@@ -151,21 +151,21 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
     if many >= max(3, n / 4) and last.max() >= 20 and not f.truncated.any():
         yield Found("end", f"{many} of {n} episodes end after {last.max()} steps, none is cut", f"cut there {always}")
     if typical < 5:
-        yield Found("short", f"half of them within {typical:.0f} steps", "8 steps and more in recorded healthy runs")
+        yield Found("short", f"half of them within {typical:.0f} steps", "8 steps or more in recorded healthy runs")
     sizes, ends = np.sort(np.abs(f.rewards))[::-1], -f.rewards[f.last]  # what an end costs
     few, common = max(len(sizes) // 100, 1), max(float(np.median(sizes)), 1e-12)
     if sizes[:few].sum() > 0.8 * sizes.sum() and sizes[0] > 1000 * common:
-        seen = f"{few} of {len(sizes)} steps make {sizes[:few].sum() / sizes.sum():.0%} of their size"
+        seen = f"{few} of {len(sizes)} steps make {sizes[:few].sum() / sizes.sum():.0%} of the sum of absolute rewards"
         yield Found("event", seen, "1 % of the steps make 1 to 20 %")
     elif ends.sum() > 0.8 * sizes.sum() and np.median(ends) > 100 * common:
-        seen = f"an end costs {np.median(ends):.3g}, {ends.sum() / sizes.sum():.0%} of all that is paid"
+        seen = f"an end costs {np.median(ends):.3g}, {ends.sum() / sizes.sum():.0%} of all rewards"
         yield Found("event", seen, "an end costs no more than any step")
     spec = played.spec
     if not spec.discrete:
         low, high = float(np.min(spec.low)), float(np.max(spec.high))
         wide = not np.isfinite([low, high]).all() or max(abs(low), abs(high)) >= 50
         if wide or np.any(spec.low >= spec.high):
-            yield Found("bounds", f"they go from {low:.3g} to {high:.3g}", "-3 to 3 at most in recorded healthy runs")
+            yield Found("bounds", f"they are {low:.3g} and {high:.3g}", "-3 to 3 at most in recorded healthy runs")
 
 
 def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterator[Found]:
@@ -218,7 +218,7 @@ def in_log(columns: dict[str, Array], searches: list[str]) -> Iterator[Found]:
     (first, last), z = ends_of(columns)
     if np.isfinite(z) and z < 2:
         seen = f"{first:.4g} in the first fifth, {last:.4g} in the last, {z:+.1f} standard errors"
-        yield Found("fall" if z < -4 else "flat", seen, "more than 2 errors above where something is learned")
+        yield Found("fall" if z < -4 else "flat", seen, "a rise of more than 2 standard errors")
     refused = [word for word in searches if word != "accepted"]
     if len(refused) > 0.4 * len(searches):
         often = max(set(refused), key=refused.count)

@@ -99,8 +99,8 @@ def mean_of_last(means: Array, episodes: Array, window: int) -> Array:
 
 
 def draw_returns(axis: Any, x: Array, label: str, c: dict[str, Array]) -> None:
-    """Draw each row's mean return, boldly that of the last so many episodes, and the evaluations of --eval-every."""
-    axis.set(xlabel=label, ylabel="episode return (the environment's own)")
+    """Draw each row's mean return, boldly that of the last episodes, and the evaluations of --eval-every."""
+    axis.set(xlabel=label, ylabel="episode return")
     means, evaluations = c["mean_return"], c.get("eval_return", np.full(len(x), np.nan))
     ended, known = np.isfinite(means), np.isfinite(evaluations)  # rows of segments may see no episode's end
     if not ended.any():
@@ -109,7 +109,7 @@ def draw_returns(axis: Any, x: Array, label: str, c: dict[str, Array]) -> None:
         return
     window = window_of(c["episodes"])
     bold = mean_of_last(means, c["episodes"], window)[ended]  # between them nothing changes
-    axis.plot(x[ended], means[ended], color=BLUE, alpha=0.35, linewidth=1, label="each row", **dots(x[ended]))
+    axis.plot(x[ended], means[ended], color=BLUE, alpha=0.35, linewidth=1, label="rows of the log", **dots(x[ended]))
     axis.plot(x[ended], bold, color=BLUE, linewidth=2.5, label=f"mean of the last {window} episodes")
     axis.set_xlim(0, x[-1])
     look = {"textcoords": "offset points", "va": "center", "color": BLUE, "weight": "bold"}
@@ -137,7 +137,7 @@ def _phases(axis: Any, x: Array, c: dict[str, Array], updates: int) -> None:
 def _steps_per_update(axis: Any, x: Array, c: dict[str, Array]) -> None:
     """Draw how many steps were wanted for each update, as the adaptive rule chose them."""
     axis.plot(x, c["steps_per_update"], color=ORANGE, linewidth=2.5, drawstyle="steps-pre")
-    axis.set(ylabel="steps wanted per update", ylim=(0, 1.1 * c["steps_per_update"].max()))
+    axis.set(ylabel="steps per update", ylim=(0, 1.1 * c["steps_per_update"].max()))
 
 
 def _chart(axis: Any, x: Array, c: dict[str, Array], chart: list[str], label: str) -> None:

@@ -29,9 +29,9 @@ MOST_EPISODES = 1_000_000
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """The policy of a run: `policy(observation)` is the action to hand to the environment's `step`.
+    """The policy of a run: `policy(observation)` returns the action for the environment's `step`.
 
-    The observation filter, the stretching of actions to their bounds and the clipping are in it.
+    It includes the observation filter, and stretches and clips actions to their bounds.
     """
 
     spec: EnvironmentSpec
@@ -42,13 +42,13 @@ class TrainedPolicy:
     def __repr__(self) -> str:
         n, hidden = self.spec.observation_size, ", ".join(map(str, getattr(self.policy, "hidden", ())))
         what = f"{n} observations, layers of {hidden}, {self.spec.action_size} actions, {len(self.theta):,} parameters"
-        seen = f"observations are normalised by the {self.observation_filter.count:,.0f} that training saw"
+        seen = f"observations are normalised with the {self.observation_filter.count:,.0f} that training saw"
         return f"policy for {self.spec.id}: {what}\n{seen}"
 
     def __call__(self, observation: Any, rng: np.random.Generator | None = None) -> Any:
         """Return the action for an observation, or an array of actions for a batch of them.
 
-        Without `rng` it is the best one: the mean action, or that of the largest probability or value. With it, it is
+        Without `rng` it is the best one: the mean, or the action of the largest probability or value. With `rng` it is
         drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
         BadInput for an observation of another shape.
         """
@@ -69,7 +69,7 @@ class TrainedPolicy:
         if rng is None:
             wanted = self.best(rows)
         elif policy.state_size:
-            raise BadInput("this policy draws something once in an episode, and no action by itself: leave out rng")
+            raise BadInput("this policy draws its noise once per episode, not per action: leave out rng")
         else:
             seen, noise = self.observation_filter(rows), policy.draw_noise(rng, len(rows))
             wanted = np.asarray(policy.act_function(self.theta)(seen, noise, len(rows)))
@@ -88,7 +88,7 @@ def load(folder: RunFolder) -> tuple[Choice, Arrays]:
     choice = recorded_settings(folder)
     checkpoint, note = newest(folder.path)
     if note:
-        print(note.replace("going on from", "this is the older policy of"), file=sys.stderr)
+        print(note.replace("continuing from", "this is the older policy of"), file=sys.stderr)
     if not folder.read_config()["provenance"].get("repeats", True):
         print(RESTLESS.format(choice.common.env), file=sys.stderr)
     if not checkpoint:

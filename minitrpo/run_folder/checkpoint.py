@@ -52,9 +52,9 @@ def newest(folder: Path) -> tuple[dict[str, Array], str]:
         except Exception:  # numpy and zipfile raise a dozen kinds, depending on where a bit has flipped
             damaged.append(f"{place} is damaged")
             continue
-        return arrays, f"note: {damaged[0]}; going on from {place.name}" if damaged else ""
+        return arrays, f"note: {damaged[0]}; continuing from {place.name}" if damaged else ""
     if damaged:
-        raise BadInput(f"{'; '.join(damaged)}; there is nothing to go on from")
+        raise BadInput(f"{'; '.join(damaged)}; the run cannot be resumed")
     return {}, ""
 
 

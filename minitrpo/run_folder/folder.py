@@ -67,7 +67,7 @@ class RunFolder:
             LOCKS.append(os.open(self.path, os.O_RDONLY))
             fcntl.flock(LOCKS[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BadInput(f"another run is at work in {self.path}: wait for its end, or stop it first") from error
+            raise BadInput(f"another run is writing into {self.path}: wait for its end, or stop it first") from error
         except OSError:
             return  # a file system without locks
 
@@ -160,7 +160,7 @@ def check_free(*paths: Path) -> None:
         log, names = path / "metrics.csv", {each.name for each in path.iterdir()} if path.is_dir() else {path.name}
         begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
         if path.exists() and not (begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)):
-            raise BadInput(f"--out {path} is not empty: choose another folder, or go on with --resume {path}")
+            raise BadInput(f"--out {path} is not empty: choose another folder, or continue it with --resume {path}")
 
 
 def read_json(place: Path) -> dict[str, Any]:

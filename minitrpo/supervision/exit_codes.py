@@ -63,7 +63,7 @@ def ranks() -> Iterator[Comm]:
         with status.at("MPI_Init"):
             comm = connect()
     except (ImportError, RuntimeError) as error:
-        raise BadInput(f"MPI does not work here: {error}; python -m minitrpo doctor knows more") from error
+        raise BadInput(f"MPI does not work here: {error}; see python -m minitrpo doctor") from error
     try:
         heed_interrupts()
         with threadpool_limits(1):
@@ -116,11 +116,11 @@ def answer(error: BaseException, title: str = "minitrpo") -> int:
             return error.code if isinstance(error.code, int) else OK
         case Stopped():
             if first:
-                print(f"{error}; to go on: {resume}", flush=True)
+                print(f"{error}; to continue: {resume}", flush=True)
             return STOPPED
         case KeyboardInterrupt():
             dismiss()
-            print("\ninterrupted" + (f"; to go on from the last checkpoint: {resume}" if resume else ""), flush=True)
+            print("\ninterrupted" + (f"; to continue from the last checkpoint: {resume}" if resume else ""), flush=True)
             return INTERRUPTED
         case BadInput():
             what = shorten(error, str, 1000)
@@ -143,7 +143,7 @@ def explain(error: BaseException) -> str:
     """Return what to print of a failure: one line where the cause is known, the whole traceback for a bug."""
     if isinstance(error, OSError) and error.strerror:
         what = f"write {error.filename}" if error.filename else "write into the run folder, or cannot print"
-        return f"stopped: cannot {what}: {error.strerror}; what was written is whole"
+        return f"stopped: cannot {what}: {error.strerror}; written files are complete"
     if isinstance(error, EnvironmentFailed | EpisodeFailed | AlgorithmFailed | JobFailed):
         return f"stopped: {error}"
     if lost_a_rank(error):

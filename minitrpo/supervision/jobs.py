@@ -41,7 +41,7 @@ def launcher() -> str:
     beside = Path(sys.executable).parent / "mpiexec"
     path = str(beside) if beside.exists() else shutil.which("mpiexec")
     if path is None:
-        raise JobFailed("there is no mpiexec here; python -m minitrpo doctor knows the cure")
+        raise JobFailed("there is no mpiexec here; see python -m minitrpo doctor")
     return path
 
 

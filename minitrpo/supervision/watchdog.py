@@ -140,7 +140,7 @@ class HangDetector:
         if self._still <= limit:
             return ""
         if stopped:
-            return f"was stopped (SIGSTOP) and did not go on for {limit:g} s"
+            return f"was stopped (SIGSTOP) and did not continue for {limit:g} s"
         if now == "step":
             return f"is stuck: no environment step for {limit:g} s"
         longer = f", {PATIENCE} times --stuck-after," if call.patient else ""
@@ -237,7 +237,7 @@ def announce(claimed: int | None, failure: str, episode: int | None) -> None:
         again = f"{job['replay']} {episode} --iteration {status.iteration()}"
         lines.append(f"  to play that episode in one process: {again}")
     if job.get("resume"):
-        lines.append(f"  once the cause is mended, this goes on from the last checkpoint: {job['resume']}")
+        lines.append(f"  after you have fixed the cause, continue from the last checkpoint: {job['resume']}")
     text = "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
     for file in (2, claimed):
         if file >= 0:

@@ -25,7 +25,7 @@ from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.monitor import Monitor, restored
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
-from minitrpo.training.workers import OVER, PULLED, REPORT, Worker, account, env_steps, house_arrays, report_applied
+from minitrpo.training.workers import OVER, PULLED, REPORT, Worker, account, env_steps, report_applied, run_arrays
 
 QUEUE, WORKER = OWN + "queue", OWN + "worker"  # in a checkpoint: the event queue's arrays, and each worker's
 
@@ -148,7 +148,7 @@ def make_queue(context: RunContext, timeline: Timeline) -> tuple[EventQueue, lis
 def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, workers: int, exactly: bool) -> Arrays:
     """Return the shared arrays with which a run begins or goes on; `exactly`: see `restored`."""
     fresh = {name: np.array(array) for name, array in flat(algorithm.state()).items()}
-    shared = fresh | house_arrays(context.choice, context.spec, workers)
+    shared = fresh | run_arrays(context.choice, context.spec, workers)
     if context.checkpoint:
         restored(shared, context.checkpoint, exactly)
     return shared
@@ -174,7 +174,7 @@ def make_server(
 
 
 def pulled_names(choice: Choice) -> tuple[str, ...]:
-    """Return the names of all arrays that a worker pulls: the algorithm's and the house's."""
+    """Return the names of all arrays that a worker pulls: the algorithm's and the run's."""
     return (*choice.algorithm.pulled, *PULLED)
 
 
@@ -235,7 +235,7 @@ def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
     learners = choice.algorithm.learners(choice.own, workers)
     if workers < 1 or learners >= workers:
         raise BadInput(
-            f"of {max(ranks, workers)} ranks or workers {serving} serve and {learners} learn, so that nobody collects: "
+            f"of {max(ranks, workers)} ranks or workers {serving} serve and {learners} learn, so no rank collects: "
             "start more"
         )
     return str(wanted)

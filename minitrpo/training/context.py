@@ -45,7 +45,7 @@ class RunContext:
 
     @property
     def settings(self) -> Settings:
-        """Return what every run can be told."""
+        """Return the settings that every run has."""
         return self.choice.common
 
 
@@ -77,11 +77,11 @@ def first_notes(context: RunContext, ranks: int, working: int) -> list[str]:
     """Return what to say before the first update, if so many of the ranks work."""
     notes, spec = [], context.spec
     if working < ranks:
-        few = f"{context.settings.steps_per_update} light steps between two updates"
+        few = f"{context.settings.steps_per_update} short steps between two updates"
         reason = few if meets_too_often(context.settings) else f"{working} core(s)"
         notes.append(
-            f"note: {ranks} ranks, {reason}: {ranks - working} rank(s) leave the work to the others, "
-            "who do it sooner alone; --oversubscribe makes all of them work"
+            f"note: {ranks} ranks, {reason}: {ranks - working} rank(s) stay idle, because "
+            "the others are faster alone; --oversubscribe makes all of them work"
         )
     if spec.max_episode_steps is None and not context.settings.segments:
         notes.append(
@@ -91,7 +91,7 @@ def first_notes(context: RunContext, ranks: int, working: int) -> list[str]:
 
 
 def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
-    """Return the policy that acts in a run: the algorithm's own if it makes one, else the house's.
+    """Return the policy that acts in a run: the algorithm's own if it makes one, else the default.
 
     BadInput if it is too large for any memory, or if the algorithm cannot act in this environment.
     """
@@ -99,7 +99,7 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
     if kind not in algorithm.actions:
         cure = "" if spec.discrete else "; or wrap the environment in gymnasium.wrappers.DiscretizeAction"
         raise BadInput(
-            f"--algorithm {s.algorithm} takes {' or '.join(algorithm.actions)} actions, and {spec.id} has "
+            f"--algorithm {s.algorithm} needs {' or '.join(algorithm.actions)} actions, and {spec.id} has "
             f"{kind}({spec.action_size}): try --algorithm {', '.join(registry.taking(kind))}{cure}"
         )
     policy = spec.policy(s.hidden_sizes, s.initial_log_std)

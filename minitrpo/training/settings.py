@@ -1,4 +1,4 @@
-"""What every run can be told, whatever its algorithm: each setting with its default, its meaning and its limits."""
+"""The settings of every run, whatever its algorithm: each with its default, its meaning and its limits."""
 
 import hashlib
 import json
@@ -21,57 +21,54 @@ from minitrpo.supervision.status import MAX_SLOTS
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides a run beside its algorithm's own settings; the same settings give the same bits on any ranks."""
+    """The settings of a run without those of its algorithm; equal settings give equal bits on any number of ranks."""
 
     algorithm: str = option(
         registry.DEFAULT, f"{', '.join(registry.ALGORITHMS)}, or a class of your own as module:Class"
     )
-    env: str = option(
-        "Reacher-v5",
-        "any Gymnasium id with a fixed number of numbers to observe; of a package module:ID, your own module:Name",
-    )
+    env: str = option("Reacher-v5", "a Gymnasium id; module:ID for a package, module:Name for your own")
     total_steps: int = option(
         500_000,
-        "stop after the update that reaches this many environment steps, or, where the algorithm says how many "
-        "episodes it needs, before one that would go beyond; what falls over the run (--anneal, where an algorithm has "
-        "it) reaches 0 there, so a short run is not the beginning of a long one",
+        "stop after the update that reaches this number of environment steps (an algorithm with a fixed number of "
+        "episodes stops before it); schedules such as --anneal end there, so a short run is not the beginning of a "
+        "long one",
         least=1,
         most=10**15,
     )
     steps_per_update: int = option(
-        5_000, "environment steps wanted before each update", "Frans 2016: the best of his sweeps", least=1, most=10**9
+        5_000, "environment steps per update", "Frans 2016: the best of his sweeps", least=1, most=10**9
     )
-    seed: int = option(0, "every random number of the run follows from it", least=0, most=2**63 - 1)
+    seed: int = option(0, "seed of all random numbers of the run", least=0, most=2**63 - 1)
     requests: str = option(
         "episodes",
-        "a request is a whole episode, or a segment of fixed length of a numbered environment, bootstrapped at its end",
+        "ranks play whole episodes, or segments of fixed length, which are bootstrapped at their ends",
         "Frans & Hafner 2016; Batch PPO",
         ("episodes", "segments"),
     )
     first_states: int = option(
         0,
-        "episodes begin in so many states, in turn, the same ones in every update; 0: each in one of its own",
+        "number of initial states that episodes use in turn, the same in every update; 0: a new one per episode",
         least=0,
         most=10**6,
     )
     renew_first_states: int = option(
-        0, "with --first-states: updates after which they are others; 0: never", least=0, most=10**9
+        0, "with --first-states: number of updates before new ones are drawn; 0: never", least=0, most=10**9
     )
     pool: str = option(
         "dynamic",
-        "ranks draw requests for episodes from a pool, or get a fixed share",
+        "ranks take episodes from a common pool, or get a fixed share",
         "Frans & Hafner 2016, section 5",
         ("dynamic", "static"),
     )
     envs_per_rank: int = option(
-        16, "with --requests episodes: how many a rank plays in lockstep at most", least=1, most=MAX_SLOTS
+        16, "with --requests episodes: environments that a rank steps together, at most", least=1, most=MAX_SLOTS
     )
     num_envs: int = option(
-        16, "with --requests segments: environments of the whole job, dealt out to the ranks", least=1, most=MAX_SLOTS
+        16, "with --requests segments: number of environments of the whole job", least=1, most=MAX_SLOTS
     )
     learner: str = option(
         "root",
-        "who computes the update: rank 0, or all ranks that have a core; the bits are the same",
+        "the update is computed by rank 0, or by all ranks with a core; the bits are the same",
         "Frans & Hafner 2016, section 4",
         ("root", "sharded"),
     )
@@ -80,29 +77,26 @@ class Settings:
     )
     hidden: str = option("64,64", "widths of the tanh layers of the networks", "modular_rl, Henderson et al. 2018")
     initial_log_std: float = option(
-        0.0, "log standard deviation of a fresh Gaussian policy", "modular_rl: 0", least=-20, most=5
+        0.0, "initial log standard deviation of a Gaussian policy", "modular_rl: 0", least=-20, most=5
     )
     filter: str = option(
-        "running",
-        "observations are normalised by the mean and deviation of those seen before, or left as they are",
-        "",
-        ("running", "none"),
+        "running", "normalise observations by the mean and deviation of earlier ones, or not", "", ("running", "none")
     )
     filter_clip: float = option(
         10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6
     )
     checkpoint_every: str = option("1s", "updates between two checkpoints, or seconds with an s: 20, 30s")
     record_every: int = option(
-        1, "updates per row of metrics.csv: their means; checkpoints are written with rows", least=1, most=10**9
+        1, "updates per row of metrics.csv (means); checkpoints are written with rows", least=1, most=10**9
     )
     eval_every: int = option(
         0,
-        "play fresh episodes by the mean action each time that so many steps were taken, for the column eval_return; "
-        "their steps and seconds count nowhere (but the others go on meanwhile where there is no barrier); 0: never",
+        "play fresh episodes with the mean action every N steps, for the column eval_return; "
+        "they do not count as steps or seconds (in asynchronous runs the other ranks continue); 0: never",
         least=0,
         most=10**15,
     )
-    eval_episodes: int = option(10, "with --eval-every: how many episodes", least=1, most=100_000)
+    eval_episodes: int = option(10, "with --eval-every: number of episodes", least=1, most=100_000)
 
     @property
     def segments(self) -> bool:
@@ -129,7 +123,7 @@ class Settings:
 
 # On --resume: nothing that would make the numbers differ
 MAY_CHANGE = ("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every")
-# What a run can be told beside its settings
+# Options of a run that are not settings
 OF_A_JOB = ("out", "resume", "config", "seeds", "trace", "oversubscribe", "progress", "stuck_after", "preset", "log")
 TAKEN = {*(f.name for f in fields(Settings)), *FIRST, *EVALUATION, *GRADIENTS, *LAST, *OF_A_JOB, "help"}
 

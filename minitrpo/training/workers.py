@@ -35,7 +35,7 @@ class Of(IntEnum):
     STEPS, EPISODES, RETURNS, LENGTHS, COLUMNS = range(5)
 
 
-def house_arrays(choice: Choice, spec: EnvironmentSpec, workers: int) -> Arrays:
+def run_arrays(choice: Choice, spec: EnvironmentSpec, workers: int) -> Arrays:
     """Return the shared arrays that every asynchronous run has beside its algorithm's own.
 
     report: (W, 4 + 2C), sums over all gradients of a worker. seen: (W, 2 + 2D), its observations' moments, as a filter.

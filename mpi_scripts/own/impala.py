@@ -21,10 +21,10 @@ from minitrpo.returns import next_values
 @dataclass(frozen=True)
 class Settings(AsynchronousSettings):
     discount: float = option(0.99, "discount per step (gamma)", "Espeholt et al. 2018", above=0, most=1)
-    entropy_weight: float = option(0.01, "how much entropy is worth, per nat", "Espeholt et al. 2018", least=0)
+    entropy_weight: float = option(0.01, "weight of the entropy, per nat", "Espeholt et al. 2018", least=0)
     value_weight: float = option(0.5, "weight of the value function's error", "Espeholt et al. 2018", above=0)
     largest_weight: float = option(1.0, "rho and c: ratios are cut here", "Espeholt et al. 2018", above=0)
-    max_gradient_norm: float = option(1.0, "a longer gradient is shortened to this length", above=0)
+    max_gradient_norm: float = option(1.0, "largest norm of a gradient", above=0)
     step_size: float = option(3e-3, "Adam's step size", above=0)
 
 

@@ -1,4 +1,4 @@
-"""REINFORCE with gradients travelling instead of samples: only digest() and learn() differ from course/reinforce.py.
+"""REINFORCE that sends gradients instead of samples: only digest() and learn() differ from course/reinforce.py.
 
 mpiexec -n 2 python mpi_scripts/train.py --algorithm mpi_scripts.own.reinforce_gradients:Reinforce --env CartPole-v1
 """
@@ -38,7 +38,7 @@ class Reinforce(Algorithm):
         u, v = (policy_gradient(self.policy, plan.theta, fragment.observations, fragment.actions, w) for w in weights)
         return {"gradients": np.concatenate([steps * u, steps * v, [returns.sum(), steps]])[None]}
 
-    def learn(self, batch, rng):  # on the root: the gradient is linear in the baseline, which nobody knew before
+    def learn(self, batch, rng):  # on the root: the gradient is linear in the baseline, which is known only now
         u, v, (returns, steps) = np.split(batch["gradients"].sum(axis=0), [len(self.theta), 2 * len(self.theta)])
         g = (u - returns / steps * v) / steps
         norm = np.linalg.norm(g)

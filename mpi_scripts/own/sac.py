@@ -1,4 +1,4 @@
-"""Soft actor-critic (Haarnoja et al. 2018) on the house's replay buffer: two critics, a policy, a temperature.
+"""Soft actor-critic (Haarnoja et al. 2018) on the package's replay buffer: two critics, a policy, a temperature.
 
 1. act a = tanh(mu(s) + std(s) noise), keep (s, a, r, s') in the replay buffer ... TanhGaussian, ReplayLearner.digest
 2. y = r + gamma (min_i Q_i(s', a'; theta-) - alpha log pi(a'|s')), a' drawn now . SAC.gradients
@@ -22,8 +22,8 @@ PARTS = ("actor", "critic1", "critic2", "log_alpha")  # each with an optimiser o
 
 @dataclass(frozen=True)
 class Settings(ReplaySettings):
-    reward_scale: float = option(1.0, "rewards are learned from times this", above=0)
-    alpha: float = option(0.2, "the temperature at first", above=0)
+    reward_scale: float = option(1.0, "factor on rewards before learning", above=0)
+    alpha: float = option(0.2, "initial temperature", above=0)
 
 
 def act(outputs, noise):
@@ -55,7 +55,7 @@ class TanhGaussian(Acting):
 
 class SAC(ReplayLearner):
     Settings, columns, chart = Settings, ("critic_loss", "mean_q", "entropy", "alpha"), ("entropy",)
-    presets = {"default": Preset("an update for each step of 4 environments",
+    presets = {"default": Preset("one update per step of 4 environments",
         {"requests": "segments", "num_envs": 4, "steps_per_update": 64, "filter": "none", "total_steps": 30_000}
         | {"replay_ratio": 1.0, "batch": 128, "replay_size": 100_000, "target_rate": 0.005, "record_every": 10}
         | {"target_every": 1, "checkpoint_every": "30s"}, {"Pendulum-v1": {"reward_scale": 0.1}})}  # fmt: skip

@@ -13,7 +13,7 @@ from minitrpo.parallel.comm import flat
 from minitrpo.parallel.mailbox import share_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
-KINDS = {  # the class, the house's policy, how many actions there are (0: continuous)
+KINDS = {  # the class, the default policy, how many actions there are (0: continuous)
     "gorila": (GorilaDQN, CategoricalPolicy(3, 4, (8,)), 4),
     "async-naf": (AsynchronousNAF, GaussianPolicy(3, 2, (8,)), 0),
 }

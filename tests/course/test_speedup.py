@@ -112,7 +112,7 @@ def test_bad_input_is_one_line_exit_code_2_and_writes_nothing(tmp_path, monkeypa
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("precious")
     for words, said in (
-        (("--ranks", "2,4"), "lacks 1"),
+        (("--ranks", "2,4"), "--ranks"),
         (("--ranks", "1,x"), "--ranks"),
         (("--ranks", "0,1"), "--ranks"),
         (("--env", "Reachr-v5"), "Reacher-v5"),

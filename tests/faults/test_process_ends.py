@@ -140,7 +140,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_the_command_may_be_copied(tmp_
         done = forked("train", *extended, cwd=tmp_path)
     assert (done.code, "Traceback" in done.out + done.err) == (130, False), done
     assert not (tmp_path / "my first run" / "failure.txt").exists()
-    command = re.search(r"to go on from the last checkpoint: (.*)$", done.out, re.MULTILINE)[1]
+    command = re.search(r"from the last checkpoint: (.*)$", done.out, re.MULTILINE)[1]
     again = forked("train", *shlex.split(command.partition("train.py ")[2]), "--progress", "none", cwd=tmp_path)
     assert again.out.splitlines()[-1] == whole.out.splitlines()[-1]
     assert len(RunFolder(tmp_path / "my first run").read_config()["resumed"]) == 2

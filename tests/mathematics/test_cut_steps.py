@@ -29,7 +29,7 @@ def test_fragments_hold_every_step_once_and_stop_where_an_episode_ends_and_at_th
     ],
 )
 def test_two_fragments_by_hand(reading, expected):
-    """The first is cut by the time limit, the second terminates; `final` is the house's own."""
+    """The first is cut by the time limit, the second terminates; `final` is the package's own."""
     values, final, first = np.array([1.0, 2.0, 3.0, 4.0]), np.array([30.0, 40.0]), np.array([50.0, 60.0])
     last, terminated = np.array([0, 1, 0, 1], bool), np.array([0, 0, 0, 1], bool)
     assert values_after(reading, values, final, first, last, terminated).tolist() == expected

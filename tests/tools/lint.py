@@ -123,7 +123,7 @@ def imports(file):
 
 
 def arrows(file):
-    """Return the files of the package that a file imports, the page of the house aside."""
+    """Return the files of the package that a file imports, except minitrpo/__init__.py."""
     return {file_of(name) for name in imports(file) if inside(name, "minitrpo")} - {None, ROOT / "minitrpo/__init__.py"}
 
 

@@ -40,7 +40,7 @@ def test_what_is_missing_has_a_cure_and_what_fails_is_one_line(tmp_path, monkeyp
     [
         ("CartPole-v1", True, "4 observations, 2 choices"),
         ("Pendulum-v1", True, "3 observations, 1 actions"),
-        ("restless_envs:Restless-random-v0", False, "does not repeat itself"),
+        ("restless_envs:Restless-random-v0", False, "deterministic"),
         ("Nope-v0", False, "'Nope-v0'"),
     ],
 )

@@ -74,7 +74,7 @@ def test_there_are_panels_only_of_what_happens(drawn):
 
     assert panels(4, ()) == panels(0, (), mean_return=[]) == panels(1, (), mean_return=[NOT_YET], episodes=[0]) == []
     assert panels(4) == ["KL (nats)"]
-    assert panels(4, steps_per_update=[100, 100, 200, 300]) == ["KL (nats)", "steps wanted per update"]
+    assert panels(4, steps_per_update=[100, 100, 200, 300]) == ["KL (nats)", "steps per update"]
     assert panels(4, second=("collect_s",)) == ["KL (nats)", "a part"]
     assert panels(2, ("kl",), kl=[NOT_YET] * 2) == [], "nothing is known of it yet"
 

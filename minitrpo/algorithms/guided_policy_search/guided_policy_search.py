@@ -44,12 +44,12 @@ from minitrpo.policies import Array
 
 @dataclass(frozen=True)
 class GuidedPolicySearchSettings:
-    """What guided policy search can be told."""
+    """Settings of guided policy search."""
 
     samples: int = option(8, "episodes from every first state per update", "Finn's gps: 5", least=2, most=10_000)
     horizon: int = option(
         100,
-        "steps that a local controller plans for, at most; what an episode has beyond is not learned from",
+        "largest number of steps that a local controller plans; later steps of an episode are not used",
         least=1,
         most=10_000,
     )
@@ -61,7 +61,7 @@ class GuidedPolicySearchSettings:
         most=1e3,
     )
     prior_strength: float = option(
-        1.0, "as how many samples the pooled prior of a local model counts", "", above=0, most=1e6
+        1.0, "weight of the pooled prior of a local model, in samples", "", above=0, most=1e6
     )
     state_cost: str = option(
         "", "cost of a state: weights of its squared numbers, with commas; nothing: estimated from the rewards"
@@ -77,7 +77,7 @@ class GuidedPolicySearchSettings:
     imitation_rounds: int = option(10, "Gauss-Newton steps of the policy per update", least=1)
     cg_iterations: int = option(30, "conjugate-gradient iterations per Gauss-Newton step", least=1)
     least_std: float = option(
-        0.05, "standard deviation that the policy's noise keeps: without it nothing can be fitted", above=0, most=100
+        0.05, "smallest deviation of the policy's noise; without noise no model can be fitted", above=0, most=100
     )
 
     def check(self) -> None:
@@ -103,7 +103,7 @@ class GuidedPolicySearchSettings:
 
 PRESETS = {
     "default": Preset(
-        "four first states, new ones in every update, so that returns are of states it has not yet learned from; "
+        "four initial states, new ones in every update, so that returns come from new states; "
         "observations as they are: a filter that moves would move the policy between two updates; by environment: "
         "32 first states and a network for the cost of Reacher-v5, a cost for InvertedPendulum-v5",
         {"first_states": 4, "renew_first_states": 1, "filter": "none", "initial_log_std": -1.0, "total_steps": 200_000},
@@ -185,7 +185,7 @@ class GuidedPolicySearch(Algorithm):
         return {} if self.network is None else {"cost_network": vars(self.network)}
 
     def _meet(self, began: Array) -> None:
-        """Forget what was promised of conditions that are others than in the last update: nobody will keep it."""
+        """Forget the predictions for conditions that have changed since the last update."""
         new = np.any(began != self.began, axis=1)
         for name in ("promised", "cost"):
             self.promises[name] = np.where(new, np.nan, self.promises[name])

@@ -32,25 +32,25 @@ from minitrpo.policies import Array
 
 @dataclass(frozen=True)
 class BundleSettings(BufferSettings, AsynchronousSettings):
-    """What every asynchronous method with a replay buffer can be told."""
+    """Settings of every asynchronous method with a replay buffer."""
 
     learners: int = option(
         0,
-        "workers that learn and do not act, from what all others have kept; 0: each learns from its own. A worker that "
-        "is alone does both",
+        "workers that learn from the transitions of all others and do not act; 0: each learns from its own. One worker "
+        "alone does both",
         least=0,
         most=1024,
     )
     replay_ratio: float = option(
         1.0, "with learners: gradients per environment step after the warm-up, at most", above=0, most=64
     )
-    fetch: int = option(16, "with learners: minibatches that a learner asks for at once", least=1, most=10_000)
+    fetch: int = option(16, "with learners: minibatches per request of a learner", least=1, most=10_000)
     optimiser: str = option("adam", "the server's", "Nair et al. 2015: adagrad", ("adam", "rmsprop", "sgd", "adagrad"))
     target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
 
     def idle(self) -> dict[str, str]:
         if self.learners == 1:
-            return {"max_staleness": "--learners 1: nobody else changes theta while it learns"}
+            return {"max_staleness": "--learners 1: no other worker changes theta"}
         return {} if self.learners else dict.fromkeys(("replay_ratio", "fetch"), "--learners 0")
 
 

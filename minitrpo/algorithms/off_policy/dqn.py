@@ -29,7 +29,7 @@ from minitrpo.algorithms.q_learning import DeepQ, ExplorationSettings
 
 @dataclass(frozen=True)
 class DQNSettings(ReplaySettings, ExplorationSettings):
-    """What DQN can be told beside what every method with a replay buffer can."""
+    """Settings of DQN, with those of every method with a replay buffer."""
 
     huber: float = option(1e6, "errors count linearly beyond this", "Mnih et al. 2015: 1", above=0)
 

@@ -59,11 +59,11 @@ def judged(
 
 @dataclass(frozen=True)
 class GorilaSettings(BundleSettings, ExplorationSettings):
-    """What Gorila can be told."""
+    """Settings of Gorila."""
 
     huber: float = option(1e6, "errors count linearly beyond this", above=0)
     outlier: float = option(
-        1e6, "a gradient is refused if its loss is above the running mean by so many standard deviations", above=0
+        1e6, "a gradient is refused if its loss is this many standard deviations above the running mean", above=0
     )
 
 
@@ -79,7 +79,7 @@ class GorilaDQN(DeepQ, Bundles):
             | {"steps_per_update": 1_000, "checkpoint_every": "30s"},
         ),
         "paper": Preset(
-            "as Nair et al. 2015 ran it, but for the size of replay and network and for frames that are skipped; the "
+            "as Nair et al. 2015 ran it, except for smaller replay and network and no skipped frames; the "
             "step size and both limits are not the paper's, which tuned them",
             {"t_max": 4, "envs_per_worker": 1, "max_staleness": 100, "outlier": 5.0, "filter": "none", "n_step": 1}
             | {"batch": 32, "huber": 1.0, "optimiser": "adagrad", "step_size": 0.01, "target_every": 60_000}

@@ -154,12 +154,12 @@ class NAFPolicy(Perceptron):
 
 @dataclass(frozen=True)
 class NAFTargets:
-    """What NAF can be told beside what every method with a replay buffer can, with a barrier or without."""
+    """Settings of NAF with or without a barrier, with those of every method with a replay buffer."""
 
-    reward_scale: float = option(1.0, "rewards are learned from times this", "chainerrl: 0.001", above=0)
-    first_sigma: float = option(0.5, "deviation of the actions at first; they lie in [-1, 1]", least=0, most=10)
-    final_sigma: float = option(0.1, "deviation of the actions finally", least=0, most=10)
-    exploration_steps: int = option(20_000, "steps in which the deviation goes from first to final", least=1)
+    reward_scale: float = option(1.0, "factor on rewards before learning", "chainerrl: 0.001", above=0)
+    first_sigma: float = option(0.5, "initial deviation of the actions, which lie in [-1, 1]", least=0, most=10)
+    final_sigma: float = option(0.1, "final deviation of the actions", least=0, most=10)
+    exploration_steps: int = option(20_000, "steps from the initial to the final deviation", least=1)
 
     def idle(self) -> dict[str, str]:
         of_others: dict[str, str] = getattr(super(), "idle", dict)()
@@ -168,7 +168,7 @@ class NAFTargets:
 
 @dataclass(frozen=True)
 class NAFSettings(NAFTargets, ReplaySettings):
-    """What NAF with a barrier can be told."""
+    """Settings of NAF with a barrier."""
 
 
 class Parabola(Member):
@@ -193,7 +193,7 @@ class NAF(Parabola, QLearner):
     Settings = NAFSettings
     presets: ClassVar[dict[str, Preset]] = {
         "default": Preset(
-            "4 steps of 4 environments, then an update for each step",
+            "4 steps of 4 environments, then one update per step",
             {"requests": "segments", "num_envs": 4, "steps_per_update": 16, "filter": "none", "total_steps": 40_000}
             | {"batch": 100, "replay_ratio": 1.0, "target_every": 1, "target_rate": 0.01, "replay_size": 100_000}
             | {"gradient_clip": 1e6, "record_every": 50, "checkpoint_every": "30s"},
@@ -207,7 +207,7 @@ class NAF(Parabola, QLearner):
 
 @dataclass(frozen=True)
 class AsynchronousNAFSettings(NAFTargets, BundleSettings):
-    """What NAF without a barrier can be told."""
+    """Settings of NAF without a barrier."""
 
 
 class AsynchronousNAF(Parabola, Bundles):

@@ -40,7 +40,7 @@ def _clipped_objective() -> Iterator[Case]:
         ? The slope is wanted in log pi, and ratio = exp(log pi - log pi_old): so d ratio / d log pi = ratio.
         ? It is 0 for A > 0 with ratio > 1 + clip, and for A < 0 with ratio < 1 - clip; everywhere else ratio A.
         return slope => return slope / ratio :: is the slope in the ratio :: be that in log pi, ratio times as large
-        return np.where(np.abs(ratio - 1) > clip, 0, ratio * advantages) :: is 0 in all four corners :: mend two of them
+        return np.where(np.abs(ratio - 1) > clip, 0, ratio * advantages) :: is 0 in all four corners :: be 0 in two
         return np.where((ratio - 1) * np.sign(advantages) < -clip, 0, ratio * advantages) :: is 0 in the two corners \
             where the policy went the wrong way :: be 0 in the other two
         return ratio * advantages :: is ratio A in all four corners :: be 0 in two, where the policy went far enough

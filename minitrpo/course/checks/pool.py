@@ -14,7 +14,7 @@ from minitrpo.course.checks.words import short
 @exercise(
     "minitrpo.parallel.episode_pool:requests_for",
     r"""
-        ? So many steps, so many to an episode: how many episodes is that?
+        ? With `steps` steps and `mean_length` steps per episode, how many episodes are that?
         ? `round` gives the nearest whole number. Which answers are too small to be of use?
         return int(steps // mean_length) :: rounds down, even to 0 :: be the nearest whole number, and at least 1
         return max(1, int(steps // mean_length)) :: rounds down :: be the nearest whole number

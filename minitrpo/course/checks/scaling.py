@@ -16,7 +16,7 @@ from minitrpo.course.checks.register import exercise
         ? Of all ranks only one thing matters: when each is free again. A heap gives the earliest in one call.
         ? `heapq.heappop(free)` takes the earliest out, `heapq.heappush(free, time)` puts one in.
         ? The counter is one more time: when it is free again. A rank that comes earlier than that waits.
-        max(now, counter) + draw => now + draw :: lets nobody wait for the counter :: serve one rank after another
+        max(now, counter) + draw => now + draw :: lets no rank wait for the counter :: serve one rank after another
         max(now, counter) + draw => max(now, counter) :: leaves out the time of a draw :: add it to the counter's time
         max(now, counter) + draw => counter + draw :: serves a rank before it comes :: begin when both are free
         heapq.heappush(free, counter + length) => counter += length; heapq.heappush(free, counter) \

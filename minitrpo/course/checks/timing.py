@@ -136,7 +136,7 @@ def _seconds_per_phase() -> Iterator[Case]:
             yield totals("spans nested at random, of seconds or microseconds", spans)
     yield totals("spans from an iterator", spans, iter)
     rounding = [("a", 0.0, 0.1), ("b", 0.1, 0.2), ("up", 0.0, 0.3)]
-    yield remark(totals("parts that end with the whole, but for rounding", rounding))
+    yield remark(totals("parts that end with the whole, except for rounding", rounding))
     yield remark(totals("1,600 spans", [("policy", 10.0 * k, 2.0) for k in range(1600)]))
     yield remark(totals("an empty name", [("", 1.0, 2.0), ("update", 0.0, 3.5)]))
 

@@ -125,7 +125,7 @@ def _explained_variance() -> Iterator[Case]:
         for n in (1, 3, 1000):
             yield case("equal targets", np.arange(float(n)), np.full(n, value))
     for scale in (1.0, 1e9):
-        yield case("targets that are equal but for rounding", p, scale * np.array([0.3, 0.1 + 0.2, 0.3]))
+        yield case("targets that are equal except for rounding", p, scale * np.array([0.3, 0.1 + 0.2, 0.3]))
     rng = np.random.default_rng(0)
     for n in (2, 7, 3000):
         for scale, offset in ((1.0, 0.0), (10.0, -50.0), (1e-9, 0.0), (1e9, 0.0), (1.0, 1e7), (1e-3, 1e5)):

@@ -1,4 +1,4 @@
-"""Grade notebooks: a table of student, exercise, points and symptom, whatever became of a notebook's check cells."""
+"""Grade notebooks: a table of student, exercise, points and symptom. The check cells of a notebook do not count."""
 
 import asyncio
 import importlib.util
@@ -20,20 +20,20 @@ from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.supervision.exit_codes import command
 
-EPILOG = """Every notebook runs from top to bottom, in a process and a temporary folder of its own, with short budgets.
-An exercise has 1 point if its function passes the check of this package; that of the notebook does not count, and
-neither does a function of the package. Where Linux has namespaces for this user, a submission can write into its own
-folder alone; elsewhere a line says that it can write where you can. It is no sandbox against malice: grade what
-strangers hand in as a user of its own, or in a container.
+EPILOG = """Every notebook runs from top to bottom, in its own process and temporary folder, with short budgets.
+An exercise has 1 point if the student's function passes the check of this package. A check in the notebook does not
+count, and a function of the package gives no point. If Linux has namespaces for this user, a submission can write only
+into its own folder; otherwise a note says that it can write where you can. This is no sandbox against malice: grade
+submissions of strangers as a separate user, or in a container.
 
-The column by_hand is yours: a number there is added, and words behind it are for the student. The next table,
-grades-02.csv, takes them over. A folder beside it, grades-texts, has a text for each student.
+The column by_hand is yours: a number in it is added to the points, and words after it are for the student. The next
+table, grades-02.csv, keeps them. The folder grades-texts has a text for each student.
 
-With --gradebook, a table that Canvas or Moodle exported is written again with the points filled in: they take their own
-file back. A student is found by number, login, mail address or name in the submission's name.
+With --gradebook, the points are filled into a table that Canvas or Moodle exported, so you can import it again. The
+name of a submission must contain the student's number, login, mail address or name.
 
-A file NAME.run.json beside the notebooks is a claim for the leaderboard: `minitrpo entry RUN` prints one."""
-OPEN = "note: there are no namespaces (unshare) here: submissions can write where you can write, in each other too"
+A file NAME.run.json next to the notebooks is a claim for the leaderboard; `minitrpo entry RUN` prints one."""
+OPEN = "note: there are no namespaces (unshare) here: submissions can write where you can write, also into each other"
 BESIDE = ("-leaderboard.csv", "-gradebook.csv", "-texts")  # what is written beside a table
 
 
@@ -41,24 +41,22 @@ BESIDE = ("-leaderboard.csv", "-gradebook.csv", "-texts")  # what is written bes
 def main(name: str, words: list[str]) -> int:
     """Print the table, and write it."""
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
-    parser.add_argument("path", type=Path, help="a notebook, or a folder of them: a student is what the file is called")
+    parser.add_argument("path", type=Path, help="a notebook, or a folder of notebooks; the file name is the student")
     parser.add_argument(
-        "--out", type=Path, default=Path("grades.csv"), help="the table; if there is one, -02 and so on is added"
+        "--out", type=Path, default=Path("grades.csv"), help="the table; if it exists, -02 and so on is added"
     )
     parser.add_argument("--seconds", type=float, default=120.0, help="for each cell and each check (default: 120)")
-    parser.add_argument("--memory", type=whole, default=4096, help="MiB for each process (default: 4096)")
+    parser.add_argument("--memory", type=whole, default=4096, help="limit for each process in MiB (default: 4096)")
     parser.add_argument("--jobs", type=whole, default=os.cpu_count() or 1, help="notebooks at once (default: cores)")
     parser.add_argument(
         "--repeat",
         type=whole,
         default=0,
         metavar="STEPS",
-        help="repeat claims, cheapest first, in so many environment steps together (default: 0)",
+        help="environment steps for repeating claims, cheapest first (default: 0)",
     )
-    parser.add_argument(
-        "--gradebook", type=Path, metavar="CSV", help="exported by Canvas or Moodle: written, filled in"
-    )
-    parser.add_argument("--column", help="of --gradebook, that takes the points (default: Grade, as Moodle's)")
+    parser.add_argument("--gradebook", type=Path, metavar="CSV", help="a CSV from Canvas or Moodle to fill in")
+    parser.add_argument("--column", help="column of --gradebook for the points (default: Grade, as in Moodle)")
     args = parser.parse_args(words)
     if not 0 < args.seconds < math.inf:
         raise BadInput(f"--seconds must be more than 0, not {args.seconds:g}")
@@ -79,7 +77,7 @@ def main(name: str, words: list[str]) -> int:
             text, missing = filled(args.gradebook, args.column, rows)
             write(beside(out, "-gradebook.csv"), text)
             for student in missing:
-                print(f"note: {student} has no row of its own in {args.gradebook}: do it by hand", file=sys.stderr)
+                print(f"note: {student} has no row in {args.gradebook}: enter the points by hand", file=sys.stderr)
     if found:
         lines = leaderboard(found, args.repeat, limits)
         print("", as_text(lines, Line._fields), "", sep="\n")

@@ -104,7 +104,7 @@ def allowed(settings: Any) -> Choice:
         raise BadInput(f"{shorten(algorithm)} is no algorithm of the package")
     choice = chosen(settings)
     if choice.asynchronous and choice.own.transport != "events":
-        raise BadInput(f"no two runs of {algorithm} are equal, but those with --transport events are")
+        raise BadInput(f"runs of {algorithm} differ; only runs with --transport events can be repeated")
     return choice
 
 

@@ -1,4 +1,4 @@
-"""Open the course in JupyterLab, in a folder of your own: new lectures are copied there, corrections are merged."""
+"""Open the course in JupyterLab, in your own folder: new lectures are copied there, and corrections are merged."""
 
 import importlib.util
 import os
@@ -12,10 +12,10 @@ from minitrpo.errors import BadInput
 from minitrpo.supervision.exit_codes import command
 
 SETTINGS = Path(__file__).parent / "settings"
-EPILOG = """A lecture that the course has corrected is merged, cell by cell: what you have changed or added stays. Where
-the course has changed the same cell, its text is shown below yours. The notebook as it was before lies in
-FOLDER/.course. Delete or rename a lecture, and the next start brings a new one. Other words, such as --no-browser or
---port=8899, are for JupyterLab."""
+EPILOG = """A corrected lecture is merged into your copy, cell by cell. Your changes and additions stay. If the course
+has corrected a cell that you have changed, the corrected text appears below yours. The notebook before the merge is in
+FOLDER/.course. If you delete or rename a lecture, the next start copies it again. Other options, such as --no-browser
+or --port=8899, are passed to JupyterLab."""
 
 
 @command("lab")
@@ -24,10 +24,10 @@ def main(name: str, words: list[str]) -> int:
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("my"), metavar="FOLDER", help="default: my")
     parser.add_argument("--all", action="store_true", help="open the course's own folder, with sources and solutions")
-    parser.add_argument("--copy", action="store_true", help="bring FOLDER up to date, and open nothing")
+    parser.add_argument("--copy", action="store_true", help="update FOLDER without opening JupyterLab")
     args, more = parser.parse_known_args(words)
     if importlib.util.find_spec("jupyterlab") is None:
-        raise BadInput("there is no JupyterLab here: pip install 'minitrpo[course]'")
+        raise BadInput("JupyterLab is missing: pip install 'minitrpo[course]'")
     if args.all and not (NOTEBOOKS / "source").is_dir():
         raise BadInput("--all wants a clone of the course: sources and solutions are not in the package")
     folder = (NOTEBOOKS if args.all else args.folder).resolve()

@@ -1,4 +1,4 @@
-"""Compare ways to descend a stochastic gradient on many workers: alone with drawn time, or on the ranks of mpiexec."""
+"""Compare four ways of parallel SGD: in one process with drawn times, or on the ranks of mpiexec."""
 
 import csv
 import json

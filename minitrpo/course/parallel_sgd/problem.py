@@ -59,9 +59,9 @@ def delayed_descent(rate: float, delay: int, updates: int) -> Array:
 
 @dataclass(frozen=True)
 class SGDSettings:
-    """What parallel SGD can be told."""
+    """Settings of parallel SGD."""
 
-    mode: str = option("synchronous", "how workers and parameters come together", "", MODES)
+    mode: str = option("synchronous", "how workers and parameters exchange data", "", MODES)
     problem: str = option(
         "least-squares", "a linear fit, or a perceptron's fit of the value function of a linear-quadratic problem", "",
         ("least-squares", "perceptron"),
@@ -77,9 +77,9 @@ class SGDSettings:
     delay_jitter: float = option(
         0.5, "a worker takes 1 + jitter * Exp(1) seconds for a gradient, where time is drawn", least=0, most=1e6
     )
-    slowest: float = option(1.0, "the last worker takes so many times as long, where time is drawn", above=0, most=1e6)
+    slowest: float = option(1.0, "how much slower the last worker is, if times are drawn", above=0, most=1e6)
     records: int = option(100, "how often the loss is written down", least=2, most=100_000)
-    seed: int = option(0, "every random number follows from it", least=0, most=2**63 - 1)
+    seed: int = option(0, "seed of all random numbers", least=0, most=2**63 - 1)
 
     def check(self) -> None:
         """Raise BadInput where two settings contradict each other."""

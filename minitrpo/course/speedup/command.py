@@ -1,4 +1,4 @@
-"""Measure how much faster more ranks are: trains on each number of them, round after round, and compares."""
+"""Measure the speed-up of more ranks: trains on each number of ranks, in several rounds, and compares."""
 
 import csv
 import json
@@ -44,7 +44,7 @@ def make_parser(name: str) -> RootParser:
     parser.add_argument("--ranks", default=None, metavar="1,2,4", help="numbers of ranks (default: 1, 2, 4, ... cores)")
     parser.add_argument("--env", default="Reacher-v5", metavar="ID", help="default: Reacher-v5")
     parser.add_argument("--steps-per-update", type=whole, default=20_000, metavar="N", help="default: 20000")
-    parser.add_argument("--weak", action="store_true", help="steps per update are for each rank: the job grows")
+    parser.add_argument("--weak", action="store_true", help="steps per update are per rank: the job grows")
     parser.add_argument("--updates", type=whole, default=5, metavar="N", help="timed updates in a run (default: 5)")
     parser.add_argument("--warm-up", type=whole, default=1, metavar="N", help="updates before them (default: 1)")
     parser.add_argument(
@@ -68,14 +68,14 @@ def checked(args: Any) -> list[int]:
         raise BadInput("one measurement says nothing about its spread: --updates times --rounds must be 2 or more")
     for word in args.more:
         if word.partition("=")[0] in (*OURS, "--progress"):
-            raise BadInput(f"{word} after --: speedup decides that itself, or has its own option for it")
+            raise BadInput(f"{word} after --: speedup sets this option itself")
     powers = ",".join(str(2**k) for k in range(cores().bit_length()))
     text = f"{powers},{cores()}" if args.ranks is None else args.ranks
     if not all(re.fullmatch(r"\s*0*[1-9][0-9]{0,8}\s*", part) for part in text.split(",")):
         raise BadInput(f"--ranks must be positive integers with commas, such as 1,2,4, not {shorten(text)}")
     ranks = sorted({int(part) for part in text.split(",")})
     if ranks[0] != 1:
-        raise BadInput(f"--ranks {text} lacks 1, with which the others are compared")
+        raise BadInput(f"--ranks {text} must contain 1, the reference")
     if ranks[-1] > 1024:
         raise BadInput(f"--ranks {text}: more than 1024 would bring this machine down")
     trust(args.env, args.algorithm)
@@ -164,7 +164,7 @@ def table(lines: list[dict[str, Any]]) -> str:
             f"  {times:>17}  {line['speedup']:8.2f}  {factors:>13}  {line['efficiency']:10.2f}  {serial:>10}"
         )
     if lines[-1]["oversubscribed"]:
-        text.append(f"* oversubscribed: more ranks than the {cores()} core(s) here; says nothing of more cores")
+        text.append(f"* oversubscribed: more ranks than the {cores()} core(s) here; not a prediction for more cores")
     return "\n".join(text)
 
 
