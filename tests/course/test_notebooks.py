@@ -106,7 +106,7 @@ def test_a_lecture_has_all_that_teaching_asks_for():
             "a bug hunt": "hunt(" in code,
             "a part of the loop lit": "Today: " in cells[0].source,
             "where it is in the package": "in the package" in cells[0].source,
-            "what has been built so far": "## What you have built so far" in prose,
+            "a summary": re.search("^## (Summary|What you have built so far)$", prose, re.MULTILINE) is not None,
             "three questions": prose.partition("## Quiz")[2].count("<summary>Answer</summary>") >= 3,
             "no error": not {o.get("name", o.output_type) for c in done for o in c.outputs} & {"stderr", "error"},
         }

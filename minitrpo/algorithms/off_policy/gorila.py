@@ -1,4 +1,4 @@
-"""Lecture 13: Gorila: bundles of an actor, a replay buffer and a learner, and a server of parameters.
+"""Lecture 10: Gorila: bundles of an actor, a replay buffer and a learner, and a server of parameters.
 
     1. pull theta and theta- ........................... parallel/parameter_server.py: ParameterServer.pull
     2. act epsilon-greedily ............................ algorithms/q_learning.py: epsilon_greedy
