@@ -17,15 +17,16 @@
 #
 # <!-- loop -->
 #
-# TRPO plays thousands of steps, learns from them once, and throws them away. In this lecture the steps are kept. You will
-# find out which part of a step grows old, and count how often a program may learn from the same step.
+# TRPO plays thousands of steps, learns from them once, and throws them away. In this lecture the steps are kept. You
+# will find out which part of a step grows old, and count how often a program may learn from the same step.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
 # | `updates_due`, `ReplayBuffer`, `draw` | `minitrpo/experience/replay_buffer.py` | Lin 1992; Mnih et al. 2015 |
 # | DQN | `minitrpo/algorithms/off_policy/dqn.py` | Mnih et al. 2015 |
 #
-# *75 minutes in class with the exercise; the notebook itself runs in a few seconds. You need: lectures 05a, 10 and 11b.*
+# *75 minutes in class with the exercise; the notebook itself runs in a few seconds. You need: lectures 05a, 10 and
+# 11b.*
 
 # %%
 import csv
@@ -43,12 +44,14 @@ from minitrpo.experience.replay_buffer import ReplayBuffer, draw
 # %% [markdown]
 # ## What grows old
 #
-# We go back to lecture 05a's corridor: places 1 to 9, and leaving it on the right pays 1. Now the walker decides. In each
-# place it takes one step to the right ("on"), or it stops; stopping pays 0.3 and ends the walk. The discount is
-# $\gamma = 0.9$. A walker in place 5 that never stops receives $0.9^4 = 0.66$, so walking on is the better choice there.
+# We go back to lecture 05a's corridor: places 1 to 9, and leaving it on the right pays 1. Now the walker decides. In
+# each place it takes one step to the right ("on"), or it stops; stopping pays 0.3 and ends the walk. The discount is
+# $\gamma = 0.9$. A walker in place 5 that never stops receives $0.9^4 = 0.66$, so walking on is the better choice
+# there.
 #
-# $Q(s, a)$ is the expected discounted return if the walker does $a$ in $s$ and follows its policy afterwards (lecture 11b). All the
-# experience that we have comes from an old policy that tossed a coin in each place. We can average three targets over it:
+# $Q(s, a)$ is the expected discounted return if the walker does $a$ in $s$ and follows its policy afterwards (lecture
+# 11b). All the experience that we have comes from an old policy that tossed a coin in each place. We can average
+# three targets over it:
 #
 # | target for "on" | what it takes from memory |
 # |---|---|
@@ -56,9 +59,9 @@ from minitrpo.experience.replay_buffer import ReplayBuffer, draw
 # | **one step**: $r + \gamma \max_{a'} Q(s', a')$ | $s, a, r, s'$ |
 # | **$n$ steps**: $n$ rewards that followed, then $\gamma^n \max_{a'} Q$ of the state there | $n$ steps |
 #
-# **What is walking on from place 5 worth by the returns, and what by the one-step target?** Compute it on paper, from the
-# right. In place 9 the coin receives 1 or 0.3 with equal probability, 0.65 on average. So the returns say that walking on
-# from place 8 is worth $0.9 \cdot 0.65$. The one-step target has a maximum where the coin has a mean.
+# **What is walking on from place 5 worth by the returns, and what by the one-step target?** Compute it on paper, from
+# the right. In place 9 the coin receives 1 or 0.3 with equal probability, 0.65 on average. So the returns say that
+# walking on from place 8 is worth $0.9 \cdot 0.65$. The one-step target has a maximum where the coin has a mean.
 
 # %% prediction="yes"
 guess_return = 0.5  # truth: 0.66
@@ -126,9 +129,10 @@ reveal((guess_return, guess_one), show_corridor)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The one-step target finds the truth from the coin's experience. It does not use what the coin did next, since the maximum
-# puts the best action in its place. Returns describe the coin, which often stops too early; by them, stopping in place 5
-# looks better than walking on. With two steps $Q$ is already too low, because each target contains one decision of the coin.
+# The one-step target finds the truth from the coin's experience. It does not use what the coin did next, since the
+# maximum puts the best action in its place. Returns describe the coin, which often stops too early; by them, stopping
+# in place 5 looks better than walking on. With two steps $Q$ is already too low, because each target contains one
+# decision of the coin.
 #
 # A transition $(s, a, r, s')$ is a fact about the world, and it stays true. The rewards after it depend on the policy
 # that acted; they grow old.
@@ -136,11 +140,11 @@ reveal((guess_return, guess_one), show_corridor)
 # </details>
 #
 # A method is **off-policy** if it can learn about one policy from the experience of another. The one-step target is
-# off-policy. Returns and GAE, and with them TRPO and PPO, are **on-policy**. A policy that always takes the action of the largest
-# $Q$ is **greedy**.
+# off-policy. Returns and GAE, and with them TRPO and PPO, are **on-policy**. A policy that always takes the action of
+# the largest $Q$ is **greedy**.
 #
-# The harm depends on how old the old policy is. Drag `walks_on` (this needs a running kernel): from which probability does
-# the greedy policy stop nowhere, if $n = 3$? When is $Q$ right?
+# The harm depends on how old the old policy is. Drag `walks_on` (this needs a running kernel): from which probability
+# does the greedy policy stop nowhere, if $n = 3$? When is $Q$ right?
 
 # %%
 _ = ipywidgets.interact(
@@ -152,16 +156,17 @@ _ = ipywidgets.interact(
 # %% [markdown]
 # <details><summary>After you have dragged: what it means</summary>
 #
-# From about 0.9 on the greedy policy stops nowhere, although $Q$ of place 1 is 0.32 instead of 0.43. $Q$ is right only at 1.
+# From about 0.9 on the greedy policy stops nowhere, although $Q$ of place 1 is 0.32 instead of 0.43. $Q$ is right
+# only at 1.
 #
 # </details>
 #
 # ## The replay buffer
 #
 # A **replay buffer** keeps the newest transitions $(s, a, r, s', \text{terminated})$ in a ring: a new transition
-# overwrites the oldest one. Each update draws a minibatch, with the same probability for each transition in the ring. The
-# **replay ratio** is the number of updates per environment step. No update is made during a *warm-up*, until the ring holds enough
-# transitions.
+# overwrites the oldest one. Each update draws a minibatch, with the same probability for each transition in the ring.
+# The **replay ratio** is the number of updates per environment step. No update is made during a *warm-up*, until the
+# ring holds enough transitions.
 
 # %% [markdown]
 # **Algorithm: DQN** (deep Q-network)
@@ -187,8 +192,8 @@ _ = ipywidgets.interact(
 
 # %% [markdown]
 # Below, steps arrive in rounds of 64, as from 4 environments that play 16 steps each. The replay ratio is 0.25, and a
-# minibatch holds 128 transitions. **How often does the program learn from one transition, from its arrival until it is overwritten,
-# if the ring holds 2,000 transitions? And if it holds 4,000?**
+# minibatch holds 128 transitions. **How often does the program learn from one transition, from its arrival until it
+# is overwritten, if the ring holds 2,000 transitions? And if it holds 4,000?**
 
 # %% prediction="yes"
 guess_small = 1  # times, ring of 2,000
@@ -237,21 +242,22 @@ reveal((guess_small, guess_large), show_lives)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The answer is $\text{ratio} \times \text{batch} = 32$ for both rings: the program makes 32 draws per new step, and on average each
-# transition gets its share. A larger ring spreads the draws over a longer life. The transitions that are drawn are then older, and they
-# come from more different policies.
+# The answer is $\text{ratio} \times \text{batch} = 32$ for both rings: the program makes 32 draws per new step, and
+# on average each transition gets its share. A larger ring spreads the draws over a longer life. The transitions that
+# are drawn are then older, and they come from more different policies.
 #
 # </details>
 #
-# Now sixteen environments fill the ring instead of four. A round brings four times as many steps, and the learner still makes the same
-# number of updates *per round*. **How often does the program learn from one transition now?**
+# Now sixteen environments fill the ring instead of four. A round brings four times as many steps, and the learner
+# still makes the same number of updates *per round*. **How often does the program learn from one transition now?**
 
 # %% prediction="yes"
 guess_quarter = 32  # times, with four times as many environments
 
 # %% [markdown]
-# Does the number of environments matter, or the replay ratio? The figure shows recorded runs of DQN on CartPole with 4 and 16
-# environments, and with ratios of 1/4 and 1/16. Before you look: which of the four groups should be alike, if only the ratio matters?
+# Does the number of environments matter, or the replay ratio? The figure shows recorded runs of DQN on CartPole with
+# 4 and 16 environments, and with ratios of 1/4 and 1/16. Before you look: which of the four groups should be alike,
+# if only the ratio matters?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ratios = {}  # (environments, ratio) -> the mean of the last 100 returns, per seed
@@ -283,24 +289,24 @@ reveal(guess_quarter, show_ratios)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# At the same ratio there is no significant difference between 16 and 4 environments (at 1/16 the interval is wide). A quarter of
-# the ratio costs about 180, with either number of environments. So more environments can make each step less useful: they bring more
-# steps per second, and if the learner keeps its pace, it uses each step less often.
+# At the same ratio there is no significant difference between 16 and 4 environments (at 1/16 the interval is wide). A
+# quarter of the ratio costs about 180, with either number of environments. So more environments can make each step
+# less useful: they bring more steps per second, and if the learner keeps its pace, it uses each step less often.
 #
 # </details>
 #
-# <small>Recorded: five seeds each, 60,000 steps; the last 100 returns contain up to four fifths of all steps, so their mean also
-# depends on how early a run learned (`recorded/13_ratio.json`).</small>
+# <small>Recorded: five seeds each, 60,000 steps; the last 100 returns contain up to four fifths of all steps, so
+# their mean also depends on how early a run learned (`recorded/13_ratio.json`).</small>
 #
-# With several ranks the ring may be **shared** (all transitions travel to the root) or **sharded** (each rank keeps its own, and
-# gradients are pooled as in lecture 10). `draw` gives the same minibatch in both cases: it draws at random how many rows each shard
-# contributes.
+# With several ranks the ring may be **shared** (all transitions travel to the root) or **sharded** (each rank keeps
+# its own, and gradients are pooled as in lecture 10). `draw` gives the same minibatch in both cases: it draws at
+# random how many rows each shard contributes.
 #
 # ## Is it worth it?
 #
-# Lecture 11b's n-step Q and DQN both learn $Q$, and both look several steps ahead here. n-step Q uses each step once; DQN uses each
-# step 32 times. **How many times as many steps of CartPole does n-step Q need to reach a mean return of 475?** More than 1, but
-# is it 32?
+# Lecture 11b's n-step Q and DQN both learn $Q$, and both look several steps ahead here. n-step Q uses each step once;
+# DQN uses each step 32 times. **How many times as many steps of CartPole does n-step Q need to reach a mean return of
+# 475?** More than 1, but is it 32?
 
 # %% prediction="yes"
 guess_replay = 32  # steps of n-step Q / steps of DQN
@@ -336,18 +342,18 @@ reveal(guess_replay, show_replay)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# It needs about 4 times as many steps. The 32nd lesson from a transition teaches less than the first. DQN also pays for its lessons in
-# seconds, since it computes an update after every four steps.
+# It needs about 4 times as many steps. The 32nd lesson from a transition teaches less than the first. DQN also pays
+# for its lessons in seconds, since it computes an update after every four steps.
 #
 # </details>
 #
-# <small>Recorded, default settings, which were not tuned with equal care; every 5,000 steps (20,000 for Q without replay) twenty fresh
-# episodes were played.</small>
+# <small>Recorded, default settings, which were not tuned with equal care; every 5,000 steps (20,000 for Q without
+# replay) twenty fresh episodes were played.</small>
 #
 # ## Bug hunt
 #
-# Many programs with one environment make an update whenever the step counter is a multiple of 4. In this program the steps
-# arrive in rounds.
+# Many programs with one environment make an update whenever the step counter is a multiple of 4. In this program the
+# steps arrive in rounds.
 
 
 # %%
@@ -359,18 +365,21 @@ def suspect(steps: int, warm_up: int, ratio: float, done: int) -> int:
 _ = hunt("updates_due", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: the function is called once per round, and makes at most one update then. With rounds of 64 steps the ratio is 1/64,
-# whatever the user has asked for, and nothing crashes. The repair counts what all steps are worth, minus the updates that were made.
+# **The bug**: the function is called once per round, and makes at most one update then. With rounds of 64 steps the
+# ratio is 1/64, whatever the user has asked for, and nothing crashes. The repair counts what all steps are worth,
+# minus the updates that were made.
 
 # %% [markdown]
 # ## Quiz
 #
-# **1.** Two ranks hold 1,000 and 9,000 transitions. Each draws half of the minibatch from its own shard. What is wrong?
+# **1.** Two ranks hold 1,000 and 9,000 transitions. Each draws half of the minibatch from its own shard. What is
+# wrong?
 #
 # <details><summary>Answer</summary>
 #
-# A row of the small shard is drawn nine times as often as a row of the large one. It is lecture 10's mean of means again. `draw`
-# takes the number of rows of each shard from a multinomial distribution, with the sizes of the shards as weights.
+# A row of the small shard is drawn nine times as often as a row of the large one. It is lecture 10's mean of means
+# again. `draw` takes the number of rows of each shard from a multinomial distribution, with the sizes of the shards
+# as weights.
 #
 # </details>
 #
@@ -378,18 +387,18 @@ _ = hunt("updates_due", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Its advantages are sums over what the old policy did afterwards. The ratio corrects a single action; it corrects neither those sums
-# nor the states that were visited (lecture 12).
+# Its advantages are sums over what the old policy did afterwards. The ratio corrects a single action; it corrects
+# neither those sums nor the states that were visited (lecture 12).
 #
 # </details>
 #
-# **3.** You have ten times as many environments and the same learner. The log shows ten times as many environment steps per second.
-# What has improved?
+# **3.** You have ten times as many environments and the same learner. The log shows ten times as many environment
+# steps per second. What has improved?
 #
 # <details><summary>Answer</summary>
 #
-# Perhaps nothing. The replay ratio is a tenth, and the learner makes as many updates per second as before. Look at updates per second
-# *and* steps per second.
+# Perhaps nothing. The replay ratio is a tenth, and the learner makes as many updates per second as before. Look at
+# updates per second *and* steps per second.
 #
 # </details>
 #

@@ -17,15 +17,17 @@
 #
 # <!-- loop -->
 #
-# Lecture 13a's target needs $\max_a Q(s, a)$. With two buttons a program tries both. A torque is a number, and a search for the
-# best torque inside each target would be slow. In this lecture you give $Q$ a shape whose top can be read off.
+# Lecture 13a's target needs $\max_a Q(s, a)$. With two buttons a program tries both. A torque is a number, and a
+# search for the best torque inside each target would be slow. In this lecture you give $Q$ a shape whose top can be
+# read off.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
 # | `naf_q`, `naf_targets`, `heads` | `minitrpo/algorithms/off_policy/naf.py` | Gu et al. 2016: NAF |
 # | minibatches, updates, ranks | `minitrpo/algorithms/off_policy/replay_learner.py` | Gu et al. 2017: asynchronous NAF |
 #
-# *75 minutes in class with the two exercises; the notebook itself runs in a third of a minute. You need: lecture 13a.*
+# *75 minutes in class with the two exercises; the notebook itself runs in a third of a minute. You need: lecture
+# 13a.*
 
 # %%
 import json
@@ -45,8 +47,8 @@ from minitrpo.run_folder.folder import sha256
 # %% [markdown]
 # ## A parabola
 #
-# A motor was tried with 30 torques in one state. Each dot below is the return that followed. Which torque is best? We fit a parabola,
-# and read off its top: where it lies, and how high it is.
+# A motor was tried with 30 torques in one state. Each dot below is the return that followed. Which torque is best? We
+# fit a parabola, and read off its top: where it lies, and how high it is.
 
 # %%
 rng = default_rng(1)
@@ -69,26 +71,29 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown]
-# **NAF** ("normalised advantage functions") does this for all states at once. A network puts out a value $V(s)$, an action $\mu(s)$ and
-# a matrix $\Lambda(s)$, and
+# **NAF** ("normalised advantage functions") does this for all states at once. A network puts out a value $V(s)$, an
+# action $\mu(s)$ and a matrix $\Lambda(s)$, and
 #
 # $$Q(s, a) = V(s) - \tfrac12 \, (a - \mu(s))^\top M(s) \, (a - \mu(s)), \qquad M = \Lambda \Lambda^\top .$$
 #
-# So $\max_a Q = V$ and $\arg\max_a Q = \mu$, without a search. The second term is the advantage of $a$; it is never positive.
+# So $\max_a Q = V$ and $\arg\max_a Q = \mu$, without a search. The second term is the advantage of $a$; it is never
+# positive.
 #
-# This holds only if $M$ is positive definite. $\Lambda$ is a *lower triangular* matrix with positive numbers on its diagonal, and then
-# $\Lambda\Lambda^\top$ is positive definite. The network's outputs may have any sign, so `heads` (given) puts $\exp$ of them on the
-# diagonal. (The code calls the action `u`, as engineers do, and $\Lambda$ `lower`.)
+# This holds only if $M$ is positive definite. $\Lambda$ is a *lower triangular* matrix with positive numbers on its
+# diagonal, and then $\Lambda\Lambda^\top$ is positive definite. The network's outputs may have any sign, so `heads`
+# (given) puts $\exp$ of them on the diagonal. (The code calls the action `u`, as engineers do, and $\Lambda$
+# `lower`.)
 #
 # ### Exercise 1: `naf_q`
 
 # %% exercise="naf_q"
 
 # %% [markdown]
-# Three matrices for two torques: $M$ as above; a ridge, where one entry of $\Lambda$'s diagonal is 0; and a symmetric $M$ that the
-# network puts out directly, $\begin{pmatrix} 2 & 2.5 \\ 2.5 & 0.5 \end{pmatrix}$. In all three $V = 5$ and
-# $\mu = (0.29, -0.38)$. **In the third, what is $Q$ in the corner $(-1, 1)$?** (With $d = a - \mu$, $d_1 = -1.29$ and $d_2 = 1.38$, it is
-# $5 - \tfrac12 (2 d_1^2 + 2 \cdot 2.5 \, d_1 d_2 + 0.5 \, d_2^2)$. Which of the three terms is negative?)
+# Three matrices for two torques: $M$ as above; a ridge, where one entry of $\Lambda$'s diagonal is 0; and a symmetric
+# $M$ that the network puts out directly, $\begin{pmatrix} 2 & 2.5 \\ 2.5 & 0.5 \end{pmatrix}$. In all three $V = 5$
+# and $\mu = (0.29, -0.38)$. **In the third, what is $Q$ in the corner $(-1, 1)$?** (There $a - \mu = (-1.29, 1.38)$,
+# so it is $5 - \tfrac12 (2 \cdot 1.29^2 - 2 \cdot 2.5 \cdot 1.29 \cdot 1.38 + 0.5 \cdot 1.38^2)$. Which term is the
+# largest?)
 
 # %% prediction="yes"
 guess_corner = 3  # Q in the upper left corner; the code takes 5 for the maximum
@@ -135,14 +140,15 @@ reveal(guess_corner, show_shapes)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# It is 7.3, because the mixed term is negative and large. The red dot is $\mu$. On a ridge every action along a line is best. On a
-# saddle $\mu$ is not the best action, and the target's maximum is wrong: the code takes 5. Nothing in the loss would show it.
+# It is 7.3, because the mixed term is the largest, and lowers the sum in the bracket below 0. The red dot is $\mu$.
+# On a ridge every action along a line is best. On a saddle $\mu$ is not the best action, and the target's maximum is
+# wrong: the code takes 5. Nothing in the loss would show it.
 #
 # </details>
 #
-# The target is lecture 13a's, with $V$ as the maximum: $y = \text{scale} \cdot r + \gamma \, V_{\theta^-}(s')$, and only the reward
-# where the task terminated. The scale keeps large rewards from making large outputs. `discounts` holds $\gamma$, or $\gamma^n$, for each
-# step.
+# The target is lecture 13a's, with $V$ as the maximum: $y = \text{scale} \cdot r + \gamma \, V_{\theta^-}(s')$, and
+# only the reward where the task terminated. The scale keeps large rewards from making large outputs. `discounts`
+# holds $\gamma$, or $\gamma^n$, for each step.
 #
 # ### Exercise 2: `naf_targets`
 
@@ -151,9 +157,10 @@ reveal(guess_corner, show_shapes)
 # %% [markdown]
 # ## Two tops
 #
-# Is a parabola good enough? A pendulum that hangs can swing up to the left or to the right. It has *two* good torques, with bad ones
-# between them. Let the tops of the true $Q$ lie at $-0.4$ and $0.4$, equally high, and let the actions in the ring be spread uniformly over
-# $[-1, 1]$. The parabola is fitted by least squares. **Where is its top?**
+# Is a parabola good enough? A pendulum that hangs can swing up to the left or to the right. It has *two* good
+# torques, with bad ones between them. Let the tops of the true $Q$ lie at $-0.4$ and $0.4$, equally high, and let the
+# actions in the ring be spread uniformly over $[-1, 1]$. The parabola is fitted by least squares. **Where is its
+# top?**
 
 # %% prediction="yes"
 guess_top = 0.4  # torque
@@ -213,9 +220,9 @@ reveal(guess_top, show_top)
 #
 # </details>
 #
-# This is a second way in which experience grows old. NAF's *targets* do not depend on the policy that acted. But its *fit* does: a
-# parabola is good near the actions in the ring, and old policies chose those actions. Drag the centre and the width of the
-# actions: do narrow ones find a top, or wide ones?
+# This is a second way in which experience grows old. NAF's *targets* do not depend on the policy that acted. But its
+# *fit* does: a parabola is good near the actions in the ring, and old policies chose those actions. Drag the centre
+# and the width of the actions: do narrow ones find a top, or wide ones?
 
 # %%
 _ = ipywidgets.interact(
@@ -228,8 +235,9 @@ _ = ipywidgets.interact(
 # %% [markdown]
 # <details><summary>After you have dragged: what it means</summary>
 #
-# Narrow actions on one side of the valley find the top of that side, and no other. Wide ones find a compromise. So NAF may use the
-# *targets* of any policy, but it needs *actions* near the current $\mu$, with a little noise, and a ring that forgets.
+# Narrow actions on one side of the valley find the top of that side, and no other. Wide ones find a compromise. So
+# NAF may use the *targets* of any policy, but it needs *actions* near the current $\mu$, with a little noise, and a
+# ring that forgets.
 #
 # </details>
 #
@@ -255,7 +263,8 @@ _ = ipywidgets.interact(
 #
 # Gu et al. 2017 taught robots to open doors with the asynchronous one, since a robot cannot wait for a trainer.
 #
-# With a barrier, several ranks compute what one rank computes, to the bit, with the ring on the root or in shards (13a). Three short runs:
+# With a barrier, several ranks compute what one rank computes, to the bit, with the ring on the root or in shards
+# (13a). Three short runs:
 
 # %%
 JOB = ("--algorithm", "naf", "--env", "Pendulum-v1")
@@ -280,9 +289,9 @@ plt.show()
 # %% [markdown]
 # ## Steps and seconds
 #
-# NAF reaches a mean return of -250 on Pendulum in a fifth of TRPO's steps (recorded, five seeds each). But it makes an update for
-# every step: on 2 cores it plays 665 steps a second, and TRPO 7,200. **How many times as many seconds as TRPO does NAF
-# take?**
+# NAF reaches a mean return of -250 on Pendulum in a fifth of TRPO's steps (recorded, five seeds each). But it makes
+# an update for every step: on 2 cores it plays 665 steps a second, and TRPO 7,200. **How many times as many seconds
+# as TRPO does NAF take?**
 
 # %% prediction="yes"
 guess_seconds = 0.2  # NAF's seconds / TRPO's
@@ -335,14 +344,14 @@ reveal(guess_seconds, show_family)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# About twice as many: a fifth of the steps, each at eleven times the price. A step of Pendulum costs almost nothing. Replay is
-# worth its updates where *new* experience is expensive: a robot arm, a slow simulator.
+# About twice as many: a fifth of the steps, each at eleven times the price. A step of Pendulum costs almost nothing.
+# Replay is worth its updates where *new* experience is expensive: a robot arm, a slow simulator.
 #
 # </details>
 #
-# <small>Twenty fresh episodes were played every 5,000 steps, and all five NAF runs were there at the same look. So the goal was reached
-# earlier, and NAF's ratios of steps are lower bounds. Seconds: these steps at the mean steps per second of eight other runs
-# (`recorded/rates.json`). Default settings, which were not tuned with equal care.</small>
+# <small>Twenty fresh episodes were played every 5,000 steps, and all five NAF runs were there at the same look. So
+# the goal was reached earlier, and NAF's ratios of steps are lower bounds. Seconds: these steps at the mean steps per
+# second of eight other runs (`recorded/rates.json`). Default settings, which were not tuned with equal care.</small>
 #
 # ## Bug hunt
 #
@@ -358,9 +367,10 @@ def suspect(rewards: Array, discounts: Array, terminated: Array, next_value: Arr
 _ = hunt("naf_targets", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: a plus instead of a times, $r + (\gamma \cdot \text{mask} + V)$. Nothing is discounted, and where the task has ended, the
-# value of a state without a future counts in full. A test of one line finds it: a step that terminated, with a next value that is not 0.
-# (ikostrikov/pytorch-ddpg-naf; the bug stayed for two and a half years after its first report.)
+# **The bug**: a plus instead of a times, $r + (\gamma \cdot \text{mask} + V)$. Nothing is discounted, and where the
+# task has ended, the value of a state without a future counts in full. A test of one line finds it: a step that
+# terminated, with a next value that is not 0. (ikostrikov/pytorch-ddpg-naf; the bug stayed for two and a half years
+# after its first report.)
 
 # %% [markdown]
 # ## Quiz
@@ -370,17 +380,19 @@ _ = hunt("naf_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# A Pendulum never terminates. Its 200 steps are a time limit, and lecture 05a bootstraps there. The program is right on the task
-# that it was tested on, and wrong on each task in which something can fall over.
+# A Pendulum never terminates. Its 200 steps are a time limit, and lecture 05a bootstraps there. The program is right
+# on the task that it was tested on, and wrong on each task in which something can fall over.
 #
 # </details>
 #
-# **2.** A robot's program stores $\mu(s)$ in the ring, but the motor executes $\mu(s)$ plus noise. What does NAF learn?
+# **2.** A robot's program stores $\mu(s)$ in the ring, but the motor executes $\mu(s)$ plus noise. What does NAF
+# learn?
 #
 # <details><summary>Answer</summary>
 #
-# It sees only actions at the top of the parabola, where the second term is 0, so it cannot learn $\Lambda$ or move $\mu$. The transitions are
-# also false: $s'$ followed another action. Store what was executed, after the clip to the motor's limits.
+# It sees only actions at the top of the parabola, where the second term is 0, so it cannot learn $\Lambda$ or move
+# $\mu$. The transitions are also false: $s'$ followed another action. Store what was executed, after the clip to the
+# motor's limits.
 #
 # </details>
 #
