@@ -3,7 +3,7 @@
 "The value at the last timestep is not 0" can be read in several ways, and they are different algorithms:
 
 - "zero": 0 after any end. A time limit then looks like death.
-- "final": 0 where the task terminated, V(final observation) where it was merely cut. The contract of this house.
+- "final": 0 where the task terminated, V(final observation) where it was merely cut. The package's choice.
 - "next": as "final", but asked about the first observation of the next episode where one begins: what follows from
   resetting the environment before looking at it, as ChainerRL's Batch PPO first did.
 - "literal": V(final observation) at every end, the true ones, too. Death then costs nothing.
@@ -27,7 +27,7 @@ def values_after(
 
     values: V(s_t), (N,). last, terminated: masks (N,) as in `returns`; what terminated is last, too. For each fragment,
     (E,): final_values, V of the observation after its last step, and first_values, V of what is seen there by a loop
-    that resets before it looks (where nobody resets: final_values). `final` is returns.next_values.
+    that resets before it looks (without a reset: final_values). `final` is returns.next_values.
     """
     behind_a_cut = {"zero": np.zeros_like(final_values), "next": first_values}.get(reading, final_values)
     return next_values(values, behind_a_cut, last, terminated & (reading != "literal"))
