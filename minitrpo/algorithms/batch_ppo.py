@@ -42,7 +42,7 @@ def objective_slope(ratio: Array, advantages: Array, clip: float) -> Array:
     """Return the derivative of `clipped_objective` in log pi(a|s), (n,): ratio A, or 0 in two of the four corners.
 
     A good action that is likelier by the clip already, and a bad one that is rarer, are left alone. The other two
-    corners are mistakes of the steps before, and are mended. At the border itself, ratio = 1 +- e, it is ratio A.
+    corners are mistakes of the steps before, and are corrected. At the border itself, ratio = 1 +- e, it is ratio A.
     """
     # 1. where nothing is clipped, d ratio / d log pi = ratio
     slope = ratio * advantages

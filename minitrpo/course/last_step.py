@@ -27,7 +27,7 @@ def values_after(
 
     values: V(s_t), (N,). last, terminated: masks (N,) as in `returns`; what terminated is last, too. For each fragment,
     (E,): final_values, V of the observation after its last step, and first_values, V of what is seen there by a loop
-    that resets before it looks (where nobody resets: final_values). `final` is returns.next_values.
+    that resets before it looks (without a reset: final_values). `final` is returns.next_values.
     """
     behind_a_cut = {"zero": np.zeros_like(final_values), "next": first_values}.get(reading, final_values)
     return next_values(values, behind_a_cut, last, terminated & (reading != "literal"))

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from minitrpo.course.statistics import Interval, difference_interval, rank_test, ratio_interval
 from minitrpo.policies import Array
 
-CHANCE = 0.05
+CHANCE, UNSURE = 0.05, "; no significant difference"
 
 
 class Runs(NamedTuple):
@@ -42,29 +42,27 @@ def steps_in_words(name: str, runs: Runs) -> str:
 def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
     """Return the ratio with Welch's interval of logarithms; where runs never arrive, with a rank test.
 
-    The words end with "no significant difference from 1" where it is so.
+    The words end with "no significant difference" where a ratio of 1 cannot be ruled out.
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     if np.isfinite([*one, *other]).all():
         return _in_words(ratio_interval(one, other), " times", 1)
     p = rank_test(one, other)
-    told = "; no significant difference from 1" if p >= CHANCE else ""
-    return (
-        f"{np.median(one) / np.median(other):.3g} times by the medians (a run never arrives; ranks: p = {p:.2g}){told}"
-    )
+    words = f"{np.median(one) / np.median(other):.3g} times by the medians (a run never arrives; rank-sum test: "
+    return f"{words}p = {p:.2g}){UNSURE * (p >= CHANCE)}"
 
 
 def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:
-    """Return the difference of two means with Welch's interval; "no significant difference" where it holds 0."""
+    """Return the difference of two means with Welch's interval; "no significant difference" where it contains 0."""
     return _in_words(difference_interval(one, other), "", 0)
 
 
 def _in_words(found: Interval, unit: str, nothing: int) -> str:
     """Return an interval in words, with a warning if it holds the number that stands for no difference at all."""
     if np.isnan(found.low):
-        return f"{found.middle:.3g}{unit} (a single run has no interval: no significant difference)"
-    told = f"; no significant difference from {nothing}" if found.low <= nothing <= found.high else ""
-    return f"{found.middle:.3g}{unit}, 95 % interval {found.low:.3g} to {found.high:.3g}{told}"
+        return f"{found.middle:.3g}{unit} (a single run has no interval){UNSURE}"
+    words = f"{found.middle:.3g}{unit}, 95 % interval {found.low:.3g} to {found.high:.3g}"
+    return words + UNSURE * bool(found.low <= nothing <= found.high)
 
 
 def rank_chance(one: ArrayLike, other: ArrayLike) -> float:

@@ -1,4 +1,4 @@
-"""Replay buffer: the newest transitions in plain arrays, in shards, of which minibatches are drawn evenly.
+"""Replay buffer: the newest transitions in plain arrays, in shards, of which minibatches are drawn uniformly.
 
 A transition is what an off-policy method learns from: what was seen, done, received and seen next, and whether the task
 ended there. A shard is the buffer of one environment slot. It may lie on the rank that plays the slot, or all of them
@@ -64,7 +64,7 @@ class Draw:
 
 
 def draw(rng: np.random.Generator, batch: int, sizes: Array) -> Draw:
-    """Return `batch` rows drawn evenly, with repetition, of the union of shards that hold `sizes` (S,) rows.
+    """Return `batch` rows drawn uniformly, with repetition, of the union of shards that hold `sizes` (S,) rows.
 
     Shard w gives b_w rows, b ~ Multinomial(batch, sizes / sum(sizes)). Equal b_w of unequal shards would prefer the
     rows of the small ones. The random numbers are those of all shards, whichever of them this process holds.
@@ -75,13 +75,13 @@ def draw(rng: np.random.Generator, batch: int, sizes: Array) -> Draw:
 
 
 def updates_due(steps: int, warm_up: int, ratio: float, done: int) -> int:
-    """Return how many updates are due after `steps` steps: `ratio` for each step after the warm-up, less `done`.
+    """Return how many updates are due after `steps` steps: `ratio` for each step after the warm-up, minus `done`.
 
-    A whole number, never below 0: what all steps so far are worth, rounded down, less the `done` updates already made.
+    A whole number, never below 0: what all steps so far are worth, rounded down, minus the `done` updates already made.
     """
-    # 1. the updates that the steps behind the warm-up are worth, rounded down
+    # 1. the updates that the steps after the warm-up are worth, rounded down
     owed = int(ratio * max(0, steps - warm_up))
-    # 2. less those that were made
+    # 2. minus those that were made
     return max(0, owed - done)
 
 

@@ -1,4 +1,4 @@
-"""What matters when actors are added to a replay memory, for lecture 13: python notebooks/recorded/13_ratio.py.
+"""What matters when actors are added to a replay memory, for lecture 13a: python notebooks/recorded/13_ratio.py.
 
 DQN on CartPole as typed but for two options: 4 or 16 environments, and replay ratios (updates per environment step)
 of 1/4 and 1/16, five seeds each, on one rank; a round is 16 steps of all environments. Writes 13_ratio.csv (a row per

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # 11b Q, Sarsa, and what is off-policy
 #
-# **May one learn about another policy than the one that acts?**
+# **Can a program learn about another policy than the one that acts?**
 #
 # <!-- loop -->
 #
-# Actor and critic learn about the policy that plays. Today only values of actions are learned; and whose values depends
-# on the target.
+# Actor and critic learn about the policy that plays. In this lecture a program learns only values of actions. The target decides
+# whose values they are.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
@@ -45,8 +45,8 @@ from minitrpo.run_folder.folder import sha256
 # %% [markdown]
 # ## Q: the value of doing
 #
-# Who knows $Q(s, a)$, the value of doing $a$ in $s$, needs no actor: do what has the largest $Q$, and with probability
-# $\epsilon$ anything, or nothing new is ever tried (**epsilon-greedy**).
+# $Q(s, a)$ is the value of doing $a$ in $s$. A program that knows it needs no actor: it takes the action of the largest $Q$, and with
+# probability $\epsilon$ a random one, since it would never try anything new otherwise (**epsilon-greedy**).
 #
 # > **One-step Q.** Repeat:
 # > 1. choose $a$ epsilon-greedily, do it, see $r$ and $s'$;
@@ -54,20 +54,20 @@ from minitrpo.run_folder.folder import sha256
 # > 3. move $Q(s, a)$ towards $y$.
 #
 # > **Sarsa.** As one-step Q, but
-# > 2. choose $a'$ epsilon-greedily, to be *really* done next; $y = r + \gamma\, Q(s', a')$, or $r$ alone where the task
+# > 2. choose $a'$ epsilon-greedily, and take it in the next step; $y = r + \gamma\, Q(s', a')$, or $r$ alone where the task
 # >    terminated.
 #
-# The max speaks of a policy that is not the one that acts: **off-policy**. Sarsa's target is **on-policy**: it speaks
-# of the one that acts.
+# The max describes a policy that is not the one that acts, so one-step Q is **off-policy**. Sarsa is **on-policy**: its target
+# describes the policy that acts.
 #
 # ### Exercise 1: `sarsa_targets`
 
 # %% exercise="sarsa_targets"
 
 # %% [markdown]
-# Does it matter? **The cliff** (Sutton & Barto, example 6.6): from the lower left to the lower right corner of a 12 x 4
-# grid, every step costs 1. Between the two the lower edge is a cliff: who steps there pays 100 and starts again. $Q$ is
-# a table, $\gamma = 1$. `walk_the_cliff` does what the boxes say, moves $Q$ a fifth of the way, and asks us for $y$:
+# Does it matter? In **the cliff** (Sutton & Barto, example 6.6) a walker goes from the lower left to the lower right corner of a 12 x 4
+# grid. Every step costs 1. Between the two corners the lower edge is a cliff; a fall costs 100, and the walker starts again. $Q$ is a table,
+# and $\gamma = 1$. `walk_the_cliff` does what the boxes say, moves $Q$ a fifth of the way to $y$, and asks these functions for $y$:
 
 
 # %%
@@ -83,8 +83,8 @@ rules, seeds, STEPS = {"one-step Q": one_step_q, "Sarsa": sarsa}, range(budget(5
 cliff = {name: [walk_the_cliff(rule, seed, STEPS) for seed in seeds] for name, rule in rules.items()}
 
 # %% [markdown]
-# The shortest way takes 13 steps, ten of them beside the cliff. One step in ten is random, and a quarter of these
-# points down. **What mean return do Q and Sarsa reach over the last 100 episodes, exploration included?**
+# The shortest way takes 13 steps, ten of them along the edge. One step in ten is random, and a quarter of the random steps go
+# down. **What mean return do Q and Sarsa reach over the last 100 episodes, exploration included?**
 
 # %% prediction="yes"
 guess_q, guess_sarsa = -20, -20  # return per episode
@@ -115,7 +115,7 @@ def show_cliff():
     for (name, found), guess in zip(late.items(), (guess_q, guess_sarsa)):
         compare(name, guess, found.mean())
     gap = mean_interval(late["Sarsa"] - late["one-step Q"])
-    print(f"  Sarsa less Q, seed by seed: {gap:.0f}, 95 % interval of {len(seeds)} seeds")
+    print(f"  Sarsa minus Q, seed by seed: {gap:.0f}, 95 % interval of {len(seeds)} seeds")
     draw_ways({name: [q for q, _ in runs] for name, runs in cliff.items()})
 
 
@@ -124,15 +124,13 @@ reveal((guess_q, guess_sarsa), show_cliff)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Q learns the way that is best *if nothing is ever tried again*: along the edge. It walks it with $\epsilon = 0.1$, and
-# falls, about 0.3 times an episode. Sarsa learns the value of what it really does, and keeps away. Were $\epsilon$ to
-# fall to 0 slowly enough, both would end at the edge (Sutton & Barto). In a line, over 120,000 steps, was too fast:
-# Sarsa still kept away in four runs of four, perhaps as nobody tries the edge any more.
+# Q learns the way that is best *without random steps*, along the edge. It walks there with $\epsilon = 0.1$, and falls about 0.3 times an
+# episode. Sarsa learns the value of what it does, random steps included, and keeps away from the edge.
 #
 # </details>
 #
-# Now let nine actions of ten be random, for 60,000 steps, and then walk once by the largest $Q$, with nothing random.
-# **What is the return of Q's way?** (And does Sarsa's arrive?)
+# Now nine of ten actions are random, for 60,000 steps. Then the walker goes once by the largest $Q$, without random steps.
+# **What is the return of Q's way?** (And does Sarsa's way arrive?)
 
 # %% prediction="yes"
 guess_way = -30  # return of one-step Q's way
@@ -153,16 +151,16 @@ reveal(guess_way, show_stumbler)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# -13, the best there is, learned from a stumbler. Q's target has no word about who acts: every action must be tried now
-# and then, that is all, and old experience will do, too (lecture 13). Sarsa learns what is good for the stumbler, who
-# had better keep far from the edge, goal or not.
+# -13, the best possible return, learned from an almost random walker. Q's target does not depend on the policy that acts, as long as
+# every action is tried now and then; even old experience will do (lecture 13a). Sarsa learns what is good for the random walker, which
+# must stay far from the edge, even if it never arrives.
 #
 # </details>
 #
 # ## n steps: how much of off-policy is left
 #
-# One step ahead, news travels one place per update: a goal 13 steps away is known after 13 straight walks.
-# Look further, as in lecture 11a:
+# With one step ahead, information travels one place per update: a goal 13 steps away is known after 13 straight walks. Look further, as
+# in lecture 11a:
 #
 # > **n-step Q.** Repeat:
 # > 1. play $n$ steps epsilon-greedily, fewer if the task terminates;
@@ -174,8 +172,8 @@ reveal(guess_way, show_stumbler)
 # %% exercise="n_step_q_targets"
 
 # %% [markdown]
-# Its rewards are those of the steps *really done*, random ones and falls included. **On the cliff, $\epsilon = 0.1$,
-# $n = 8$: how high does its way lead, as Q's ($y = 1$) or as Sarsa's (2 or 3)?**
+# Its rewards are those of the steps *that were taken*, random ones and falls included. **On the cliff, with $\epsilon = 0.1$ and
+# $n = 8$, how high does its way lead: as Q's ($y = 1$), or as Sarsa's (2 or 3)?**
 
 # %% prediction="yes"
 guess_height = 1  # largest y of the way, median of the seeds
@@ -203,25 +201,23 @@ reveal(guess_height, show_heights)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# As Sarsa's. All steps behind the first are the acting policy's: n-step Q is off-policy in its last term alone.
-# (Retrace, Munos et al. 2016, and V-trace, Espeholt et al. 2018, weigh down the steps that the policy to be learned
-# about would hardly do. Here, as in Mnih et al., nobody does.)
+# As Sarsa's. All steps after the first belong to the acting policy, so n-step Q is off-policy in its last term only.
 #
 # </details>
 #
-# ## Many actors, and nobody waits
+# ## Many actors without a barrier
 #
-# $Q$ becomes a network, and many play. With a barrier everybody's gradients are added in a fixed order, and Adam takes
-# a step. Or, as in A3C:
+# $Q$ becomes a network, and many workers play. With a barrier their gradients are added in a fixed order, and Adam takes one step.
+# Without it, as in A3C:
 #
 # > **Asynchronous Q.** Each worker, for itself, with one shared $\theta$ and an older copy, $\theta^-$:
 # > 1. $\theta' \leftarrow \theta$: *pull*;
 # > 2. play $n$ steps epsilon-greedily by $Q_{\theta'}$;
 # > 3. $y_t$ of one-step Q, Sarsa or n-step Q, by $Q_{\theta^-}$, constants;
 # > 4. gradient $g$ of the mean of $\tfrac12 (y_t - Q_{\theta'}(s_t, a_t))^2$;
-# > 5. $\theta \leftarrow \theta - \text{Adam}(g)$, in place: *push*; every so many steps $\theta^- \leftarrow \theta$.
+# > 5. $\theta \leftarrow \theta - \text{Adam}(g)$, in place: *push*; after a fixed number of steps $\theta^- \leftarrow \theta$.
 #
-# We train one-step Q with one seed: with the barrier on 1 rank and on 2, without it twice on 2. **How many different
+# We train one-step Q with one seed, with the barrier on 1 rank and on 2, and without it twice on 2 ranks. **How many different
 # $\theta$ come out, of two each?**
 
 # %% prediction="yes"
@@ -242,26 +238,28 @@ reveal((guess_barrier, guess_free), show_prints)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# One and two, as with A2C and A3C.
+# One with the barrier, two without it, as for A2C and A3C.
 #
 # </details>
 #
-# All on CartPole, as typed, a number for each seed; `actor-critic` is lecture 11a's online box with 16 simulators.
-# (The presets were not tuned with equal care: a gap between two members may be one between two presets.)
+# All members on CartPole with their default settings, a number for each seed. `actor-critic` is lecture 11a's online box with 16
+# simulators.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 Q = ("one-step-q", "sarsa", "n-step-q", "async-one-step-q", "async-sarsa", "async-n-step-q")
 family = {name: family_of(recorded("family.csv"))["CartPole-v1", name] for name in (*Q, "actor-critic", "a2c", "a3c")}
-print("thousand steps to a mean return of 475 (>: never, the run was so long)")
+print("thousand steps to a mean return of 475 (>: not reached in a run of this length)")
 print(*(steps_in_words(name, runs) for name, runs in family.items()), sep="\n")
 for one, other in (("sarsa", "n-step-q"), ("async-n-step-q", "n-step-q"), ("n-step-q", "a2c"), ("a2c", "a3c")):
     print(f"{one}'s / {other}'s:", ratio_in_words(family[one].steps, family[other].steps))
 
 # %% [markdown]
+# <small>The default settings were not tuned with equal care, so a gap between two members may be a gap between two settings.</small>
+#
 # ## Bug hunt
 #
-# coreylynch's `async-rl` (`async_dqn.py`), a game per thread, appends `clipped_r_t + FLAGS.gamma * np.max(readout_j1)`
-# to its targets. Somebody gives each worker several games, walks back over their fragments, and keeps the `np.max`:
+# coreylynch's `async-rl` (`async_dqn.py`) plays one game per thread, and appends `clipped_r_t + FLAGS.gamma * np.max(readout_j1)` to
+# its targets. Somebody gives each worker several games, walks back over their fragments, and keeps the `np.max`:
 
 
 # %%
@@ -278,23 +276,17 @@ def suspect(rewards: Array, last: Array, terminated: Array, final_q: Array, disc
 _ = hunt("n_step_q_targets", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: with several states `np.max` is the largest of all, and every fragment hopes for what the luckiest can
-# have. Count fragments from the end: `final_q[fragment].max()`. (Clipped rewards are Atari's custom, no bug; on the
-# cliff a fall would cost as much as a step.)
+# **The bug**: with several states `np.max` takes the largest value of all fragments, so every fragment gets the value of the luckiest
+# one. Count fragments from the end: `final_q[fragment].max()`.
 
 # %% [markdown]
-# ## What you have built so far
-#
-# You can write the targets of Q, Sarsa and n-step Q. You know whose value each learns. You know which of them may learn
-# from others, or from the past.
-#
 # ## Quiz
 #
 # **1.** Is one-step Q with $\epsilon = 0$ on-policy?
 #
 # <details><summary>Answer</summary>
 #
-# Its target is Sarsa's: then $a'$ is the action of the max. But nothing new is tried.
+# Its target is Sarsa's, since $a'$ is then the action of the max. But it tries nothing new.
 #
 # </details>
 #
@@ -302,7 +294,8 @@ _ = hunt("n_step_q_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# It would learn the value of the policy of an hour ago, which chose $a'$. Q may; n-step Q the less, the larger $n$.
+# It would learn the value of the policy of an hour ago, which chose $a'$. One-step Q may use them. n-step Q may use them the less, the
+# larger $n$ is.
 #
 # </details>
 #
@@ -310,21 +303,22 @@ _ = hunt("n_step_q_targets", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Its policy is random by itself, and the entropy keeps it so; what it learns is about this very policy, noise included.
+# Its policy is random by itself, and the entropy keeps it so. It learns about this policy, noise included.
 #
 # </details>
-
-# %% [markdown]
-# ## Appendix: what was claimed
 #
-# *Frans's post* says that one-step Q learning *"often involves having another neural network represent the value
-# function"*. Actor-critic does; Q learning has $Q$, and perhaps its older copy. And: *"each actor would have to keep
-# its own independent policy [...] Then they would average their policies every few hundred updates. This might lead to
-# suboptimal results that differ from a single-threaded implementation."* They need not: with a barrier the result above
-# is that of one process, to the bit.
+# ## Summary
 #
-# *Frans & Hafner* say that many actors need no experience replay, *"since the data is decorrelated"*. No member above
-# has one; lecture 11a measured how far it holds.
+# - $Q(s, a)$ needs no actor: the largest $Q$ is the action.
+# - The max makes one-step Q off-policy. Sarsa's target describes the policy that acts.
+# - n-step Q is quicker, and off-policy in its last term only.
+# - With a barrier the result is the same on any number of ranks, to the bit; without one it is not.
 #
-# **Next**: lecture 12 goes back to a policy, keeps the barrier and the samples, and gets more than one step out of
-# them.
+# **Two questions with a write-up**
+#
+# 1. Plot the mean return of the last 100 episodes of Q and of Sarsa on the cliff against $\epsilon$ = 0.01, 0.05, 0.1 and 0.3 (five seeds,
+#    `walk_the_cliff(rule, seed, STEPS, epsilon=...)`). Explain in three sentences where the two differ, and why.
+# 2. Plot the largest $y$ of the way against $n$ = 1, 2, 4, 8 for $\epsilon$ = 0.1 and 0.3. Explain in three sentences what $n$ changes
+#    besides speed.
+#
+# **Next**: lecture 12 goes back to a policy, keeps the barrier and the samples, and takes more than one step with them.

@@ -38,7 +38,7 @@ def test_two_fragments_by_hand(reading, expected):
 
 def test_exact_values_are_the_sum_they_stand_for():
     """The rewards of step k, P^k r, discounted."""
-    p = 0.5 * (np.eye(5, k=1) + np.eye(5, k=-1))  # lecture 12's ledge
+    p = 0.5 * (np.eye(5, k=1) + np.eye(5, k=-1))  # five places, a wall on the left
     p[0, 0] = 0.5
     expected = sum(0.9**k * np.linalg.matrix_power(p, k) @ np.ones(5) for k in range(400))
     np.testing.assert_allclose(exact_values(p, np.ones(5), 0.9), expected, rtol=1e-12)

@@ -1,1 +1,1 @@
-"""Lecture 13: DQN, NAF and Gorila, which learn from a replay buffer."""
+"""Lectures 10, 13a and 13b: DQN, NAF and Gorila, which learn from a replay buffer."""

@@ -1,4 +1,4 @@
-"""Lecture 13: asynchronous learning from replay, in bundles or with learners of their own (Nair et al. 2015, figure 2).
+"""Lecture 10: asynchronous learning from replay, in bundles or with learners of their own (Nair et al. 2015, figure 2).
 
 A bundle acts, keeps what it saw, and learns from it. With `--learners` L the last L workers learn and do nothing else,
 the others act and do not learn: none waits for another. The replay lies spread over those who act; a learner asks each
@@ -50,7 +50,7 @@ class BundleSettings(BufferSettings, AsynchronousSettings):
 
     def idle(self) -> dict[str, str]:
         if self.learners == 1:
-            return {"max_staleness": "--learners 1: no other worker changes theta"}
+            return {"max_staleness": "--learners 1: no other worker changes theta while it learns"}
         return {} if self.learners else dict.fromkeys(("replay_ratio", "fetch"), "--learners 0")
 
 

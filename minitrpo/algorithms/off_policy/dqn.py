@@ -2,7 +2,7 @@
 
     1. act epsilon-greedily, epsilon falls .................. algorithms/q_learning.py: epsilon_greedy
     2. keep (s, a, r, s') in the replay buffer .............. experience/replay_buffer.py: ReplayBuffer.add
-    3. draw a minibatch evenly .............................. experience/replay_buffer.py: draw
+    3. draw a minibatch uniformly ........................... experience/replay_buffer.py: draw
     4. y = r + gamma max_a Q(s', a; theta-), 0 at the end ... algorithms/q_learning.py: one_step_q_targets
     5. a step down grad 1/2 (Q(s, a; theta) - y)^2 .......... algorithms/q_learning.py: q_gradient_sums
     6. every C updates theta- = theta ....................... algorithms/off_policy/replay_learner.py: QLearner.step

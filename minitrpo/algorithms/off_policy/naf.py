@@ -1,11 +1,11 @@
-"""Lecture 13: normalised advantage functions (NAF), Q-learning for continuous actions (Gu et al. 2016).
+"""Lecture 13b: normalised advantage functions (NAF), Q-learning for continuous actions (Gu et al. 2016).
 
 Q(s, u) = V(s) - 1/2 (u - mu(s))' P(s) (u - mu(s)), P = L L', L lower triangular with a positive diagonal: of all u,
 mu is the best, and V = max_u Q. One network says all three.
 
     1. act mu(s) + sigma noise, sigma falls .......... algorithms/off_policy/naf.py: NAFPolicy.act_function
     2. keep (s, u, r, s') in the replay buffer ....... experience/replay_buffer.py: ReplayBuffer.add
-    3. draw a minibatch evenly ....................... experience/replay_buffer.py: draw
+    3. draw a minibatch uniformly .................... experience/replay_buffer.py: draw
     4. y = r + gamma V(s'; theta-), 0 at the end ..... algorithms/off_policy/naf.py: naf_targets
     5. a step down grad 1/2 (Q(s, u; theta) - y)^2 ... algorithms/off_policy/naf.py: naf_gradient_sums
     6. theta- follows theta slowly ................... algorithms/off_policy/replay_learner.py: QLearner.step

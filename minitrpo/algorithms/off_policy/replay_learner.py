@@ -1,7 +1,7 @@
-"""Lecture 13: what all methods with a replay buffer share, and how several ranks share it.
+"""Lecture 13a: what all methods with a replay buffer share, and how several ranks share it.
 
     round:  every environment takes k steps -> buffer -> as many updates as the replay ratio says -> next round
-    update: draw B transitions evenly; sum their gradients; one step of the optimiser; theta- follows theta
+    update: draw B transitions uniformly; sum their gradients; one step of the optimiser; theta- follows theta
 
 A policy gradient wants fresh samples; what is learned from a buffer may be stale. So what must be held fixed when
 actors are added is the replay ratio. The buffer has a shard for each environment. With `--learner root` all shards lie

@@ -1,4 +1,4 @@
-"""Checks of lecture 13: updates that are due, and a Q whose best action is read off."""
+"""Checks of lectures 13a and 13b: updates that are due, and a Q whose best action is read off."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -13,7 +13,7 @@ from minitrpo.course.checks.register import exercise
 @exercise(
     "minitrpo.experience.replay_buffer:updates_due",
     r"""
-        ? Only steps behind the warm-up count: steps - warm_up of them, or none.
+        ? Only steps after the warm-up count: steps - warm_up of them, or none.
         ? int(x) rounds a positive x down. Round the whole product, not the number of steps.
         ? max(0, owed - done), where owed = int(ratio * max(0, steps - warm_up)).
         max(0, steps - warm_up) => steps :: counts the steps of the warm-up, too :: count those after it

@@ -1,4 +1,4 @@
-"""Lecture 13: right answers in other styles, and wrong ones."""
+"""Lectures 13a and 13b: right answers in other styles, and wrong ones."""
 
 import bisect
 import math
