@@ -80,7 +80,7 @@ for axis, task in zip(axes, ("Reacher", "Swimmer")):
     axis.set(xlabel="environment steps (thousands)", ylabel="mean return", title=task, xscale="log", xlim=(4, 8000))
     axis.grid(alpha=0.3)
 axes[0].text(60, -100, "author 2016, two runs")
-axes[0].text(5, -50, "ours, five seeds\nand their mean", color=BLUE)
+axes[0].text(5, -38, "ours, five seeds\nand their mean", color=BLUE)
 plt.show()
 
 # %% [markdown]
