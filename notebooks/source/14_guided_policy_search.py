@@ -474,10 +474,7 @@ guess_std = 0.5  # standard deviation
 
 # %%
 halves = np.array([1.0, 0.05])
-reveal(
-    guess_std,
-    lambda: compare("the policy's standard deviation", guess_std, mine.imitated_std(1 / halves[:, None, None] ** 2)[0]),
-)
+reveal(guess_std, lambda: compare("the policy's std", guess_std, mine.imitated_std(1 / halves[:, None, None] ** 2)[0]))
 
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
