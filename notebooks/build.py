@@ -332,7 +332,7 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     """
     text = "\n".join(cell.source for cell in notebook.cells)
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
-    data |= set((HERE.parent / "experiments/data/claims").glob("[!.]*")) if "show_claims(" in text else set()
+    data |= set((HERE.parent / "experiments/data/claims").glob("[!.]*")) if "claims(" in text else set()
     return {
         "data": digest({f for f in data if f.exists()}, HERE),
         "versions": {name: version(name) for name in VERSIONS},

@@ -1,5 +1,6 @@
 """What a lecture needs around its mathematics: budgets, predictions, MPI jobs started from a notebook, colours."""
 
+import importlib
 import os
 import sys
 import tempfile
@@ -41,6 +42,7 @@ __all__ = [
     "Played",
     "budget",
     "busy",
+    "claims",
     "compare",
     "mpiexec",
     "mpiexec_code",
@@ -149,17 +151,21 @@ def recorded(name: str) -> Path:
     return found[0]
 
 
-def show_claims(*names: str) -> None:
-    """Draw what is recorded for some claims of the sources, and print verdicts; without a clone, say where they are."""
+def claims() -> Any:
+    """Return the module of the sources' claims and what is recorded for them; None without a clone, and a line."""
     clone = Path(__file__).parents[2]
     folders = [place.resolve() for place in (clone, Path(".."), Path("../..")) if (place / "experiments/data").is_dir()]
     if not folders:
-        print(f"{', '.join(names)}: see docs/claims.md in the repository")
-        return
+        print("what was measured for each claim: see docs/claims.md in the repository")
+        return None
     sys.path.append(str(folders[0]))
-    from experiments.claims import show
+    return importlib.import_module("experiments.claims")
 
-    show(*names)
+
+def show_claims(*names: str) -> None:
+    """Draw what is recorded for some claims of the sources, and print verdicts; without a clone, say where they are."""
+    if found := claims():
+        found.show(*names)
 
 
 def temporary_runs() -> Path:

@@ -13,13 +13,12 @@
 # %% [markdown]
 # # 16 The family
 #
-# **You have met a dozen ways to learn in parallel. What makes them different, and which one is better?**
+# **Which of the parallel learners is better, and what can a few seeds prove?**
 #
 # <!-- loop -->
 #
-# Two questions, two tools. The first has an answer that can be drawn: every member is a point in one space, and you know its axes by
-# now. The second is asked of runs that differ by luck, many members at once. Before the table comes, you write the two functions that
-# say what such a table can prove.
+# You have met a dozen ways to learn in parallel. Today every member gets its place on one map. Then you write the two
+# functions that say what a table of a few runs can prove.
 #
 # | in this notebook | in the package | source |
 # |---|---|---|
@@ -27,8 +26,8 @@
 # | the map | `minitrpo/course/members.py` | Berkeley lecture slides: "Online or batch-mode? Synchronous or asynchronous?" |
 # | all runs | `experiments/family.py` | `docs/family.md` |
 #
-# *45 minutes in class with the two exercises; the notebook itself runs in seconds. You need: lectures 10 to 14, as far as you have
-# met their members; 05b for intervals.*
+# *45 minutes in class with the two exercises; the notebook itself runs in seconds. You need: lectures 10 to 14, as far as
+# you have met their members; 05b for intervals.*
 
 # %%
 from collections.abc import Sequence
@@ -50,13 +49,15 @@ from minitrpo.course.statistics import mean_interval
 # %% [markdown]
 # ## What travels, and when
 #
-# Take one update apart, and ask five questions: **when** does it learn (a batch, every $n$ steps, every step); do ranks **wait** for
-# each other; **what travels**; **who learns**; and **from which data**. TRPO, say: after a batch; a barrier; samples; the root, or all
-# ranks with a share; on-policy. On paper, before you go on: A3C, DQN, Gorila.
+# Take one update of any member apart and ask five questions. **When** does it learn: after a batch, every $n$ steps, or
+# at every step? Do ranks **wait** for each other? **What travels**? **Who learns**? **From which data**? For TRPO the
+# answers are: after a batch; with a barrier; samples; the root, or all ranks with a share each; on-policy. Answer for
+# A3C, DQN and Gorila on paper before you go on.
 #
-# What travels is a matter of weight, too. On CartPole a sample is 7 numbers: 4 observed, an action, a reward, a mask. A gradient has
-# as many numbers as the network has weights: with 64-64 hidden units, $4 \cdot 64 + 64 + 64 \cdot 64 + 64 + 64 \cdot 2 + 2$. **How
-# many steps must a rank play for each message, until its samples weigh as much as one gradient?**
+# A message also has a weight. On CartPole a sample is 7 numbers: 4 observed, an action, a reward, a mask. A gradient has
+# as many numbers as the network has weights: with 64-64 hidden units,
+# $4 \cdot 64 + 64 + 64 \cdot 64 + 64 + 64 \cdot 2 + 2$. **How many steps must a rank play per message until its samples
+# weigh as much as one gradient?**
 
 # %% prediction="yes"
 guess_steps = 5  # steps per message
@@ -80,17 +81,16 @@ reveal(guess_steps, show_table)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# A batch of thousands of steps is lighter as a gradient, A3C's five steps are lighter as samples: who sends gradients every
-# few steps does it to share the *work* of computing them, not to send less. Pictures bring the border down, not below
-# five: a sample of Atari has 28,224 numbers, the network of Mnih et al. 2015 some 1.7 million, as many as 60 samples.
+# A batch of thousands of steps is lighter as a gradient; A3C's five steps are lighter as samples. A3C sends gradients to
+# share the *work* of computing them, not to send less. With pictures the border is lower, but not below five: a sample
+# of Atari has 28,224 numbers, and the network of Mnih et al. 2015 has about 1.7 million, as many as 60 samples.
 #
-# One word is lecture 11b's: a target with max is **off-policy** even if its data is fresh, because it is not about the
-# policy that acts. And "late" is lecture 10's: on-policy when the step was played, and no longer when its gradient
-# arrives.
+# A target with max is **off-policy** even if its data is fresh (lecture 11b). "Late" is lecture 10's: the step was
+# on-policy when it was played, and no longer when its gradient arrived.
 #
 # </details>
 #
-# The same as a map. Say first which of the six fields are empty, and why nobody lives there.
+# The map has six fields. Two are empty: which ones, and why?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 KINDS = {  # in a member's data -> how it is drawn; the first that fits
@@ -134,18 +134,20 @@ def draw_map():
 draw_map()
 
 # %% [markdown]
-# Filled: samples travel, or may; open: only gradients do. Two fields are empty. Who collects whole batches waits for a small
-# part of the time as long as there are many more episodes than ranks (lecture 07), so there is little to be gained by not
-# waiting; with nearly as many ranks as episodes there would be (lecture 15). And an update at every step without a barrier
-# is a setting of others, not a member: $n = 1$ (lecture 11a).
+# *Filled markers: samples travel, or may. Open markers: only gradients do. TRPO has the place of its paper; its default
+# preset learns every 2,048 steps, as Batch PPO does.*
+#
+# The field of asynchronous batches is empty: with many more episodes than ranks the wait is a small part of the time
+# (lecture 07), so there is little to gain. An asynchronous update at every step is a setting of other members, $n = 1$
+# (lecture 11a).
 #
 # ## What a few seeds can prove
 #
-# Which one is better? A member has a few runs, a seed each; every run needs so many steps to a goal, some never get there.
-# Means are no use with infinities, so ask the *places* (statistics calls them ranks; no processes are meant): write all
-# runs of two members in a row, the soonest first. If luck alone is at work, every way to deal the places out is as likely
-# as any other. **Five runs of one are all sooner than five of another. How likely is it that luck alone parts five and five
-# so far, one way or the other?** (There are $\binom{10}{5} = 252$ ways. This chance is called $p$.)
+# Every member has five runs, a seed each. A run needs some number of steps to reach a goal, and some runs never do, so
+# means are useless. Use *places* instead (statistics calls them ranks; no processes are meant): write the runs of two
+# members in a row, the soonest first. If the members do not differ, every way to deal out the places is equally likely.
+# **All five runs of one member are sooner than all five of the other. How likely is a separation that clear by chance,
+# one way or the other?** There are $\binom{10}{5} = 252$ ways. This chance is called the p value.
 
 # %% prediction="yes"
 guess_least = 0.05  # a chance
@@ -162,18 +164,17 @@ reveal(guess_least, lambda: compare("five against five, all apart", guess_least,
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Two ways of 252: this one, and the opposite. No comparison of five with five can give less. More seeds can: ten and ten have
+# Two ways of 252: this one, and the opposite. No comparison of five with five can give a smaller p value. Ten and ten have
 # 184,756 ways.
 #
 # </details>
 #
-# Now one of fourteen members is compared with all others. If thirteen questions have nothing to do with each other, and
-# luck alone says "p < 0.05" once in twenty, at least one of them says so nearly every second time: $1 - 0.95^{13} = 0.49$.
-# So each p is multiplied before it is believed. Multiplying all by the number of questions (Bonferroni) would do;
-# **Holm's correction** is less strict and as safe, whatever the questions have to do with each other: only the smallest p
-# has to survive all $k$ questions, the next $k - 1$, and so on.
+# Now one of fourteen members is compared with all others: thirteen questions. If the questions are independent and no
+# members differ, at least one p value is below 0.05 with probability $1 - 0.95^{13} = 0.49$. So p values are raised.
+# Bonferroni's correction multiplies all by the number of questions $k$. **Holm's correction** is less strict and as safe,
+# whatever the dependence: the smallest p value counts $k$ times, the next one $k - 1$ times, and so on.
 #
-# **Five seeds each, thirteen questions: what is the smallest corrected p that a table can show at all?**
+# **Five seeds each, thirteen questions: what is the smallest corrected p value that the table can show?**
 
 # %% prediction="yes"
 guess_corrected = 0.05  # a chance
@@ -202,23 +203,19 @@ reveal(guess_corrected, show_corrected)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Five seeds and thirteen questions cannot prove one lead, however large it is, at 0.05: a table would say "cannot tell" of
-# a member that needs a hundred times the steps. How many seeds a comparison needs at least is decided by counting,
-# *before* it is run.
+# With five seeds and thirteen questions no lead is significant at 0.05, however large it is. Count *before* you run: the
+# counting says how many seeds a comparison needs at least.
 #
 # </details>
 #
 # ## The table
 #
-# Members that can play CartPole (`naf`, `async-naf` and `guided-policy-search` need continuous actions), each **as typed**:
-# with its preset and no other option (`trpo` with `--total-steps`), from the project's benchmarks. Two things before you
-# compare:
+# The table has the members that can play CartPole, each **as typed**: with its preset and no other option (`trpo` with
+# `--total-steps`).
 #
-# - *Where the steps are read off.* If the log's mean of 100 returns said when a goal of 475 is reached, 100 episodes of about
-#   475 steps alone would be 47,500, and nobody could be sooner. So twenty fresh episodes are played every 5,000 steps,
-#   from which nothing is learned. 5,000 steps is then the least that can be seen, and who needs less looks the same. In
-#   the long runs of one-step Q, n-step Q and Sarsa it is every 20,000: these look up to 20,000 steps later than they are.
-# - *Presets.* We chose them on other seeds of the same tasks, some with more care than others. This compares presets.
+# *You should know: twenty new episodes are played every 5,000 steps (every 20,000 in the long runs of one-step Q, n-step Q
+# and Sarsa), and nothing is learned from them. A member that needs less than 5,000 steps looks like one that
+# needs 5,000. The presets were chosen on other seeds of the same tasks, some with more care than others.*
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 family = family_of(recorded("family.csv"))
@@ -238,7 +235,7 @@ for name in order:
     print(f"{name:17s} {arrived:8s} {steps:>9s} {p:>16s} {np.median(runs.lengths):>9,.0f}  "
           f"{last.middle:.0f} ({max(last.low, 0):.0f} to {min(last.high, 500):.0f})")  # fmt: skip
 proven = [name for name in order[1:] if chance_of[name] < 0.05]
-print(f"\nlater than {order[0]}, corrected p < 0.05:", ", ".join(proven) or "none: we cannot tell")
+print(f"\nlater than {order[0]}, corrected p < 0.05:", ", ".join(proven) or "none: no significant difference")
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -249,8 +246,8 @@ def draw_seeds():
     for place, name in enumerate(order):
         color, marker, _ = KINDS[kind_of[name]]
         steps = np.sort(np.minimum(played_by[name].steps, never))
-        beside = place + np.linspace(-0.25, 0.25, len(steps))  # runs of the same steps would hide each other
-        axis.plot(steps, beside, marker, color=color, alpha=0.7, markersize=6)
+        spread = place + np.linspace(-0.25, 0.25, len(steps))  # runs of the same steps would hide each other
+        axis.plot(steps, spread, marker, color=color, alpha=0.7, markersize=6)
         axis.plot(np.median(steps), place, "|", color="black", markersize=18)
     axis.set(xscale="log", xlabel="environment steps to a mean of 475; at the right edge: never in this run")
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -263,14 +260,13 @@ def draw_seeds():
 draw_seeds()
 
 # %% [markdown]
-# Colours and markers are those of the map; the black line is the median. Read the column of p before you believe an order,
-# and the line under the table before you name a winner. A p that is large is not "equal": it is "cannot tell". And mind
-# that the member on top was chosen by looking at these very runs, so that each p is too small: good enough for "cannot
-# tell", not for a proof. (The last column compares runs of different lengths: it says where a preset ends, not who learns
-# better.) Steps are not seconds: of seconds lectures 11a and 13 have more.
+# *Colours and markers are those of the map; the black line is the median.*
 #
-# And two members beside TRPO on Reacher, with continuous actions, to a mean of -8. Fresh episodes are played every 10,000
-# steps:
+# Read the p values before you believe an order. A large p value does not mean "equal": five seeds can miss a large
+# difference. The member on top was chosen by looking at these very runs, so each p value is even a little too small. The last
+# column compares runs of different lengths: it says where a preset ends, not which member learns better.
+#
+# Two members are compared with TRPO on Reacher, to a mean return of -8 (new episodes every 10,000 steps):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 trpo = family["Reacher-v5", "trpo"]
@@ -283,12 +279,36 @@ for name in ("guided-policy-search", "batch-ppo"):
     print(difference_in_words(runs.last, trpo.last))
 
 # %% [markdown]
-# Models are to pay where steps are dear: see whether the first interval says so. Not all of it need be the models' merit:
-# the noise of guided policy search begins at a standard deviation of 0.37, TRPO's at 1.
+# Guided policy search needs about a third of TRPO's steps. Batch PPO does, too, without any model, so this table does not
+# show that the models are the reason.
 #
+# ## A default is a claim about all tasks
+#
+# The presets were tuned on ten tasks. A default setting is used on tasks that its author has never seen. It therefore claims: *this
+# works on the next task, too*. Ten tuned tasks say little about an eleventh. The tuning has used them up: a setting that
+# was chosen because it did well on them does well on them, by selection, just as the best of many runs looks better than
+# it is. More seeds do not help, because seeds repeat the same ten tasks.
+#
+# A test of a default has these parts:
+#
+# 1. **Tasks that were never tuned.** Half of them are for *choosing* between candidates. Half are *held out*: they are run
+#    once, at the end, with the one candidate that was chosen. A second try on the held-out half would be choosing again.
+# 2. **Normalised scores.** Returns of different tasks have different units. A score of 0 is the random policy's return, 1 is
+#    the best return that any run reached.
+# 3. **The interquartile mean** of all scores: the mean of the middle half. One failed or lucky task cannot decide it, and
+#    it uses more of the data than a median.
+# 4. **The probability of improvement**: how often a random run of A beats a random run of B on the same task, on average
+#    over tasks (1/2: no difference). It does not ask by how much.
+# 5. **Intervals over tasks and seeds.** Draw tasks with replacement, and for each its seeds with replacement, thousands of
+#    times. The interval is then about *another task*, not only about another seed of the same tasks. It is wider.
+# 6. **Holm's correction**, if the default is compared with several other libraries or settings.
+#
+# (Parts 3 and 4, and the bootstrap over seeds: Agarwal et al. 2021.) The measured numbers of this project are on the page `docs/speed.md`.
+
+# %% [markdown]
 # ## Bug hunt
 #
-# A Holm correction, as it is easily written. It never raises, and its p values are the right ones.
+# Somebody wrote this Holm correction. No p value falls, and all p values are the right numbers.
 
 
 # %%
@@ -303,57 +323,59 @@ def suspect(pvalues: Sequence[float]) -> Array:
 _ = hunt("corrected", suspect)
 
 # %% [markdown] solution="only"
-# **The bug**: the last `[smallest_first]`. `holm[i]` belongs to question `smallest_first[i]`, so it is to be *put* there; what is
-# written *takes* from there. Both are the same for any order that undoes itself, so a test with two questions sees nothing; with
-# more, the right p values stand beside the wrong members. `[np.argsort(smallest_first)]` would be right, too.
+# **The bug**: the last `[smallest_first]`. `holm[i]` belongs to question `smallest_first[i]`, so it must be *put* there; the code
+# *takes* from there. Both agree for any order that undoes itself, so a test with two questions cannot find the bug. With more
+# questions the right p values get the wrong members. `[np.argsort(smallest_first)]` would be right, too.
 
 # %% [markdown]
-# ## What you have built so far
+# ## Summary
 #
-# You can place a parallel learner on one map by five questions, and say what travels and what it weighs. You know before a
-# comparison is run how many seeds it needs at least, and what a table of many members can prove. And you have built,
-# lecture by lecture, parts of the whole family: who plays, what travels, who waits, who learns, and how far one may go.
+# - Five questions place a parallel learner on one map: when it learns, whether ranks wait, what travels, who learns, from
+#   which data.
+# - Gradients travel to share work. They are lighter than samples only for large batches.
+# - The number of seeds bounds the p value: five against five cannot go below 0.008.
+# - Many questions need a correction. Count before you run.
+# - A default needs held-out tasks, and intervals over tasks.
 #
-# **This was the last lecture.** What is left is yours: `make own-algorithm NAME=mine` gives you a file of 50 lines, and a free
-# place on the map.
+# **This was the last lecture.** `make own-algorithm NAME=mine` gives you a file of 50 lines and a free place on the map.
+# Notebook 17 lists what the sources of 2016 claimed.
+#
+# ## Two open questions
+#
+# 1. Plot the smallest corrected p value against the number of seeds (4 to 10), for 1, 13 and 50 questions. Explain in
+#    three sentences how many seeds you would run for a table of 50 members, and why you decide it beforehand.
+# 2. Draw 20 seeds for each of two members from normal distributions with the same mean. Keep the best five of each member
+#    and plot the histogram of `rank_chance` over 1,000 repetitions, once with equal and once with different standard
+#    deviations. Explain in three sentences what selection does to a p value.
 #
 # ## Quiz
 #
-# **1.** Evolution strategies (Salimans et al. 2017): each rank adds noise to $\theta$, drawn from a seed that all know, plays
-# an episode, and tells all others its return. Where on the map?
+# **1.** Evolution strategies (Salimans et al. 2017): each rank adds noise to $\theta$, drawn from a seed that all ranks
+# know, plays an episode, and sends its return to all others. Where is it on the map?
 #
 # <details><summary>Answer</summary>
 #
-# After a batch, with a barrier; all ranks learn, from fresh episodes; and what travels is neither samples nor gradients: one
-# *number* for an episode, its return. Everybody makes the noise again from the seed
+# After a batch, with a barrier; all ranks learn, from fresh episodes. Neither samples nor gradients travel, but one
+# *number* per episode, its return. Every rank makes the noise again from the seed
 # (`mpi_scripts/own/evolution_strategies.py`).
 #
 # </details>
 #
-# **2.** "Our method is better: p = 0.008, five seeds against five." In the appendix you find that it was compared with 12 others. What do
-# you say?
+# **2.** "Our method is better: p = 0.008, five seeds against five." The appendix says that it was compared with 12 others.
+# What do you say?
 #
 # <details><summary>Answer</summary>
 #
-# That 0.008 is the least that five against five can give, and that after 12 questions it is at best 0.095. The lead may be
-# real; this does not show it. Six seeds could have: $12 \cdot 2 / \binom{12}{6} = 0.026$.
+# 0.008 is the smallest value that five against five can give. After 12 questions it is 0.095 at best. The lead may
+# be real; this does not show it. Six seeds could have: $12 \cdot 2 / \binom{12}{6} = 0.026$.
 #
 # </details>
 #
-# **3.** Somebody runs ten seeds, shows the best five of each member, and corrects for many questions. What is wrong?
+# **3.** Which member would you take for a robot that plays 200 episodes a day? And for a simulator on 64 cores?
 #
 # <details><summary>Answer</summary>
 #
-# The ways to deal the places out are no longer equally likely: who scatters most has the best best five. No correction of p mends a
-# choice that was made after looking.
-#
-# </details>
-#
-# **4.** Which member would you take for a robot that does 200 episodes a day? And for a simulator on 64 cores?
-#
-# <details><summary>Answer</summary>
-#
-# Where steps are dear: models or replay (guided policy search, NAF). Where they are cheap: batches with a barrier
-# (TRPO, Batch PPO), for the same bits on any number of ranks, so that what went wrong can be done again.
+# Where steps are expensive: models or replay (guided policy search, NAF). Where they are cheap: batches with a barrier
+# (TRPO, Batch PPO), because the same bits on any number of ranks let you repeat what went wrong.
 #
 # </details>

@@ -45,9 +45,9 @@ def corridor(left, right):  # sent home?, is Q right?
     return of(left, "greedy")[0].size > 0, bool(np.allclose(learned, left.lines[0].get_ydata()))
 
 
-def promise_less_truth(left, right):
-    paid = [line.get_ydata().sum() for line in right.lines if line.get_color() == BLUE]
-    return np.mean(paid) - of(right, "promised")[1].sum()
+def truth_minus_prediction(left, right):
+    true = [line.get_ydata().sum() for line in right.lines if line.get_color() == BLUE]
+    return np.mean(true) - of(right, "predicted")[1].sum()
 
 
 def grows(values):
@@ -83,7 +83,7 @@ CASES = [  # lecture, function, settings, what is read of the figure's axes, and
     ("13b", "draw_tops",
      [{"centre": c, "width": w} for c, w in ((-0.5, 0.1), (0.4, 0.1), (0.5, 0.1), (0, 1), (0.5, 1))],
      lambda axis: abs(of(axis, "its top")[0][0]), lambda top: np.allclose(top[:3], 0.4) and max(top[3:]) < 0.1),
-    ("14", "draw_plan", over("limit", 0.001, 0.01, 0.1, 1, 10, first_state=1), promise_less_truth, grows),
+    ("14", "draw_plan", over("limit", 0.001, 0.01, 0.1, 1, 10, first_state=1), truth_minus_prediction, grows),
     ("15", "picture", over("shared", 0, 0.5, 0.8, 0.9, 1),
      lambda left, right: max(left.containers, key=lambda bars: bars[3].get_height()).get_label(),
      lambda first: first == ["rank 0 alone"] * 4 + ["waiting"]),

@@ -32,6 +32,7 @@ COURSE = {
     "14_guided_policy_search": ("step_back", "gaussians", "with_kl", "imitated_std"),
     "15_to_100000_ranks": ("makespan", "finite_source", "updates_needed"),
     "16_the_family": ("rank_chance", "corrected"),
+    "17_claims_of_2016": (),
 }
 
 
