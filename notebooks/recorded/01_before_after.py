@@ -7,7 +7,6 @@ through the observation filter that was learned, and writes
 notebooks/recorded/01_before_after.mp4, and what made it beside it.
 """
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import imageio.v3 as imageio
 import numpy as np
+from keep import note
 
 from minitrpo.commands.watch import Player, follow
 from minitrpo.experience.randomness import Purpose, generator
@@ -58,7 +58,7 @@ def main() -> None:
         "theta_sha256": said.split()[-1],
         "returns_of_150_steps": {"before": round(fresh, 1), "after": round(learned, 1)},
     }
-    FILM.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n")
+    note(FILM.stem, about)
     print(about["returns_of_150_steps"], FILM.stat().st_size, "bytes")
 
 

@@ -2,7 +2,7 @@
 
 Trains InvertedPendulum-v5 with two limits `max_kl` and Reacher-v5 with three, ten seeds each, one rank a run, one run
 after the other. Every run of a task gets the same number of updates. Writes 04_limits.csv (a row per update) and
-04_limits.json (what made it). Takes about 5 minutes of one core.
+origins.json (what made it). Takes about 5 minutes of one core.
 """
 
 import shlex

@@ -1,7 +1,7 @@
 """Record what lecture 05b shows of many seeds: nice -n 10 python notebooks/recorded/05_seeds.py.
 
 Trains Reacher-v5 and Swimmer-v5 with five seeds each, 300,000 steps and one rank a run, one run after the other, and
-writes 05_seeds.csv (a row per update) and 05_seeds.json (what made it). Takes about 6 minutes of one core.
+writes 05_seeds.csv (a row per update) and in origins.json (what made it). Takes about 6 minutes of one core.
 """
 
 import subprocess

@@ -1,7 +1,7 @@
 """Record what lecture 06 shows of phases and ranks: python notebooks/recorded/06_timing.py, on an idle machine.
 
-Writes 06_phases.csv (seconds of every timed update, phase by phase, on one rank), 06_ranks.csv (what every rank did in
-one iteration, on 1, 2 and 4 ranks) and 06_timing.json (medians, what made it). Takes about a minute and a half.
+Writes 06_ranks.csv (what every rank did in one iteration, on 1, 2 and 4 ranks) and 06_timing.json (medians of the
+phases, what made it). Takes about a minute and a half.
 """
 
 import csv
@@ -122,13 +122,12 @@ def write(name: str, rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """Run every case by turns, then on several ranks, and write the three files."""
+    """Run every case by turns, then on several ranks, and write the two files."""
     recording, load_before = Recording(), os.getloadavg()
     rows: list[Row] = []
     for number, label in by_turns(ROUNDS, list(RUNS)):
         rows += phase_rows(label, number, trace_of(1, *RUNS[label]))
     traces = {ranks: trace_of(ranks, *RUNS["Reacher"], "--oversubscribe") for ranks in RANKS}
-    write("06_phases.csv", rows)
     write("06_ranks.csv", [row for trace in traces.values() for row in rank_rows(trace)])
     medians = {
         label: {

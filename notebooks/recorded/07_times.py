@@ -1,6 +1,6 @@
 """Record the two ratios of lecture 07: python notebooks/recorded/07_times.py, on an idle machine, in half a minute.
 
-Writes 07_times.csv (a row per measurement) and 07_times.json (medians, what made it): how long 20,000 steps take from
+Writes 07_times.csv (a row per measurement) and in origins.json (medians, what made it): how long 20,000 steps take from
 2 ranks to the root, and how long 2 ranks collect 1,000 steps of HalfCheetah as one episode or as segments.
 """
 

@@ -2,7 +2,7 @@
 
 Two workers descend together in four ways, ten times each, one run after the other: by messages to a server on a third
 rank, with a barrier and without; and in memory that both share, with a lock around each update and without. Writes
-10_real.csv (a row per run) and 10_real.json (medians, bootstrap intervals, what made them). Takes about two minutes.
+10_real.csv (a row per run) and in origins.json (medians, bootstrap intervals, what made them). Takes about two minutes.
 """
 
 import json

@@ -7,7 +7,7 @@ so many environment steps the policy plays 16 fresh episodes; their mean return 
 - `together`: 8, 32 or 128 simulators, an update every 5 steps; stopped once the score is at the goal;
 - `late`: the same simulators in 1, 4 or 16 workers of 8, each of which pulls, plays 5 steps and pushes its gradient.
 
-Writes 11_actors.csv (a row per score) and 11_actors.json (what made it). Takes about 6 minutes of two cores.
+Writes 11_actors.csv (a row per score) and in origins.json (what made it). Takes about 6 minutes of two cores.
 """
 
 from multiprocessing import Pool

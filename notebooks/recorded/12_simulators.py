@@ -7,7 +7,7 @@ stopped after a fixed number of environment steps of the usual schedule; 48 fres
 - `next`: after a cut, V of the first observation of an episode (twelve.py);
 - `out of step`: Pendulums whose very first episode is cut at random (twelve.py).
 
-Writes 12_simulators.csv (a row per run) and 12_simulators.json (what made it). Takes about 4 minutes of two cores.
+Writes 12_simulators.csv (a row per run) and in origins.json (what made it). Takes about 4 minutes of two cores.
 """
 
 import os

@@ -3,7 +3,7 @@
 DQN on CartPole as typed but for two options: 4 or 16 environments, and replay ratios (updates per environment step)
 of 1/4 and 1/16, five seeds each, on one rank; a round is 16 steps of all environments. Writes 13_ratio.csv (a row per
 run: environment steps at which the mean of the last 100 returns first was 400, empty if it never was; seconds of the
-run; last mean) and 13_ratio.json (how it was made). About six minutes.
+run; last mean) and in origins.json (how it was made). About six minutes.
 """
 
 from itertools import product

@@ -4,7 +4,7 @@ Guided policy search on the puck, of which Riccati's recursion knows the least c
 update, divided among 1, 2, 4, 8 or 16 first states, four updates, five seeds. After every update the policy's mean
 actions are tried, from its own first states and from 200 new ones. Writes 14_first_states.csv (a row per update: cost
 in parts of the least possible, mean of its own, median of the new; the share of the new within 10 % of the least) and
-14_first_states.json (what made it). Takes about a minute of one core; no number depends on how fast.
+origins.json (what made it). Takes about a minute of one core; no number depends on how fast.
 """
 
 from typing import Any

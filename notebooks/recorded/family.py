@@ -2,16 +2,17 @@
 
 Nothing is run: `python -m experiments run family` did that, every member as typed, five seeds. Writes family.csv, a row
 per run: the environment steps after which fresh episodes were at the task's goal (empty if they never were, or where
-there is no goal), and the mean return of a hundred fresh episodes after the run; and family.json, where they are from.
+there is no goal), and the mean return of a hundred fresh episodes after the run; origins.json says where they are from.
 """
 
 import csv
-import json
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))
+from keep import note  # noqa: E402
+
 from experiments.family import EXPERIMENT, GOAL, rows  # noqa: E402
 
 COLUMNS = ("algorithm", "env", "seed", "env_steps", "goal", "steps_to_goal", "last_return")
@@ -29,7 +30,7 @@ def main() -> None:
             row = (run["arm"], env, int(run["seed"]), steps, GOAL.get(env, ""), reached, run["final"])
             writer.writerow(row)
     about = {"machines": [run["machine"] for run in runs[:1]], "runs": sorted({run["setting"] for run in runs})}
-    (HERE / "family.json").write_text(json.dumps(about, indent=2) + "\n")
+    note("family", about)
 
 
 if __name__ == "__main__":

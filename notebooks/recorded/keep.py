@@ -11,12 +11,19 @@ HERE = Path(__file__).parent
 
 
 def keep(name: str, rows: Sequence[dict[str, Any]], about: dict[str, Any]) -> None:
-    """Write NAME.csv, a row for each of `rows`, and NAME.json, what made them."""
+    """Write NAME.csv, a row for each of `rows`, and into origins.json what made them."""
     with (HERE / f"{name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    (HERE / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n")
+    note(name, about)
+
+
+def note(name: str, about: dict[str, Any]) -> None:
+    """Write into origins.json what made the files of this name."""
+    path = HERE / "origins.json"
+    known = json.loads(path.read_text()) | {name: about}
+    path.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
 
 
 def processor_seconds() -> int:

@@ -610,7 +610,8 @@ for value in counted["twice"]:
 # memory; then A3C (lecture 11a), with some of its updates lost on purpose:
 
 # %%
-real, lost = (json.loads(recorded(f).read_text()) for f in ("10_real.json", "10_lost.json"))
+real = json.loads(recorded("origins.json").read_text())["10_real"]
+lost = json.loads(recorded("10_lost.json").read_text())
 for way, seen in real["ways"].items():
     low, high = seen["interval"]
     print(

@@ -296,7 +296,7 @@ reveal(guess_quarter, show_ratios)
 # </details>
 #
 # <small>Recorded: five seeds each, 60,000 steps; the last 100 returns contain up to four fifths of all steps, so
-# their mean also depends on how early a run learned (`recorded/13_ratio.json`).</small>
+# their mean also depends on how early a run learned (`recorded/origins.json`).</small>
 #
 # With several ranks the ring may be **shared** (all transitions travel to the root) or **sharded** (each rank keeps
 # its own, and gradients are pooled as in lecture 10). `draw` gives the same minibatch in both cases: it draws at
