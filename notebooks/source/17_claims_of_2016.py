@@ -166,7 +166,7 @@ plt.show()
 # leaves two explanations: a limit of the machine, or a cost that grows with the work. Neither source compares the
 # policies that different thread counts learn. Ours are equal to the bit (F1b).
 #
-# ## Fewer steps per update? (lecture 09)
+# ## Fewer steps per update? (lecture 09a)
 #
 # The post: "We can get faster convergence by reducing the steps/update."
 
@@ -227,7 +227,7 @@ draw_beside("K1", "20,000 steps per update", his_limits)
 # The claim holds for these three limits on the way up. Whether too large a limit is worse near the end is open (K2): on
 # InvertedPendulum a limit of 1 is worse than 0.01, and for 0.1 there is no significant difference.
 #
-# ## Does the adaptive rule beat fixed settings? (lecture 09)
+# ## Does the adaptive rule beat fixed settings? (lecture 09a)
 #
 # The post says that adapting both settings with a margin of 5 % performs "consistently near the top". Its figures show
 # one run of each setting; the repository has a second one.

@@ -42,6 +42,31 @@ GONE |= {
 }
 GONE |= {"nowayout": "exit_now", "take_away": "remove", "pending": "rank.collect, learner.learn"}
 
+# Phrases that are hard to read, in pages and in the text of lectures, and what to write instead
+PHRASES = {
+    r"nobody|sees? to it": "name the actor: a rank, a student, the run",
+    r"(?:is|are|was|were|be|been|being) told|told (?:from|apart|of)": "receives; is given; no significant difference",
+    r"cannot (?:be told|tell)|no farther apart": "no significant difference (95 % interval a to b)",
+    r"judg(?:e|es|ed|ing)": "test, decide, evaluate",
+    r"mend(?:s|ed|ing)?": "fix, repair, correct",
+    r"foretells?|promis(?:e|es|ed)": "predict; of software: guarantee",
+    r"paid": "rewarded; costs",
+    r"but for": "except",
+    r"in the mean": "on average",
+    r"so many": "n",
+    r"for nothing": "at no cost; without effect",
+    r"by luck": "by chance",
+    r"the house(?:'s)?": "the architecture; the package's",
+    r"seeds of this project": "the papers",
+    r"shall": "must, should, will",
+    r"one's": "your",
+    r"(?:\d+|that|score|margin \S+|learned|plan) less (?:\d+|the|none|a|that|policy|fixed)": "minus",
+    r"beside": "next to; compared with; with",
+    r"who(?:ever)? wants": "if you want",
+    r"evenly": "uniformly",
+    r"lacks|for want of": "is missing; without",
+}
+
 CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were made
 
 # How a command of a page begins that needs another machine or a network, or that is ours
@@ -355,6 +380,15 @@ def one_page_stands_alone():
     yield from (f"{ONE_PAGE.name} imports {name}" for name in sorted(others))
     if (lines := len(text(ONE_PAGE).splitlines())) > 200:
         yield f"{ONE_PAGE.name} has {lines} lines, not 200 at most"
+
+
+def pages_are_in_plain_words():
+    for file, content in pages().items():
+        left_out = r"(?ms)^```.*?^```|^>[^\n]*|`[^`\n]*`|^%% [^\n]*"  # code, quotations, and the marks of cells
+        words = re.sub(left_out, "", content)
+        for pattern, better in PHRASES.items():
+            for found in re.findall(rf"(?i)\b(?:{pattern})\b", words):
+                yield f'{short(file)}: "{found}": {better}'
 
 
 def budgets_are_kept():
