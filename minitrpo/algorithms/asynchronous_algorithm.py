@@ -31,7 +31,7 @@ class Moment:
 
     version: int  # gradients applied
     env_steps: int
-    staleness: int = 0  # in `apply`: gradients that were applied since this one's parameters were pulled
+    staleness: int = 0  # in `apply`: gradients applied since the parameters of this gradient were pulled
 
 
 @dataclass(frozen=True)

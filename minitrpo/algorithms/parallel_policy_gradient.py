@@ -7,9 +7,9 @@
     5. g = (u - b v) / n, b the mean weight ............. algorithms/parallel_policy_gradient.py: pooled_gradient
     6. a step along g, then fit the critic .............. algorithms/parallel_policy_gradient.py: PolicyGradient.learn
 
-Where step 3 is done is the choice: on the ranks that played (gradients travel), or after everybody's samples have come.
-Both forms add the same rows, so they agree to the bit, however the episodes are dealt out. A baseline that nobody knows
-before everybody has played is no obstacle: the gradient is linear in it.
+Step 3 can run on the ranks that played (they send gradients), or on one rank that has received all samples. Both forms
+add the same rows, so they agree to the bit, however the episodes are distributed. The baseline is known only after all
+ranks have played; that is no obstacle, because the gradient is linear in the baseline.
 """
 
 from dataclasses import dataclass
