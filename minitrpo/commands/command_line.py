@@ -65,7 +65,7 @@ class RootParser(argparse.ArgumentParser):
 
 
 def make_parser(program: str, algorithm: Any = None, name: str = "") -> RootParser:
-    """Return the parser of what every run can be told, and of an algorithm's own settings and help if it is given."""
+    """Return the parser of the settings of every run, and, if an algorithm is given, of its own settings and help."""
     known = {} if algorithm is None else presets(algorithm)
     defaults = known["default"].values if known else {}
     parser = RootParser(
@@ -137,7 +137,7 @@ def recorded(path: str) -> dict[str, Any]:
 def parse(words: list[str], program: str = "train", read: Read = recorded) -> Job:
     """Return the job that a command line asks for; BadInput if it makes no sense.
 
-    What every run can be told is read first; what is left is its algorithm's. read: as `beginning` has it.
+    It reads the settings of every run first, then those of the algorithm. read: as for `beginning`.
     """
     first, rest = make_parser(program).parse_known_args(words)
     asked = vars(first)
