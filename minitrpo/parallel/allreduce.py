@@ -8,7 +8,7 @@ from minitrpo.policies import Array
 
 
 def dealt(rank: int, size: int, count: int) -> slice:
-    """Return which of `count` parts a rank of so many computes: consecutive ones."""
+    """Return which of `count` parts a rank of `size` computes: consecutive ones."""
     return slice(rank * count // size, (rank + 1) * count // size)
 
 
@@ -41,7 +41,7 @@ class OrderedAllreduce(Reduction):
         return self._comm.all_gather(own, np.diff(rows).tolist())
 
     def _ends(self, count: int) -> Array:
-        """Return where the ranks' parts begin, and where the last one's end, (size + 1,)."""
+        """Return where the parts of each rank begin, and where those of the last rank end, (size + 1,)."""
         return np.arange(self._comm.size + 1) * count // self._comm.size
 
     def _climb(self, parts: Array, owners: Array) -> tuple[Array, Array]:

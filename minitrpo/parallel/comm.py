@@ -146,7 +146,7 @@ class MPIComm(Comm):
         return self._exchange(own, received, self.native.Alltoallv, sent)
 
     def _exchange(self, own: Array, rows: list[int], call: Callable[..., None], sent: list[int] | None = None) -> Array:
-        """Return the rows that a collective call brings, so many of each rank; sent: how many go to each."""
+        """Return the rows that a collective call brings; rows: how many from each rank; sent: how many to each."""
         arrived = np.empty((sum(rows), *own.shape[1:]), own.dtype)
         width, kind = int(np.prod(own.shape[1:])), self._mpi.Datatype.fromcode(own.dtype.char)
         counts = [] if sent is None else [[n * width for n in sent]]

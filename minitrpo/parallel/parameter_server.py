@@ -27,7 +27,7 @@ from minitrpo.policies import Array
 
 Arrays = dict[str, Array]
 NO_LIMIT = 10**9
-LEFT = 2**62  # the clock of a worker that pushes no more: nobody waits for it
+LEFT = 2**62  # the clock of a worker that pushes no more: no worker waits for it
 BINS = 256  # of the histogram of staleness; the last one has all that is older
 TALLY = "run_tally_"  # how the counts are called among the shared arrays
 
@@ -143,7 +143,7 @@ class ParameterServer:
         return may_go_on(self.tally.clocks, worker, self.rules.max_lead)
 
     def pull(self, names: tuple[str, ...]) -> Pulled:
-        """Return copies of these arrays; the version is read first, so that a staleness is never told too small."""
+        """Return copies of these arrays; the version is read first, so that a staleness is never counted too small."""
         version = self.tally.version
         return Pulled({name: self.shared[name].copy() for name in names}, version)
 

@@ -40,7 +40,7 @@ class SharedWindow:
         comm.barrier()
 
     def free(self) -> None:
-        """Give the memory back; collective, and nobody may look at the arrays after it."""
+        """Give the memory back; collective. No rank may use the arrays afterwards."""
         self.arrays = {}
         if self._window is not None:
             self._window.Free()
