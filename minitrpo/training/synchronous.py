@@ -125,7 +125,7 @@ def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, o
 
 
 def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
-    """Return what to say of a run on so many ranks before it begins; BadInput if they cannot play it."""
+    """Return the notes on a run before it begins; BadInput if this number of ranks cannot play it."""
     check_ranks(choice.common, ranks)
     return []
 
