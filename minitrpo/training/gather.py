@@ -218,10 +218,10 @@ def spread(comm: Comm, own: Arrays, rows: Arrays, needs: Callable[[int], list[sl
     """
     # 1. the places of all ranks' fragments; and arrays without rows, of the right kinds, from a rank that has any
     place = np.stack([own[name] for name in WHERE], axis=1) if own else np.zeros((0, 3), np.int64)
-    sent = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
-    table, empty = np.concatenate([place for place, _ in sent]), next(kinds for _, kinds in sent if kinds)
+    held = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
+    table, empty = np.concatenate([place for place, _ in held]), next(kinds for _, kinds in held if kinds)
     # 2. of each row of the batch: which rank has it, and where there
-    steps = np.array([place[:, 2].sum() for place, _ in sent])
+    steps = np.array([place[:, 2].sum() for place, _ in held])
     numbers, starts, lengths = table.T
     at = rows_of(in_order(numbers, starts), lengths)
     owners = np.repeat(np.arange(comm.size), steps)[at]
