@@ -1,4 +1,4 @@
-"""Lecture 15: predicted beside measured over two hosts, namespaces of this machine, with a slow cable between them."""
+"""Lecture 15: predicted and measured seconds on two hosts, which are namespaces of this machine with a slow cable."""
 
 import importlib
 import os
@@ -53,7 +53,7 @@ def namespaces() -> Any:
 
 
 def over_hosts(inputs: Inputs, cable: Cable, rounds: int, tell: Callable[[str], None]) -> list[Row]:
-    """Return predicted beside measured, a rank on each host. Raises JobFailed."""
+    """Return predicted and measured seconds, with a rank on each host. Raises JobFailed."""
     some = [run for run in RUNS if run.environment in inputs.tasks]
     with namespaces().Hosts(2) as hosts, hosts.slow_cable(cable.milliseconds, cable.megabits):
         count = iter(range(10**6))

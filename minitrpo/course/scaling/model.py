@@ -25,7 +25,7 @@ class Iteration:
     """The seconds of one iteration, which add up to `seconds`."""
 
     broadcast: float
-    ideal: float  # of playing, were it dealt out evenly in full lockstep
+    ideal: float  # of playing, if it were distributed equally and in full lockstep
     narrow: float  # lost because few episodes on a rank fill its lockstep badly
     counter: float
     wait: float  # for the last rank
