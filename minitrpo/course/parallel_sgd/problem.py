@@ -5,8 +5,8 @@
     bounded         the same, but no worker gets more than max_lead gradients ahead of the slowest (SSP, Ho et al. 2013)
     hogwild         the same without a server and without locks: everybody writes into one memory (Niu et al. 2011)
 
-What staleness costs can be told exactly where f(x) = h x^2 / 2: x <- x - step * h * x_(delay updates ago) stays bounded
-if and only if step * h <= 2 sin(pi / (2 (2 delay + 1))). So the step must shrink as staleness grows.
+The cost of staleness is known exactly for f(x) = h x^2 / 2: x <- x - step * h * x_(delay updates ago) stays bounded if
+and only if step * h <= 2 sin(pi / (2 (2 delay + 1))). So the step must shrink as staleness grows.
 """
 
 from dataclasses import dataclass

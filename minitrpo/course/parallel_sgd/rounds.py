@@ -5,7 +5,7 @@ import numpy as np
 from minitrpo.block_sums import ordered_sum
 from minitrpo.parallel.parameter_server import LEFT, Arrays, Arrival, ParameterServer
 
-WEIGHT = "weight"  # in a gradient: how much it counts in the mean, 1 by default
+WEIGHT = "weight"  # of a gradient in a mean, 1 by default
 
 
 class SynchronousServer(ParameterServer):
