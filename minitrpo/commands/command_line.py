@@ -217,11 +217,11 @@ def seeds_of(text: str) -> list[int] | range:
 
 
 def run_parser(program: str, description: str | None) -> RootParser:
-    """Return a parser of the folder of a run, and of its names, typed again where their code is to be trusted."""
+    """Return a parser of the folder of a run, and of its names, which a user types again to trust their code."""
     parser = RootParser(prog=program, allow_abbrev=False, description=description)
     parser.add_argument("run", help="run folder, as printed by train")
     for name, metavar in (("env", "ID"), ("algorithm", "module:Name")):
-        text = f"that of the run, named again where it lies in the folder you are in: its code will run ({metavar})"
+        text = f"that of the run; needed again if it is code in the current folder, which will run ({metavar})"
         parser.add_argument(f"--{name}", metavar=metavar, help=text)
     add_stuck_after(parser, "end if a call of the environment takes this long")
     return parser

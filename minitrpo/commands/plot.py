@@ -131,7 +131,7 @@ def groups(runs: list[RunFolder]) -> list[tuple[dict[str, Any], list[RunFolder]]
 
 
 def labels(grouped: list[tuple[dict[str, Any], list[RunFolder]]]) -> list[str]:
-    """Return a name for each group: its algorithm, and what tells it from the others of that algorithm."""
+    """Return a name for each group: its algorithm, and how its settings differ from other groups of that algorithm."""
     several = len({settings["env"] for settings, _ in grouped}) > 1
     names = []
     for settings, _ in grouped:

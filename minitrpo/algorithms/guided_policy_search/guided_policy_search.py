@@ -194,7 +194,7 @@ class GuidedPolicySearch(Algorithm):
     def _update(self, theta: Array, given: Nested) -> tuple[Array, Arrays, float]:
         """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
 
-        The same on every rank that shares the update: conditions are dealt out, and so are the imitation's rows.
+        The result is the same on every rank that shares the update: each computes some conditions and imitation rows.
         """
         comm = self.update.comm
         if self.network is not None:
@@ -211,7 +211,7 @@ class GuidedPolicySearch(Algorithm):
         with self.context.span("exchange"):
             parts = comm.gather(own)
             every = comm.broadcast({j: found for part in parts for j, found in part.items()})
-        # one after the other by their number, whoever computed them
+        # in the order of their numbers, no matter which rank computed them
         found = {name: np.concatenate([every[str(j)][name] for j in range(self.conditions)]) for name in every["0"]}
         with self.context.span("imitation"):
             theta, imitation = self._imitated(theta, found)
