@@ -51,11 +51,11 @@ class Comm:
         return [thing]
 
     def all_gather(self, own: Array, rows: list[int]) -> Array:
-        """Return everybody's rows, in rank order, on every rank; rows: how many each rank has."""
+        """Return the rows of all ranks, in rank order, on every rank; rows: how many each rank has."""
         return own
 
     def all_to_all(self, own: Array, sent: list[int], received: list[int]) -> Array:
-        """Return all ranks' rows for this one, in their order; own: for rank 0 first; sent, received: rows a rank."""
+        """Return the rows of all ranks for this one, in rank order; own: for rank 0 first; sent, received: per rank."""
         return own
 
     def barrier(self, max_sleep: float = 1e-3) -> None:

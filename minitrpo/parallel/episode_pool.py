@@ -33,7 +33,7 @@ class DynamicPool:
 
 
 class StaticPool:
-    """Requests dealt out beforehand: rank r plays r, r + size, r + 2 size, ..."""
+    """Requests assigned beforehand: rank r plays r, r + size, r + 2 size, ..."""
 
     def __init__(self, comm: Comm) -> None:
         self._rank, self._size = comm.rank, comm.size

@@ -85,14 +85,14 @@ def share_of(arrays: Arrays, size: int, server: int, servers: int) -> Arrays:
 
 
 class MailStore:
-    """A worker's way to the server on rank 0, or to K servers, ranks 0 to K - 1; rank 0 says when the work is over."""
+    """A worker's connection to the server on rank 0, or to K servers, ranks 0 to K - 1; rank 0 ends the work."""
 
     def __init__(self, mail: Mail, look: Callable[[], None] = lambda: None, servers: int = 1, size: int = 0) -> None:
-        """Take the way, and K; look: called after each push, and while this worker waits; size: of theta, if K > 1."""
+        """servers: K; look: called after each push, and while this worker waits; size: of theta, if K > 1."""
         self._mail, self._look, self._size, self._versions = mail, look, size, [0] * servers
 
     def pull(self) -> Pulled | None:
-        """Ask for the arrays and wait, asleep, for the answers; put them together of their shares."""
+        """Ask for the arrays, sleep until the answers come, and join the shards."""
         shares: list[Arrays] = []
         for server in range(len(self._versions)):
             self._mail.send(server, PULL, NO_BYTES)
@@ -167,9 +167,9 @@ def collect_shares(mail: Mail, servers: int, own: Arrays, names: tuple[str, ...]
 
 
 class Questions:
-    """What workers ask each other: a learner asks for rows of the replay that lies with those who collect.
+    """Questions between workers: a learner asks the workers that collect for rows of their replay.
 
-    A worker answers between two gradients of its own; whoever asks waits for no more than one.
+    A worker answers between two gradients of its own, so the wait is at most one gradient long.
     """
 
     def __init__(self, comm: Comm, first: int, answer: Callable[[Arrays], Arrays]) -> None:
