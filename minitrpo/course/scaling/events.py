@@ -65,7 +65,7 @@ class Pool:
 
 
 class Share:
-    """Requests dealt out beforehand: rank r of P has r, r + P, r + 2 P, ..."""
+    """Requests assigned beforehand: rank r of P has r, r + P, r + 2 P, ..."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._numbers = iter(numbers)
@@ -79,7 +79,7 @@ class Share:
 def play(lengths: Array, ranks: int, playing: Playing, static: bool = False, slow: Array | None = None) -> Played:
     """Return when P ranks have played episodes of these lengths, (E,) in steps.
 
-    static: dealt out, not drawn from a pool. slow: (P,), how many times as long each rank takes, 1 by default.
+    static: assigned, not drawn from a pool. slow: (P,), how many times as long each rank takes, 1 by default.
     """
     env, queued, busy = simpy.Environment(), np.zeros(ranks), np.zeros(ranks)
     pool, ends = Pool(env, len(lengths), playing), np.zeros(ranks)

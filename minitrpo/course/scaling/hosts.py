@@ -24,14 +24,14 @@ RUNS = [Run(name, 2, learner, "static") for name in ("Reacher-v5", "HalfCheetah-
 
 @dataclass(frozen=True)
 class Cable:
-    """What lies between the hosts."""
+    """The network between the hosts."""
 
     milliseconds: float
     megabits: float  # a second
 
     @property
     def network(self) -> Network:
-        """Return it as the model has it."""
+        """Return it in the units of the model."""
         return Network(1e-3 * self.milliseconds, 8e-6 / self.megabits)
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class Cable:
 
 
 def namespaces() -> Any:
-    """Return the checkout's tests/tools/namespaces.py; BadInput where two hosts are not to be had."""
+    """Return the checkout's tests/tools/namespaces.py; BadInput if two hosts cannot be made."""
     folder = CHECKOUT / "tests" / "tools"
     if not folder.is_dir():
         raise BadInput("--hosts needs a checkout, which has tests/tools")
@@ -48,7 +48,7 @@ def namespaces() -> Any:
     found = importlib.import_module("namespaces")
     lacking = found.missing()
     if lacking:
-        raise BadInput(f"--hosts: no hosts to be had: {lacking}")
+        raise BadInput(f"--hosts: two hosts cannot be made here: {lacking}")
     return found
 
 

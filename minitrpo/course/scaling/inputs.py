@@ -1,4 +1,4 @@
-"""Lecture 15: what was measured on this machine and a prediction begins with, as it lies on the disk."""
+"""Lecture 15: the measurements on this machine that a prediction begins with, and their file."""
 
 import json
 from collections.abc import Sequence
