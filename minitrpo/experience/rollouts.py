@@ -202,9 +202,9 @@ class Rollouts:
         return arrays | ({"states": self._state[self.slots]} if self.policy.state_size else {})
 
     def restore(self, arrays: dict[str, Array], rows: range, iteration: int) -> None:
-        """Put these of some unfinished episodes back into the slots by playing their actions again from the reset.
+        """Restore unfinished episodes into the slots by playing their actions again from the reset.
 
-        Those that led to another state will begin `anew`.
+        Episodes that reach another state will begin `anew`.
         """
         self._show(iteration)
         stops = np.cumsum(arrays["lengths"])

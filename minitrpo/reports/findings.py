@@ -55,7 +55,7 @@ class Found:
 
 
 def numbers(columns: dict[str, Array], choice: Choice, played: Played | None, seen: ObservationFilter) -> Numbers:
-    """Return what single numbers describe a run; columns: of metrics.csv; seen: its policy's filter."""
+    """Return the single numbers that describe a run; columns: of metrics.csv; seen: its policy's filter."""
     late = {name: column[len(column) // 2 :] for name, column in columns.items()}
     found = {name: float(np.nanmedian(late[name])) for name in late if np.isfinite(late[name]).any()}
     total = max(float(columns["iteration_s"].sum()), 1e-9)
@@ -169,7 +169,7 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
 
 
 def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterator[Found]:
-    """Yield the settings that lie far outside of what a member is set to, in any preset, or do not fit the task."""
+    """Yield the settings that lie far outside the values of all presets, or do not fit the task."""
     values, (defaults, allowed) = choice.flat(), tuned(choice)
     for name, default in defaults.items():
         value, known = values[name], allowed[name]

@@ -1,6 +1,6 @@
-"""The loop without a barrier: workers pull, collect, push gradients; they are applied as they come.
+"""The loop without a barrier: workers pull, collect, push gradients; the server applies them in order of arrival.
 
-One algorithm, one worker, one server; only what lies between the two is chosen: see `parallel.parameter_server`.
+Worker and server are the same for every transport between them: see `parallel.parameter_server`.
 """
 
 from collections.abc import Callable, Iterator

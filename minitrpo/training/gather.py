@@ -197,9 +197,9 @@ def rows_of(order: Array, lengths: Array) -> Array:
 
 
 def gather(comm: Comm, own: Gathered, sharing: Algorithm | None) -> Gathered:
-    """Return everybody's experience, on the root; on the others what of it they need for sharing the update.
+    """Return the experience of all ranks on the root, and on the other ranks what they need to share the update.
 
-    sharing: the algorithm, if the ranks share its update; what it spreads goes straight to those who need it.
+    sharing: the algorithm, if the ranks share its update; what it spreads goes straight to the ranks that need it.
     Collective.
     """
     rows = {name: own.batch[name] for name in (sharing.spread if sharing else ()) if own.fragments}

@@ -60,11 +60,11 @@ class Rank:
 
 
 def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
-    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then send everybody home."""
+    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then end the other ranks."""
     timeline, checkpoint = rank.timeline, False
     log.begin(learner.state, notes)
     while not (learner.finished or (checkpoint and asked_to_stop())):
-        # 1. what to collect next, and with which policy and filter: theta, frozen until everybody has played
+        # 1. what to collect next, and with which policy and filter: theta, frozen until all ranks have played
         plan, request = learner.plan()
         checkpoint = log.due(request.iteration, learner.is_last(request))
         rank.collector.refill()
