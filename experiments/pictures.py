@@ -56,7 +56,7 @@ def draw(experiment: Experiment, kind: str, runs: Runs, folder: Path | None = No
 
     figure = Figure(layout="constrained")
     experiment.draw(figure, experiment, runs)
-    title = f"{experiment.name}: {experiment.title}{'' if kind == FULL else f' ({kind} set)'}"
+    title = f"{experiment.title[:1].upper()}{experiment.title[1:]}{'' if kind == FULL else f' ({kind} set)'}"
     wide = textwrap.fill(title, int(11 * figure.get_figwidth()))
     figure.suptitle(wide, fontsize=12, x=0.01, horizontalalignment="left")
     path = (folder or AT_WORK / "pictures") / f"{experiment.name}{'' if kind == FULL else f'-{kind}'}.png"

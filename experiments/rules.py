@@ -231,22 +231,22 @@ def report(experiment: Experiment, runs: Runs) -> str:
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     """Draw the scores of three rules in each environment, and over all, from the default start and from bad ones."""
     scores = normalised(runs)
-    figure.set_size_inches(11, 5.2)
+    figure.set_size_inches(11, 5.6)
     axes = figure.subplots(1, 2, sharey=True, sharex=True)
-    titles = ("started with the defaults", "started ten times off: mean of four such starts")
-    for axis, starts, title in zip(axes, ([RIGHT], BAD), titles, strict=True):
-        for number, (rule, color) in enumerate(zip((FIXED, MARGIN, NOISE), COLORS, strict=False)):
+    words = ("fixed settings", "published rule (--adapt both)", "--adapt noise")
+    for axis, starts, title in zip(axes, ([RIGHT], BAD), ("from the defaults", "mean of four bad starts"), strict=True):
+        for number, (rule, label, color) in enumerate(zip((FIXED, MARGIN, NOISE), words, COLORS[:3], strict=True)):
             means = [np.mean([of_env[rule, start] for start in starts], axis=0) for of_env in scores.values()]
             each = [mean_interval(values) for values in (*means, over_environments(means))]
             half = np.nan_to_num([[one.middle - one.low, one.high - one.middle] for one in each]).T
             places = np.arange(len(each)) + 0.24 * (number - 1)
-            axis.errorbar([one.middle for one in each], places, xerr=half, fmt="o", color=color, label=rule)
+            axis.errorbar([one.middle for one in each], places, xerr=half, fmt="o", color=color, label=label)
         axis.set(yticks=range(len(scores) + 1), yticklabels=[*scores, "mean of all"], title=title)
+        axis.set_xlabel("score: 0 before learning, 1 where the best fixed setting ends")
         axis.grid(axis="x", alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].invert_yaxis()
-    figure.supxlabel("score: 0 before learning, 1 where the best fixed setting ends", fontsize=10)
-    axes[0].legend(loc="lower left", frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
 
 EXPERIMENT = Experiment(

@@ -17,8 +17,9 @@
 #
 # <!-- loop -->
 #
-# The learner acts and receives a number for each action. This lecture turns such numbers into a gradient, first in a game
-# of one throw, then for a pole on a cart.
+# *A map of the course's algorithm. Today you need only the blue boxes.*
+#
+# This lecture turns rewards into a gradient, first in a game of one throw, then for a pole on a cart.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
@@ -27,20 +28,19 @@
 # | `discounted_sums` | `minitrpo/returns.py` | Frans & Hafner 2016, Algorithm 1, line 5 |
 # | `policy_gradient` | `minitrpo/policy_gradient.py` | Williams 1992 |
 #
-# *90 minutes in class; the notebook runs in a minute. You need numpy, derivatives, mean and variance, but no reinforcement
-# learning.*
+# *90 minutes in class; the notebook runs in half a minute. You need Python with numpy, derivatives, linear algebra and basic
+# probability (densities, expectations), but no reinforcement learning.*
+#
+# Run the next cell and press play. You see HalfCheetah, a robot in the physics engine **MuJoCo**: on the left with a fresh
+# policy, on the right after a million steps of learning. Each step it received one number: a reward for moving
+# forward, minus a small cost for effort.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from IPython.display import Video
 
 from minitrpo.course.classroom import recorded
 
 Video(str(recorded("01_before_after.mp4")), embed=True, html_attributes="controls loop muted")
-
-# %% [markdown]
-# Run the cell and press play: HalfCheetah, a robot simulated by the physics engine **MuJoCo**. On the left you see a fresh
-# policy, on the right the same policy after a million steps. Each step it received one number: a reward for moving forward,
-# minus a small cost for effort. We start with something smaller.
 
 # %%
 import os
@@ -59,11 +59,11 @@ from minitrpo.policies import Array, GaussianPolicy, Policy
 os.environ.update(SDL_VIDEODRIVER="dummy", SDL_AUDIODRIVER="dummy", PYGAME_HIDE_SUPPORT_PROMPT="1")  # no screen needed
 
 # %% [markdown]
-# ## A game, in eight words
+# ## Eight words for a game
 #
-# A cart on a rail carries a pole. The **environment** is the world: cart, pole and the laws of motion. At every step the
-# learner gets an **observation** $s$, chooses an **action** $a$, and receives a **reward** $r$, a number. (The observation is
-# what the learner sees of the world's *state*. Here both are the same four numbers.)
+# We start smaller. A cart on a rail carries a pole. The **environment** is the world: cart, pole and the laws of motion. At
+# every step the learner gets an **observation** $s$, chooses an **action** $a$, and receives a **reward** $r$, a number.
+# (Here the observation is the whole *state* of the world.)
 
 # %%
 env = make("CartPole-v1")
@@ -81,9 +81,9 @@ env.close()
 # the sum of its rewards is its **return** $R(\tau)$.
 #
 # The eighth word: a **policy** $\pi_\theta(a|s)$ gives the probability of each action for each observation. Our policies are
-# small neural networks. Each **hidden** unit is the tanh of a weighted sum of the observation plus a bias. Each output is a
-# weighted sum of the hidden units plus a bias. All weights and biases together are one long vector, the **parameters**
-# $\theta$. Learning changes $\theta$ and nothing else.
+# small neural networks. Each **hidden** unit is the tanh of a weighted sum of the observation plus a bias, and each output is
+# such a sum of the hidden units. All weights and biases are one long vector, the **parameters** $\theta$. Learning
+# changes only $\theta$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -100,7 +100,7 @@ def draw_network(axis, inputs, outputs, meaning, title):
         for (x, y), name in zip(layer, names):
             side = {"x": x - 0.12, "ha": "right"} if x == 0 else {"x": x + 0.12, "ha": "left"}
             axis.text(y=y, s=name, va="center", fontsize=11, **side)
-    for x, name in ((0, "observation $s$"), (1, "hidden, tanh"), (2, "outputs")):
+    for x, name in ((-0.25, "observation $s$"), (1, "hidden, tanh"), (2.2, "outputs")):
         axis.text(x, 4.2, name, ha="center", fontsize=12)
     axis.text(1.0, -4.3, r"all weights and biases: $\theta$", ha="center", fontsize=12, color=PURPLE)
     axis.text(2.1, -1.4, meaning, ha="left", va="top", fontsize=11)
@@ -118,10 +118,10 @@ draw_network(
 )
 draw_network(
     right,
-    ["angle 1", "angle 2", "speed 1", "speed 2", "..."],
-    [r"mean $\mu_1$", r"mean $\mu_2$"],
-    "action: drawn around $\\mu$\nwith standard deviation $\\sigma$\n($\\log\\sigma$ is in $\\theta$, too)",
-    "An arm with two joints: two real numbers",
+    ["angle 1", "angle 2", "speed 1", "speed 2", "target x", "target y"],
+    [r"mean torque $\mu_1$", r"mean torque $\mu_2$"],
+    "torque $i$: drawn around $\\mu_i$\nwith standard deviation $\\sigma_i$\n($\\log\\sigma_i$ is in $\\theta$, too)",
+    "An arm with two joints: chooses two torques",
 )
 plt.show()
 
@@ -129,8 +129,7 @@ plt.show()
 # *Eight hidden units are drawn. CartPole's network below has 16, so $\theta$ has $4 \cdot 16 + 16 + 16 \cdot 2 + 2 = 114$
 # entries.* The policy draws its action at random, so it tries things, and can learn.
 #
-# How many steps does a fresh policy keep the pole up? **Type a prediction** and run its cell. The next cell shows the
-# measurement.
+# How many steps does a fresh policy keep the pole up? **Type a prediction** and run its cell, then the next.
 
 # %% prediction="yes"
 guess_steps = 10  # steps the pole stays up, on average
@@ -140,8 +139,8 @@ played = play("CartPole-v1", steps=budget(6000, 1500), hidden=(16,))
 episodes, policy = played.episodes, played.policy
 
 
-def draw_film(theta, seed):
-    """Play one episode and draw six of its steps; the last one says why the episode ended."""
+def draw_film(theta, seed, when):
+    """Play one episode and draw six of its steps, with a title that says how the episode ended."""
     env, rng = make("CartPole-v1", render_mode="rgb_array"), default_rng(seed)
     observation, _ = env.reset(seed=seed)
     pictures, ended = [env.render()], False
@@ -152,12 +151,13 @@ def draw_film(theta, seed):
         pictures.append(env.render())
         ended = terminated or truncated
     env.close()
-    why = "the pole leans too far" if abs(observation[0]) < 2.4 else "the cart left the rail"
-    figure, _ = plt.subplots(2, 3, figsize=(10, 3.2), layout="constrained")
+    why = "the pole leans too far" if abs(observation[0]) < 2.4 else "the cart leaves the rail"
+    why = "the time is over" if truncated else why
+    figure, _ = plt.subplots(2, 3, figsize=(10, 3.6), layout="constrained")
+    figure.suptitle(f"{when}: {why} at step {len(pictures) - 1}")
     for axis, step in zip(figure.axes, np.linspace(0, len(pictures) - 1, 6).astype(int)):
         axis.imshow(pictures[step][140:330])
         axis.set(xticks=[], yticks=[], title=f"step {step}")
-    axis.set_title(f"step {len(pictures) - 1}: {'time is over' if truncated else why}")
     plt.show()
 
 
@@ -165,37 +165,38 @@ def show_fresh():
     """Answer the prediction, and show an episode."""
     compare("mean return of a fresh policy", guess_steps, episodes.returns.mean(), "steps")
     print(f"{len(episodes.returns)} episodes, {episodes.steps} steps, {len(played.theta)} parameters in theta")
-    draw_film(played.theta, seed=1)
+    draw_film(played.theta, seed=1, when="before learning")
 
 
 reveal(guess_steps, show_fresh)
 
 # %% [markdown]
-# The goal: find $\theta$ with the largest **expected return** $J(\theta) = \mathbb{E}_{\tau \sim \pi_\theta}[R(\tau)]$. To climb we
-# need $\nabla_\theta J$. But $R$ comes out of a world that we cannot differentiate. The parameters decide only *how probable*
-# each trajectory is, so we differentiate that.
+# The goal: find $\theta$ with the largest **expected return** $J(\theta) = \mathbb{E}_{\tau \sim \pi_\theta}[R(\tau)]$. To
+# climb we need $\nabla_\theta J$. But $R$ comes out of a world that we cannot differentiate. The parameters decide only *how
+# probable* each trajectory is, so we differentiate that.
 #
 # ## Probabilities of actions
 #
 # A robot's joints take real numbers, so its policy is **Gaussian**: the network gives the mean $\mu_i$ of each entry $a_i$ of
 # the action, and $\theta$ also holds each $\log \sigma_i$. The entries are drawn independently. We need the natural logarithm
-# of the probability density (its unit is the *nat*),
+# of the probability density,
 #
 # $$\log \pi(a|s) = \sum_i \left[ -\frac{(a_i - \mu_i)^2}{2 \sigma_i^2} - \log \sigma_i - \tfrac12 \log 2\pi \right],$$
 #
-# for many steps at once: row $t$ of each array is step $t$.
+# for many steps at once: row $t$ of each array is step $t$. In docstrings $N$ counts steps, $D$ entries of an observation,
+# $A$ of an action, and $P$ parameters; the page `glossary.md` has all symbols.
 #
 # ### Exercise 1: `gaussian_log_prob`
 
 # %% exercise="gaussian_log_prob"
 
 # %% [markdown]
-# `mine.gaussian_log_prob` is your function once its check has passed, and the package's until then.
+# `mine.gaussian_log_prob` is your function once its check has passed, else the package's.
 #
 # ## One throw
 #
 # The smallest game has one step. You throw a ball with strength $a$, and the reward is 20 minus the
-# squared miss, $r(a) = 20 - (a - 2)^2$. The policy draws $a \sim N(\mu, \sigma^2)$. Here calculus gives everything:
+# squared miss, $r(a) = 20 - (a - 2)^2$. The policy draws $a \sim N(\mu, \sigma^2)$. Calculus gives
 # $J = 20 - (\mu - 2)^2 - \sigma^2$, hence $\partial J / \partial \mu = 2 (2 - \mu)$ and
 # $\partial J / \partial \log \sigma = -2 \sigma^2$. The learner sees only throws and rewards.
 #
@@ -206,14 +207,13 @@ reveal(guess_steps, show_fresh)
 # = \int \pi_\theta(a) \, \nabla_\theta \log \pi_\theta(a) \, r(a) \, da
 # = \mathbb{E}\left[ \nabla_\theta \log \pi_\theta(a) \; r(a) \right].$$
 #
-# The right side is an expectation under the policy, so throws can estimate it. The reward is *multiplied*, never
+# This is an expectation under the policy, so throws can estimate it. The reward is *multiplied*, never
 # differentiated. The vector $\psi = \nabla_\theta \log \pi_\theta(a|s)$ is called the **score**: the direction in which this
 # action becomes more probable.
 #
 # autograd takes the slope: `grad(f)(theta)` is the gradient of a function `f` that returns one number.
 # `policy.distribution(theta, observations)` turns observations $(N, D)$ into the network's outputs, and
-# `policy.log_prob(outputs, actions)` turns these into log probabilities $(N,)$. Here $N = 1$: `observation[None]` makes one
-# row of an observation, `np.array([action])` one row of an action.
+# `policy.log_prob(outputs, actions)` turns these into log probabilities $(N,)$. Here $N = 1$.
 #
 # ### Exercise 2: `score`
 
@@ -239,8 +239,8 @@ print("mean score:         ", np.round(scores[:, 1:].mean(axis=0), 2))
 print("mean score x reward:", np.round((scores * reward_of(throws))[:, 1:].mean(axis=0), 2), " exact:", exact[1:])
 
 # %% [markdown]
-# The last line is right on average, and visibly off. The picture shows why. Each orange dot is one throw's score (for the
-# mean) times its reward. Blue dots are the same throws, with the mean reward 15 subtracted first.
+# The last line is right on average, and visibly off. The picture shows why, with 60 throws. Each orange dot is one throw's
+# score (for the mean) times its reward. Blue squares are the same throws, with the mean reward 15 subtracted first.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 a = default_rng(1).standard_normal(200_000)
@@ -251,7 +251,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constraine
 left.plot(grid, reward_of(grid), color=GREEN)
 left.text(0.6, 20, "reward r(a)", color=GREEN, ha="center", va="bottom", fontsize=11)
 left.fill_between(grid, -10, -10 + 20 * density, color=GREY, alpha=0.5)
-left.text(0, -8, "how often\nit is thrown", ha="center", fontsize=11)
+left.text(0, -9.5, "how often\nit is thrown\n(not to scale)", ha="center", fontsize=10)
 left.set(xlabel="strength of the throw a", ylabel="reward", ylim=(-10, 24))
 for b, color, marker in ((0, ORANGE, "o"), (15, BLUE, "s")):
     right.plot(few, few * (reward_of(few) - b), marker, color=color, markersize=5)
@@ -265,8 +265,8 @@ for axis in (left, right):
 plt.show()
 
 # %% [markdown]
-# Orange: rewards are positive, so weak throws push the mean down and strong ones up. The gradient is the small difference of
-# two large numbers. Blue: weak throws were worse than usual and strong ones mostly better, so *both* push up.
+# Orange: rewards are positive here, so throws below the mean push it down, throws above up. The gradient is the
+# small difference of two large numbers. Blue: throws below the mean were mostly worse than usual, so *both* sides push up.
 #
 # ## Baselines
 #
@@ -278,56 +278,53 @@ plt.show()
 # The estimate stays **unbiased**, as long as $b$ does not depend on the action. Such a $b$ is a **baseline**, and $r - b$
 # estimates an **advantage**: how much better than usual the throw went.
 #
-# Without a baseline, how many throws make the gradient's typical error (root mean square) a tenth of its length?
+# How many throws must you average, without a baseline, until the typical error (root mean square) is a tenth of the
+# gradient's length?
 
 # %% prediction="yes"
 guess_throws = 500  # throws
 
 # %%
-psi = np.stack([a, a**2 - 1])  # both scores of each throw, by formula: faster than autograd
+throw = np.linspace(-12, 12, 4001)  # all throws, finely spaced, so that sums are integrals
+psi = np.stack([throw, throw**2 - 1])  # both scores of each, by formula
+probability = np.exp(-(throw**2) / 2) / np.exp(-(throw**2) / 2).sum()
 
 
 def throws_needed(b):
     """Return how many throws bring the error of the mean of psi x (r - b) down to a tenth of the gradient's length."""
-    squared_error_of_one = (psi * (reward_of(a) - b)).var(axis=1).sum()
-    return squared_error_of_one / (0.1 * np.linalg.norm(exact)) ** 2
+    pushes = psi * (reward_of(throw) - b)
+    variance_of_one = (pushes**2 @ probability - (pushes @ probability) ** 2).sum()
+    return variance_of_one / (0.1 * np.linalg.norm(exact)) ** 2
 
 
 def show_throws():
     """Answer the prediction."""
-    compare("throws for an error of a tenth, no baseline", guess_throws, throws_needed(b=0), "throws")
-    print(f"with the baseline 15: {throws_needed(b=15):,.0f} throws")
+    print(f"throws for an error of a tenth, no baseline: your guess {guess_throws}, computed {throws_needed(b=0):,.0f}")
+    print(f"with the baseline 15: computed {throws_needed(b=15):,.0f}")
 
 
 reveal(guess_throws, show_throws)
 
 # %% [markdown]
-# <details><summary>After your guess: what it means</summary>
-#
-# That many, for *two* parameters: this is the price of not differentiating the world. A baseline lowers it.
-#
-# </details>
-#
 # ## Many steps
 #
-# Back to the pole. The probability of a whole trajectory is
+# The probability of a whole trajectory is
 #
 # $$\log p(\tau) = \log p(s_0) + \sum_t \big[ \log \pi_\theta(a_t|s_t) + \log p(s_{t+1}|s_t, a_t) \big]$$
 #
-# The world's own probabilities do not contain $\theta$. Their gradient is 0, so **the learner need not know them**. The sum of
-# the scores remains: $\nabla J = \mathbb{E}[\sum_t \psi_t \, R(\tau)]$.
+# The world's own probabilities do not contain $\theta$. Their gradient is 0, so **the learner need not know them**. The sum
+# of the scores remains: $\nabla J = \mathbb{E}[\sum_t \psi_t \, R(\tau)]$.
 #
 # This formula weighs every action by the *whole* return, including rewards from before the action. Take a term
 # $\psi_t \, r_k$ with $k < t$. Given $s_t$ and all before it, $r_k$ is a known number, and the mean of $\psi_t$ over the
 # actions in $s_t$ is 0. So the term has expectation 0 and only adds noise. Without these terms the weight of step $t$ is its
 # **reward-to-go** $\sum_{k \ge t} r_k$.
 #
-# Far rewards say little about this action, so they get smaller weights, $\sum_{k \ge t} \gamma^{k-t} r_k$, with a **discount**
-# $\gamma$ such as 0.99. This adds a little bias and removes noise.
+# Far rewards say little about this action, so they get smaller weights, $\sum_{k \ge t} \gamma^{k-t} r_k$, with a
+# **discount** $\gamma$ such as 0.99. This biases the gradient slightly and removes noise.
 #
 # Episodes are stored one after the other, and a mask `last` marks the last step of each. With
-# $G_t = r_t + \gamma \, G_{t+1}$ (the docstring says $y$ for $G$ and $x$ for $r$), one walk from the end to the beginning is
-# enough.
+# $G_t = r_t + \gamma \, G_{t+1}$ (in the code $x$ is $r$ and $y$ is $G$), one walk from the end to the beginning is enough.
 #
 # ### Exercise 3: `discounted_sums`
 
@@ -335,10 +332,12 @@ reveal(guess_throws, show_throws)
 
 # %% [markdown]
 # *You should know*: an episode whose pole fell has **terminated**. One that reaches CartPole's limit of 500 steps is
-# **truncated**: the game could have gone on. Today we count 0 after both; lecture 05a does better.
+# **truncated**. Today we count no reward after the end, in both cases; lecture 05a corrects this for truncated episodes.
 #
-# Now the gradient itself: the mean over all $N$ steps of score $\times$ advantage. Calling `score` $N$ times would be slow.
-# Find *one number*, made of all $\log \pi(a_t|s_t)$ and all advantages $A_t$, whose gradient this is.
+# Now the gradient itself. For one episode it is a *sum* over the steps of score $\times$ advantage. We take the *mean* over
+# all $N$ steps: the same direction, divided by the mean episode length, so that the step size does not grow with the
+# episodes. Calling `score` $N$ times would be slow. Find *one number*, made of all $\log \pi(a_t|s_t)$ and all advantages
+# $A_t$, whose gradient this is.
 #
 # ### Exercise 4: `policy_gradient`
 
@@ -352,8 +351,8 @@ print("5,000 throws:", np.round(throw_gradient, 2), " exact:", exact)
 
 # %% [markdown]
 # With reward-to-go as advantage this is REINFORCE (Sutton & Barto 2018, section 13.3). How noisy is the pole's gradient?
-# Take one episode at a time, with the whole return as weight, then with reward-to-go minus its mean. How many times larger
-# is the first variance?
+# We estimate it from each single episode in two ways: the weight of a step is the whole return, or its reward-to-go minus
+# the mean reward-to-go. How many times larger is the variance of the first estimates?
 
 # %% prediction="yes"
 guess_ratio = 3  # times
@@ -384,7 +383,7 @@ variance = {name: gradients.var(axis=0).sum() for name, gradients in estimates.i
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_variances():
-    """Answer the prediction, and draw the first and the last kind of estimate along the last one's mean."""
+    """Answer the prediction, and draw the first and the last kind of estimate, projected on the last one's mean."""
     for name, value in variance.items():
         print(f"{name:20s} variance {value:8.0f}")
     compare("variance, first over last", guess_ratio, variance["whole return"] / variance["reward-to-go - mean"])
@@ -393,11 +392,13 @@ def show_variances():
     _, axis = plt.subplots(figsize=(8.5, 3.6))
     for name, color, height in (("reward-to-go - mean", BLUE, 0.86), ("whole return", ORANGE, 0.70)):
         along = estimates[name] @ direction
-        axis.hist(along, np.linspace(-250, 1100, 55), color=color, alpha=0.6)
+        axis.hist(np.minimum(along, 590), np.linspace(-250, 600, 35), color=color, alpha=0.6)
         mean, error = along.mean(), 1.96 * along.std() / np.sqrt(len(along))
+        axis.axvline(mean, color=color, linestyle="--", linewidth=2)
         label = f"{name}\nmean {mean:.0f} (95 % interval {mean - error:.0f} to {mean + error:.0f})"
         axis.text(0.97, height, label, color=color, ha="right", va="center", transform=axis.transAxes, fontsize=11)
-    axis.set(xlabel="gradient of one episode, along the mean of the blue ones", ylabel="episodes")
+    axis.set(xlabel="one episode's gradient, projected on the mean gradient (of the blue estimates)", ylabel="episodes")
+    axis.set_xticks([-200, 0, 200, 400, 600], ["-200", "0", "200", "400", "600\nand above"])
     axis.grid(alpha=0.3)
     plt.show()
     difference = (estimates["whole return"] - best) @ direction
@@ -410,20 +411,20 @@ reveal(guess_ratio, show_variances)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Both estimate the same gradient, and their means do not differ significantly. A variance six times as large means playing
-# six times as much for the same accuracy.
+# Both estimate the same gradient, and their means (dashed) do not differ significantly. A variance six times as large means
+# playing six times as much for the same accuracy.
 #
 # </details>
 #
 # ## Learning
 #
-# Play, weigh, climb, and play *again*: a gradient holds for the policy that played, so each step needs new episodes (the
-# method is **on-policy**). We also divide the advantages by their standard deviation, so that one step size fits short
-# and long episodes.
+# Play, weigh, climb, play *again*: a gradient holds for the policy that played, so each update needs new episodes
+# (**on-policy**). We also divide the advantages by their standard deviation, so that one step size fits short and long
+# episodes.
 #
 # We run thirty updates of 1,500 steps with three seeds (a *seed* fixes all random numbers of a run) and the step sizes 0.4,
-# 4 and 40. A fresh policy gives the action that it prefers a probability just above 0.5. What is this probability after
-# thirty steps of size 40?
+# 4 and 40. In each state the policy prefers one of the two actions. A fresh policy gives this action a probability just
+# above 0.5. What is this probability, on average, after thirty updates with step size 40?
 
 # %% prediction="yes"
 guess_sure = 0.7  # probability of the preferred action
@@ -462,18 +463,22 @@ def show_learning():
     for size, runs in learned.items():
         print(f"step size {size:g}: mean return of the last five batches", [round(c[-5:].mean()) for _, c in runs])
     _, axis = plt.subplots(figsize=(8.5, 3.8))
-    for (size, runs), color, style in zip(learned.items(), (ORANGE, GREEN, RED), ("--", "-", "-.")):
+    for (size, runs), color, style in zip(learned.items(), (BLUE, GREEN, RED), ("--", "-", "-.")):
         for _, curve in runs:
             axis.plot(curve, style, color=color)
-        height = np.mean([curve[-1] for _, curve in runs])
+        height = np.mean([curve[-1] for _, curve in runs]) if size < 40 else max(curve[-1] for _, curve in runs)
         axis.text(len(curve) - 0.4, height, f"step size {size:g}", color=color, va="center", fontsize=11)
+    ends = [curve[-5:].mean() for _, curve in learned[40.0]]
+    label = f"step size 40, seed {np.argmin(ends)}"
+    axis.text(len(curve) - 0.4, min(ends) - 8, label, color=RED, va="bottom", fontsize=11)
     axis.axhline(500, color=GREY, linestyle=":")
     axis.text(0, 490, "the most there is", color=GREY, va="top", fontsize=11)
     axis.set(xlabel="updates; three seeds each", ylabel="mean return of the batch", ylim=(0, 520))
-    axis.set_xlim(-0.5, 1.2 * len(curve))
+    axis.set(xlim=(-0.5, 1.35 * len(curve)), xticks=range(0, len(curve) + 1, 5))
     axis.grid(alpha=0.3)
     plt.show()
-    draw_film(max(learned[4.0], key=lambda run: run[1][-1])[0], seed=1)
+    best = max(learned[4.0], key=lambda run: run[1][-1])
+    draw_film(best[0], seed=1, when=f"after {len(best[1])} updates of step size 4")
 
 
 reveal(guess_sure, show_learning)
@@ -482,17 +487,15 @@ reveal(guess_sure, show_learning)
 # <details><summary>After your guess: what it means</summary>
 #
 # The policy learns from one number per step, but the step size is a gamble. A small one wastes experience. A large one can be
-# fatal: at a probability of 1.000 the policy never tries the other action, the scores are practically 0, and no gradient is
-# left to climb out with.
+# fatal, as for the seed that stays at 9: at a probability of 1.000 the policy never tries the other action, and the scores
+# are practically 0.
 #
 # </details>
 #
-# *How far may one step go?* Lectures 02 to 04 answer this question, which TRPO was made for.
-#
 # ## Bug hunt
 #
-# A colleague's policy gradient gets its advantages from a network, as a column. There is no error, and the result has the
-# right shape, but the policy does not learn. Find the line, correct it in the cell, and run it again.
+# A colleague's policy gradient gets its advantages from a network, as a column. It raises no error, but the
+# policy does not learn. Find the line, correct it, and run the cell again.
 
 
 # %%
@@ -510,8 +513,8 @@ _ = hunt("policy_gradient", suspect)
 
 # %% [markdown] solution="only"
 # **The bug**: `log_p` has shape $(N,)$, `column` has $(N, 1)$, and numpy multiplies *every* log probability with *every*
-# advantage. The mean of this table is (mean log probability) $\times$ (mean advantage), and with a baseline the mean advantage
-# is 0. Write `column[:, 0]`.
+# advantage. The mean of this table is the product of the two means, and with a baseline the mean advantage is 0. Write
+# `column[:, 0]`.
 
 # %% [markdown]
 # ## Quiz
@@ -543,18 +546,20 @@ _ = hunt("policy_gradient", suspect)
 # ## Summary
 #
 # - The score is the direction in which an action becomes more probable.
-# - The policy gradient is the mean of score $\times$ reward. It needs no derivative of the world.
+# - The policy gradient is the mean of score $\times$ advantage (reward-to-go minus a baseline). It needs no derivative of the
+#   world.
 # - A baseline and reward-to-go remove noise and leave the expectation as it is.
 # - This learns CartPole, but only with the right step size.
 #
-# ## Homework
+# ## Open questions
 #
 # Answer each question with one figure and three sentences.
 #
 # **A.** Estimate the mean's slope from many batches of ten throws, with three baselines: 15, the mean of the ten rewards, the
-# mean of the *other nine*. Plot three histograms with their means. Explain which baseline is biased, by which factor, and why.
+# mean of the *other nine*. Plot three histograms with their means. Explain which baseline is biased, by which factor, and
+# why.
 #
 # **B.** Plot the mean return, and the number of episodes in a batch, over the updates of `learn(0, 4.0)`. Explain why the
 # return jumps about most at the end.
 #
-# **Next**: lecture 02 measures how far a step changes a policy.
+# **Next**: how far may one update go? Lectures 02 to 04 answer.
