@@ -67,9 +67,9 @@ for axis, env in zip(axes, ("CartPole-v1", "Reacher-v5")):
 plt.show()
 
 # %% [markdown]
-# <small>Recorded with `recorded/05_one_file.py`. CartPole ends at 230 to 500: returns can fall
-# again, since the KL limit bounds a step and does not guarantee a rise. Do not compare with Reacher below: here the first log
-# standard deviation is -1, there 0, and other settings differ, too.</small>
+# <small>Recorded with `recorded/05_one_file.py`. CartPole ends at 230 to 500: returns can fall again, since the KL limit bounds
+# a step and does not guarantee a rise. Do not compare with Reacher below: here the first log standard deviation is -1, there 0,
+# and other settings differ, too.</small>
 #
 # ## One iteration: equations and pseudocode
 #
@@ -82,8 +82,8 @@ plt.show()
 #
 # $$\beta = \sqrt{\frac{2 \delta}{x^\top M x}}, \qquad \theta' = \theta + 0.7^k\, \beta\, x, \qquad \mathrm{KL}(\pi_\theta \,\|\, \pi_{\theta'}) \le \delta$$
 #
-# **Pseudocode.** The right column names lecture and function in the program. Rows with a `>` are exercise 1. *Ranks*
-# are processes (lecture 07).
+# **Pseudocode.** The right column names lecture and function in the program. Rows with a `>` are exercise 1. *Ranks* are
+# processes (lecture 07).
 #
 # ```text
 # given: policy theta, critic V, limit delta
@@ -135,9 +135,9 @@ plt.show()
 # ## Does it learn?
 #
 # **InvertedPendulum**: push a cart so that the pole on it stays up. Each step upright has reward 1, and an episode has at most
-# 1,000 steps. The loop below is the pseudocode; `mine.` marks your functions. The critic also
-# gets the number of the step within its episode. A *fragment* (a piece of an episode) that starts at step $k$ and has $m$ steps
-# ends in a state with number $k + m$.
+# 1,000 steps. The loop below is the pseudocode; `mine.` marks your functions. The critic also gets the number of the step
+# within its episode. A *fragment* (a piece of an episode) that starts at step $k$ and has $m$ steps ends in a state with number
+# $k + m$.
 #
 # *You should know*: `minitrpo.train` also runs an **observation filter**, which scales each entry by its running mean and
 # standard deviation. It changes only between updates. This loop works without one.
@@ -252,8 +252,8 @@ reveal(guess_apart, show_twins)
 #
 # ## Bug hunt
 #
-# This update is modelled on OpenAI's baselines, which computes the curvature from a part of the states. The library is right; we planted
-# one mistake, which the default settings hide. Find the line, fix it in the cell, and run the cell again.
+# This update is modelled on OpenAI's baselines, which computes the curvature from a part of the states. The library is right;
+# we planted one mistake, which the default settings hide. Find the line, fix it in the cell, and run the cell again.
 
 
 # %%
@@ -390,8 +390,8 @@ reveal((guess_improvement, guess_coverage), show_luck)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# All of the improvement is chance. Henderson et al. (2018) split ten runs of TRPO into two groups of five,
-# and the two mean curves look like two algorithms.
+# All of the improvement is chance. Henderson et al. (2018) split ten runs of TRPO into two groups of five, and the two mean
+# curves look like two algorithms.
 #
 # The bootstrap interval is too narrow, because it takes the spread of the five for the true spread: its variance divides by 5
 # instead of 4, and it ignores the error of that estimate. **Student's** interval corrects both. For few seeds this course uses
@@ -417,8 +417,8 @@ show_film(live, steps=50)
 #
 # <details><summary>Answer</summary>
 #
-# Both. The residual of conjugate gradient is orthogonal to $x$. A common wrong answer: "only the one with the
-# residual, since $M x \neq g$".
+# Both. The residual of conjugate gradient is orthogonal to $x$. A common wrong answer: "only the one with the residual, since
+# $M x \neq g$".
 #
 # </details>
 #
