@@ -71,9 +71,9 @@ def trpo_step(
     # 2. the natural direction x from (F + damping I) x = g, and the residual that was left
     product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
     x, residual = conjugate_gradient(product, g, cg_iterations)
-    # 3. the full step: x, as long as the KL limit allows, were F exact
+    # 3. the full step: x, scaled so that the quadratic estimate of the KL equals the limit
     full_step = step_scale(max_kl, float(x @ (g - residual))) * x
-    # 4. back along it until the step keeps its promise, a gain of g . step
+    # 4. shorten it until the KL is within the limit and the surrogate has risen
     evaluate, entropy = objective(policy, theta, batch)
     search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl)
     # 5. the new theta, and what to log of the update

@@ -58,7 +58,8 @@ class Explanation:
         lines = [self.head]
         for number, each in enumerate(self.found[:SHOWN], 1):
             kind = KINDS[each.key]
-            lines += [f"{number}. {kind.name}: {each.seen}", f"   usual: {each.usual}", f"   so: {kind.does}"]
+            does = kind.low if each.low and kind.low else kind.does
+            lines += [f"{number}. {kind.name}: {each.seen}", f"   usual: {each.usual}", f"   so: {does}"]
             lines.append(f"   try: {kind.change.format_map(self.fill | {'cure': each.cure})}")
         if others := ", ".join(KINDS[key].name for key in self.kinds[SHOWN:]):
             lines.append(f"also: {others}")
@@ -111,6 +112,8 @@ def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
     found += findings.in_log(columns, searches)
     found += findings.in_episodes(played, columns) if played is not None else []
     one = {each.key: each for each in reversed(found)}  # the first of each kind
+    if "moves" in one and one["moves"].low in (one[key].low for key in ("max_kl", "step_size") if key in one):
+        del one["moves"]  # that setting explains it
     ordered = tuple(one[key] for key in KINDS if key in one)
     words = head(config, columns, few), ordered, limits(choice, columns, numbers) + slowest_rank(folder)
     return Explanation(folder, *words, numbers, filled(folder, choice, numbers, cores))
@@ -169,9 +172,8 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
     if "noise" in numbers:
         noise = min(numbers["noise"], 0.98)
         half, more = columns["steps_per_update"][-1] * noise / (1 - noise), " or more" * (noise == 0.98)
-        lines.append(
-            f"noise: {noise:.0%}{more} of a step's predicted gain; with {half:,.0f} steps an update{more}, 50%"
-        )
+        share = f"noise is {noise:.0%}{more} of a step's predicted gain"
+        lines.append(f"{share}; {half:,.0f} steps{more} per update would make it 50%")
     ranks, total = int(columns["ranks"][-1]), float(columns["iteration_s"].sum())
     seconds = {phase: float(columns[f"{phase}_s"].sum()) for phase in PHASES}
     slowest = max(seconds, key=lambda phase: seconds[phase])

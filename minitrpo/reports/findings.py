@@ -32,6 +32,7 @@ class Kind:
     name: str
     does: str
     change: str
+    low: str = ""  # what a value that is too low does, if that is another effect
     limits: dict[str, tuple[float, float, str]] = field(default_factory=dict)
 
 
@@ -46,12 +47,13 @@ FREE |= {"eval_every", "eval_episodes", "anneal_steps", "initial_log_std", "disc
 
 @dataclass(frozen=True)
 class Found:
-    """A finding: the key of its kind, what was seen, what is usual, and what undoes it if that is an option."""
+    """A finding: its kind's key, what was seen, what is usual, what undoes it if an option does, if it is too low."""
 
     key: str
     seen: str
     usual: str
     cure: str = ""
+    low: bool = False
 
 
 def numbers(columns: dict[str, Array], choice: Choice, played: Played | None, seen: ObservationFilter) -> Numbers:
@@ -116,8 +118,8 @@ def in_numbers(known: Numbers, choice: Choice) -> Iterator[Found]:
             if np.isfinite(known.get(name, np.nan)) and not least <= known[name] <= largest:
                 whose = choice.common.algorithm if (choice.common.algorithm, name) in usual() else "all members"
                 low, median, high, runs = usual()[whose, name]
-                many = f"{low:.2g} to {high:.2g} in {runs:.0f} recorded runs of {whose}"
-                yield Found(key, text.format(known[name]), f"{median:.2g}, {many}")
+                runs_had = f"median {median:.2g}, range {low:.2g} to {high:.2g} in {runs:.0f} recorded runs of {whose}"
+                yield Found(key, text.format(known[name]), runs_had, low=known[name] < least)
 
 
 def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
@@ -181,15 +183,16 @@ def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterat
             seen, cure = f"{flag(name)} is {value:g}", f"{flag(name)} {default:g}"
             if name == "replay_size":
                 seen += f": the mean age of a drawn transition is {min(value, columns['env_steps'][-1]) / 2:,.0f} steps"
-            yield Found(key, seen, f"{default:g}, {presets_have}", cure)
+            yield Found(key, seen, f"{default:g} by default, {presets_have}", cure, value <= base / FAR)
     if (ranks := int(columns["ranks"][-1])) > cores:
         yield Found("ranks", f"{ranks} ranks on {cores} cores", "a core for every rank")
     width = min(choice.common.hidden_sizes)
     if width < 8:
         yield Found("network", f"--hidden is {choice.common.hidden}", f"{defaults['hidden']}")
-    if abs(choice.common.initial_log_std - defaults["initial_log_std"]) > 3.5:
-        seen = f"--initial-log-std is {choice.common.initial_log_std:g}"
-        yield Found("exploration", seen, f"{defaults['initial_log_std']:g}, -2 to 0 in presets")
+    log_std, default = choice.common.initial_log_std, defaults["initial_log_std"]
+    if abs(log_std - default) > 3.5:
+        many = f"{default:g} by default, -2 to 0 in presets"
+        yield Found("exploration", f"--initial-log-std is {log_std:g}", many, low=log_std < default)
     lengths = columns["mean_length"][np.isfinite(columns["mean_length"])]
     if values.get("anneal", "none") != "none" and 0 < values["anneal_steps"] < 0.8 * columns["env_steps"][-1]:
         yield Found("schedule", f"after {values['anneal_steps']:,} steps", "at the end of the run")
@@ -197,7 +200,7 @@ def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterat
         ahead, longest = 1 / max(1 - values["discount"], 1e-9), float(lengths.max())
         if ahead < min(4.0, longest / 3) or (values["discount"] > 0.995 and ahead > 15 * longest):
             seen = f"{values['discount']:g} looks {ahead:.3g} steps ahead, and episodes have {longest:.0f} at most"
-            yield Found("discount", seen, f"{defaults['discount']:g}")
+            yield Found("discount", seen, f"{defaults['discount']:g}", low=ahead < min(4.0, longest / 3))
 
 
 def tuned(choice: Choice) -> tuple[dict[str, Any], dict[str, list[Any]]]:

@@ -28,7 +28,8 @@ def test_a_number_is_found_beyond_its_limits_and_not_where_it_is_usual(key, name
     choice, (low, high, _) = chosen({}), limit
     beyond = 2 * high if np.isfinite(high) else low - 1
     tried = [beyond, *findings.usual()["all members", name][:3]]
-    assert [[each.key for each in findings.in_numbers({name: value}, choice)] for value in tried] == [[key], [], [], []]
+    found = [[(each.key, each.low) for each in findings.in_numbers({name: value}, choice)] for value in tried]
+    assert found == [[(key, beyond < low)], [], [], []]
 
 
 @pytest.mark.parametrize(("key", "told"), FAR.items())
@@ -66,6 +67,13 @@ def test_nothing_is_found_where_nothing_is_wrong_and_what_is_told_can_be_typed(h
     assert not {*said.kinds} - {"flat"}
     assert (len(str(said).splitlines()) <= 25, said._repr_html_().count("<img")) == (True, 1)
     assert all(kind.change.format_map({"step_size": 1, "cure": ""} | said.fill) for kind in findings.KINDS.values())
+
+
+@pytest.mark.parametrize(("max_kl", "low"), [(1e-6, True), (20.0, False)])
+def test_the_effect_is_that_of_the_side_and_a_setting_explains_what_it_causes(max_kl, low, tmp_path):
+    said, kind = minitrpo.train("CartPole-v1", out=tmp_path / "run", max_kl=max_kl, **SHORT).explain(0), findings.KINDS
+    assert (said.kinds[0], "moves" in said.kinds, said.found[0].low) == ("max_kl", False, low)
+    assert (kind["max_kl"].low in str(said), kind["max_kl"].does in str(said)) == (low, not low)
 
 
 def test_a_trace_names_the_rank_that_the_others_wait_for(tmp_path):
