@@ -72,14 +72,14 @@ guess_mean, guess_spread = 0.6, 0.2  # of the 4-step returns; the truth is 0.7
 
 # %%
 LOOKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-move = (np.eye(11, k=1) + np.eye(11, k=-1)) / 2  # row s: the probabilities of the next place
-move[[0, 10]] = np.eye(11)[[0, 10]]  # a simulator that has left stays out
 
 
 def returns_at_7(n, known):
     """Return the n-step return for each place reached, and the places' probabilities; known: V's part of the truth."""
     V = known * np.arange(11) / 10 + (1 - known) * 0.5
     V[[0, 10]] = 0, 1  # outside, the return is the reward
+    move = (np.eye(11, k=1) + np.eye(11, k=-1)) / 2  # row s: the probabilities of the next place
+    move[[0, 10]] = np.eye(11)[[0, 10]]  # a simulator that has left stays out
     return V, np.linalg.matrix_power(move, n)[7]
 
 
