@@ -93,8 +93,8 @@ def do(name: str, args: Any) -> int:
 def state(experiment: Experiment) -> str:
     """Return what is known of an experiment, in a few words."""
     runs, missing = experiment.runs(), len(experiment.missing())
-    told = experiment.verdict(experiment, runs) if runs else "not measured"
-    return f"{told}{f' ({missing} missing)' if runs and missing else ''}"
+    text = experiment.verdict(experiment, runs) if runs else "not measured"
+    return f"{text}{f' ({missing} missing)' if runs and missing else ''}"
 
 
 def run_all(name: str, some: list[Experiment], kind: str, args: Any) -> int:

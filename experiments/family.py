@@ -141,9 +141,9 @@ def tuned_table() -> str:
         if (other, env) in TUNED:
             (theirs, steps), ours = TUNED[other, env], possible(mean_interval(finals(some)), env)
             short = theirs - ours.middle
-            told = "-" if short <= 0 else f"{short:,.0f}{', within' * (ours.high >= theirs)}"
+            text = "-" if short <= 0 else f"{short:,.0f}{', within' * (ours.high >= theirs)}"
             size = f"{some[0]['total_steps']:,.0f}"
-            cells.append((name, env, size, f"{ours:,.0f}", other, f"{steps:,}", f"{theirs:,.0f}", told))
+            cells.append((name, env, size, f"{ours:,.0f}", other, f"{steps:,}", f"{theirs:,.0f}", text))
     return table(header, cells)
 
 

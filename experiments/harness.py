@@ -46,8 +46,8 @@ class Arm(NamedTuple):
 class Size(NamedTuple):
     """How much is measured: seeds, environment steps of a run of each task (none: as typed), arms (none named: all).
 
-    times: arms whose runs are so many times as long. other: how many seeds a task has, or an arm on a task, where it
-    is another number. first: the first seed.
+    times: by what factor the runs of some arms are longer. other: the number of seeds of a task, or of an arm on a
+    task, if it is another number. first: the first seed.
     """
 
     seeds: int
@@ -199,16 +199,16 @@ def machine_and_version(packages: tuple[str, ...] = ()) -> tuple[dict[str, Any],
 
 
 def refuse_if_busy(name: str, share: float) -> None:
-    """Raise Busy if others use more of the cores than leaves seconds alone."""
+    """Raise Busy if other programs use so much of the cores that they change seconds."""
     if share > BUSY:
         used = f"other programs use {share * cores():.1f} of {cores()} cores"
         raise Busy(f"{name} is about seconds, and {used}: not measured; try again when the machine is idle")
 
 
 def train(job: Job, ranks: int, folder: Path, longer: int = 0) -> tuple[RunFolder, str]:
-    """Return the folder of a training run, made or gone on with, and the hash of its parameters.
+    """Return the folder of a new or continued training run, and the hash of its parameters.
 
-    longer: a run that is there goes on until so many steps.
+    longer: until how many steps an existing run continues.
     """
     out = folder / "run"
     words = [*job.words, "--seed", str(job.seed), *(["--oversubscribe"] if ranks > cores() else [])]
@@ -225,9 +225,9 @@ def alone(work: Callable[..., Measured], *given: Any) -> Measured:
 
 
 def thinned(columns: Mapping[str, Array], last: tuple[str, ...], means: tuple[str, ...], rows: int) -> dict[str, Array]:
-    """Return columns of metrics.csv in at most so many rows, each of several updates: of some the last, of some means.
+    """Return columns of metrics.csv in at most `rows` rows, each of several updates: the last value, or their mean.
 
-    A mean is that of the numbers that there are.
+    last, means: which columns. A mean leaves out missing numbers.
     """
     count = len(columns["iteration"])
     ends = np.unique(np.linspace(0, count, min(rows, count) + 1).astype(int))[1:]

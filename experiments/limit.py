@@ -92,7 +92,7 @@ class OpenLoop:
 
 
 class Case:
-    """The episodes that a policy plays, and the physics that they take. steps: at least so many in all episodes."""
+    """The episodes that a policy plays, and their physics. steps: the smallest number in all episodes."""
 
     def __init__(self, env: str, learned: dict[str, Array], slots: int, steps: int, threads: int = 1) -> None:
         spec = describe(env)
@@ -122,7 +122,7 @@ def learned(env: str, folder: Path) -> dict[str, Array]:
 
 
 def seconds_of(work: Callable[[], object], times: int = 1) -> float:
-    """Return the seconds that some work takes, so many times."""
+    """Return the seconds of some work that is done `times` times."""
     begin = time.perf_counter()
     for _ in range(times):
         work()

@@ -44,7 +44,7 @@ def seen_flat(env: Env) -> Env:
 
 
 def in_units(env: Env, bounds: float = 1, rewards: float = 1, observations: float = 1) -> Env:
-    """Return an environment whose bounds of actions, rewards or observations are so many times as large."""
+    """Return an environment whose bounds of actions, rewards or observations are multiplied by these factors."""
     if bounds != 1:
         space = env.action_space
         assert isinstance(space, Box)

@@ -100,8 +100,8 @@ def table(scores: Scores, systems: list[str], tasks: list[str]) -> list[str]:
     lines = [f"| task |{''.join(f' {system} |' for system in systems)}", "|---" * (1 + len(systems)) + "|"]
     for task in tasks:
         cells = [scores[system].get(task) for system in systems]
-        told = ["" if each is None else f"{each.mean():.2f}" + f" ({len(each)})" * (len(each) > 1) for each in cells]
-        lines.append(f"| {task} | {' | '.join(told)} |")
+        texts = ["" if each is None else f"{each.mean():.2f}" + f" ({len(each)})" * (len(each) > 1) for each in cells]
+        lines.append(f"| {task} | {' | '.join(texts)} |")
     return lines
 
 

@@ -19,7 +19,7 @@ from experiments.panel_environments import TASKS, Task
 Rows = list[tuple[int, float, int]]
 RANDOM, TRPO, PPO = "random", "sb3-contrib TRPO", "stable-baselines3 PPO"
 PEERS = (TRPO, PPO)
-EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy: so many, fewer where they take more steps than that
+EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy; fewer episodes after ENOUGH steps
 ARMS: dict[str, dict[str, Any]] = {  # of ours: the command as typed, and what is added to it
     "typed": {},
     "nofilter": {"filter": "none"},
@@ -71,9 +71,9 @@ def of_ours(words: dict[str, Any], task: Task, seed: int) -> Rows:
 
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        told = {"env": task.env, "total_steps": task.steps, "seed": seed, **words}
+        given = {"env": task.env, "total_steps": task.steps, "seed": seed, **words}
         unseen = {"progress": "none", "stuck_after": 3600, "out": out}  # what does not touch the result
-        subprocess.run([sys.executable, "-m", "minitrpo", "train", *flags({**told, **unseen})], check=True)
+        subprocess.run([sys.executable, "-m", "minitrpo", "train", *flags({**given, **unseen})], check=True)
         columns = RunFolder(out).columns()
     rows = zip(columns["env_steps"], columns["mean_return"], columns["episodes"], strict=True)
     return [(int(steps), float(mean), int(episodes)) for steps, mean, episodes in rows if episodes]

@@ -100,10 +100,10 @@ def measure(parts: Parts, job: Job, ranks: int, folder: Path) -> Measured:
 
 def one_rank(parts: Parts, job: Job, folder: Path) -> Measured:
     """Return microseconds of a step, part by part, of one rank's run in this process."""
-    told = {"algorithm": job.arm.name, "seed": job.seed, "progress": "none"}
-    train(job.arm.env, total_steps=job.steps // 10, out=folder / "warm-up", **told)
+    given = {"algorithm": job.arm.name, "seed": job.seed, "progress": "none"}
+    train(job.arm.env, total_steps=job.steps // 10, out=folder / "warm-up", **given)
     with sampled(parts) as counted:
-        columns = train(job.arm.env, total_steps=job.steps, out=folder / "sampled", **told).columns()
+        columns = train(job.arm.env, total_steps=job.steps, out=folder / "sampled", **given).columns()
     step_us = 1e6 * columns["time_s"][-1] / columns["env_steps"][-1]
     each = [step_us * counted[name] / counted.total() for name in parts]
     return {"step_us": step_us}, {"parts": {"part": [*parts], "step_us": each}}

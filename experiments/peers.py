@@ -120,8 +120,8 @@ def score_arm(family: str, system: str) -> Arm:
     workload = what.workload(what.env, what.steps, UPDATES[family])
     words = ours.words_of(workload, "batch-ppo" if family == "ppo" else family)
     place = words.index("--env")  # which the harness says
-    told = words[:place] + words[place + 2 :] if system == OURS else [f"--family {family}"]
-    return Arm(f"{family}, {system}", what.env, " ".join(told), 1)
+    kept = words[:place] + words[place + 2 :] if system == OURS else [f"--family {family}"]
+    return Arm(f"{family}, {system}", what.env, " ".join(kept), 1)
 
 
 def scores_report(experiment: Experiment, runs: Runs) -> str:

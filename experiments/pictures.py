@@ -85,7 +85,7 @@ def look(experiment: Experiment, name: str) -> dict[str, Any]:
 
 
 def axes_of(figure: Any, panels: list[str], across: int = 2) -> dict[str, Any]:
-    """Return a plain axis for each task, at most so many in a row."""
+    """Return a plain axis for each task, at most `across` in a row."""
     across = min(across, len(panels))
     down = -(-len(panels) // across)
     figure.set_size_inches(5.4 * across, 3.7 * down + 0.5)

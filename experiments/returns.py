@@ -52,7 +52,7 @@ def last_episodes(columns: dict[str, Array]) -> dict[str, Array]:
 
 
 def few(points: dict[str, Array]) -> dict[str, Array]:
-    """Return at most POINTS rows, evenly spaced, the last one among them."""
+    """Return at most POINTS rows, equally spaced, with the last one."""
     every = max(1, -(-len(points["env_steps"]) // POINTS))
     return {name: values[::-every][::-1] for name, values in points.items()}
 

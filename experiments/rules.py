@@ -48,7 +48,7 @@ def called(rule: str, start: Start) -> str:
 
 
 def arm(env: str, rule: str, start: Start) -> Arm:
-    """Return what begins with so many times the default's settings."""
+    """Return a run that begins with the default settings times these factors."""
     typed = PRESETS["default"].by_env.get(env, {}).get("max_kl", TRPOSettings().max_kl)
     kl = MIDDLE if rule == ONE_FOR_ALL else float(f"{start[1] * typed:.6g}")
     words = f"--steps-per-update {round(start[0] * BATCH)} --max-kl {kl} {RULES[rule]}"
@@ -76,7 +76,7 @@ def trained(job: Job, folder: Path) -> Measured:
 
 
 def at_places(x: Array, y: Array, until: float) -> Array:
-    """Return y at ROWS places, evenly from 0 to `until` of x, (ROWS,)."""
+    """Return y at ROWS equally spaced places from 0 to `until` of x, (ROWS,)."""
     return np.interp((np.arange(ROWS) + 0.5) * until / ROWS, x, y)
 
 
@@ -221,11 +221,11 @@ def report(experiment: Experiment, runs: Runs) -> str:
     """Return all tables of the environments of which some seeds are complete."""
     if not (found := by_env(runs)):
         return "no environment has a seed with all arms yet: python -m experiments run rules goes on"
-    told = "Seeds: " + "; ".join(f"{env} {len(arms[FIXED, RIGHT])}" for env, arms in found.items())
+    seeds = "Seeds: " + "; ".join(f"{env} {len(arms[FIXED, RIGHT])}" for env, arms in found.items())
     scores, by_clock = normalised(runs), normalised(runs, clock=True)
     by_steps = (*(of(scores) for of in (rules_table, differences_table, wins_table)), ends_table(runs))
     words = "Scores over the seconds that the default takes, instead of over steps:"
-    return "\n\n".join((f"{told}.", *by_steps, words, rules_table(by_clock), wins_table(by_clock)))
+    return "\n\n".join((f"{seeds}.", *by_steps, words, rules_table(by_clock), wins_table(by_clock)))
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:

@@ -38,7 +38,7 @@ EARLIER = ("scaling_amd_0.1.0", "scaling_amd", "scaling_xeon", "scaling_repeat_3
 
 
 def arm(env: str, kind: str, ranks: int) -> Arm:
-    """Return a run of this kind on so many ranks, or so many runs of one rank that share nothing."""
+    """Return a run of this kind on `ranks` ranks, or that number of separate runs of one rank."""
     learner, pool = (KINDS[0] if kind == SEPARATE else kind).split(", ")
     words = f"--preset episodes --learner {learner} --pool {pool} --steps-per-update {STEPS}"
     return Arm(f"{kind}, {ranks}", env, words, ranks)
@@ -155,7 +155,7 @@ def predicted(name: str) -> list[Row]:
 
 
 def of_the_author(cores: int) -> list[Row]:
-    """Return the predictions from Frans's seconds on one thread, if his machine had so many cores."""
+    """Return the predictions from Frans's seconds on one thread, if his machine had `cores` cores."""
     about = of_2016()["speedup"]
     played, learned = about["rollout_s"][0], about["learn_s"][0]
     each = zip(about["threads"], about["rollout_s"], about["learn_s"], strict=True)

@@ -1,8 +1,8 @@
 """Sums over blocks of rows, always in one order: the same bits whether one process adds them up or many share them.
 
-Floating-point sums depend on their order. So a batch is cut into blocks by its number of rows alone, and the blocks'
-parts are added from the first to the last, whoever computed them; of many parts, groups of neighbours first, in a tree
-whose shape their number alone decides.
+Floating-point sums depend on their order. So a batch is cut into blocks that depend only on its number of rows. The
+blocks' parts are added from the first to the last, no matter which rank computed them. Many parts are added in groups
+of neighbours, in a tree whose shape depends only on their number.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def tree_sum(parts: Array) -> Array:
 
 
 class Blocks:
-    """N rows cut into blocks, of which this process computes its own; means over all rows are over everybody's."""
+    """N rows cut into blocks. This process computes its own blocks; a mean is over the rows of all processes."""
 
     def __init__(self, rows: int, reduction: Reduction = SERIAL) -> None:
         self.rows, self.reduction = rows, reduction
@@ -70,13 +70,13 @@ class Blocks:
         self.count, self.own = len(cut), cut[reduction.own(len(cut))]
 
     def map(self, f: Callable[[slice], Any]) -> list[Any]:
-        """Return f(block) for each of this process's own blocks: what later means can take as it is."""
+        """Return f(block) for each block of this process, to be given to later calls of `mean`."""
         return [f(block) for block in self.own]
 
     def mean(self, f: Callable[..., Array], size: int, *mapped: list[Any]) -> Array:
         """Return the mean over all rows of f(block, ...), (size,), which is a mean over the rows of one block.
 
-        mapped: results of `map`; f gets the block's own of each.
+        mapped: results of `map`; f gets the entry of its block from each.
         """
         weighted = [f(block, *own) * self.weight(block) for block, *own in zip(self.own, *mapped, strict=True)]
         return self.reduction.sum(np.array(weighted, dtype=np.float64).reshape(-1, size), self.count)

@@ -153,7 +153,7 @@ def check_plan(plan: Any, shape: tuple[int, ...]) -> Plan:
 
 
 def check_digest(digest: Any, steps: int) -> Arrays:
-    """Return the digest of a fragment of so many steps as arrays; AlgorithmFailed if one cannot travel."""
+    """Return the digest of a fragment of `steps` steps as arrays; AlgorithmFailed if one cannot be sent."""
     arrays = numbers("digest", digest)
     for name, array in arrays.items():
         if array.ndim == 0 or len(array) not in (1, steps):

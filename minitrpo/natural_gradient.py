@@ -18,7 +18,7 @@ def mean_kl(policy: Policy, old: Array, new: Array) -> Array:
 
 
 def every_kth(observations: Array, fraction: float) -> Array:
-    """Return about `fraction` of the rows, evenly spaced: enough to estimate F, and no random numbers spent.
+    """Return about `fraction` of the rows, equally spaced: enough to estimate F, without random numbers.
 
     Source: Schulman et al. 2015 (TRPO), appendix C: 10 % of the states serve the Fisher-vector product.
     """

@@ -79,8 +79,8 @@ class NoiseConfig:
     trust: float = 0.5  # in a new measurement, against those before
     rate: float = 0.15  # by how much log max-KL changes in an update of `size` steps, at most
     size: int = 2048
-    down: float = 1 / 16  # steps/update become at most so many times fewer after one measurement,
-    up: float = 2.0  # or more
+    down: float = 1 / 16  # one measurement multiplies steps/update by at least this,
+    up: float = 2.0  # and by at most this
     steps_limits: tuple[int, int] = (2_000, 20_000)
     kl_limits: tuple[float, float] = (0.001, 0.1)  # nats
 
@@ -97,7 +97,7 @@ class NoiseState:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a batch of `steps` steps says of the step before it: g_next's, g's, and the step's KL."""
+    """A batch of `steps` steps measures the step before it: g_next's (kept), g's (promised), and the KL."""
 
     kept: float
     promised: float
@@ -108,7 +108,7 @@ class Seen:
     def spread(self) -> float:
         """Return the standard deviation of what is kept: sqrt(s'Sigma s / N), about sqrt(2 KL / N).
 
-        For Sigma is about F, as advantages are standardised, and s'F s is 2 KL.
+        Sigma is about F, because advantages are standardised, and s'F s is 2 KL.
         """
         return float(np.sqrt(2 * self.kl / self.steps))
 
@@ -122,16 +122,16 @@ def turn_steps(state: NoiseState, measured: Measured | None, config: NoiseConfig
     signal = (1 - trust) * state.signal + trust * (measured.both - measured.noise)
     wanted = noise / signal * (1 - config.noise) / config.noise if signal > 0.0 else np.inf
     old = state.steps_per_update
-    # a start below the limits is lifted at once: there is next to nothing to see there
+    # a start below the limits is raised at once: so few steps measure next to nothing
     most = max(config.up * old, config.steps_limits[0])
     steps = within(within(wanted, config.steps_limits), (config.down * old, most))
     return replace(state, noise=noise, signal=signal, steps_per_update=round(steps))
 
 
 def turn_kl(state: NoiseState, seen: Seen, config: NoiseConfig) -> NoiseState:
-    """Return the state with a larger max-KL if the next batch sees more than `config.held` of the signal, or a smaller.
+    """Return the new state: max-KL grows if the next batch keeps more than `config.held` of the signal, else shrinks.
 
-    By as much as chance does not explain, and less for a smaller batch: it says less. Without a step before nothing.
+    It changes by what chance does not explain, and less for a smaller batch. Without a step before, it stays.
     """
     known = seen.promised > 0.0 and seen.spread > 0.0
     if not (known and np.isfinite([seen.kept, seen.promised, seen.spread]).all()):

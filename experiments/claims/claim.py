@@ -64,10 +64,10 @@ class Finding(NamedTuple):
 
 
 def judge(claim: Claim, runs: Runs) -> tuple[str, list[Finding]]:
-    """Return the verdict on a claim and on each of its parts; those that the runs are too short for are not among them.
+    """Return the verdict on a claim and on each of its parts, except the parts that need longer runs.
 
-    It holds if all parts were asked and hold: then their number needs no correction. It does not hold if one of them
-    does not, at a level that Holm's correction raises with the number of parts: among many, one fails by chance.
+    A claim holds if all parts were tested and hold; this needs no correction for their number. It does not hold if one
+    part fails at a level that Holm's correction raises with the number of parts: among many, one fails by chance.
     """
     asked = {part: answer for part in claim.parts if (answer := part.ask(runs, LEVEL))}
     tested, refuted = [part for part in asked if not part.untested], set[Part]()
@@ -78,14 +78,14 @@ def judge(claim: Claim, runs: Runs) -> tuple[str, list[Finding]]:
         unsure = verdict == DOES_NOT_HOLD and part not in refuted
         findings.append(Finding(part.words, found, UNTESTED if part.untested else CANNOT_TELL if unsure else verdict))
     verdicts = {finding.verdict for finding in findings}
-    for told in (DOES_NOT_HOLD, UNTESTED):
-        if told in verdicts:
-            return told, findings
+    for worst in (DOES_NOT_HOLD, UNTESTED):
+        if worst in verdicts:
+            return worst, findings
     return HOLDS if len(findings) == len(claim.parts) and verdicts == {HOLDS} else CANNOT_TELL, findings
 
 
 def fails(part: Part, runs: Runs, questions: int) -> bool:
-    """Return whether a part does not hold, asked as one of so many questions."""
+    """Return whether a part does not hold, if it is one of `questions` questions."""
     answer = part.ask(runs, 1 - (1 - LEVEL) / questions)
     return answer is not None and answer[1] == DOES_NOT_HOLD
 

@@ -10,7 +10,7 @@ from experiments.pictures import bars, curves, traces
 from experiments.tables import Run, curve
 
 REACHER, SWIMMER, CHEETAH = "Reacher-v5", "Swimmer-v5", "HalfCheetah-v5"
-STEPS_OF_A_RUN, LONGER = 1_000_000, 2  # so many times as long: those whose updates of 20,000 steps decide seldom
+STEPS_OF_A_RUN, LONGER = 1_000_000, 2  # times as long: runs whose updates of 20,000 steps decide seldom
 TASKS = dict.fromkeys((REACHER, SWIMMER, CHEETAH), STEPS_OF_A_RUN)
 ORIGINAL, STEPS, LIMIT = "fixed 20,000, 0.001", "adapt steps", "adapt KL"
 BOTH, MARGIN = "adapt both", "adapt both, margin"

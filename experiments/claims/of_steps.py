@@ -121,6 +121,6 @@ CLAIMS = (
             higher(last_tenth(500_000), "max-KL 0.01", "max-KL 0.1", PENDULUM),
             higher(last_tenth(500_000), "max-KL 0.01", "max-KL 1", PENDULUM),
         ),
-        draw=curves(until=500_000),  # where the policy fails an update asks for so many episodes that it overruns
+        draw=curves(until=500_000),  # after a policy fails, an update requests too many episodes and overruns
     ),
 )

@@ -65,32 +65,32 @@ def mean_between(ends: Array, values: Array, low: float, high: float) -> float:
 
 
 def return_at(steps: int, width: int = 20_000) -> Quantity:
-    """Return the mean return of the last `width` environment steps before so many."""
+    """Return the mean return of the last `width` environment steps before `steps`."""
     words = f"return after {steps:,} steps"
     return Quantity(words, lambda run: mean_between(*curve(run), max(0, steps - width), steps))
 
 
 def return_after(updates: int, width: int = 5) -> Quantity:
-    """Return the mean return of the last `width` updates before so many."""
+    """Return the mean return of the last `width` updates before `updates`."""
     words = f"return after {updates} updates"
     return Quantity(words, lambda run: mean_between(*curve(run, "iteration"), updates - width, updates))
 
 
 def area(steps: int, column: str = "mean_return") -> Quantity:
-    """Return the mean return over all environment steps up to so many: the area under the curve."""
+    """Return the mean return over all environment steps up to `steps`: the area under the curve."""
     kind = "evaluation return" if column == "eval_return" else "return"
     words = f"mean {kind} over the first {steps:,} steps"
     return Quantity(words, lambda run: mean_between(*curve(run, y=column), 0, steps))
 
 
 def last_tenth(steps: int) -> Quantity:
-    """Return the mean return over the last tenth of so many environment steps."""
+    """Return the mean return over the last tenth of `steps` environment steps."""
     words = f"return over the last tenth of {steps:,} steps"
     return Quantity(words, lambda run: mean_between(*curve(run), 0.9 * steps, steps))
 
 
 def steps_to_goal(goal: float, within: int) -> Quantity:
-    """Return the steps at which fresh episodes reach the goal; infinity if they do not `within` so many."""
+    """Return the steps at which fresh episodes reach the goal; infinity if they need more than `within`."""
 
     def steps(run: Run) -> float:
         ends, returns = curve(run, y="eval_return")
@@ -100,7 +100,7 @@ def steps_to_goal(goal: float, within: int) -> Quantity:
 
 
 def seconds_at(steps: int) -> Quantity:
-    """Return the seconds at which a run has taken so many environment steps."""
+    """Return the seconds at which a run has taken `steps` environment steps."""
 
     def at(run: Run) -> float:
         ends, clock = curve(run, y="time_s")
@@ -189,8 +189,8 @@ def ratio(quantity: Quantity, one: str, other: str, env: str, most: float, about
 
     def answer(a: Array, b: Array, level: float) -> tuple[str, str]:
         interval = ratio_interval(a, b, level)
-        judged = within(interval, most, about) if about else verdict(interval, most, above=False)
-        return told(ratio_interval(a, b), ".2g"), judged
+        result = within(interval, most, about) if about else verdict(interval, most, above=False)
+        return told(ratio_interval(a, b), ".2g"), result
 
     part = compared(f": {one} divided by {other}, claimed {claimed}", (one, other), env, quantity, answer)
 
@@ -222,8 +222,8 @@ def level(quantity: Quantity, name: str, env: str, claimed: float, above: bool =
 
     def answer(a: Array, level: float) -> tuple[str, str]:
         interval, form = mean_interval(a, level), ",.0f" if abs(np.mean(a)) >= 1000 else ".3g"
-        judged = within(interval, claimed, about) if about else verdict(interval, claimed, above)
-        return told(mean_interval(a), form), judged
+        result = within(interval, claimed, about) if about else verdict(interval, claimed, above)
+        return told(mean_interval(a), form), result
 
     return compared(f", {name}: claimed {wanted}", (name,), env, quantity, answer)
 

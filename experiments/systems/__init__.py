@@ -12,9 +12,9 @@ Systems = dict[str, tuple[str, dict[str, Any]]]  # by name: a module, and the op
 
 def on_ranks(algorithm: str, learners: bool) -> Systems:
     """Return minitrpo on one rank and on two, and with the sharded learner where there is one."""
-    told = [("1 rank", 1, "root"), ("2 ranks", 2, "root"), ("2 ranks, sharded", 2, "sharded")][: 3 if learners else 2]
+    ways = [("1 rank", 1, "root"), ("2 ranks", 2, "root"), ("2 ranks, sharded", 2, "sharded")][: 3 if learners else 2]
     each: Systems = {}
-    for name, ranks, learner in told:
+    for name, ranks, learner in ways:
         more = {"learner": learner} if learners else {}
         each[f"minitrpo, {name}"] = ("ours", {"algorithm": algorithm, "ranks": ranks, **more})
     return each

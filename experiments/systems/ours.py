@@ -7,7 +7,7 @@ from experiments.systems.workload import RECORD_EVERY, Times
 from minitrpo.course.speedup.experiment import timed_run
 from minitrpo.supervision.jobs import flags
 
-ALSO: dict[str, dict[str, Any]] = {  # what is told beside the workload
+ALSO: dict[str, dict[str, Any]] = {  # settings in addition to the workload
     "trpo": {"preset": "episodes", "fisher_fraction": 1.0},
     "batch-ppo": {"anneal": "none"},
     "a2c": {"record_every": RECORD_EVERY},
@@ -16,11 +16,11 @@ ALSO: dict[str, dict[str, Any]] = {  # what is told beside the workload
 
 
 def words_of(workload: Any, algorithm: str, **more: Any) -> list[str]:
-    """Return what train.py is told."""
-    told = asdict(workload)
-    steps, updates = told.pop("steps"), told.pop("updates")
+    """Return the arguments of train.py."""
+    given = asdict(workload)
+    steps, updates = given.pop("steps"), given.pop("updates")
     size = {"steps_per_update": getattr(workload, "steps_per_update", steps)}
-    return flags({**told, "algorithm": algorithm, **size, **ALSO[algorithm], "total_steps": steps * updates, **more})
+    return flags({**given, "algorithm": algorithm, **size, **ALSO[algorithm], "total_steps": steps * updates, **more})
 
 
 def train(workload: Any, algorithm: str, ranks: int, **more: Any) -> Times:

@@ -19,7 +19,7 @@ from minitrpo.experience.environments import without_mujoco_warnings
 
 
 def train(workload: Workload, envs: int) -> Times:
-    """Train on so many environments in this process."""
+    """Train on `envs` environments in this process."""
     with without_mujoco_warnings():
         vector = VectorEnvNormObs(DummyVectorEnv([lambda: gymnasium.make(workload.env)] * envs))
     algorithm = make_algorithm(workload)

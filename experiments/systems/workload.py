@@ -7,7 +7,7 @@ from typing import Any
 
 Times = Iterator[tuple[float, float]]  # (seconds collecting, seconds updating) of every update
 Spans = list[tuple[float, float]]  # (start, stop) of every call
-RECORD_EVERY = 50  # updates whose times are told together, where one is too short to be told alone
+RECORD_EVERY = 50  # updates whose times are recorded together, if one is too short to be recorded alone
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class ReplayWorkload(ManyUpdates):
 
 
 def taken(begin: float, spans: Spans, every: int = 1) -> Times:
-    """Yield the seconds between updates and in them, of so many updates together; begin: when the first was awaited."""
+    """Yield the seconds between updates and in them, of `every` updates together; begin: the start of the wait."""
     collecting = updating = 0.0
     for number, (start, stop) in enumerate(spans, start=1):
         collecting, updating, begin = collecting + start - begin, updating + stop - start, stop

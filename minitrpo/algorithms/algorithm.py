@@ -81,9 +81,9 @@ class Context:
         return generator(self.seed, 0, 0, Purpose[purpose.upper()] if isinstance(purpose, str) else purpose)
 
     def schedule(self, over: int = 0) -> Callable[[int], float]:
-        """Return what is left after so many environment steps, in a line from 1 to 0: of `over` steps, or of the run.
+        """Return a function of the environment steps that falls linearly from 1 to 0 over `over` of them, or the run.
 
-        To be asked for in `__init__`: a run that has a schedule of its own length cannot be given more steps later.
+        Call it in `__init__`. A run with a schedule as long as the run itself cannot be given more steps later.
         """
         total = self._total_steps
         if over == 0:
@@ -120,7 +120,7 @@ class AnnealingSettings:
         return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
 
     def step_size_in(self, context: Context) -> Callable[[int], float]:
-        """Return the step size after so many environment steps, as a function of them."""
+        """Return the step size as a function of the environment steps taken."""
         if self.anneal == "none":
             return lambda steps: self.step_size
         left = context.schedule(self.anneal_steps)

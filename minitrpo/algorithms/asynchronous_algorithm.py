@@ -31,7 +31,7 @@ class Moment:
 
     version: int  # gradients applied
     env_steps: int
-    staleness: int = 0  # in `apply`: gradients that were applied since this one's parameters were pulled
+    staleness: int = 0  # in `apply`: gradients applied since the parameters of this gradient were pulled
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class AsynchronousAlgorithm(Member):
     """An algorithm without a barrier: one object for every worker, `context.worker` of `context.workers`.
 
     Its Settings inherit AsynchronousSettings. metrics.csv has the means of its columns over a row's gradients. `state`
-    returns the shared arrays at the start: parameters, optimiser, target network. What lasts lies there; shapes and
+    returns the shared arrays at the start: parameters, optimiser, target network. Lasting state is there; shapes and
     dtypes never change.
     """
 

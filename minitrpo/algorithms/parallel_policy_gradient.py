@@ -7,9 +7,9 @@
     5. g = (u - b v) / n, b the mean weight ............. algorithms/parallel_policy_gradient.py: pooled_gradient
     6. a step along g, then fit the critic .............. algorithms/parallel_policy_gradient.py: PolicyGradient.learn
 
-Where step 3 is done is the choice: on the ranks that played (gradients travel), or after everybody's samples have come.
-Both forms add the same rows, so they agree to the bit, however the episodes are dealt out. A baseline that nobody knows
-before everybody has played is no obstacle: the gradient is linear in it.
+Step 3 runs either on the ranks that played (they send gradients) or after all samples have been collected (they send
+samples). Both forms add the same rows, so they agree to the bit, however the episodes are distributed. The baseline is
+known only after all ranks have played; that is no obstacle, because the gradient is linear in the baseline.
 """
 
 from dataclasses import dataclass
@@ -108,7 +108,7 @@ class PolicyGradientSettings:
 
 
 class PolicyGradient(Algorithm):
-    """Policy and critic of one run; each fragment's share of the update is computed in one place or another."""
+    """Policy and critic of one run; the ranks that played a fragment, or others, compute its share of the update."""
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")

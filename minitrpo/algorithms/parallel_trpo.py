@@ -114,7 +114,7 @@ STRONG = Preset(
         "initial_log_std": -0.5,
         "learner": "sharded",
         "checkpoint_every": "1s",
-        "critic_epochs": 4,  # as good as 10 at 1e-3 in 0.4 of the time, but for those that are SLOW
+        "critic_epochs": 4,  # as good as 10 at 1e-3 in 0.4 of the time, except for the SLOW ones
         "critic_minibatch": 128,
         "critic_step_size": 3e-3,
     },

@@ -331,7 +331,7 @@ class QMember(Member):
 
 
 class NStepQ(QMember, Algorithm):
-    """n-step Q-learning of one run: Q, its older copy, and the update from everybody's gradients."""
+    """n-step Q-learning of one run: Q, its older copy, and the update from the gradients of all ranks."""
 
     Settings = QSettings
     targets = staticmethod(n_step_q)

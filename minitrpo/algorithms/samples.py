@@ -36,7 +36,7 @@ def advantages_of(
 ) -> Arrays:
     """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit.
 
-    reduction: how ranks share them; each computes those of its own fragments, and gets everybody's.
+    reduction: how ranks share the work; each computes its own fragments and receives all results.
     """
     values = critic.predict(state, samples["observations"], samples["timesteps"], reduction)
     final_values = critic.predict(state, samples["final_observations"], samples["final_timesteps"], reduction)
@@ -84,7 +84,7 @@ class SharedUpdate:
     def needs(self, rows: int, chosen: Array) -> list[slice]:
         """Return which rows of a batch each rank needs: those of its own blocks; of the rows `chosen` alike, (k,).
 
-        Whoever fits needs all. Whoever steps also computes, with all others, something of every row.
+        A rank that fits needs all rows. The ranks that step also share a computation over all rows with all others.
         """
         cut, of_chosen = blocks(rows), [slice(chosen[b.start], chosen[b.stop - 1] + 1) for b in blocks(len(chosen))]
         found = [slice(0, rows)] * self.comm.size

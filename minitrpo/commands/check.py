@@ -99,7 +99,7 @@ def keeps_promises(choice: Choice, updates: int, alone: bool = False) -> bool:
 
 
 def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
-    """Yield a finding for each promise; those after one that is broken are left out where they would say nothing."""
+    """Yield a finding for each requirement, except where an earlier failure makes the trial meaningless."""
     spec = describe(choice.common.env)
     try:
         check_beginning(make_algorithm(choice, spec)[0])

@@ -65,7 +65,7 @@ class RootParser(argparse.ArgumentParser):
 
 
 def make_parser(program: str, algorithm: Any = None, name: str = "") -> RootParser:
-    """Return the parser of what every run can be told, and of an algorithm's own settings and help if it is given."""
+    """Return the parser of the settings of every run, and, if an algorithm is given, of its own settings and help."""
     known = {} if algorithm is None else presets(algorithm)
     defaults = known["default"].values if known else {}
     parser = RootParser(
@@ -137,7 +137,7 @@ def recorded(path: str) -> dict[str, Any]:
 def parse(words: list[str], program: str = "train", read: Read = recorded) -> Job:
     """Return the job that a command line asks for; BadInput if it makes no sense.
 
-    What every run can be told is read first; what is left is its algorithm's. read: as `beginning` has it.
+    It reads the settings of every run first, then those of the algorithm. read: as for `beginning`.
     """
     first, rest = make_parser(program).parse_known_args(words)
     asked = vars(first)
@@ -217,11 +217,11 @@ def seeds_of(text: str) -> list[int] | range:
 
 
 def run_parser(program: str, description: str | None) -> RootParser:
-    """Return a parser of the folder of a run, and of its names, typed again where their code is to be trusted."""
+    """Return a parser of the folder of a run, and of its names, which a user types again to trust their code."""
     parser = RootParser(prog=program, allow_abbrev=False, description=description)
     parser.add_argument("run", help="run folder, as printed by train")
     for name, metavar in (("env", "ID"), ("algorithm", "module:Name")):
-        text = f"that of the run, named again where it lies in the folder you are in: its code will run ({metavar})"
+        text = f"that of the run; needed again if it is code in the current folder, which will run ({metavar})"
         parser.add_argument(f"--{name}", metavar=metavar, help=text)
     add_stuck_after(parser, "end if a call of the environment takes this long")
     return parser

@@ -88,7 +88,7 @@ def shared_memory() -> Finding:
 
 
 def blas() -> Finding:
-    """Look at BLAS: its threads, and whether a row of a product depends on the rows beside it."""
+    """Look at BLAS: its threads, and whether a row of a product depends on its neighbours."""
     pools = ", ".join(f"{i['internal_api']} {i['version']}, {i['num_threads']} thread(s)" for i in threadpool_info())
     rng = np.random.default_rng(0)
     x, noise, policy, well = rng.standard_normal((16, 17)), np.zeros((16, 6)), GaussianPolicy(17, 6), True
@@ -100,7 +100,7 @@ def blas() -> Finding:
             kept = rng.random(16) < 0.5  # the others make room for zeros
             moved = act(np.where(kept[:, None], x[order], 0.0), noise, 16)
             well &= np.array_equal(moved[kept], rows[order][kept])
-    cure = "this BLAS rounds a row by its place: results are right, but their bits may depend on the number of ranks"
+    cure = "this BLAS rounds a row by its place: results are right, but the last bits may depend on the number of ranks"
     return Finding("blas", well, f"{pools or 'unknown'}; training limits each rank to 1", cure)
 
 

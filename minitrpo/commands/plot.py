@@ -25,7 +25,7 @@ EPISODES = 100  # over which a return is averaged
 POINTS = 200  # of a band
 COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 LINES = ("-", "--", ":", "-.")
-NO_SETTING = ("seed", *MAY_CHANGE, "eval_every", "eval_episodes", "record_every")  # of which curves are told apart
+NO_SETTING = ("seed", *MAY_CHANGE, "eval_every", "eval_episodes", "record_every")  # runs that differ here share a curve
 Curve = tuple[Array, Array, Array]  # environment steps, seconds, returns
 
 
@@ -131,14 +131,14 @@ def groups(runs: list[RunFolder]) -> list[tuple[dict[str, Any], list[RunFolder]]
 
 
 def labels(grouped: list[tuple[dict[str, Any], list[RunFolder]]]) -> list[str]:
-    """Return a name for each group: its algorithm, and what tells it from the others of that algorithm."""
+    """Return a name for each group: its algorithm, and how its settings differ from other groups of that algorithm."""
     several = len({settings["env"] for settings, _ in grouped}) > 1
     names = []
     for settings, _ in grouped:
         alike = [other for other, _ in grouped if other["algorithm"] == settings["algorithm"]]
-        told = [n for n, v in settings.items() if any(other.get(n) != v for other in alike) and n != "env"]
+        differing = [n for n, v in settings.items() if any(other.get(n) != v for other in alike) and n != "env"]
         words = [settings["algorithm"], *([settings["env"]] if several else [])]
-        names.append(", ".join([*words, *(f"{n.replace('_', ' ')} {settings[n]}" for n in told)]))
+        names.append(", ".join([*words, *(f"{n.replace('_', ' ')} {settings[n]}" for n in differing)]))
     return names
 
 

@@ -46,8 +46,8 @@ def main(name: str, words: list[str]) -> int:
 def replay(context: RunContext, episode: int, iteration: int | None) -> str:
     """Return how an episode ends; raises what it raised in the run.
 
-    iteration: in which it is, by default the first after the checkpoint; updates that lie between are taken again,
-    which gives the same policy to the bit.
+    iteration: the one that has the episode, by default the first after the checkpoint. The updates before it are
+    repeated and give the same policy to the bit.
     """
     algorithm = make_algorithm(context.choice, context.spec)[0]
     check_arrays(context.checkpoint, algorithm, context.spec, context.choice)
@@ -76,8 +76,8 @@ def replay_events(context: RunContext, episode: int, iteration: int | None) -> s
     choice = context.choice
     if choice.own.transport != "events":
         raise BadInput(
-            f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, and nobody kept the "
-            "parameters with which an episode was played; its reset seed stands in failure.txt"
+            f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, so the parameters that "
+            "played an episode were not kept; failure.txt contains the reset seed of the episode"
         )
     queue, _, _ = make_queue(context, Timeline(Comm(), keep=False))
     shared = queue.server.shared

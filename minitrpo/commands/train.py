@@ -94,9 +94,9 @@ def run(job: Job, comm: Comm) -> None:
 
 
 class Beginning(NamedTuple):
-    """What the root says of a run before it begins."""
+    """What the root sends to all ranks before a run begins."""
 
-    asked: dict[str, Any]  # of the job, as the root was told
+    asked: dict[str, Any]  # settings of the job on the root
     folder: RunFolder | None  # of the run to resume
     checkpoint: Arrays  # {} for a new run
     total_before: int  # --total-steps of the run to resume
@@ -106,8 +106,8 @@ class Beginning(NamedTuple):
 def prepare(job: Job, comm: Comm) -> RunContext:
     """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written.
 
-    Three messages do it: the root says what the run is, every rank whether it can play it, and the root, which alone
-    writes, where it is written.
+    It takes three messages: the root sends the settings, every rank answers whether it can play them, and the root,
+    which alone writes, sends the run folder.
     """
     here, one = Path.cwd(), comm.one_machine()
     status.describe(environment=job.choice.common.env, algorithm=job.choice.common.algorithm, several_machines=not one)
@@ -126,12 +126,12 @@ def prepare(job: Job, comm: Comm) -> RunContext:
 
 
 def told(job: Job) -> dict[str, Any]:
-    """Return all that a rank was told, without classes, which would not travel."""
+    """Return all settings of a rank's job, without classes, which cannot be sent."""
     return vars(job) | {"choice": job.choice.flat()}
 
 
 def begin(job: Job) -> Beginning:
-    """Return what the root says of a run: of a new one, or of the one to resume, kept from other runs."""
+    """Return what the root sends about a new run, or about the run to resume, whose folder it locks."""
     if job.log:
         summary_writer()
     if job.resume is None:

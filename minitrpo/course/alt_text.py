@@ -1,6 +1,6 @@
-"""What a reader who does not see a figure is told about it: an alt text, made of its own labels and data.
+"""The alt text of a figure, for readers who do not see it, made from the figure's own labels and data.
 
-A text per figure, written by hand, would say what it showed when it was written; this one says what it shows now.
+A text written by hand would describe the figure as it was then. This text describes the figure as it is now.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 MOST = 1200  # characters: beyond, panels are only counted
-LINES = 8  # curves of a panel that are told one by one
+LINES = 8  # curves of a panel that are described one by one
 
 
 def describe(figure: Any) -> str:
@@ -31,20 +31,20 @@ def panel(axis: Any) -> str:
     x, y = label_of(axis, "x"), label_of(axis, "y")
     labels = f"{y} against {x}" if x and y else x or y
     words = ": ".join(filter(None, (title, labels))) or "no labels"
-    told = [curve(line, line.get_label()) for line in axis.lines if named(line) and len(line.get_xdata()) > 0]
-    told += [
+    curves = [curve(line, line.get_label()) for line in axis.lines if named(line) and len(line.get_xdata()) > 0]
+    curves += [
         curve(bars.lines[0], bars.get_label())
         for bars in axis.containers
         if getattr(bars, "lines", [None])[0] is not None and named(bars)
     ]
     bars, images, points = bar_lengths(axis), len(axis.images), sum(named(dots) for dots in axis.collections)
-    if told:
-        words += f"; {'; '.join(told[:LINES])}" + (f"; and {len(told) - LINES} more" if len(told) > LINES else "")
+    if curves:
+        words += f"; {'; '.join(curves[:LINES])}" + (f"; and {len(curves) - LINES} more" if len(curves) > LINES else "")
     if bars.size:
         words += f"; {bars.size} bars of {number(bars.min())} to {number(bars.max())}"
     if images:
         words += f"; {images} picture{'s' * (images > 1)}"
-    if points and not told:
+    if points and not curves:
         words += f"; {points} group{'s' * (points > 1)} of points or areas"
     return words
 

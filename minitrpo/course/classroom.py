@@ -75,12 +75,12 @@ def busy() -> bool:
     return busy_share() > BUSY
 
 
-def say_if_busy(beside: str = "; compare with the recorded measurement") -> None:
-    """Print one line if this machine is busy at the moment: for cells that measure time. beside: what to trust."""
+def say_if_busy(instead: str = "; compare with the recorded measurement") -> None:
+    """Print one line if this machine is busy at the moment: for cells that measure time. instead: what to trust."""
     share, cores = busy_share(), os.cpu_count() or 1
     if share > BUSY:
         used = f"other programs use {share * cores:.1f} of its {cores} core{'s' * (cores > 1)} right now"
-        print(f"This machine is busy: {used}. Do not trust the times below{beside}.")
+        print(f"This machine is busy: {used}. Do not trust the times below{instead}.")
 
 
 def compare(what: str, guess: object, measured: object, unit: str = "") -> None:
@@ -144,7 +144,7 @@ class Played:
 
 
 def recorded(name: str) -> Path:
-    """Return a file of recorded/: beside the notebook that runs, or in the course that came with this package."""
+    """Return a file of recorded/: next to the notebook that runs, or in the course that came with this package."""
     found = [folder / name for folder in (Path("recorded"), NOTEBOOKS / "recorded") if (folder / name).exists()]
     if not found:
         raise FileNotFoundError(f"the course has no recorded/{name}")

@@ -93,7 +93,7 @@ def show(env: str, ranks: int, seconds: int, folder: Path, began: float) -> None
 
 
 def run(ranks: int, *words: object) -> None:
-    """Train, and let everybody see what it prints."""
+    """Train, and print its output."""
     line = [launcher(), "-n", str(ranks), sys.executable, "-m", "minitrpo", "train", "--progress", "lines"]
     code = subprocess.run([*line, *map(str, words)], check=False, stdin=subprocess.DEVNULL).returncode
     if code:

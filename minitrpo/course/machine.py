@@ -1,4 +1,4 @@
-"""How busy this machine is: a time measured beside other programs says little. Serves lectures 06 and 08."""
+"""How busy this machine is: other programs make a measured time too long. Serves lectures 06 and 08."""
 
 import os
 import sys
@@ -41,7 +41,7 @@ class Others:
 
 
 class Recording:
-    """How idle the machine was while something long was recorded: begins only if it is, and is told in what is written.
+    """How idle the machine was during a long recording, for the record; a recording begins only on an idle machine.
 
     SystemExit, with the cure, if others use more than BUSY of the cores at the beginning; --even-if-busy goes on.
     """

@@ -35,8 +35,8 @@ def family_of(path: Path) -> dict[tuple[str, str], Runs]:
 def steps_in_words(name: str, runs: Runs) -> str:
     """Return a line: after how many thousand steps each seed was at the goal."""
     never = f">{runs.lengths.min() / 1000:.0f}"
-    told = ", ".join(f"{s / 1000:.0f}" if np.isfinite(s) else never for s in np.sort(runs.steps))
-    return f"{name:16s} {told}"
+    text = ", ".join(f"{s / 1000:.0f}" if np.isfinite(s) else never for s in np.sort(runs.steps))
+    return f"{name:16s} {text}"
 
 
 def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:

@@ -61,7 +61,7 @@ def ratio_interval(one: ArrayLike, other: ArrayLike, level: float = LEVEL) -> In
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     if min(one.min(), other.min()) <= 0:
-        raise ValueError("a ratio wants positive numbers")
+        raise ValueError("a ratio needs positive numbers")
     return Interval(*np.exp(difference_interval(np.log(one), np.log(other), level)).tolist())
 
 

@@ -50,7 +50,7 @@ class EnvironmentSpec:
     def _centre_and_half(self) -> tuple[Array, Array]:
         none = NO_BOUND if "float" in self.action_dtype else NO_INTEGER_BOUND
         below, above = np.abs(self.low) < none, np.abs(self.high) < none
-        low = np.where(below, self.low, np.where(above, self.high - 2, -1.0))  # beside the one bound that there is
+        low = np.where(below, self.low, np.where(above, self.high - 2, -1.0))  # 2 from the only bound
         high = np.where(above, self.high, np.where(below, self.low + 2, 1.0))
         return (high + low) / 2, (high - low) / 2
 
@@ -68,7 +68,7 @@ class EnvironmentSpec:
         return stretched.astype(self.action_dtype)
 
     def random_actions(self, rng: np.random.Generator, steps: int) -> Array:
-        """Return so many actions at random, as a policy chooses them: (steps,) integers or (steps, A) in [-1, 1]."""
+        """Return `steps` random actions in the form of a policy's: (steps,) integers or (steps, A) in [-1, 1]."""
         if self.discrete:
             return rng.integers(self.action_size, size=steps)
         return rng.uniform(-1, 1, (steps, self.action_size))

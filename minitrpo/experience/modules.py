@@ -29,18 +29,18 @@ class Untyped(BadInput):
 
 
 def trust(*names: str | None) -> None:
-    """Take names for typed: their modules may lie in the folder that one is in."""
+    """Mark names as typed: their modules may be in the current folder."""
     TYPED.update({name: os.getcwd() for name in names if name})
 
 
 def imported(name: str, option: str) -> ModuleType:
-    """Return the module of module:Name; BadInput if nobody typed that name, and the module is not installed.
+    """Return the module of module:Name; BadInput if the name was not typed and the module is not installed.
 
-    option: what it is typed after. Raises whatever the module raises.
+    option: the option that takes the name. Raises what the module raises.
     """
     module = name.partition(":")[0]
     if name in TYPED:
-        here = TYPED[name]  # where one is now an environment may have deleted
+        here = TYPED[name]  # an environment may have deleted the current folder
         if here not in sys.path:  # last: a matplotlib.py there is not the library
             sys.path.append(here)
     elif module not in sys.modules and not is_installed(module):

@@ -27,7 +27,7 @@ class Task:
 
     file: ClassVar[str]  # the model, in gymnasium/envs/mujoco/assets
     frame_skip: ClassVar[int]
-    reads: ClassVar[tuple[str, ...]] = ()  # fields of MjData beside qpos and qvel
+    reads: ClassVar[tuple[str, ...]] = ()  # fields of MjData other than qpos and qvel
     noise: ClassVar[float]  # scale of the noise at reset
     normal_velocities: ClassVar[bool] = False  # whether the noise of velocities is normal, not uniform
 
@@ -43,7 +43,7 @@ class Task:
             qvel += random.uniform(-self.noise, self.noise, len(qvel))
 
     def position(self, state: SimpleNamespace) -> Array:
-        """Return where the slots are, x (k,): its change over a step makes the velocity that a runner is paid for."""
+        """Return where the slots are, x (k,): its change over a step gives the velocity in a runner's reward."""
         return state.qpos[:, 0]
 
     def observe(self, state: SimpleNamespace) -> Array:

@@ -27,9 +27,9 @@ class ObservationFilter:
 
     @cached_property
     def std(self) -> Array:
-        """Return the standard deviations (D,); 1 where fewer than two observations, or equal ones, were seen.
+        """Return the standard deviations (D,); 1 after fewer than two observations, or after equal ones.
 
-        Equal but for rounding: beside the mean, or beside what deviates most.
+        Equal up to rounding: relative to the mean, or to the largest deviation.
         """
         if self.count < 2:
             return np.ones_like(self.mean)

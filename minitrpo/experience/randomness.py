@@ -52,10 +52,10 @@ def reset_seed(seed: int, iteration: int, number: int) -> int:
 
 
 def first_state_seed(seed: int, iteration: int, number: int, first_states: int = 0, renewed: int = 0) -> int:
-    """Return the seed of `env.reset` where episodes begin in one of so many states, in turn; 0: each in its own.
+    """Return the seed of `env.reset` if episodes begin in `first_states` states in turn; 0: each in its own.
 
-    Episode n begins as episode n % first_states does in every iteration, or, if the states are renewed, in every one of
-    `renewed` iterations. What else the environment draws from that seed, its noise too, is then also the same.
+    Episode n begins like episode n % first_states, in every iteration; if `renewed` is not 0, each set of
+    states lasts for `renewed` iterations. All else that the environment draws from that seed (noise) is then the same.
     """
     if not first_states:
         return reset_seed(seed, iteration, number)

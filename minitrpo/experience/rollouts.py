@@ -1,8 +1,8 @@
 """Rollouts: one rank plays several episodes in lockstep, so that one matrix product serves them all.
 
-BLAS may round a row differently in a matrix of another height, or in the rows that are left over beside its blocks.
-So a policy gets an array whose rows are a multiple of ROWS, whether a slot is in use or not, and products of a fixed
-height, as the package's own policies have (`perceptron.FEW`), make an episode's numbers independent of those beside it.
+BLAS may round a row differently in a matrix of another height, or in the rows that do not fill a block. So a policy
+gets an array with a multiple of ROWS rows, even if some slots are not in use. Products of a fixed height, as in the
+package's own policies (`perceptron.FEW`), then make the numbers of an episode independent of the other episodes.
 """
 
 from collections.abc import Callable
@@ -202,9 +202,9 @@ class Rollouts:
         return arrays | ({"states": self._state[self.slots]} if self.policy.state_size else {})
 
     def restore(self, arrays: dict[str, Array], rows: range, iteration: int) -> None:
-        """Put these of some unfinished episodes back into the slots by playing their actions again from the reset.
+        """Restore unfinished episodes into the slots by playing their actions again from the reset.
 
-        Those that led to another state will begin `anew`.
+        Episodes that reach another state will begin `anew`.
         """
         self._show(iteration)
         stops = np.cumsum(arrays["lengths"])

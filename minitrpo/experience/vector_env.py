@@ -52,9 +52,9 @@ class VectorEnv:
             observation, _ = self.environments[slot].reset(seed=seed)
             first = self._numbers(observation).flatten()
         except BadInput as error:
-            beside = len(self.environments)
+            made = len(self.environments)
             of_each = "--num-envs, --envs-per-rank or --envs-per-worker"
-            cure = f"; there is room for {beside}: give {of_each} {beside}, and no --eval-every" if beside else ""
+            cure = f"; there is room for {made}: give {of_each} {made}, and no --eval-every" if made else ""
             raise EnvironmentFailed(slot, f"{error}{cure}") from error
         except (Exception, SystemExit) as error:
             raise EnvironmentFailed(slot, f"reset raised {describe_error(error)}") from error
@@ -133,12 +133,12 @@ def check_finite(slots: Array, observations: Array, rewards: Array) -> None:
                 )
 
 
-# --- what an environment does at random actions: equal bits are promised only for one that repeats itself. Gymnasium's
-# own `env_checker` asks less: it rounds, looks at one copy, and refuses what has no `np_random`.
+# --- an environment under random actions: equal bits are guaranteed only if it repeats itself. Gymnasium's own
+# `env_checker` tests less: it rounds, tests one copy, and refuses an environment without `np_random`.
 
 
 def repeats(spec: EnvironmentSpec, steps: int = SAMPLE, copies: int = 2) -> bool:
-    """Return whether some steps give the same numbers again, and with two copies beside one in use, and in that one.
+    """Return whether some steps give the same numbers again, also with two copies in use, and in either copy.
 
     BadInput if the environment fails.
     """
@@ -146,7 +146,7 @@ def repeats(spec: EnvironmentSpec, steps: int = SAMPLE, copies: int = 2) -> bool
     plays = [(0, False), (0, copies > 1), (copies - 1, False)]
     try:
         try:
-            first, *others = (_played(envs, slot, steps, beside) for slot, beside in plays)
+            first, *others = (_played(envs, slot, steps, more) for slot, more in plays)
         finally:
             status.end()
             envs.close()
@@ -156,11 +156,11 @@ def repeats(spec: EnvironmentSpec, steps: int = SAMPLE, copies: int = 2) -> bool
     return all(np.array_equal(first, other) for other in others)
 
 
-def _played(envs: VectorEnv, slot: int, steps: int, beside: bool) -> Array:
-    """Return observations and rewards of some steps as one vector; beside: another slot begins meanwhile."""
+def _played(envs: VectorEnv, slot: int, steps: int, crowded: bool) -> Array:
+    """Return observations and rewards of some steps as one vector; crowded: another slot begins meanwhile."""
     rng, one = np.random.default_rng(0), np.array([slot])
     numbers = [envs.reset(slot, 12345)]
-    if beside:
+    if crowded:
         envs.reset(slot + 1, 54321)
     for step in range(steps):
         observations, rewards, terminated, truncated = envs.step(one, envs.spec.random_actions(rng, 1))

@@ -8,14 +8,14 @@ from minitrpo.policies import Array
 
 
 def dealt(rank: int, size: int, count: int) -> slice:
-    """Return which of `count` parts a rank of so many computes: consecutive ones."""
+    """Return which of `count` parts a rank of `size` computes: consecutive ones."""
     return slice(rank * count // size, (rank + 1) * count // size)
 
 
 class OrderedAllreduce(Reduction):
-    """Parts of a sum dealt out to the ranks of a communicator, consecutive ones to each.
+    """The parts of a sum, distributed over the ranks of a communicator, consecutive ones to each.
 
-    The parts travel, not the ranks' own sums: what is added, and in which order, is the same for any number of ranks.
+    Ranks send the parts, not sums of their own, so the terms and their order are the same for any number of ranks.
     """
 
     def __init__(self, comm: Comm) -> None:
@@ -27,7 +27,7 @@ class OrderedAllreduce(Reduction):
     def sum(self, parts: Array, count: int) -> Array:
         """Return the sum of all ranks' parts on every rank; parts: this rank's own, (k, ...). Collective.
 
-        As `tree_sum` has it. Few parts go to everybody; of many, each group to one rank, and only their sums go on.
+        The order is as in `tree_sum`. Few parts go to all ranks. Of many, each group goes to one rank; only sums go on.
         """
         if count <= FAN:
             return ordered_sum(self.collect(parts, [1] * count))
@@ -41,7 +41,7 @@ class OrderedAllreduce(Reduction):
         return self._comm.all_gather(own, np.diff(rows).tolist())
 
     def _ends(self, count: int) -> Array:
-        """Return where the ranks' parts begin, and where the last one's end, (size + 1,)."""
+        """Return where the parts of each rank begin, and where those of the last rank end, (size + 1,)."""
         return np.arange(self._comm.size + 1) * count // self._comm.size
 
     def _climb(self, parts: Array, owners: Array) -> tuple[Array, Array]:

@@ -51,11 +51,11 @@ class Comm:
         return [thing]
 
     def all_gather(self, own: Array, rows: list[int]) -> Array:
-        """Return everybody's rows, in rank order, on every rank; rows: how many each rank has."""
+        """Return the rows of all ranks, in rank order, on every rank; rows: how many each rank has."""
         return own
 
     def all_to_all(self, own: Array, sent: list[int], received: list[int]) -> Array:
-        """Return all ranks' rows for this one, in their order; own: for rank 0 first; sent, received: rows a rank."""
+        """Return the rows of all ranks for this one, in rank order; own: for rank 0 first; sent, received: per rank."""
         return own
 
     def barrier(self, max_sleep: float = 1e-3) -> None:
@@ -146,7 +146,7 @@ class MPIComm(Comm):
         return self._exchange(own, received, self.native.Alltoallv, sent)
 
     def _exchange(self, own: Array, rows: list[int], call: Callable[..., None], sent: list[int] | None = None) -> Array:
-        """Return the rows that a collective call brings, so many of each rank; sent: how many go to each."""
+        """Return the rows that a collective call brings; rows: how many from each rank; sent: how many to each."""
         arrived = np.empty((sum(rows), *own.shape[1:]), own.dtype)
         width, kind = int(np.prod(own.shape[1:])), self._mpi.Datatype.fromcode(own.dtype.char)
         counts = [] if sent is None else [[n * width for n in sent]]

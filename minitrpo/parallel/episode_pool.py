@@ -33,7 +33,7 @@ class DynamicPool:
 
 
 class StaticPool:
-    """Requests dealt out beforehand: rank r plays r, r + size, r + 2 size, ..."""
+    """Requests assigned beforehand: rank r plays r, r + size, r + 2 size, ..."""
 
     def __init__(self, comm: Comm) -> None:
         self._rank, self._size = comm.rank, comm.size
@@ -82,9 +82,9 @@ def requests_for(steps: int, mean_length: float) -> int:
 
 
 def missing_requests(steps: int, played: int, episodes: int) -> int:
-    """Return how many more episodes to request for about `steps` steps, after so many with `played` steps; maybe none.
+    """Return how many more episodes to request for about `steps` steps, after `episodes` with `played` steps.
 
-    For a first update, of whose episodes nobody knows the length: the nearest whole number, but of few episodes the
-    mean length says little, so at most eight times as many again; then it is asked once more.
+    For a first update, whose episodes have an unknown length: the nearest whole number, perhaps 0, and at most eight
+    times `episodes`, because a mean over few is imprecise. The caller asks again after these episodes.
     """
     return min(max(0, round((steps - played) / (played / episodes))), 8 * episodes)

@@ -1,12 +1,12 @@
 """A parameter server over messages: rank 0 has the parameters, rank r is worker r - 1. Works across machines.
 
-A push needs no answer. A pull is answered when its worker may go on, with the arrays, or with nothing when the work is
-over. Whoever waits sleeps, so that the server's core is free while the workers compute.
+A push needs no answer. The server answers a pull when the worker may go on, with the arrays, or with nothing when the
+work is over. A waiting process sleeps, so that the server's core is free while the workers compute.
 
-There may be several servers: server k then keeps the k-th part of theta, and of all that goes with it number by number.
-Nobody sees to it that the shares of one pull are of one moment, or that all servers refuse the same gradients: each
-goes its own way, as those of Dean et al. 2012 and Nair et al. 2015 do. Arrays of theta's shape are shared out; of all
-others every server has its own.
+There may be several servers. Server k then keeps the k-th part of theta and of the arrays that have its shape.
+The shards of one pull may have different versions, and the servers may refuse different gradients: they do not
+synchronise, as in Dean et al. 2012 and Nair et al. 2015. Arrays of theta's shape are split over the servers; of all
+other arrays every server has its own copy.
 """
 
 import time
@@ -22,7 +22,7 @@ from minitrpo.policies import Array
 PUSH, PULL, ANSWER, QUESTION = 1, 2, 3, 7  # tags
 LEAVE, COLLECT, END = 4, 5, 6  # and of several servers: a worker goes; rank 0 wants a share; it needs it no more
 NO_BYTES = np.zeros(0, np.uint8)
-VERSION = ":version"  # beside the arrays of a message
+VERSION = ":version"  # in a message, next to its arrays
 MAX_SLEEP = 200e-6  # seconds: a worker is waiting for the answer
 
 
@@ -85,14 +85,14 @@ def share_of(arrays: Arrays, size: int, server: int, servers: int) -> Arrays:
 
 
 class MailStore:
-    """A worker's way to the server on rank 0, or to K servers, ranks 0 to K - 1; rank 0 says when the work is over."""
+    """A worker's connection to the server on rank 0, or to K servers, ranks 0 to K - 1; rank 0 ends the work."""
 
     def __init__(self, mail: Mail, look: Callable[[], None] = lambda: None, servers: int = 1, size: int = 0) -> None:
-        """Take the way, and K; look: called after each push, and while this worker waits; size: of theta, if K > 1."""
+        """servers: K; look: called after each push, and while this worker waits; size: of theta, if K > 1."""
         self._mail, self._look, self._size, self._versions = mail, look, size, [0] * servers
 
     def pull(self) -> Pulled | None:
-        """Ask for the arrays and wait, asleep, for the answers; put them together of their shares."""
+        """Ask for the arrays, sleep until the answers come, and join the shards."""
         shares: list[Arrays] = []
         for server in range(len(self._versions)):
             self._mail.send(server, PULL, NO_BYTES)
@@ -124,10 +124,10 @@ def serve(
     first: int = 1,
     collected: tuple[str, ...] | None = None,
 ) -> None:
-    """Answer the workers until each of them has been told that the work is over; on rank 0.
+    """Answer the workers until each of them knows that the work is over; on rank 0.
 
     names: of the arrays that a pull brings. look: called after each push. first: the rank of worker 0. collected: on a
-    server beside rank 0, the arrays that it collects; such a one serves until rank 0 has had enough.
+    server other than rank 0, the arrays that rank 0 collects; that server serves until rank 0 ends it.
     """
     waiting, there, needed = set[int](), set(range(workers)), collected is not None
     while there or needed:
@@ -167,9 +167,9 @@ def collect_shares(mail: Mail, servers: int, own: Arrays, names: tuple[str, ...]
 
 
 class Questions:
-    """What workers ask each other: a learner asks for rows of the replay that lies with those who collect.
+    """Questions between workers: a learner asks the workers that collect for rows of their replay.
 
-    A worker answers between two gradients of its own; whoever asks waits for no more than one.
+    A worker answers between two gradients of its own, so the wait is at most one gradient long.
     """
 
     def __init__(self, comm: Comm, first: int, answer: Callable[[Arrays], Arrays]) -> None:
@@ -190,7 +190,7 @@ class Questions:
             self._mail.send(rank, ANSWER, packed(self._answer(unpacked(message))))
 
     def close(self) -> None:
-        """Go on answering until nobody has a question any more; collective."""
+        """Answer questions until all ranks have called `close`; collective."""
         everybody = self._comm.Ibarrier()
         while not everybody.Test():
             self.answer()

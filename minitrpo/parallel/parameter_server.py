@@ -1,18 +1,18 @@
 """Lecture 10: parameters that several workers read and change, each at its own pace.
 
-A worker repeats two calls, whatever lies between it and the parameters:
+A worker repeats two calls, over any transport:
 
     pulled = store.pull()                          # copies of the parameters, and their version; None: the work is over
     store.push(gradient(pulled.arrays), pulled.version)
 
 The version is the number of gradients applied. A gradient's staleness is how much the version has grown between the
-pull and the push: how many gradients of others came in between. One class, `ParameterServer`, knows what is to happen
-with a gradient. Three transports bring it there, and the worker's code is the same for all:
+pull and the push: the number of other gradients applied in between. One class, `ParameterServer`, decides what happens
+to a gradient. Three transports bring gradients to it, and the worker's code is the same for all:
 
-    mailbox          rank 0 has the parameters, the others send it messages: works across machines
-    shared_window    the parameters lie in memory that all ranks of one machine see; a worker applies its gradient
-                     itself, without a lock, and may lose what another writes at that instant (Hogwild)
-    event_queue      one process plays all workers; how long each takes is drawn: the same bits every time
+    mailbox          rank 0 has the parameters, and the others send it messages; it works across machines
+    shared_window    the parameters are in memory that all ranks of one machine share; a worker applies its gradient
+                     itself, without a lock, and may overwrite what another writes at that instant (Hogwild)
+    event_queue      one process plays all workers, with random durations: the same bits every time
 
 What a gradient does to the parameters is `apply(shared, gradient, arrival)`, which changes the shared arrays in place.
 """
@@ -27,7 +27,7 @@ from minitrpo.policies import Array
 
 Arrays = dict[str, Array]
 NO_LIMIT = 10**9
-LEFT = 2**62  # the clock of a worker that pushes no more: nobody waits for it
+LEFT = 2**62  # the clock of a worker that pushes no more: no worker waits for it
 BINS = 256  # of the histogram of staleness; the last one has all that is older
 TALLY = "run_tally_"  # how the counts are called among the shared arrays
 
@@ -143,7 +143,7 @@ class ParameterServer:
         return may_go_on(self.tally.clocks, worker, self.rules.max_lead)
 
     def pull(self, names: tuple[str, ...]) -> Pulled:
-        """Return copies of these arrays; the version is read first, so that a staleness is never told too small."""
+        """Return copies of these arrays; the version is read first, so that a staleness is never counted too small."""
         version = self.tally.version
         return Pulled({name: self.shared[name].copy() for name in names}, version)
 

@@ -1,7 +1,7 @@
-"""Parameters in memory that all ranks of one machine see: reading is a copy, writing is writing (Hogwild).
+"""Parameters in memory that all ranks of one machine share: a pull copies it, a push writes into it (Hogwild).
 
 There is no lock. Two workers that write the same number at the same instant may lose one of the two changes; Niu et
-al. 2011 show when that does no harm. What must not be lost, the counts, has a place for each worker.
+al. 2011 show when that does no harm. The counts must not be lost, so each worker has its own.
 """
 
 import time
@@ -40,7 +40,7 @@ class SharedWindow:
         comm.barrier()
 
     def free(self) -> None:
-        """Give the memory back; collective, and nobody may look at the arrays after it."""
+        """Give the memory back; collective. No rank may use the arrays afterwards."""
         self.arrays = {}
         if self._window is not None:
             self._window.Free()

@@ -30,7 +30,7 @@ from minitrpo.run_folder.provenance import command
 from minitrpo.training.settings import Choice
 
 SHOWN = 4  # findings of 4 lines each, and one line for the others
-# Episodes that are played where nobody says how many: so many, or more if they are short, if that takes no longer
+# Episodes played by default: EPISODES, up to MOST if they are short; fewer within SECONDS; none instead of under LEAST
 EPISODES, STEPS_PLAYED, MOST, LEAST, SECONDS = 20, 2_000, 100, 3, 20.0
 
 
@@ -117,7 +117,7 @@ def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
 
 
 def affordable(columns: dict[str, Array]) -> int:
-    """Return how many episodes are played where nobody says how many: by the seconds that the run's own took."""
+    """Return how many episodes are played by default, from the seconds that the episodes of the run took."""
     each = float(columns["collect_s"].sum() / columns["env_steps"][-1])
     lengths = columns["mean_length"][np.isfinite(columns["mean_length"])]
     longest, typical = (lengths.max(), np.median(lengths)) if len(lengths) else (1_000.0, 1_000.0)

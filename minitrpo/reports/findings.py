@@ -55,7 +55,7 @@ class Found:
 
 
 def numbers(columns: dict[str, Array], choice: Choice, played: Played | None, seen: ObservationFilter) -> Numbers:
-    """Return what can be told of a run in single numbers; columns: of metrics.csv; seen: its policy's filter."""
+    """Return the single numbers that describe a run; columns: of metrics.csv; seen: its policy's filter."""
     late = {name: column[len(column) // 2 :] for name, column in columns.items()}
     found = {name: float(np.nanmedian(late[name])) for name in late if np.isfinite(late[name]).any()}
     total = max(float(columns["iteration_s"].sum()), 1e-9)
@@ -169,10 +169,10 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
 
 
 def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterator[Found]:
-    """Yield the settings that lie far outside of what a member is set to, in any preset, or do not fit the task."""
-    values, (defaults, told) = choice.flat(), tuned(choice)
+    """Yield the settings that lie far outside the values of all presets, or do not fit the task."""
+    values, (defaults, allowed) = choice.flat(), tuned(choice)
     for name, default in defaults.items():
-        value, known = values[name], told[name]
+        value, known = values[name], allowed[name]
         if isinstance(default, str | bool) or name in FREE or name.startswith("adapt"):
             continue
         base = default or max(known) or (0.01 if name.startswith("entropy") else value)
@@ -201,11 +201,11 @@ def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterat
 
 
 def tuned(choice: Choice) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Return what a member is told in its environment if nothing is typed, and all that its presets tell it."""
+    """Return the default settings of a member in its environment, and the values of each in all its presets."""
     values = {f.name: f.default for kind in (Settings, choice.algorithm.Settings) for f in fields(kind)}
     known, named = {name: [value] for name, value in values.items()}, presets(choice.algorithm)
-    for told in (told for preset in named.values() for told in (preset.values, *preset.by_env.values())):
-        for name, value in told.items():
+    for given in (given for preset in named.values() for given in (preset.values, *preset.by_env.values())):
+        for name, value in given.items():
             known[name].append(value)
     return values | named["default"].values | named["default"].by_env.get(choice.common.env, {}), known
 
@@ -213,7 +213,7 @@ def tuned(choice: Choice) -> tuple[dict[str, Any], dict[str, list[Any]]]:
 def in_log(columns: dict[str, Array], searches: list[str]) -> Iterator[Found]:
     """Yield whether returns fall, or do not rise, against their noise, and whether many line searches refused a step.
 
-    searches: how they ended. Of the returns the last fifth of the rows is looked at beside the first.
+    searches: how they ended. The returns in the last fifth of the rows are compared with those in the first.
     """
     (first, last), z = ends_of(columns)
     if np.isfinite(z) and z < 2:

@@ -82,7 +82,7 @@ def smooth(y: Array, window: int = 10) -> Array:
 
 
 def window_of(episodes: Array) -> int:
-    """Return over how many episodes to average a run whose rows have so many: a tenth of all, 10 to 100."""
+    """Return over how many episodes to average; episodes: of each row; a tenth of their sum, 10 to 100."""
     return int(np.clip(episodes.sum() // 10, 10, 100))
 
 

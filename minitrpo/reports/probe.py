@@ -42,7 +42,7 @@ class Played:
 
 
 def play(run: TrainedPolicy, episodes: int, seed: int) -> Played:
-    """Return so many episodes of a policy, and what the environment answers; EpisodeFailed if it fails."""
+    """Return `episodes` episodes of a policy, and what the environment answers; EpisodeFailed if it fails."""
     spec = run.spec
     envs = make_vector_env(spec, min(ROWS, episodes))
     rollouts = Rollouts(spec, run.policy, envs, seed, purpose=Purpose.EVALUATION)

@@ -16,7 +16,7 @@ from minitrpo.errors import BadInput
 from minitrpo.parallel.timing import PHASES
 
 EVERY = 2.0  # seconds between plain lines
-RECENT = 50  # updates from which the time left is told: the first may begin slowly, later ones have longer episodes
+RECENT = 50  # updates that predict the time left: the first may be slow, and later episodes are longer
 BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{rate_fmt}, {remaining} left{postfix}]"
 
 
@@ -34,7 +34,7 @@ class Progress:
     def __init__(
         self, mode: str, total_steps: int, done_steps: int, shown: tuple[str, ...] = (), board: Path | None = None
     ) -> None:
-        """Show a run that has done so many steps. shown: more columns. board: a folder for TensorBoard."""
+        """Show a run that has taken `done_steps` steps. shown: more columns. board: a folder for TensorBoard."""
         if mode == "auto":  # under mpiexec stdout is a pipe
             mode = "bar" if sys.stdout is not None and sys.stdout.isatty() else "lines"
         self._lines, self._last, self._line, self._said = mode == "lines", -EVERY, "", set[str]()
@@ -59,9 +59,9 @@ class Progress:
         for name in self._names:
             if row.get(name, "") != "" and not math.isnan(row[name]):
                 self._numbers[name] = f"{row[name]:.5g}"
-        told = [f"{word} {self._numbers[name]}" for name, word in self._names.items() if name in self._numbers]
+        parts = [f"{word} {self._numbers[name]}" for name, word in self._names.items() if name in self._numbers]
         seconds = [f"{name} {100 * row[name + '_s'] / row['iteration_s']:.0f}%" for name in PHASES]
-        text = " | ".join([*told, " ".join(seconds)])
+        text = " | ".join([*parts, " ".join(seconds)])
         self._bar.set_postfix_str(text, refresh=False)
         self._bar.update(min(steps, self._bar.total) - self._bar.n)
         since, before = self._seen[0]

@@ -116,7 +116,7 @@ class RunFolder:
         return numeric
 
     def check_log(self, iteration: int, env_steps: int, columns: tuple[str, ...], every: int) -> int:
-        """Return how many rows metrics.csv has beyond this update, after which so many steps had been taken.
+        """Return how many rows metrics.csv has beyond this update; env_steps: the steps taken until then.
 
         every: how many updates lie between two rows at most. BadInput if an update up to there is missing.
         """
@@ -155,7 +155,7 @@ class RunFolder:
 
 
 def check_free(*paths: Path) -> None:
-    """Raise BadInput if anything is in a new run's folder, but for what is left of a run that never began."""
+    """Raise BadInput if the folder of a new run has any files, except those of a run that never began."""
     for path in paths:
         log, names = path / "metrics.csv", {each.name for each in path.iterdir()} if path.is_dir() else {path.name}
         begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}

@@ -15,7 +15,7 @@ PACKAGES = ("minitrpo", "numpy", "scipy", "autograd", "gymnasium", "mujoco", "mp
 
 
 def provenance(ranks: int = 1, packages: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return what made a result on this many ranks; `packages` are named beside our own dependencies."""
+    """Return what made a result on this many ranks; `packages` are named with our own dependencies."""
     versions = {name: installed(name) for name in (*PACKAGES, *packages)}
     return {
         "command": "a notebook" if in_notebook() else on_ranks(ranks, shlex.join([*typed(), *sys.argv[1:]])),

@@ -1,7 +1,7 @@
-"""The pulse between machines: MPI waits for ever for one that has fallen silent, so the root listens to each of them.
+"""The heartbeat between machines: MPI waits for ever for a failed machine, so the root listens to each of them.
 
-One rank of every machine tells the root once a second that it is there, and the root answers. A machine that loses its
-power or its cable closes no connection: nothing else would tell. Ranks of one machine need no pulse.
+One rank of every machine sends a beat to the root once a second, and the root answers. A machine that loses its power
+or its cable closes no connection, so nothing else would report it. Ranks of one machine need no heartbeat.
 """
 
 import os
@@ -27,7 +27,7 @@ LAUNCHERS = ("hydra_pmi_proxy", "mpiexec", "mpiexec.hydra", "mpirun", "orterun",
 
 
 class Heartbeat:
-    """Begun on all ranks of a job; `close` is collective, too, and only for a job that went well."""
+    """The heartbeat of a job. All ranks create it; `close` is collective, too, and only for a job without errors."""
 
     def __init__(self, comm: Comm, stuck_after: float) -> None:
         self._patience = PATIENCE * stuck_after
@@ -55,7 +55,7 @@ class Heartbeat:
         self._thread.start()
 
     def close(self) -> None:
-        """End it on all ranks; each leader has heard the others' last beat then."""
+        """End it on all ranks, after each leader has received the last beat of the others."""
         if self._thread is None:
             return
         self._over.set()
@@ -70,7 +70,7 @@ class Heartbeat:
         self._leaders.Free()
 
     def _listen(self) -> None:
-        """Beat and listen until the end; time counts as it passes here: who is suspended misses nothing."""
+        """Beat and listen until the end; the time in which this process is suspended does not count."""
         silent, last = dict.fromkeys(self._peers, 0.0), time.monotonic()
         while not self._over.wait(BEAT):
             now = time.monotonic()

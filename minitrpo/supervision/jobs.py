@@ -37,9 +37,9 @@ def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0
 
 
 def launcher() -> str:
-    """Return the mpiexec beside this Python, or the one on the PATH."""
-    beside = Path(sys.executable).parent / "mpiexec"
-    path = str(beside) if beside.exists() else shutil.which("mpiexec")
+    """Return the mpiexec in the folder of this Python, or else the one on the PATH."""
+    near = Path(sys.executable).parent / "mpiexec"
+    path = str(near) if near.exists() else shutil.which("mpiexec")
     if path is None:
         raise JobFailed("there is no mpiexec here; see python -m minitrpo doctor")
     return path

@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo.policies import Array
 
 IDLE = -1
-MAX_SLOTS = 1024  # of a rank; its watchdog has room for so many
+MAX_SLOTS = 1024  # of a rank; its watchdog has no more room
 # Where what stands: which of CALLS has not returned; such calls so far; the slot whose environment is at work, IDLE if
 # that is not known; for which update episodes are played, -n: in an evaluation after update n
 DOING, HEARTBEAT, STEPPING, ITERATION, HEAD = range(5)

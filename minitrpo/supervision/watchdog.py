@@ -1,6 +1,6 @@
-"""The watchdog: a tiny process beside each rank that says, when the rank was killed or got stuck, what it was doing.
+"""The watchdog: a tiny process for each rank; it reports what the rank was doing when it was killed or got stuck.
 
-A launcher ends the job when a process dies, but nobody would learn which episode did it. The watchdog shares the
+A launcher ends the job when a process dies, but it does not report which episode did it. The watchdog shares the
 rank's `status` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
 """
 
@@ -35,7 +35,7 @@ _pipe = -1  # the rank's end
 
 @contextmanager
 def guarded(stuck_after: float) -> Iterator[None]:
-    """Give the body of a `with` a watchdog, which ends this process where a call takes longer than so many seconds."""
+    """Give the body of a `with` a watchdog, which ends this process if a call takes longer than `stuck_after` s."""
     global _pipe
     status.share()
     print(end="", flush=True)  # not twice
@@ -86,7 +86,7 @@ os.register_at_fork(after_in_child=_close)
 
 
 def _guard(pipe: int, rank: int, stuck_after: float) -> None:
-    """Sleep until the rank ends; speak up if it did not say goodbye, or if it gets no further."""
+    """Sleep until the rank ends; print a report if it ended without a message, or if it is stuck."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it goes when its rank goes
@@ -94,8 +94,8 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
     os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
     os.close(1)
     detector, children = HangDetector(rank, stuck_after), Path(f"/proc/{LAUNCHER}/task/{LAUNCHER}/children")
-    # the other ranks that this machine's launcher has started; none where nobody says
-    beside = {int(child) for child in children.read_text().split()} - {rank} if children.exists() else set()
+    # the other ranks that this machine's launcher has started; none if Linux does not list them
+    others = {int(child) for child in children.read_text().split()} - {rank} if children.exists() else set()
     started, interrupted = set[Any](), False
     for look in count():
         gone = os.getppid() != rank  # a child of the environment's may hold the pipe open
@@ -107,12 +107,12 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
             return
         complaint = "was killed or crashed" if ended else detector.look()
         if complaint and not interrupted:
-            _say(complaint, beside)
+            _say(complaint, others)
             if not gone:
                 os.kill(rank, signal.SIGKILL)
             end(started | started_by(rank))  # a launcher waits for whoever holds what it gave the rank
             return
-        if look % RARELY == 0:  # when the rank has gone, nobody knows whose children they are
+        if look % RARELY == 0:  # after the rank has gone, its children are not known
             started = {each for each in started if each.is_running()} | started_by(rank)
 
 
@@ -148,7 +148,7 @@ class HangDetector:
 
 
 def state_of(process: int) -> tuple[str, str, str]:
-    """Return what a process does (T stopped, t traced, Z ended), its parent and its beginning; "" where nobody says."""
+    """Return what a process does (T stopped, t traced, Z ended), its parent and its beginning; "" if not known."""
     try:
         state, parent, *more = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return state, parent, more[17]
@@ -179,15 +179,15 @@ def end(processes: set[Any]) -> None:
 # --- what is said, by one rank
 
 
-def _say(what: str, beside: set[int]) -> None:
-    """Print what has become of the rank, and in which call or episodes; beside: the other ranks of this machine."""
+def _say(what: str, others: set[int]) -> None:
+    """Print how the rank ended, and in which call or episodes; others: the other ranks of this machine."""
     job, now = status.job(), status.now()
     call, idle = CALLS[now], now == "" and not status.episodes()
-    first = any(state_of(each)[0] not in ("", "Z") for each in beside)  # the launcher kills all when one has died
+    first = any(state_of(each)[0] not in ("", "Z") for each in others)  # the launcher kills all when one has died
     if launched_size() > 1 and (idle or call.patient) and "killed" in what and not first:
         let_others_speak(1.0)
-        if beside and job.get("several_machines"):
-            return  # it was one on another machine, or its watchdog has spoken
+        if others and job.get("several_machines"):
+            return  # the first was on another machine, or its watchdog has reported
     claimed = claim()  # before anything slow: the launcher is about to kill the other ranks
     iteration, episodes = status.iteration(), status.episodes() if job else []
     of = f"of iteration {iteration}" if iteration >= 0 else f"of the evaluation after update {-iteration}"
@@ -203,7 +203,7 @@ def _say(what: str, beside: set[int]) -> None:
 
 
 def let_others_speak(seconds: float) -> None:
-    """Wait until another rank has said why it failed, for so many seconds at most."""
+    """Wait until another rank has reported why it failed, but at most this long."""
     deadline, run = time.monotonic() + seconds, status.job().get("run")
     while run and not (Path(run) / "failure.txt").exists() and time.monotonic() < deadline:
         time.sleep(0.01)

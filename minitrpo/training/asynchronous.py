@@ -1,6 +1,6 @@
-"""The loop without a barrier: workers pull, collect, push gradients; they are applied as they come.
+"""The loop without a barrier: workers pull, collect, push gradients; the server applies them in order of arrival.
 
-One algorithm, one worker, one server; only what lies between the two is chosen: see `parallel.parameter_server`.
+Worker and server are the same for every transport between them: see `parallel.parameter_server`.
 """
 
 from collections.abc import Callable, Iterator
@@ -179,7 +179,7 @@ def pulled_names(choice: Choice) -> tuple[str, ...]:
 
 
 def real_worker(context: RunContext, number: int, workers: int, timeline: Timeline) -> Worker:
-    """Return a worker of a real transport; after an interruption it begins with episodes that nobody has played."""
+    """Return a worker of a real transport; after an interruption it begins with episodes that were never played."""
     worker = Worker(context, number, workers, timeline)
     worker.patience = 1e-3
     if context.checkpoint:
@@ -205,7 +205,7 @@ def questions(comm: Comm, context: RunContext, first: int, worker: Worker | None
 
 
 def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
-    """Return what to say of a run on so many ranks before it begins; BadInput if they cannot play it."""
+    """Return the notes on a run before it begins; BadInput if this number of ranks cannot play it."""
     transport = transport_of(choice, one_machine, ranks)
     if one_machine or choice.own.transport != "auto":
         return []
@@ -213,7 +213,7 @@ def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
 
 
 def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
-    """Return the transport of a run; BadInput if it cannot be had, or leaves nobody to collect.
+    """Return the transport of a run; BadInput if it does not work here, or leaves no worker.
 
     shares_memory: whether all ranks do.
     """

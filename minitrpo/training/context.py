@@ -74,7 +74,7 @@ def working_ranks(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm 
 
 
 def first_notes(context: RunContext, ranks: int, working: int) -> list[str]:
-    """Return what to say before the first update, if so many of the ranks work."""
+    """Return the notes before the first update; working: how many of the ranks work."""
     notes, spec = [], context.spec
     if working < ranks:
         few = f"{context.settings.steps_per_update} short steps between two updates"

@@ -23,8 +23,8 @@ PER_FRAGMENT = (*WHERE, "terminated", "truncated", "returns")
 class Request:
     """What all ranks together are to collect: with which policy and filter, for which update, and how much.
 
-    amount: a number of episodes, or of steps in every environment slot; see the collector. wanted: steps, where the
-    amount is but a guess of how many episodes take so many: more are played until they have; 0: the amount stands.
+    amount: a number of episodes, or of steps in every environment slot; see the collector. wanted: steps, if the amount
+    is only a guess of the episodes that take them: more are played until they do; 0: the amount is exact.
     """
 
     iteration: int  # 1, 2, ...
@@ -138,10 +138,10 @@ class Gathered:
 
 
 def digested(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Gathered:
-    """Return what this rank sends to the root: the algorithm's digests, and where which fragment stands.
+    """Return what this rank sends to the root: the algorithm's digests, and the place of each fragment.
 
-    Fragment by fragment: BLAS rounds a row of a product by how many stand beside it, and how many a rank has depends
-    on the number of ranks.
+    It digests one fragment at a time: how BLAS rounds a row of a product depends on the number of rows, and how many
+    rows a rank has depends on the number of ranks.
     """
     own, digests = [], []
     with status.at("digest"):
@@ -197,9 +197,9 @@ def rows_of(order: Array, lengths: Array) -> Array:
 
 
 def gather(comm: Comm, own: Gathered, sharing: Algorithm | None) -> Gathered:
-    """Return everybody's experience, on the root; on the others what of it they need for sharing the update.
+    """Return the experience of all ranks on the root, and on the other ranks what they need to share the update.
 
-    sharing: the algorithm, if the ranks share its update; what it spreads goes straight to those who need it.
+    sharing: the algorithm, if the ranks share its update; what it spreads goes straight to the ranks that need it.
     Collective.
     """
     rows = {name: own.batch[name] for name in (sharing.spread if sharing else ()) if own.fragments}
@@ -211,17 +211,17 @@ def gather(comm: Comm, own: Gathered, sharing: Algorithm | None) -> Gathered:
 
 
 def spread(comm: Comm, own: Arrays, rows: Arrays, needs: Callable[[int], list[slice]]) -> Arrays:
-    """Return the batch's arrays: of so many rows as all ranks have, those filled that this rank needs, the others 0.
+    """Return the arrays of the whole batch; the rows that this rank needs are filled, the others are 0.
 
-    own: has the WHERE of this rank's fragments; rows: their rows, as they lie; both {} without a fragment. needs: from
-    the number of rows to those that each rank needs. What nobody writes takes no memory. Collective.
+    own: has the WHERE of this rank's fragments; rows: their rows, in memory order; both {} without a fragment. needs:
+    from the number of rows to those that each rank needs. Rows that stay 0 take no memory. Collective.
     """
-    # 1. where everybody's fragments stand, and of whom has any arrays without a row, of the same kinds as theirs
+    # 1. the places of all ranks' fragments; and arrays without rows, of the right kinds, from a rank that has any
     place = np.stack([own[name] for name in WHERE], axis=1) if own else np.zeros((0, 3), np.int64)
-    told = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
-    table, empty = np.concatenate([place for place, _ in told]), next(kinds for _, kinds in told if kinds)
+    held = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
+    table, empty = np.concatenate([place for place, _ in held]), next(kinds for _, kinds in held if kinds)
     # 2. of each row of the batch: which rank has it, and where there
-    steps = np.array([place[:, 2].sum() for place, _ in told])
+    steps = np.array([place[:, 2].sum() for place, _ in held])
     numbers, starts, lengths = table.T
     at = rows_of(in_order(numbers, starts), lengths)
     owners = np.repeat(np.arange(comm.size), steps)[at]

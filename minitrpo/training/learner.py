@@ -62,11 +62,11 @@ class Learner:
             amount, known = -(-self._steps_wanted // self.settings.num_envs), True
         else:
             amount = plan.episodes or requests_for(self._steps_wanted, self.mean_length)
-            known = self.iteration > 0 or plan.episodes is not None  # else nobody knows how long an episode takes
+            known = self.iteration > 0 or plan.episodes is not None  # else the length of an episode is not known
         return plan, Request(self.iteration + 1, amount, plan.theta, self.filter, 0 if known else self._steps_wanted)
 
     def is_last(self, request: Request) -> bool:
-        """Return whether the run ends with this request; False where nobody knows how many steps it takes."""
+        """Return whether the run ends with this request; False if its number of steps is not known."""
         steps = request.amount * self.settings.num_envs
         return self.settings.segments and self.env_steps + steps >= self.settings.total_steps
 
@@ -154,7 +154,7 @@ def sizes(gathered: Gathered) -> str:
 
 
 def copied(array: Array) -> Array:
-    """Return a copy into which nobody can write, alike on every rank: on the root it could be the algorithm's own."""
+    """Return a read-only copy, on every rank alike: without it, the root's array could be the algorithm's own."""
     copy = np.array(array, order="C")
     copy.flags.writeable = False
     return copy

@@ -153,7 +153,7 @@ class Choice:
         return import_module(f"minitrpo.training.{self.algorithm.loop}")
 
     def copies(self, ranks: int) -> int:
-        """Return how many copies of the environment each of so many ranks plays at once, evaluations aside."""
+        """Return how many copies of the environment each rank plays at once, without those of evaluations."""
         s, own = self.common, self.own
         if self.asynchronous:
             return int(own.envs_per_worker * (own.workers if own.transport == "events" else 1))

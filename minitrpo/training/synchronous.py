@@ -60,11 +60,11 @@ class Rank:
 
 
 def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
-    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then send everybody home."""
+    """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then end the other ranks."""
     timeline, checkpoint = rank.timeline, False
     log.begin(learner.state, notes)
     while not (learner.finished or (checkpoint and asked_to_stop())):
-        # 1. what to collect next, and with which policy and filter: theta, frozen until everybody has played
+        # 1. what to collect next, and with which policy and filter: theta, frozen until all ranks have played
         plan, request = learner.plan()
         checkpoint = log.due(request.iteration, learner.is_last(request))
         rank.collector.refill()
@@ -125,7 +125,7 @@ def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, o
 
 
 def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
-    """Return what to say of a run on so many ranks before it begins; BadInput if they cannot play it."""
+    """Return the notes on a run before it begins; BadInput if this number of ranks cannot play it."""
     check_ranks(choice.common, ranks)
     return []
 

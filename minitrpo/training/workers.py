@@ -1,4 +1,4 @@
-"""A worker of an asynchronous run: pulled parameters become a gradient; and what a worker reports beside it.
+"""A worker of an asynchronous run: pulled parameters become a gradient and a report.
 
 Reports go into shared arrays that have a row for each worker, so that no report is lost over any transport.
 """
@@ -36,7 +36,7 @@ class Of(IntEnum):
 
 
 def run_arrays(choice: Choice, spec: EnvironmentSpec, workers: int) -> Arrays:
-    """Return the shared arrays that every asynchronous run has beside its algorithm's own.
+    """Return the shared arrays that every asynchronous run has in addition to its algorithm's own.
 
     report: (W, 4 + 2C), sums over all gradients of a worker. seen: (W, 2 + 2D), its observations' moments, as a filter.
     """

@@ -1,25 +1,25 @@
 """Lecture 14: guided policy search, in its mirror-descent form, parallel over first states.
 
-Of every first state (a condition) there are several episodes of the policy. An update
+The policy plays several episodes from every first state (a condition). An update
 
-    1. plays them, so many of every condition ... experience/rollouts.py: Rollouts.play
+    1. plays several episodes of each condition . experience/rollouts.py: Rollouts.play
     2. fits linear dynamics, step by step ....... algorithms/guided_policy_search/local_models.py: fit_dynamics
     3. and a cost that is quadratic near them ... algorithms/guided_policy_search/local_policies.py: cost_of
-    4. sets the KL limit by what came of the last algorithms/guided_policy_search/local_policies.py: new_factor
+    4. sets the KL limit after the last result .. algorithms/guided_policy_search/local_policies.py: new_factor
     5. finds the best linear controller within it algorithms/guided_policy_search/lqr.py: kl_limited
     6. moves the policy towards all controllers . algorithms/guided_policy_search/imitation.py: imitate
 
-The presets take new conditions in every update (`--renew-first-states 1`), so that the policy is not made for a few,
-and `mean_return` is of first states that it has not yet learned from. Step 4 then has nothing to compare: the limit
-stays as it is set, and moves only with conditions that stay for several updates. The cost comes from the rewards: a
-convex quadratic for each condition, or one network for all (`--cost-network`), where that is too coarse; on Reacher it
-is. The papers know their cost, and so may the user: `--state-cost`.
+The presets take new conditions in every update (`--renew-first-states 1`), so that the policy does not fit a few first
+states only, and `mean_return` measures first states that are new to the policy. Step 4 then has nothing to compare: the
+limit stays as set. It changes only if conditions stay for several updates. The cost is fitted to the rewards: a convex
+quadratic for each condition, or one network for all (`--cost-network`) where the quadratic is too coarse, as on
+Reacher. The papers know their cost; a user who knows it gives `--state-cost`.
 
-It takes few episodes and asks for more than the other algorithms: the environment must begin in the same state again
-when it is told so (what it draws later from that seed, its noise, is then the same, too, and the fits cannot tell it
-from its dynamics), its state must be what it shows, and its reward must say everywhere what is better; where it does
-not, as with a pole that stands or has fallen, `--state-cost` names a cost. Local models see no way around a hill: an
-arm that points away from its target may stay so. What the environment clips, they do not know of.
+The algorithm needs few episodes, but three properties of the environment. A seed must reproduce the first state (the
+noise drawn later from that seed is then the same, too, and the fits take it for dynamics). The observation must be the
+state. The reward must say everywhere what is better; if it does not, as with a pole that stands or has fallen,
+`--state-cost` gives a cost. Local models find no way around a hill: an arm that points away from its target may stay
+so. They also do not model how the environment clips actions.
 
 Source: "Parallelism in RL" (slides), "parallel GPS"; Montgomery & Levine 2016 (MDGPS).
 """
@@ -135,7 +135,7 @@ class GuidedPolicySearch(Algorithm):
             raise BadInput(f"--state-cost {settings.state_cost}: an observation has {n} numbers, so it takes {n}")
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.update = SharedUpdate(context)
-        self.promises = {  # of each: what its next update begins with, and what the last one promised
+        self.promises = {  # of each condition: the start of its next update, and the last predicted gain
             "factor": np.ones(self.conditions),
             "eta": np.ones(self.conditions),
             "promised": np.full(self.conditions, np.nan),
@@ -194,7 +194,7 @@ class GuidedPolicySearch(Algorithm):
     def _update(self, theta: Array, given: Nested) -> tuple[Array, Arrays, float]:
         """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
 
-        The same on every rank that shares the update: conditions are dealt out, and so are the imitation's rows.
+        The result is the same on every rank that shares the update: each computes some conditions and imitation rows.
         """
         comm = self.update.comm
         if self.network is not None:
@@ -211,7 +211,7 @@ class GuidedPolicySearch(Algorithm):
         with self.context.span("exchange"):
             parts = comm.gather(own)
             every = comm.broadcast({j: found for part in parts for j, found in part.items()})
-        # one after the other by their number, whoever computed them
+        # in the order of their numbers, no matter which rank computed them
         found = {name: np.concatenate([every[str(j)][name] for j in range(self.conditions)]) for name in every["0"]}
         with self.context.span("imitation"):
             theta, imitation = self._imitated(theta, found)

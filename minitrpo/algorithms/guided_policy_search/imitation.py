@@ -76,10 +76,10 @@ def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, itera
 def imitate(
     w: Array, sizes: Sizes, to: Targets, rounds: int, iterations: int = 30, damping: float = 1e-3
 ) -> tuple[Array, float]:
-    """Return parameters w (P,) that imitate better, and their L, after so many Gauss-Newton steps, damped as needed.
+    """Return parameters w (P,) that imitate better, and their L, after `rounds` damped Gauss-Newton steps.
 
-    A step that gains shortens the damping to a fifth; one that does not is forgotten, and the damping is ten times as
-    large for the next. Source: Levenberg 1944, Marquardt 1963; Martens 2010 for conjugate gradient within.
+    After a step that improves L, the damping falls to a fifth. Any other step is undone, and the damping becomes ten
+    times as large. Source: Levenberg 1944, Marquardt 1963; Martens 2010 for conjugate gradient within.
     """
     best = loss(w, sizes, to)
     for _ in range(rounds):

@@ -1,9 +1,9 @@
 """Lecture 14: local models from a few samples: dynamics and policy linear, the cost quadratic or a network.
 
 N samples of a condition begin in the same state. X (N, T + 1, n) are their states and U (N, T, m) their controls; a
-sample that ended early is shorter, which `alive` (N, T) says. What is fitted is a Gaussian to all that belongs to one
-step, y = [z; x'] or y = [x; u]; conditioned on its first part it is linear in it. N samples cannot tell the 2n + m
-directions of y apart, so that all steps lend their scatter, pooled, as a prior.
+sample that ended early is shorter, and `alive` (N, T) marks its steps. The fit of a step is a Gaussian over
+y = [z; x'] or y = [x; u]; its mean, conditioned on the first part, is linear in that part. N samples are too few for
+the 2n + m directions of y, so the pooled scatter of all steps serves as a prior.
 
 A convex quadratic for a whole episode has one curvature everywhere. A distance to a target has another at every
 place: it hardly bends far away and bends sharply near its end. So the cost may be one network, fitted to all rewards of
@@ -136,11 +136,11 @@ class CostNetwork:
 
     @classmethod
     def fresh(cls, p: int, rng: np.random.Generator) -> "CostNetwork":
-        """Return one that says the same of every z of p numbers, and has seen nothing."""
+        """Return an unfitted network that gives the same cost for every z of p numbers."""
         return cls(initialise_mlp(rng, layer_sizes(p, HIDDEN, 1), 0.0), np.zeros((2, p + 1)))
 
     def fitted(self, Z: Array, costs: Array, rounds: int, reduction: Reduction = SERIAL) -> "CostNetwork":
-        """Return it after so many Gauss-Newton steps towards the costs (R,) at Z (R, p)."""
+        """Return the network after `rounds` Gauss-Newton steps towards the costs (R,) at Z (R, p)."""
         both, units = np.column_stack([Z, costs]), self.units
         if not np.any(units):
             mean, size = both.mean(axis=0), both.std(axis=0)

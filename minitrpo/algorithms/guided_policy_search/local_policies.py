@@ -44,11 +44,11 @@ class Samples:
 
 
 def new_factor(factor: float, promised: float, kept: float) -> float:
-    """Return the factor on a KL limit after an update that promised to lower the cost by `promised` and did by `kept`.
+    """Return the factor on a KL limit after an update; it predicted to lower the cost by `promised`, and did by `kept`.
 
-    The cost that a factor s leads to is taken for -promised s + (promised - kept) s^2 in units of the old one, whose
-    minimum lies at promised / (2 (promised - kept)). Source: Montgomery & Levine 2016; from a tenth to five times the
-    old one, as in Finn's gps.
+    With s in units of the old factor, the cost is modelled as -promised s + (promised - kept) s^2, and its minimum lies
+    at promised / (2 (promised - kept)). Source: Montgomery & Levine 2016; the limits, a tenth and five times the old
+    factor, are those of Finn's gps.
     """
     missed = max(promised - kept, 1e-4 * abs(promised), 1e-12)
     return float(np.clip(factor * np.clip(promised / (2 * missed), 0.1, 5.0), *FACTORS))
@@ -65,7 +65,7 @@ def improved(
     """Return the controller of one condition, along its samples, and what its next update needs to know.
 
     previous: factor, eta, promised and cost of the update before (NaN in the first of a condition). network: the cost,
-    if that was fitted for all conditions. Returns these four anew, T, expected_cost, and what `along` returns.
+    if it was fitted for all conditions. Returns new values of these four, T, expected_cost, and what `along` returns.
     """
     # 1. local models of the dynamics, the policy and the cost
     T = samples.horizon
@@ -75,7 +75,7 @@ def improved(
     means = policy.mode(policy.distribution(theta, X.reshape(-1, X.shape[2]))).reshape(U.shape)
     pbar = linearise(X, means, np.exp(theta[-policy.action_size :]), alive, settings.prior_strength)
     cost, sampled = cost_of(some, settings, network)
-    # 2. how far to go, by what the last update promised and what came of it
+    # 2. the KL limit, from the gain that the last update predicted and its actual gain
     factor, kept = previous["factor"], previous["cost"] - sampled
     if np.isfinite(kept + previous["promised"]):
         factor = new_factor(factor, previous["promised"], kept)
@@ -86,7 +86,7 @@ def improved(
         best = kl_limited(dynamics, cost, pbar, mu0, Sigma0, limit, previous["eta"])
         before = np.mean(expected_costs(cost, forward(dynamics, pbar, mu0, Sigma0)))
         expected = np.mean(expected_costs(cost, best.at))
-    # 4. what it promises, and what it would have done where the samples were
+    # 4. its predicted gain, and its actions in the states of the samples
     numbers = {"factor": factor, "eta": best.eta, "promised": before - expected, "cost": sampled, "T": float(T)}
     numbers["expected_cost"] = float(expected)
     return {name: np.array([number]) for name, number in numbers.items()} | along(best.p, X, alive)

@@ -1,8 +1,8 @@
 """Lecture 10: asynchronous learning from replay, in bundles or with learners of their own (Nair et al. 2015, figure 2).
 
-A bundle acts, keeps what it saw, and learns from it. With `--learners` L the last L workers learn and do nothing else,
-the others act and do not learn: none waits for another. The replay lies spread over those who act; a learner asks each
-of them for the rows that it drew (parallel/mailbox.py: Questions). The transitions never all come to one place.
+A bundle acts, keeps its transitions, and learns from them. With `--learners` L the last L workers only learn and the
+others only act; none waits for another. The replay is spread over the actors. A learner asks each actor for the rows
+that it drew (parallel/mailbox.py: Questions). The transitions are never all in one place.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class Bundles(AsynchronousAlgorithm):
         self.settings, self.context, self.policy = settings, context, context.policy
         self.replay = buffer_of(self.policy, 1, settings.replay_size)
         self.actors = context.workers - self.learners(settings, context.workers)
-        # of a learner: how many rows each actor held when it was asked last, and what it told of them
+        # of a learner: how many rows each actor held at the last answer, and the rows it sent
         self.known = np.zeros(self.actors, np.int64)
         self.fetched = self.answer({"positions": np.zeros(0, np.int64)})
         del self.fetched["held"]
@@ -105,19 +105,19 @@ class Bundles(AsynchronousAlgorithm):
         return self.descent_of(shared, rows, np.ones((1, s.batch), np.float32))
 
     def fetch(self, ask: Ask, rng: np.random.Generator) -> None:
-        """Ask all actors for the next minibatches, and how many rows each holds; the first time only for this.
+        """Ask all actors for the next minibatches and for how many rows they hold; the first time only for the latter.
 
-        Rows are drawn by the sizes that were told last time: a buffer never shrinks.
+        Rows are drawn by the sizes in the last replies, which stay valid because a buffer never shrinks.
         """
         s = self.settings
         positions = [np.zeros(0, np.int64)] * self.actors
         if self.known.sum():
             drawn = draw(rng, s.batch * s.fetch, self.known)
             positions = [row[:count] for row, count in zip(drawn.positions, drawn.counts, strict=True)]
-        told = ask({actor: {"positions": positions[actor]} for actor in range(self.actors)})
-        self.known = np.array([int(told[actor].pop("held")[0]) for actor in range(self.actors)], np.int64)
+        replies = ask({actor: {"positions": positions[actor]} for actor in range(self.actors)})
+        self.known = np.array([int(replies[actor].pop("held")[0]) for actor in range(self.actors)], np.int64)
         mixed = rng.permutation(sum(map(len, positions)))
-        self.fetched = {name: np.concatenate([part[name] for part in told.values()])[mixed] for name in told[0]}
+        self.fetched = {name: np.concatenate([part[name] for part in replies.values()])[mixed] for name in replies[0]}
 
     def answer(self, question: Arrays) -> Arrays:
         positions = question["positions"]

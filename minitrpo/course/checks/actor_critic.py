@@ -44,8 +44,8 @@ def _bootstrapped_returns() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     for size, scale in product((7, 40, 300), (1e-9, 1.0, 1e9)):
         ends = "".join(rng.choice(list(".....tc"), size - 1)) + "c"
-        paid, ahead = rng.standard_normal(size), rng.standard_normal(size - ends.count("."))
-        yield case("random fragments", scale * paid, scale * ahead, *masks(ends), float(rng.uniform(0.8, 1)))
+        rewards, ahead = rng.standard_normal(size), rng.standard_normal(size - ends.count("."))
+        yield case("random fragments", scale * rewards, scale * ahead, *masks(ends), float(rng.uniform(0.8, 1)))
     long = rng.standard_normal(3000)
     yield case("a fragment of 200 steps", long[:200], V[:1], *masks("." * 199 + "c"), 0.9)
     yield remark(case("a fragment of 3,000 steps", long, V[:1], *masks("." * 2999 + "c"), 1.0))
@@ -88,7 +88,7 @@ def _loss_gradient() -> Iterator[Case]:
         for longest in (np.inf, 0.5, 0.05):
             yield step_case("returns far above V", policy, off=50.0, max_gradient_norm=longest)
         free: Any = {"spread": 0.0, "entropy_weight": 0.0}
-        for longest, off in product((0.3, 3.0), (0.05, 0.2, 1.0)):  # beside its root and its square, too
+        for longest, off in product((0.3, 3.0), (0.05, 0.2, 1.0)):  # with its root and its square, too
             yield step_case("lengths around the largest", policy, off=off, max_gradient_norm=longest, **free)
         for weight, off in ((100.0, 0.01), (1e-4, 50.0)):
             more: Any = {"value_weight": weight, "max_gradient_norm": 0.5}
@@ -184,12 +184,12 @@ def shared_case(
         seen |= {name: array.copy() for name, array in others.items()}
         shared: Any = UserDict(seen)  # a dictionary, but one that may be changed
 
-        def beside(state: dict[str, Array], gradient: Array, step_size: float) -> Any:
+        def meanwhile(state: dict[str, Array], gradient: Array, step_size: float) -> Any:
             np.add(seen["theta"], pushed, out=seen["theta"])
             return optimiser(state, gradient, step_size)
 
         for gradient in gradients:
-            f(shared, gradient, beside, 0.1, prefix)
+            f(shared, gradient, meanwhile, 0.1, prefix)
         need(set(shared) == set(seen), f"shared has other names in it now: {', '.join(sorted(map(str, shared)))}")
         named = {f"{name}, as the other ranks see it": array for name, array in seen.items()}
         return named | {f"shared[{name!r}]": shared[name] for name in seen}

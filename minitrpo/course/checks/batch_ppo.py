@@ -124,7 +124,7 @@ def climbed(
 ) -> Case:
     """Return a case that compares theta after a climb by steps of size `far`, and after a second with its memory.
 
-    The memory itself is not compared: whoever takes gradients of a loss has one of the other sign.
+    The memory itself is not compared: an answer with gradients of a loss has one of the other sign.
     """
     begin, *played = steps(policy, n, n)
     batch = (*played, 0.3 + np.random.default_rng(n).standard_normal(n))

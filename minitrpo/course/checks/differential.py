@@ -1,8 +1,8 @@
-"""How an answer is judged: the package's own function and the student's get the same inputs, and are compared.
+"""The test of an answer: the package's function and the student's get the same inputs, and the results are compared.
 
-An exercise is a generator of cases, small ones first, and a table of known mistakes. The first case that refuses and on
-which the two differ is shown, with the symptom of a known mistake which gives what came. Cases that do not refuse are
-judged afterwards: where the two differ there, the answer is right, with a remark.
+An exercise is a generator of cases, small ones first, and a table of known mistakes. The check shows the first refusing
+case on which the two results differ, and the symptom of a known mistake that gives the student's result. Cases that do
+not refuse come afterwards: if the results differ on one of them, the answer is right, with a remark.
 """
 
 import copy
@@ -25,7 +25,7 @@ from minitrpo.course.checks.words import first_difference, short, shortened, val
 
 Candidate = Callable[..., Any]
 FURTHER = 60  # cases after the failing one on which a symptom is looked for
-LONGEST = 10.0  # seconds of the processor that a case may take: a busy machine is nobody's mistake
+LONGEST = 10.0  # seconds of the processor that a case may take: a busy machine is not a mistake of the student
 SLOW = 30  # times as long as the package, and more than a second: a remark
 PACKAGE = str(Path(__file__).parents[2])  # its own folder: that of a clone is called minitrpo, too
 
@@ -101,8 +101,8 @@ class Raised:
     error: BaseException
 
     def __str__(self) -> str:
-        told = str(self.error).split(" (has ")[0]  # numpy's signature of its own function helps nobody
-        return f"{type(self.error).__name__}: {told}{students_line(self.error)}"
+        text = str(self.error).split(" (has ")[0]  # without numpy's signature of its own function
+        return f"{type(self.error).__name__}: {text}{students_line(self.error)}"
 
 
 def students_line(error: BaseException) -> str:
@@ -139,8 +139,8 @@ def difference(want: Any, got: Any, how: Case) -> Difference | None:
     try:
         return _difference(want, got, how)
     except Exception:  # whatever a student's object does when it is asked
-        told = value_words(got) if isinstance(got, list) else f"a {type(got).__name__}"
-        return Difference(value_words(want), f"{told}, which cannot be compared")
+        text = value_words(got) if isinstance(got, list) else f"a {type(got).__name__}"
+        return Difference(value_words(want), f"{text}, which cannot be compared")
 
 
 def _difference(want: Any, got: Any, how: Case) -> Difference | None:
@@ -157,9 +157,9 @@ def _difference(want: Any, got: Any, how: Case) -> Difference | None:
         return first_part(want, got if isinstance(got, dict) else {}, how)
     if is_dataclass(want):
         there = {name: getattr(got, name) for name in vars(want) if hasattr(got, name)}
-        lacks = [name for name in vars(want) if name not in there]
-        if lacks:
-            return Difference(f"a {type(want).__name__}", f"{value_words(got)}, which has no `{lacks[0]}`")
+        missing = [name for name in vars(want) if name not in there]
+        if missing:
+            return Difference(f"a {type(want).__name__}", f"{value_words(got)}, which has no `{missing[0]}`")
         return first_part(vars(want), there, how)
     if isinstance(want, tuple):
         if not isinstance(got, tuple | list) or len(got) != len(want):
@@ -189,18 +189,18 @@ def numbered(results: Any) -> dict[str, Any]:
 
 def number_difference(want: Any, got: Any, how: Case) -> Difference | None:
     """Return in what two numbers or arrays of numbers differ."""
-    right, given, told = np.asarray(want), np.asarray(got), (value_words(want), value_words(got))
+    right, given, both = np.asarray(want), np.asarray(got), (value_words(want), value_words(got))
     if given.dtype.kind not in "iuf" and given.dtype.kind != right.dtype.kind:
-        return Difference(*told)
+        return Difference(*both)
     if given.shape != right.shape:
-        return Difference(*told, f"its shape is {given.shape}, not {right.shape}")
+        return Difference(*both, f"its shape is {given.shape}, not {right.shape}")
     off = wrong_entries(right, given, how)
     if off.any():
         return Difference(*first_difference(right, given, off))
     if right.ndim and not isinstance(got, np.ndarray):
-        return Difference(*told, f"the numbers are right, but in a {type(got).__name__}: return a numpy array")
+        return Difference(*both, f"the numbers are right, but in a {type(got).__name__}: return a numpy array")
     if right.dtype.kind in "iu" and given.dtype.kind == "f":
-        return Difference(*told, "the value is right, but as a float: whole numbers are wanted")
+        return Difference(*both, "the value is right, but as a float: whole numbers are wanted")
     return None
 
 
@@ -223,7 +223,7 @@ def judge(
     mistakes: Callable[[], dict[str, Candidate]],
     answer: Candidate,
 ) -> str:
-    """Return what was checked and what is remarked on, in words; raise Wrong at the first case that refuses."""
+    """Return in words what was checked, and the remarks; raise Wrong at the first difference in a case that refuses."""
     every = sorted(cases(), key=lambda each: not each.refuses)
     kept, remarks, lent, ours, theirs = [], [], dict[str, str](), 0.0, 0.0
     for number, each in enumerate(every):
@@ -345,13 +345,13 @@ def known(
     answer: Candidate,
     target: Candidate,
 ) -> str:
-    """Return the symptom of the known mistake that gives what came, here and where either is wrong; or nothing.
+    """Return the symptom of the known mistake that gives the same as the answer wherever either is wrong, or "".
 
-    Where both are right they agree about nothing. After the failing case, `number`, it looks at FURTHER ones.
+    Cases where both are right do not count. After the failing case, `number`, it looks at FURTHER ones.
     """
     failed = every[number]
     fitting = {text: f for text, f in mistakes.items() if explains(failed, failed.outcome(f), want, got)}
-    told, seen = dict.fromkeys(fitting, 0), dict.fromkeys(fitting, 0)
+    hits, seen = dict.fromkeys(fitting, 0), dict.fromkeys(fitting, 0)
     try:
         for each in every[: number + 1 + FURTHER] if fitting else ():
             right = each.outcome(target)
@@ -362,11 +362,11 @@ def known(
                 theirs = each.outcome(mistake)
                 if wrong or not alike(each, theirs, right):
                     seen[text] += 1
-                    told[text] += alike(each, theirs, came)
+                    hits[text] += alike(each, theirs, came)
     except (NotImplementedError, TooLong):  # on a later case
         pass
-    best = max(fitting, key=lambda text: told[text] / max(seen[text], 1), default="")
-    return best if best and told[best] > 0.6 * seen[best] else ""
+    best = max(fitting, key=lambda text: hits[text] / max(seen[text], 1), default="")
+    return best if best and hits[best] > 0.6 * seen[best] else ""
 
 
 def alike(each: Case, answer: Any, came: Any) -> bool:

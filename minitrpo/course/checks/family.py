@@ -1,4 +1,4 @@
-"""Checks of lecture 16: how likely luck parts two groups of runs so far, and what many questions leave of it."""
+"""Checks of lecture 16: the chance that two groups of runs differ this much by chance, and Holm's correction."""
 
 from collections.abc import Iterator
 

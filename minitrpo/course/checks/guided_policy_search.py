@@ -47,9 +47,9 @@ def definite(rng: np.random.Generator, *shape: int) -> Array:
 )
 def _step_back() -> Iterator[Case]:
     one, none, C = np.ones((1, 2)), np.zeros(1), np.diag([2.0, 4.0])
-    for paid, name in ((2.0, "last step but one"), (3.0, "third last step"), (0.0, "last step")):
+    for weight, name in ((2.0, "last step but one"), (3.0, "third last step"), (0.0, "last step")):
         kind = f"the puck on a line, {name}"
-        yield case(kind, 2.0 * np.eye(2), np.zeros(2), one, none, np.array([[paid]]), none, atol=1e-12)
+        yield case(kind, 2.0 * np.eye(2), np.zeros(2), one, none, np.array([[weight]]), none, atol=1e-12)
     for kind, cost, c, f, v in (
         ("a world that drifts", C, np.zeros(2), np.ones(1), none),
         ("a linear cost", C, np.array([1.0, -3.0]), none, none),

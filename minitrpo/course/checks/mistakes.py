@@ -37,7 +37,7 @@ def rows(table: str) -> Iterator[tuple[str, str]]:
 def edited(target: str, change: str, more: Mapping[str, Any] = MappingProxyType({})) -> Candidate:
     """Return the package's "module:function" with a change; ValueError if an old piece is not there exactly once.
 
-    more: names that a change may use beside those of the module.
+    more: names that a change may use in addition to those of the module.
     """
     module, _, name = target.partition(":")
     home = importlib.import_module(module)

@@ -114,8 +114,8 @@ def _naf_targets() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     for size, scale in ((1.0, 1.0), (1.0, 0.1), (1.0, 30.0), (1e-9, 0.1), (1e9, 0.1)):
         ends, discounts = (rng.random(50) < 0.3).astype(float), 0.98 ** rng.integers(1, 9, 50)
-        paid, following = -5 * size * rng.random(50), 30 * size * rng.standard_normal(50)
-        yield case("minibatches", paid, discounts, ends, following, scale, each=True, atol=1e-12 * size)
-    table = (x.reshape(5, 10) for x in (paid, discounts, ends, following))
+        gained, following = -5 * size * rng.random(50), 30 * size * rng.standard_normal(50)
+        yield case("minibatches", gained, discounts, ends, following, scale, each=True, atol=1e-12 * size)
+    table = (x.reshape(5, 10) for x in (gained, discounts, ends, following))
     yield remark(case("a table of steps", *table, 0.1))
     yield remark(case("whole numbers", rewards.astype(int), np.ones(4, int), mask, values.astype(int), 0.5))

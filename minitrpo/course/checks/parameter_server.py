@@ -64,7 +64,7 @@ def by_hand(kind: str, sums: Any, steps: list[int], totals: list[float]) -> Case
 
 
 def dealt(policy: Any, weights: Array, workers: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return everybody's sums and moments; some workers have many of the steps, some perhaps none."""
+    """Return the sums and moments of all workers; some have many of the steps, some perhaps none."""
     theta, states, actions = steps(policy, 0, len(weights))
     owner = np.minimum(rng.geometric(0.4, len(weights)) - 1, workers - 1)
     own = [owner == worker for worker in range(workers)]

@@ -21,7 +21,7 @@ from minitrpo.course.checks.register import exercise
         discount * => :: discounts nothing :: discount Q
         rewards + => :: leaves the reward out :: add it
         rewards + discount * (1.0 - terminated) * taken => (1.0 - terminated) * (rewards + discount * taken) \
-            :: leaves the reward out where the task terminated :: add it, as it was paid
+            :: leaves the reward out where the task terminated :: add it there, too
         next_actions] => next_actions[0]] :: takes the first row's action in every row :: take each row's own
         next_actions] => np.roll(next_actions, 1)] :: takes the action of the row before :: take each row's own
         np.arange(len(next_q)), => :, :: takes all those columns of every row, a square :: take one entry of each row

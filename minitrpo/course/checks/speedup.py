@@ -192,11 +192,11 @@ def repeats(f: Candidate, samples: Array) -> bool:
     usual = ends(f, samples)
     for name, value in {"seed": 0, "resamples": 2000, "confidence": 0.95}.items():
         again = ends(f, samples, **{name: value})
-        told = f"it gave {short(usual)}, and {short(again)} with {name} = {value}, which is the default"
-        need(np.array_equal(usual, again), told)
+        text = f"it gave {short(usual)}, and {short(again)} with {name} = {value}, which is the default"
+        need(np.array_equal(usual, again), text)
     inner, outer = (ends(f, samples, confidence=confidence) for confidence in (0.955, 0.965))
-    told = f"it gave {short(inner)} with confidence = 0.955, and {short(outer)} with 0.965: the second should be wider"
-    need(outer[0] < inner[0] and inner[1] < outer[1], told)
+    text = f"it gave {short(inner)} with confidence = 0.955, and {short(outer)} with 0.965: the second should be wider"
+    need(outer[0] < inner[0] and inner[1] < outer[1], text)
     others = {tuple(ends(f, samples, resamples=9, seed=seed)) for seed in range(10)}
     need(len(others) > 1, "ten seeds all gave the same interval: each should draw anew")
     return True

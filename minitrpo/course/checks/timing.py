@@ -154,7 +154,7 @@ def totals(kind: str, spans: Spans, given: Callable[[Spans], Any] = list) -> Cas
 
 
 def nested(rng: np.random.Generator, begin: float, tick: float, depth: int) -> Spans:
-    """Return a span that begins so many seconds from 0, after those inside it; neighbours may share a tick."""
+    """Return a span that begins at `begin` seconds, after the spans inside it; neighbours may share a tick."""
     spans, end = list[tuple[str, float, float]](), begin
     for _ in range(rng.integers(1, 4) if depth else 0):
         spans += nested(rng, end + tick * rng.integers(0, 2), tick, depth - 1)

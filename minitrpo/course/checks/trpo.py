@@ -185,7 +185,7 @@ def sampled(policy: Policy, seed: int, n: int, offset: float = 0.3) -> tuple[Arr
 
 
 def update(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float, *rest: Any) -> Case:
-    """Return an update: a small step and its report are compared; a large one, or none, is judged by its promises."""
+    """Return a case: a small step is compared with its report; a large step, or none, by gain and KL alone."""
     right, report = right_step(policy, theta, batch, max_kl, *rest)
     best, small = float(np.linalg.norm(right - theta)), max_kl < 1e-3 and report.trials == 1
 
@@ -193,18 +193,18 @@ def update(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float,
         result = f(policy, theta.copy(), replace(batch), max_kl, *rest)
         pair = isinstance(result, tuple | list) and len(result) == 2
         need(pair, f"it should return two things, the new theta and a Report; it returned {value_words(result)}")
-        new, told = result
+        new, got = result
         if small:
             names = ("accepted", "trials", "gain", "kl", "gain_ratio", "gradient_norm", "entropy")
-            return {"theta' - theta": new - theta} | {f"report.{name}": float(getattr(told, name)) for name in names}
+            return {"theta' - theta": new - theta} | {f"report.{name}": float(getattr(got, name)) for name in names}
         length = float(np.linalg.norm(new - theta))
         need(best or not length, f"theta moved by {length:.3g}; it should stay as it was")
-        need(length >= 0.6 * best, f"theta moved by {length:.4g}, where {best:.4g} would have kept the promise")
+        need(length >= 0.6 * best, f"theta moved by {length:.4g}, where {best:.4g} would have passed the line search")
         if length:
             gain, kl = objective(policy, theta, batch)[0](new)
             need(kl <= max_kl, f"the KL is {kl:.6g}, above the limit of {max_kl:g}")
             need(gain > 0.0, f"the surrogate fell by {-gain:.4g}, and the step was taken")
-        return {f"report.{name}": float(getattr(told, name)) for name in ("accepted", "gradient_norm", "entropy")}
+        return {f"report.{name}": float(getattr(got, name)) for name in ("accepted", "gradient_norm", "entropy")}
 
     named = dict(zip(("max_kl", "cg_iterations", "cg_damping", "fisher_fraction"), (max_kl, *rest), strict=False))
     shown = ", ".join(f"{name} = {x}" for name, x in named.items())

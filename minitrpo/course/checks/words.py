@@ -41,7 +41,7 @@ def value_words(value: Any) -> str:
 
 
 def number(value: Any, digits: int = 6) -> str:
-    """Return a number with so many digits; whole ones as they are, and one that is nearly whole so that it shows."""
+    """Return a number with `digits` digits; whole ones as they are; a nearly whole one so that the difference shows."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, int | np.integer):

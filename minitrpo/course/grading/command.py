@@ -34,7 +34,7 @@ name of a submission must contain the student's number, login, mail address or n
 
 A file NAME.run.json next to the notebooks is a claim for the leaderboard; `minitrpo entry RUN` prints one."""
 OPEN = "note: there are no namespaces (unshare) here: submissions can write where you can write, also into each other"
-BESIDE = ("-leaderboard.csv", "-gradebook.csv", "-texts")  # what is written beside a table
+BESIDE = ("-leaderboard.csv", "-gradebook.csv", "-texts")  # files next to a table
 
 
 @command("grade")
@@ -97,7 +97,7 @@ def write(path: Path, text: str) -> None:
 
 
 def beside(out: Path, ending: str) -> Path:
-    """Return where something goes beside the table of grades."""
+    """Return the path of another file next to the table of grades."""
     return out.with_name(f"{out.stem}{ending}")
 
 
@@ -111,7 +111,7 @@ def series(out: Path) -> tuple[list[Path], Path]:
 
 
 def graded(path: Path, before: list[Path], out: Path, limits: Limits, jobs: int) -> list[Row]:
-    """Grade all submissions, so many at once; print the table, write it and the texts, and return its rows.
+    """Grade all submissions, `jobs` at once; print the table, write it and the texts, and return its rows.
 
     before: tables whose marks by hand are taken over. If it is interrupted, what was graded is written.
     """

@@ -50,7 +50,7 @@ def close_in(folder: str) -> None:
 
 
 def limit_memory(mebibytes: int) -> None:
-    """Allow so many MiB to this process and to each that it starts."""
+    """Limit the memory of this process, and of each that it starts, to this many MiB."""
     with suppress(ImportError, ValueError, OSError):  # Windows, or a smaller limit that is there already
         import resource
 
@@ -65,7 +65,7 @@ def shell() -> Any:
 
     class Shell(InteractiveShell):  # type: ignore[misc] # Any to mypy, like all of IPython
         def enable_gui(self, gui: Any = None) -> None:
-            """Do nothing: %matplotlib asks for windows that nobody looks at."""
+            """Do nothing: %matplotlib asks for windows, and there is no screen."""
 
     config = Config()
     config.HistoryManager.enabled = False

@@ -170,7 +170,7 @@ def rank(line: Line) -> tuple[Any, ...]:
 
 
 def judged(claimed: Claim, here: Facts) -> str:
-    """Return what a repetition says of a claim. The same bits are promised on one kind of processor alone."""
+    """Return the verdict of a repetition on a claim. The same bits are guaranteed only on one kind of processor."""
     if here == claimed.facts:
         return "yes, to the bit"
     came = f"return {here.mean_return:g}, {here.steps_to_goal or 'no'} steps to the goal"

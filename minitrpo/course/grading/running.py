@@ -21,7 +21,7 @@ from minitrpo.supervision import watchdog
 LOADING = 120.0  # seconds until the process is ready for the first cell, on the busiest machine
 LIVES = 8  # cells and exercises that may end the process before the rest is given up
 UNSHARE = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-# All of our own variables that a submission gets: what else is there is nobody's business
+# The only ones of our environment variables that a submission gets: the others may be private
 KEPT = {"LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "MUJOCO_GL", "PYTHONHASHSEED", "VIRTUAL_ENV"}
 
 
@@ -84,16 +84,16 @@ async def attempt(
         try:
             child.stdin.write(json.dumps(task).encode() + b"\n")
             while line := await asyncio.wait_for(child.stdout.readline(), limits.seconds if step else LOADING):
-                told = json.loads(line)
-                if "end" in told:
+                entry = json.loads(line)
+                if "end" in entry:
                     return {}, ""
-                step = told
-                if error := told.get("error"):
-                    outcome.cells[int(told["cell"])] = f"raised {error}"
+                step = entry
+                if error := entry.get("error"):
+                    outcome.cells[int(entry["cell"])] = f"raised {error}"
                     if error.startswith("MemoryError"):  # what it has filled would be missing in the checks
                         return step, f"raised {error}"
-                elif "points" in told:
-                    outcome.verdicts[told["exercise"]] = (told["points"], told["symptom"])
+                elif "points" in entry:
+                    outcome.verdicts[entry["exercise"]] = (entry["points"], entry["symptom"])
             return step, ending(await asyncio.wait_for(child.wait(), limits.seconds))
         except TimeoutError:
             return step, f"ran longer than {limits.seconds:g} s"

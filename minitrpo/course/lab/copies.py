@@ -16,7 +16,7 @@ COME_BACK = "This needs a running kernel: **Run > Run All Above Selected Cell**,
 
 
 def update(course: Path, folder: Path) -> Iterator[str]:
-    """Bring the course into a folder, and yield what to say about it, a line each. Nobody's words are overwritten."""
+    """Bring the course into a folder, and yield the lines to print about it. A student's text is never overwritten."""
     lectures, new = sorted(path.name for path in course.glob("[0-9]*.ipynb")), 0
     (folder / GIVEN).mkdir(parents=True, exist_ok=True)
     for name in (*lectures, *PAGES):

@@ -16,7 +16,7 @@ COME_BACK = "Is it the name of a cell above? After a restart: Run > Run All Abov
 
 
 class Bar:
-    """How long a cell has been running, beside how long it took when the course was built."""
+    """How long a cell has been running, and how long it took when the course was built."""
 
     def __init__(self, seconds: int) -> None:
         self.seconds, self.begun, self.over = seconds, time.monotonic(), threading.Event()

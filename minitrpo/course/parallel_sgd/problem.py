@@ -3,10 +3,10 @@
     synchronous     theta <- theta - step * sum_w n_w g_w / sum_w n_w: plain gradient descent, whatever the slices
     asynchronous    theta <- theta - step * g_w as it comes, computed from parameters that are `staleness` updates old
     bounded         the same, but no worker gets more than max_lead gradients ahead of the slowest (SSP, Ho et al. 2013)
-    hogwild         the same without a server and without locks: everybody writes into one memory (Niu et al. 2011)
+    hogwild         the same without a server and without locks: all workers write into one memory (Niu et al. 2011)
 
-What staleness costs can be told exactly where f(x) = h x^2 / 2: x <- x - step * h * x_(delay updates ago) stays bounded
-if and only if step * h <= 2 sin(pi / (2 (2 delay + 1))). So the step must shrink as staleness grows.
+The cost of staleness is known exactly for f(x) = h x^2 / 2: x <- x - step * h * x_(delay updates ago) stays bounded if
+and only if step * h <= 2 sin(pi / (2 (2 delay + 1))). So the step must shrink as staleness grows.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class SGDSettings:
         ("least-squares", "perceptron"),
     )  # fmt: skip
     workers: int = option(4, "workers played in one process; under mpiexec the ranks work", least=1, most=512)
-    rows: int = option(4096, "samples in all, dealt out to the workers", least=2, most=10**7)
+    rows: int = option(4096, "samples in all, distributed over the workers", least=2, most=10**7)
     features: int = option(8, "numbers in a sample", least=1, most=1000)
     batch: int = option(32, "samples of a worker for one gradient; 0: all it has", least=0, most=10**7)
     epochs: float = option(5.0, "passes over the samples", above=0, most=1e6)

@@ -5,7 +5,7 @@ import numpy as np
 from minitrpo.block_sums import ordered_sum
 from minitrpo.parallel.parameter_server import LEFT, Arrays, Arrival, ParameterServer
 
-WEIGHT = "weight"  # in a gradient: how much it counts in the mean, 1 by default
+WEIGHT = "weight"  # of a gradient in a mean, 1 by default
 
 
 class SynchronousServer(ParameterServer):
@@ -29,7 +29,7 @@ class SynchronousServer(ParameterServer):
         self._end_round()
 
     def _end_round(self) -> None:
-        """Apply what is held once everybody who is still there has pushed."""
+        """Apply the held gradients after all remaining workers have pushed."""
         if not self._held or len(self._held) < int((self.tally.clocks < LEFT).sum()):
             return
         workers, version, now = sorted(self._held), next(iter(self._held.values()))[1], self.tally.version

@@ -1,4 +1,4 @@
-"""Lecture 15: predicted beside measured seconds of an iteration, on as many ranks as this machine can start."""
+"""Lecture 15: predicted and measured seconds of an iteration, on as many ranks as this machine can start."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
 from minitrpo.supervision.jobs import flags
 
-STEPS, UPDATES, FIRST = 4096, 9, 4  # per update; in a run; of which so many are not counted
+STEPS, UPDATES, FIRST = 4096, 9, 4  # per update; in a run; of these, not counted
 MANY = 8  # ranks, on fewer cores, too
 CABLE = ", 2 hosts"  # in the name of what ran over a slow cable: see hosts.py
 AGAIN = 5  # simulations, whose episodes are drawn anew
@@ -75,7 +75,7 @@ def predicted(inputs: Inputs, run: Run, network: Network | None = None) -> float
 
 
 def words_of(run: Run) -> list[str]:
-    """Return what train is told."""
+    """Return the arguments of train."""
     settings = {"env": run.environment, "learner": run.learner, "pool": run.pool, "preset": "episodes"}
     return [*flags(settings | {"steps_per_update": STEPS, "total_steps": STEPS * UPDATES}), "--oversubscribe"]
 
@@ -87,7 +87,7 @@ def measured(run: Run) -> Array:
 
 
 def compared(inputs: Inputs, rounds: int, tell: Callable[[str], None]) -> list[Row]:
-    """Return predicted beside measured for all runs on this machine. Raises JobFailed."""
+    """Return the predicted and measured seconds of all runs on this machine. Raises JobFailed."""
     return beside(runs(list(inputs.tasks)), partial(predicted, inputs), measured, rounds, tell)
 
 
@@ -99,7 +99,7 @@ def beside(
     tell: Callable[[str], None],
     where: str = "",
 ) -> list[Row]:
-    """Return predicted beside measured for some runs, measured by turns; where: what to say after the environment."""
+    """Return predicted and measured seconds of some runs, measured in turn; where: words after the environment."""
     seconds: dict[Run, list[Array]] = {run: [] for run in all_runs}
     others: dict[Run, list[float]] = {run: [] for run in all_runs}
     for number, run in by_turns(rounds, all_runs):

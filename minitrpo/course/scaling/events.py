@@ -22,7 +22,7 @@ class Playing:
 
     tick: Callable[[int], float]  # number of episodes in play -> seconds of one step of each
     concurrency: int = 1  # episodes that a rank plays side by side
-    draw: float = 0.0  # seconds in which the counter serves nobody else
+    draw: float = 0.0  # seconds in which the counter serves no other rank
     latency: float = 0.0  # seconds on the way to the counter and back
 
 
@@ -46,7 +46,7 @@ class Pool:
     def __init__(self, env: simpy.Environment, requests: int, playing: Playing) -> None:
         self.env, self.requests, self.next, self._how = env, requests, 0, playing
         self._counter = simpy.Resource(env, capacity=1)
-        self._free = playing.draw == 0  # nobody ever waits
+        self._free = playing.draw == 0  # no rank ever waits
 
     def draw(self) -> Generator[Any, Any, int | None]:
         """Return the next request's number, or None, after the way and the queue."""
@@ -65,7 +65,7 @@ class Pool:
 
 
 class Share:
-    """Requests dealt out beforehand: rank r of P has r, r + P, r + 2 P, ..."""
+    """Requests assigned beforehand: rank r of P has r, r + P, r + 2 P, ..."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._numbers = iter(numbers)
@@ -79,7 +79,7 @@ class Share:
 def play(lengths: Array, ranks: int, playing: Playing, static: bool = False, slow: Array | None = None) -> Played:
     """Return when P ranks have played episodes of these lengths, (E,) in steps.
 
-    static: dealt out, not drawn from a pool. slow: (P,), how many times as long each rank takes, 1 by default.
+    static: assigned, not drawn from a pool. slow: (P,), how many times as long each rank takes, 1 by default.
     """
     env, queued, busy = simpy.Environment(), np.zeros(ranks), np.zeros(ranks)
     pool, ends = Pool(env, len(lengths), playing), np.zeros(ranks)
@@ -125,7 +125,7 @@ def push(work: Array, service: Array, latency: float = 0.0) -> Pushed:
     """Return how quickly W workers that share a server get their gradients in, and how old these are.
 
     work: (W, k), the seconds of each worker's gradients; service: (W, k), those in which the server applies one and
-    listens to nobody else; a server in S shards takes 1/S of it. The rate leaves out the first and last tenth.
+    serves no other worker; a server in S shards takes 1/S of it. The rate leaves out the first and last tenth.
     """
     env, version = simpy.Environment(), 0
     server, ages, applied = simpy.Resource(env, capacity=1), [], []

@@ -1,4 +1,4 @@
-"""Lecture 15: predicted beside measured over two hosts, namespaces of this machine, with a slow cable between them."""
+"""Lecture 15: predicted and measured seconds on two hosts, which are namespaces of this machine with a slow cable."""
 
 import importlib
 import os
@@ -24,14 +24,14 @@ RUNS = [Run(name, 2, learner, "static") for name in ("Reacher-v5", "HalfCheetah-
 
 @dataclass(frozen=True)
 class Cable:
-    """What lies between the hosts."""
+    """The network between the hosts."""
 
     milliseconds: float
     megabits: float  # a second
 
     @property
     def network(self) -> Network:
-        """Return it as the model has it."""
+        """Return it in the units of the model."""
         return Network(1e-3 * self.milliseconds, 8e-6 / self.megabits)
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class Cable:
 
 
 def namespaces() -> Any:
-    """Return the checkout's tests/tools/namespaces.py; BadInput where two hosts are not to be had."""
+    """Return the checkout's tests/tools/namespaces.py; BadInput if two hosts cannot be made."""
     folder = CHECKOUT / "tests" / "tools"
     if not folder.is_dir():
         raise BadInput("--hosts needs a checkout, which has tests/tools")
@@ -48,12 +48,12 @@ def namespaces() -> Any:
     found = importlib.import_module("namespaces")
     lacking = found.missing()
     if lacking:
-        raise BadInput(f"--hosts: no hosts to be had: {lacking}")
+        raise BadInput(f"--hosts: two hosts cannot be made here: {lacking}")
     return found
 
 
 def over_hosts(inputs: Inputs, cable: Cable, rounds: int, tell: Callable[[str], None]) -> list[Row]:
-    """Return predicted beside measured, a rank on each host. Raises JobFailed."""
+    """Return predicted and measured seconds, with a rank on each host. Raises JobFailed."""
     some = [run for run in RUNS if run.environment in inputs.tasks]
     with namespaces().Hosts(2) as hosts, hosts.slow_cable(cable.milliseconds, cable.megabits):
         count = iter(range(10**6))

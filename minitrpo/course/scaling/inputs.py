@@ -1,4 +1,4 @@
-"""Lecture 15: what was measured on this machine and a prediction begins with, as it lies on the disk."""
+"""Lecture 15: the measurements on this machine that a prediction begins with, and their file."""
 
 import json
 from collections.abc import Sequence
@@ -61,8 +61,8 @@ class Messages:
     """What messages cost among the ranks of one machine, in seconds."""
 
     network: Network
-    draw: float  # from the pool's counter, while it serves nobody else
-    exchange: float  # one iteration's messages, when they have nothing to say: mostly waking up
+    draw: float  # from the pool's counter, while it serves no other rank
+    exchange: float  # one iteration's messages with an empty payload: mostly waking up
     all_gather: float  # the shortest one, as the sharded learner sends hundreds of
     start: float  # until one rank may begin
     start_each: float  # and for each more, a core

@@ -72,14 +72,14 @@ def learning(
     each = summed(net, steppers, 8 * task.parameters, count)
     added = vectors * each if steppers > 1 else 0.0
     own = crowd * work * -(-count // min(steppers, count)) / count
-    # advantages are shared; values, advantages and targets are told to all, who have their mean and deviation each
+    # each rank has a part of the advantages; all gather values, advantages and targets, and standardise for themselves
     after = max(0.0, fitted - own - added)
     added += formulas.all_gather(net, ranks, 20.0 * steps) + EVERYWHERE * steps
     return task.rest(steps), own + crowd * task.advantages(steps) / ranks, added, after
 
 
 def summed(net: Network, ranks: int, size: float, count: int) -> float:
-    """Return the seconds of a sum of so many parts: few of them to everybody; of more, FAN to one rank, and so on."""
+    """Return the seconds of a sum of `count` parts: few go to every rank; of more, FAN to one rank, and so on."""
     if count <= FAN:
         return formulas.all_gather(net, ranks, size * count)
     levels = 0

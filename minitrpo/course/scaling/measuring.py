@@ -100,7 +100,7 @@ def seconds_of(command: list[str]) -> float:
 
 
 def checkpoints(size: int) -> dict[str, Any]:
-    """Return the seconds in which so many bytes are on the disk."""
+    """Return the seconds in which `size` bytes are on the disk."""
     found, content = [], os.urandom(size)
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(10):

@@ -25,7 +25,7 @@ class Iteration:
     """The seconds of one iteration, which add up to `seconds`."""
 
     broadcast: float
-    ideal: float  # of playing, were it dealt out evenly in full lockstep
+    ideal: float  # of playing, if it were distributed equally and in full lockstep
     narrow: float  # lost because few episodes on a rank fill its lockstep badly
     counter: float
     wait: float  # for the last rank
@@ -93,7 +93,7 @@ def collecting(
     """Return (ideal, narrow, counter, wait): the seconds of playing these episodes, by what they are lost to."""
     crowd, side_by_side = crowding(task, machine, ranks), concurrency(len(lengths), ranks, SIDE_BY_SIDE)
     ideal = crowd * float(lengths.sum()) / ranks * task.tick(SIDE_BY_SIDE) / SIDE_BY_SIDE
-    if design.segments:  # everybody plays as many steps, and waits for the slowest
+    if design.segments:  # all ranks play as many steps, and wait for the slowest
         return ideal, 0.0, 0.0, ideal if machine.slow else 0.0
     part = min(1.0, MOST_EPISODES / len(lengths))  # of the machine that is played event by event
     some, several = lengths[: max(1, round(part * len(lengths)))], max(1, round(part * ranks))
@@ -106,12 +106,12 @@ def collecting(
     )
     slow = np.ones(several)
     slow[: round(machine.slow * several)] = 2.0
-    if machine.pauses < formulas.INFINITE:  # each rank of its own luck, known to none
+    if machine.pauses < formulas.INFINITE:  # at random times on each rank, known to no other
         slow *= preempted(several, max(ideal, 1e-9), machine.pauses, 1.0, np.random.default_rng(ranks))
-    busy = slow[:: max(1, several // len(some))][: len(some)]  # who finds the pool empty at once plays no part
+    busy = slow[:: max(1, several // len(some))][: len(some)]  # a rank that finds the pool empty at once has no effect
     played = play(some, len(busy), how, design.pool == "static", busy)
     mean, queued = float(played.played.sum()) / several, float(played.queued.sum()) / several
-    last = 0.0 if design.pool == "static" else how.draw * several - played.makespan  # all must hear that it is empty
+    last = 0.0 if design.pool == "static" else how.draw * several - played.makespan  # all must learn that it is empty
     queued += max(0.0, last)
     wait = played.makespan + max(0.0, last) - mean - queued
     return ideal, max(0.0, mean - ideal), queued, wait + min(0.0, mean - ideal)

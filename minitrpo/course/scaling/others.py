@@ -23,9 +23,9 @@ class Served:
 
 
 def served(task: Task, machine: Machine, ranks: int, shards: int = 1) -> Served:
-    """Return the rate of P workers that share a server in so many shards, on cores of their own.
+    """Return the rate of P workers that share a server in `shards` shards, on cores of their own.
 
-    Among workers that are alike everybody else pushes once, on average, between a pull and a push: P - 1 updates.
+    Among equal workers, each other worker pushes once, on average, between a pull and a push: P - 1 updates.
     """
     theta = 8 * task.parameters
     work = T_MAX * task.tick(1) + task.gradient(T_MAX) + 2 * machine.network.message(theta)
@@ -34,7 +34,7 @@ def served(task: Task, machine: Machine, ranks: int, shards: int = 1) -> Served:
 
 
 def evolution(task: Task, machine: Machine, ranks: int, episodes: int) -> float:
-    """Return the seconds of a generation: P ranks play, all tell all their returns, each adds its share of the noise.
+    """Return the seconds of a generation: P ranks play, gather all returns, and each adds its share of the noise.
 
     Every episode has a theta of its own, so none is played in lockstep. A return is a number: 8 bytes. The noise is
     drawn again from its seed; each rank sums P-th of it, and the sums are added (Salimans et al. 2017).
@@ -43,9 +43,9 @@ def evolution(task: Task, machine: Machine, ranks: int, episodes: int) -> float:
     part = min(1.0, MOST_EPISODES / len(lengths))
     some, several = lengths[: max(1, round(part * len(lengths)))], max(1, round(part * ranks))
     playing = play(some, several, Playing(lambda count: task.tick(1)), static=True).makespan
-    told = formulas.all_gather(machine.network, ranks, 8 * len(lengths))
+    gathered = formulas.all_gather(machine.network, ranks, 8 * len(lengths))
     summed = -(-len(lengths) // ranks) * 2 * task.noise  # once to play with, once to add
-    return playing + told + summed + formulas.halving_allreduce(machine.network, ranks, 8 * task.parameters)
+    return playing + gathered + summed + formulas.halving_allreduce(machine.network, ranks, 8 * task.parameters)
 
 
 def lines(task: Task, machine: Machine, numbers: tuple[int, ...], episodes: int) -> list[str]:

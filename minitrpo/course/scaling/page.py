@@ -35,7 +35,7 @@ def marked(name: str) -> re.Pattern[str]:
     return re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
 
 
-def of_tables(title: str, tables: dict[str, list[Prediction]], told: str) -> list[str]:
+def of_tables(title: str, tables: dict[str, list[Prediction]], origin: str) -> list[str]:
     """Return predictions as one table in Markdown, with where their inputs come from; the last columns are of SHOWN."""
     shown = list(tables)[SHOWN]
     head = ["ranks", *(f"{name}: seconds" for name in tables), f"{shown}: efficiency", "dollars", "largest other cost"]
@@ -45,16 +45,16 @@ def of_tables(title: str, tables: dict[str, list[Prediction]], told: str) -> lis
         part, share = row.bottleneck
         rest = f"{100 * row.efficiency:.3g} % | {row.dollars:.2g} | {part} ({100 * share:.0f} %)"
         lines.append(f"| {row.ranks:,} | {seconds} | {rest} |")
-    return [*lines, "", f"*{title}: simulated, not measured; inputs {told}.*"]
+    return [*lines, "", f"*{title}: simulated, not measured; inputs {origin}.*"]
 
 
-def of_breaks(found: dict[str, dict[str, float]], each: int, told: str) -> list[str]:
+def of_breaks(found: dict[str, dict[str, float]], each: int, origin: str) -> list[str]:
     """Return as Markdown from how many ranks on a cost is a tenth of an iteration; found: {design: {cost: ranks}}."""
     head = f"| cost, with {each:,} steps per rank and update (simulated) | {' | '.join(found)} |"
     lines = [head, f"| --- |{' ---: |' * len(found)}"]
     for name in next(iter(found.values())):
         lines.append(f"| {name} | {' | '.join(ranks_of(column[name]) for column in found.values())} |")
-    return [*lines, "", f"*Inputs {told}.*"]
+    return [*lines, "", f"*Inputs {origin}.*"]
 
 
 def ranks_of(at: float) -> str:
@@ -62,7 +62,7 @@ def ranks_of(at: float) -> str:
     return "never" if at > 100_000 else f"{at:,.0f}"
 
 
-def of_comparison(rows: list[Row], summary: list[str], told: str) -> list[str]:
+def of_comparison(rows: list[Row], summary: list[str], origin: str) -> list[str]:
     """Return predicted and measured seconds as Markdown."""
     lines = ["| | ranks | learner | pool | predicted, s | measured, s (95 %) | error |"]
     lines.append("| --- | ---: | --- | --- | ---: | ---: | ---: |")
@@ -71,11 +71,11 @@ def of_comparison(rows: list[Row], summary: list[str], told: str) -> list[str]:
         seen = f"{r.measured:.3g} ({r.low:.3g} to {r.high:.3g})"
         name = f"{r.environment} | {r.ranks}{many} | {r.learner} | {r.pool}"
         lines.append(f"| {name} | {r.predicted:.3g} | {seen} | {100 * r.error:+.0f} % |")
-    return [*lines, "", f"*{'; '.join(summary)}; inputs {told}. \\* more ranks than cores.*"]
+    return [*lines, "", f"*{'; '.join(summary)}; inputs {origin}. \\* more ranks than cores.*"]
 
 
 def keep(args: Any, title: str, tables: dict[str, list[Prediction]], rest: dict[str, Any]) -> None:
-    """Write what was predicted into args.out, and draw it beside that."""
+    """Write the predictions into args.out, and draw them next to it."""
     from minitrpo.course.scaling.drawing import draw
 
     rows = {

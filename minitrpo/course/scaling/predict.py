@@ -162,7 +162,7 @@ def weak(inputs: Inputs, job: Job, machine: Machine, each: int) -> list[str]:
     """
     lines = ["  ranks  steps/update  steps/s, as it is  steps/s, in trees  seconds to the job's return, in trees"]
     for ranks in RANKS:
-        today, mended = (predicted(inputs, job, machine, d, ranks, each * ranks) for d in (TODAY, MENDED))
-        rates = [f"{each * ranks / row.one.seconds:17,.0f}" for row in (today, mended)]
-        lines.append(f"{ranks:7,}  {each * ranks:12,}  {'  '.join(rates)}  {mended.seconds:38.4g}")
+        today, in_trees = (predicted(inputs, job, machine, d, ranks, each * ranks) for d in (TODAY, MENDED))
+        rates = [f"{each * ranks / row.one.seconds:17,.0f}" for row in (today, in_trees)]
+        lines.append(f"{ranks:7,}  {each * ranks:12,}  {'  '.join(rates)}  {in_trees.seconds:38.4g}")
     return lines

@@ -34,7 +34,7 @@ from minitrpo.training.settings import algorithm_of, presets
 SHOWN = ("iteration_s", "collect_s", "update_s")
 COLUMNS = ("ranks", "round", "update", "steps", *SECONDS)
 OURS = ("--out", "--resume", "--total-steps", "--steps-per-update", "--env", "--algorithm", "--preset", "--trace")
-TRIAL = 2_000  # steps of each of the two updates from which the time of all is told
+TRIAL = 2_000  # steps of each of the two updates that predict the time of all
 Row = dict[str, float]
 
 
@@ -87,7 +87,7 @@ def checked(args: Any) -> list[int]:
 
 
 def train_arguments(args: Any, ranks: int) -> list[str]:
-    """Return what train is told on this number of ranks."""
+    """Return the arguments of train on this number of ranks."""
     steps = args.steps_per_update * (ranks if args.weak else 1)
     total = steps * (args.updates + args.warm_up)
     preset = args.preset or ("paper" if "paper" in presets(algorithm_of(args.algorithm)) else "default")
