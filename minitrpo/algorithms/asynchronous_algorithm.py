@@ -136,8 +136,8 @@ def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: fl
     """Step shared["theta"] down a gradient with the shared optimiser: every array stays where it is, and is changed.
 
     Others look at the same memory. The optimiser's arrays are those whose names begin with `prefix`; it knows them
-    without. optimiser: (its arrays, gradient, step_size) -> (its new arrays, step); one that works in place returns the
-    same arrays, and is sooner done: fewer updates of others are lost meanwhile. gradient: (P,), left as it is.
+    without. optimiser: (its arrays, gradient, step_size) -> (its new arrays, step). Ranks that write at once overwrite
+    each other's updates; an optimiser in place returns the same arrays, sooner, and loses fewer. gradient: unchanged.
     """
     # 1. the optimiser's own arrays, by the names that it gave them
     own = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}

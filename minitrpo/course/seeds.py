@@ -48,8 +48,10 @@ def ratio_in_words(one: ArrayLike, other: ArrayLike) -> str:
     if np.isfinite([*one, *other]).all():
         return _in_words(ratio_interval(one, other), " times", 1)
     p = rank_test(one, other)
-    words = f"{np.median(one) / np.median(other):.3g} times by the medians (a run never arrives; rank-sum test: "
-    return f"{words}p = {p:.2g}){UNSURE * (p >= CHANCE)}"
+    never = int(np.isinf([*one, *other]).sum())
+    arrive = f"{never} run{'s' * (never > 1)} never arrive{'s' * (never == 1)}"
+    medians = np.median(one) / np.median(other)
+    return f"ratio of the medians {medians:.3g}; {arrive}; rank-sum test p = {p:.2g}{UNSURE * (p >= CHANCE)}"
 
 
 def difference_in_words(one: ArrayLike, other: ArrayLike) -> str:

