@@ -51,10 +51,10 @@ class RootParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise BadInput with one line."""
-        unknown = re.match(r"unrecognized arguments: (--)?([\w-]+)", message)
+        unknown = re.match(r"unrecognized arguments: (?:--([\w-]+)|(\w\S*))", message)
         known = [name[2:].replace("-", "_") for name in self._option_string_actions]
-        cure = meant(unknown[2].replace("-", "_"), known) if unknown and unknown[1] else ""
-        if unknown and not unknown[1] and "env" in known:
+        cure = meant(unknown[1].replace("-", "_"), known) if unknown and unknown[1] else ""
+        if unknown and unknown[2] and "env" in known:
             cure = f"; did you mean --env {unknown[2]}?"
         raise BadInput(f"{message}{cure or '; see --help'}")
 
