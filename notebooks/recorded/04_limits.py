@@ -1,4 +1,4 @@
-"""Record the runs of the homework of lecture 04: nice -n 19 python notebooks/recorded/04_limits.py.
+"""Record the runs of the open question A of lecture 04: nice -n 19 python notebooks/recorded/04_limits.py.
 
 Trains InvertedPendulum-v5 with two limits `max_kl` and Reacher-v5 with three, ten seeds each, one rank a run, one run
 after the other. Every run of a task gets the same number of updates. Writes 04_limits.csv (a row per update) and
