@@ -7,7 +7,7 @@ from experiments import pictures, rules
 from experiments.harness import FULL
 from experiments.registry import BLOCKS
 from minitrpo.course.scaling.command import recorded
-from minitrpo.course.scaling.drawing import draw
+from minitrpo.course.scaling.predict import draw
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs/own-algorithm.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
@@ -35,5 +35,5 @@ def write() -> list[Path]:
     for page in found:
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
     pictures.draw(rules.EXPERIMENT, FULL, rules.EXPERIMENT.runs(), ROOT / "docs")
-    draw(recorded().title, recorded().tables, ROOT / "docs/scaling.png")
+    draw(recorded(), ROOT / "docs/scaling.png")
     return found

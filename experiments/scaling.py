@@ -21,10 +21,9 @@ from experiments.claims.author import measured as of_2016
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
 from experiments.tables import Run
 from experiments.tables import markdown as table
-from minitrpo.course.scaling.designs import Design, Machine
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
-from minitrpo.course.scaling.model import iteration
+from minitrpo.course.scaling.model import Design, Machine, iteration
 from minitrpo.course.speedup.experiment import compared, timed_run
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.policies import Array
@@ -124,11 +123,11 @@ def median(run: list[Run], name: str) -> float:
 
 def of_one_rank(env: str, run: list[Run], slowdown: float) -> Task:
     """Return a task whose playing and learning take what they took on one rank; a step at any width takes the same."""
-    nothing = dict.fromkeys(("digest", "rest", "advantages", "product", "trial", "critic"), Line(0.0, 0.0))
-    each = {"tick": "collect_s", "order": "gather_s", "gradient": "update_s"}
+    nothing = dict.fromkeys(("digest", "rest", "advantages", "critic"), Line(0.0, 0.0))
+    each = {"tick": "collect_s", "order": "gather_s", "policy": "update_s"}
     seconds = {part: Line(0.0, median(run, name) / STEPS) for part, name in each.items()}
     sizes = {"parameters": 5000, "step_bytes": 200.0, "root_bytes": 20.0, "lengths": np.full(100, LENGTHS[env])}
-    rest = {"apply": 0.0, "noise": 0.0, "trials": 0.0, "noise_scale": np.inf, "shared_slowdown": slowdown}
+    rest = {"trials": 0.0, "noise_scale": np.inf, "shared_slowdown": slowdown}
     return Task(environment=env, **nothing, **seconds, **sizes, **rest)
 
 

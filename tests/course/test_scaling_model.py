@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.course.scaling import formulas
-from minitrpo.course.scaling.events import Playing, failing, play, preempted, push
+from minitrpo.course.scaling.events import Playing, play, push
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.heart import makespan
 
@@ -22,7 +22,8 @@ RNG = np.random.default_rng
 
 @given(LENGTHS, st.integers(1, 8), st.floats(0, 5), st.floats(0, 5))
 def test_a_pool_lies_within_grahams_bounds_and_a_static_split_takes_its_longest_share(lengths, ranks, draw, way):
-    least, most = formulas.graham(lengths, ranks)
+    share = lengths.sum() / ranks
+    least, most = max(share, lengths.max()), share + (1 - 1 / ranks) * lengths.max()  # Graham 1969
     free = play(lengths, ranks, ONE).makespan
     assert least - 1e-9 <= free == makespan(lengths.tolist(), ranks) <= most + 1e-9
     assert play(lengths, 1, ONE).makespan == play(lengths, 1, ONE, static=True).makespan == lengths.sum()
@@ -45,20 +46,12 @@ def test_pools_by_hand():
             assert played.played.sum() == pytest.approx(episodes * 50 * 0.25)
     lockstep = Playing(lambda count: 1.0 + count, concurrency=2)  # two at 3 s a tick, then the third with what is left
     assert play(np.array([2, 5, 4]), 1, lockstep).makespan == 2 * 3 + 3 * 3 + 1 * 2
-    slow = np.array([1, 1, 1, 5, 1, 1, 1, 1, 1, 1])
-    assert play(np.full(1000, 10), 10, ONE, static=True, slow=slow).makespan == 5000
-    assert play(np.full(1000, 10), 10, ONE, slow=slow).makespan <= 1000 / 9.2 * 10 + 50
 
 
 def test_the_last_of_many_ranks_comes_as_order_statistics_say():
     rng = RNG(0)
     lasts = [play(rng.exponential(1.0, 64), 64, ONE).makespan for _ in range(300)]
     assert abs(np.mean(lasts) - formulas.largest_exponential(64)) < 4 * np.std(lasts) / math.sqrt(300)
-    largest = rng.normal(size=(4000, 200)).max(axis=1).mean()
-    assert abs(largest - formulas.largest_normal(200)) < 0.02
-    assert formulas.largest_normal(1) == 0
-    lasts = [play(rng.exponential(1.0, 32 * 100), 32, ONE, static=True).makespan for _ in range(20)]
-    assert np.mean(lasts) == pytest.approx(formulas.static_makespan(1, 1, 3200, 32), rel=0.03)
 
 
 # --- the counter, and the server
@@ -69,8 +62,8 @@ def test_a_counter_makes_ranks_wait_as_an_m_d_1_queue_does_and_beyond_its_limit_
     played = play(RNG(3).exponential(mean, ranks * each), ranks, Playing(ONE.tick, draw=service))
     rush = ranks * service * (ranks + 1) / 2  # all ask at time 0: the k-th waits for k services
     wait = (played.queued.sum() - rush) / (ranks * each) - service
-    assert wait == pytest.approx(formulas.wait_md1(ranks / (mean + service), service), rel=0.15)
-    assert formulas.wait_md1(1 / service, service) == math.inf
+    load = service * ranks / (mean + service)
+    assert wait == pytest.approx(load * service / (2 * (1 - load)), rel=0.15)  # Pollaczek & Khinchine
     assert play(np.full(500, 2), 50, Playing(ONE.tick, draw=1.0)).makespan == pytest.approx(500 + 50, abs=3)
 
 
@@ -89,7 +82,21 @@ def test_a_server_of_workers_is_the_queue_with_a_finite_source():
 # --- failures, messages, batches
 
 
-def test_failures_and_pauses_take_as_long_as_dalys_formula_says():
+def failing(work, interval, checkpoint, restart, times):
+    """Return the seconds of one job that loses what it did since its last checkpoint at every failure."""
+    clock, done, failure = 0.0, 0.0, times()
+    while done < work:
+        segment = min(interval, work - done) + checkpoint
+        while clock + segment > failure:
+            clock, failure = failure, failure + times()
+            while clock + restart > failure:
+                clock, failure = failure, failure + times()
+            clock += restart
+        clock, done = clock + segment, done + segment - checkpoint
+    return clock
+
+
+def test_failures_take_as_long_as_dalys_formula_says():
     rng = RNG(5)
     jobs = [failing(100.0, 10.0, 1.0, 2.0, lambda: rng.exponential(30.0)) for _ in range(4000)]
     expected = formulas.with_failures(100.0, 10.0, 1.0, 2.0, 30.0)
@@ -104,8 +111,6 @@ def test_failures_and_pauses_take_as_long_as_dalys_formula_says():
         assert daly <= min(seconds) * 1.0005
         assert young <= min(seconds) * 1.01
     assert formulas.daly(300.0, 100.0) == 100.0
-    factors = preempted(100_000, 10.0, 100.0, 20.0, rng)
-    assert (factors.mean(), factors.min()) == (pytest.approx(1 + 0.1 * 2, rel=0.02), 1)
 
 
 COSTS = (formulas.broadcast, formulas.gather, formulas.all_gather, formulas.tree_allreduce, formulas.ring_allreduce,

@@ -19,11 +19,20 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 from kills import miscounted
 from namespaces import Hosts, missing
 from record import ASYNCHRONOUS, CHEAP, FAMILY, TRAIN, Table, alone, environment, keep, sha256, unavailable
 
+from minitrpo.course.scaling import checking
+from minitrpo.course.scaling.formulas import Network
+from minitrpo.course.scaling.inputs import RECORDED, load
+from minitrpo.course.speedup.experiment import by_turns
+from minitrpo.course.speedup.statistics import interval
+from minitrpo.run_folder.folder import RunFolder
+
 UPDATES = ("--env", "HalfCheetah-v5", "--steps-per-update", "2048", "--total-steps", "40960", "--progress", "none")
+LEARNERS = ("root", "sharded")
 STUCK = 4  # seconds, in place of 30: a machine that is silent for twice as long is given up
 SCHEMES = {
     "trpo, whole episodes from the one-sided pool": ("--preset", "episodes"),
@@ -172,8 +181,8 @@ def traffic(hosts, table):
 
 
 def latency(hosts, table):
-    """Measure mpi4py's own collectives between two hosts, a rank on each: what a message and a byte cost over TCP."""
-    process = hosts.start("1:1,2:1", sys.executable, "-m", "minitrpo.course.scaling.messages", 5000, 100,
+    """Measure mpi4py's own broadcasts between two hosts, a rank on each: what a message and a byte cost over TCP."""
+    process = hosts.start("1:1,2:1", sys.executable, "-m", "minitrpo.course.scaling.measuring", "messages", 5000,
                           env=environment())  # fmt: skip
     code, said, err = finish(process)
     if code:
@@ -183,7 +192,30 @@ def latency(hosts, table):
     latency_s, per_byte = seen["network"]
     table.add("messages over TCP", True, "mpi4py's broadcasts of 8 bytes to 16 MiB, one rank on each of two hosts",
               microseconds=round(1e6 * latency_s, 1), MB_per_s=round(1e-6 / per_byte),
-              exchange_ms=round(1e3 * seen["exchange"]["median"], 2))  # fmt: skip
+              exchange_ms=round(1e3 * seen["exchange"], 2))  # fmt: skip
+
+
+def predicted(hosts, table):
+    """Compare predicted with measured seconds of an iteration over a slow cable, a rank on each of two hosts."""
+    inputs, network = load(RECORDED), Network(1e-3, 8e-8)  # 1 ms, 100 Mbit/s
+    runs = [checking.Run(env, 2, how, "static") for env in ("Reacher-v5", "HalfCheetah-v5") for how in LEARNERS]
+    seconds = {run: [] for run in runs}
+    with hosts.slow_cable(1, 100):
+        for number, run in by_turns(2, runs):
+            out = hosts.here / f"cable-{run.environment}-{run.learner}-{number}"
+            code, _, err = finish(train(hosts, "1:1,2:1", *run.words, "--progress", "none", "--out", out), 300)
+            if code:
+                table.add("predicted over a slow cable", False, err[-600:])
+                return
+            columns = RunFolder(hosts.folder("a") / out.name).columns()
+            columns["steps"] = np.diff(columns["env_steps"], prepend=0.0)
+            seconds[run] += checking.of_updates(columns).tolist()
+    for run, found in seconds.items():
+        low, high = interval(found)
+        simulated, middle = checking.predicted(inputs, run, network), np.median(found)
+        table.add(f"{run.environment}, {run.learner}: predicted over 1 ms and 100 Mbit/s", True,
+                  f"{simulated:.3g} s, measured {middle:.3g} ({low:.3g} to {high:.3g}); inputs {inputs.origin}",
+                  error_percent=round(100 * (simulated / middle - 1)))  # fmt: skip
 
 
 def ranks_on(hosts, letter):
@@ -213,7 +245,7 @@ def main():
     table = Table()
     with Hosts(3) as hosts:
         table.add("three hosts", True, "network, files, processes and shared memory of their own; TCP between them")
-        for part in (synchronous, asynchronous, traffic, latency, cut, killed):
+        for part in (synchronous, asynchronous, traffic, latency, predicted, cut, killed):
             part(hosts, table)
     keep("hosts", table.rows)
     return 0 if table.well else 1

@@ -1,17 +1,14 @@
 """Lecture 15: predicted and measured seconds of an iteration, on as many ranks as this machine can start."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from minitrpo.course.machine import Others
-from minitrpo.course.scaling.designs import Design, Machine
-from minitrpo.course.scaling.formulas import Network
-from minitrpo.course.scaling.formulas import rounds as log2
+from minitrpo.course.scaling.formulas import Network, rounds
 from minitrpo.course.scaling.inputs import Inputs
-from minitrpo.course.scaling.model import iteration
+from minitrpo.course.scaling.model import Design, Machine, iteration
+from minitrpo.course.scaling.predict import table
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.course.speedup.statistics import interval
 from minitrpo.parallel.launcher import cores
@@ -20,12 +17,10 @@ from minitrpo.supervision.jobs import flags
 
 STEPS, UPDATES, FIRST = 4096, 9, 4  # per update; in a run; of these, not counted
 MANY = 8  # ranks, on fewer cores, too
-CABLE = ", 2 hosts"  # in the name of what ran over a slow cable: see hosts.py
 AGAIN = 5  # simulations, whose episodes are drawn anew
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """What is predicted and measured: a run of whole episodes, all of whose ranks work."""
 
     environment: str
@@ -33,26 +28,11 @@ class Run:
     learner: str = "root"
     pool: str = "dynamic"
 
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the comparison, in seconds of an iteration."""
-
-    environment: str
-    ranks: int
-    learner: str
-    pool: str
-    oversubscribed: bool
-    predicted: float
-    measured: float
-    low: float
-    high: float
-    others: float  # which part of the cores other programs used meanwhile
-
     @property
-    def error(self) -> float:
-        """Return by how much the prediction is off, as a fraction of what was measured."""
-        return self.predicted / self.measured - 1
+    def words(self) -> list[str]:
+        """Return the arguments of train."""
+        settings = {"env": self.environment, "learner": self.learner, "pool": self.pool, "preset": "episodes"}
+        return [*flags(settings | {"steps_per_update": STEPS, "total_steps": STEPS * UPDATES}), "--oversubscribe"]
 
 
 def runs(environments: list[str]) -> list[Run]:
@@ -67,69 +47,39 @@ def predicted(inputs: Inputs, run: Run, network: Network | None = None) -> float
     """Return the simulated seconds of an iteration here; network: another, whose latency short messages have."""
     net, exchange = inputs.messages.network, inputs.messages.exchange
     if network is not None:
-        net, exchange = network, exchange + 4 * log2(run.ranks) * network.latency
+        net, exchange = network, exchange + 4 * rounds(run.ranks) * network.latency
     machine = Machine(net, cores(), exchange=exchange)
     task, design = inputs.task(run.environment), Design(run.learner, run.pool)
     drawn = [iteration(inputs, task, machine, design, run.ranks, STEPS, seed).seconds for seed in range(AGAIN)]
     return float(np.median(drawn))
 
 
-def words_of(run: Run) -> list[str]:
-    """Return the arguments of train."""
-    settings = {"env": run.environment, "learner": run.learner, "pool": run.pool, "preset": "episodes"}
-    return [*flags(settings | {"steps_per_update": STEPS, "total_steps": STEPS * UPDATES}), "--oversubscribe"]
+def of_updates(columns: dict[str, Array]) -> Array:
+    """Return the seconds of the counted iterations of a run; episodes never make STEPS exactly."""
+    return columns["iteration_s"][FIRST:] * STEPS / columns["steps"][FIRST:]
 
 
-def measured(run: Run) -> Array:
-    """Return the seconds of the counted iterations of one real run."""
-    columns = timed_run(run.ranks, words_of(run))
-    return columns["iteration_s"][FIRST:] * STEPS / columns["steps"][FIRST:]  # episodes never make STEPS exactly
-
-
-def compared(inputs: Inputs, rounds: int, tell: Callable[[str], None]) -> list[Row]:
-    """Return the predicted and measured seconds of all runs on this machine. Raises JobFailed."""
-    return beside(runs(list(inputs.tasks)), partial(predicted, inputs), measured, rounds, tell)
-
-
-def beside(
-    all_runs: list[Run],
-    predict: Callable[[Run], float],
-    measure: Callable[[Run], Array],
-    rounds: int,
-    tell: Callable[[str], None],
-    where: str = "",
-) -> list[Row]:
-    """Return predicted and measured seconds of some runs, measured in turn; where: words after the environment."""
+def compared(inputs: Inputs, again: int, tell: Callable[[str], None]) -> str:
+    """Return predicted and measured seconds as text. Raises JobFailed."""
+    all_runs = runs(list(inputs.tasks))
     seconds: dict[Run, list[Array]] = {run: [] for run in all_runs}
-    others: dict[Run, list[float]] = {run: [] for run in all_runs}
-    for number, run in by_turns(rounds, all_runs):
-        watching = Others()
-        seconds[run].append(measure(run))
-        others[run].append(watching.share())
-        said = f"round {number}, {run.environment}{where}, {run.ranks} rank(s), {run.learner}"
-        tell(f"{said}: {seconds[run][-1].mean():.3g} s")
-    rows = []
-    for run in all_runs:
-        found = np.concatenate(seconds[run])
-        low, high = interval(found)
-        seen = (float(np.median(found)), low, high, float(np.mean(others[run])))
-        name, ranks = run.environment + where, run.ranks
-        rows.append(Row(name, ranks, run.learner, run.pool, ranks > cores(), predict(run), *seen))
-    return rows
+    for number, run in by_turns(again, all_runs):
+        seconds[run].append(of_updates(timed_run(run.ranks, run.words)))
+        tell(f"round {number}, {run.environment}, {run.ranks} rank(s), {run.learner}: {seconds[run][-1].mean():.3g} s")
+    return report(inputs, {run: np.concatenate(found) for run, found in seconds.items()})
 
 
-def report(rows: list[Row]) -> list[str]:
-    """Return the comparison as text, and the median error."""
-    lines = ["environment     ranks  learner  pool     predicted  measured     95 % interval   error"]
-    for r in rows:
-        many = "*" if r.oversubscribed else " "
-        name = f"{r.environment:14s}  {r.ranks:4d}{many}  {r.learner:7s}  {r.pool:7s}"
-        lines.append(
-            f"{name}  {r.predicted:9.3g}  {r.measured:8.3g}  {r.low:7.3g} to {r.high:7.3g}  {100 * r.error:+4.0f} %"
-        )
-    near, far = ([row for row in rows if not row.oversubscribed and (CABLE in row.environment) == f] for f in (0, 1))
-    for title, some in (("all", rows), ("a core for every rank", near), ("over a slow cable", far)):
-        if some:
-            middle = np.median([abs(row.error) for row in some])
-            lines.append(f"median error, {title}, {len(some)} configurations: {100 * middle:.0f} %")
-    return [*lines, "* more ranks than cores"]
+def report(inputs: Inputs, seconds: dict[Run, Array]) -> str:
+    """Return the comparison as a table in Markdown, and the median errors."""
+    lines, errors = [], {}
+    for run, found in seconds.items():
+        simulated, middle, (low, high) = predicted(inputs, run), float(np.median(found)), interval(found)
+        errors[run] = 100 * (simulated / middle - 1)
+        what = (run.environment, f"{run.ranks}{'*' * (run.ranks > cores())}", run.learner, run.pool)
+        lines.append((*what, f"{simulated:.3g}", f"{middle:.3g} ({low:.3g} to {high:.3g})", f"{errors[run]:+.0f} %"))
+    head = ("", "ranks", "learner", "pool", "predicted, s", "measured, s (95 %)", "error")
+    said = []
+    for title, most in (("all", MANY), ("a core for every rank", cores())):
+        some = [abs(error) for run, error in errors.items() if run.ranks <= most]
+        said.append(f"median error, {title}, {len(some)} configurations: {np.median(some):.0f} %")
+    return f"{table(head, lines, {0, 2, 3})}\n\n*{'; '.join(said)}; inputs {inputs.origin}. \\* more ranks than cores.*"

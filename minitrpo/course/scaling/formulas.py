@@ -1,8 +1,7 @@
 """Lecture 15: closed forms of what many ranks cost: messages, the last of them, a queue, failures, a larger batch.
 
-P is the number of ranks, n the bytes of a message. Sources: Thakur, Rabenseifner & Gropp 2005 (messages); Blom 1958
-(order statistics); Graham 1969 (list scheduling); Pollaczek & Khinchine, Reiser & Lavenberg 1980 (queues); Young 1974,
-Daly 2006 (checkpoints); McCandlish et al. 2018 (batches).
+Sources: Thakur, Rabenseifner & Gropp 2005 (messages); Reiser & Lavenberg 1980 (queues); Young 1974, Daly 2006
+(checkpoints); McCandlish et al. 2018 (batches).
 """
 
 import math
@@ -67,41 +66,9 @@ def halving_allreduce(net: Network, ranks: int, size: float) -> float:
     return 2 * rounds(ranks) * net.latency + 2 * net.per_byte * size * (ranks - 1) / ranks
 
 
-def largest_normal(count: int) -> float:
-    """Return the expected largest of `count` standard normal numbers (Blom's approximation; 1 % from 10 on)."""
-    from scipy.special import ndtri
-
-    return float(ndtri((count - 0.375) / (count + 0.25))) if count > 1 else 0.0
-
-
 def largest_exponential(count: int) -> float:
     """Return the expected largest of `count` exponential numbers of mean 1: 1 + 1/2 + ... + 1/count, exactly."""
     return float(np.sum(1.0 / np.arange(1, count + 1)))
-
-
-def static_makespan(mean: float, deviation: float, episodes: int, ranks: int) -> float:
-    """Return when the last of P ranks ends that were dealt equally many episodes, about: seconds, as `mean` is.
-
-    mean, deviation: of an episode's seconds. A sum of many episodes is nearly normal.
-    """
-    each = episodes / ranks
-    return each * mean + deviation * math.sqrt(each) * largest_normal(ranks)
-
-
-def graham(durations: ArrayLike, ranks: int) -> tuple[float, float]:
-    """Return (least, most) seconds of a pool from which P ranks draw episodes of these durations, in any order."""
-    durations = np.asarray(durations, dtype=float)
-    share, longest = float(durations.sum()) / ranks, float(durations.max())
-    return max(share, longest), share + (1 - 1 / ranks) * longest
-
-
-def wait_md1(rate: float, service: float) -> float:
-    """Return the mean wait for a server that takes `service` seconds each, if customers come at random.
-
-    rate: customers a second. Pollaczek-Khinchine for a fixed service; infinite once they come faster than it serves.
-    """
-    load = rate * service
-    return load * service / (2 * (1 - load)) if load < 1 else INFINITE
 
 
 def finite_source(customers: int, think: float, service: float) -> float:

@@ -1,4 +1,9 @@
-"""Lecture 15: take all inputs of a prediction on this machine: parts of an update, messages, start-up."""
+"""Lecture 15: take all inputs of a prediction on this machine: parts of an update, messages, start-up.
+
+Parts and messages are measured under mpiexec, by `measuring.py parts ENV STEPS UPDATES` and `measuring.py messages
+PARAMETERS`, which print JSON. Seconds of parts are those in which a process computed: waiting for a core that others
+use does not count, a cache that others fill does. Those of messages are wall-clock.
+"""
 
 import json
 import os
@@ -7,24 +12,44 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from minitrpo.course.machine import BUSY, busy_share
-from minitrpo.course.scaling import messages
-from minitrpo.course.scaling.inputs import Line, fitted, medians
-from minitrpo.errors import BadInput, JobFailed
-from minitrpo.parallel.launcher import cores
+from minitrpo.algorithms.samples import advantages_of
+from minitrpo.commands.command_line import parse
+from minitrpo.course.scaling.formulas import noise_scale
+from minitrpo.course.scaling.inputs import PARTS, Line
+from minitrpo.experience.environments import describe
+from minitrpo.parallel.comm import Comm, MPIComm, packed, unpacked
+from minitrpo.parallel.launcher import cores, launched_rank
+from minitrpo.parallel.timing import Timeline
+from minitrpo.policies import Array
+from minitrpo.policy_gradient import policy_gradient
+from minitrpo.returns import standardise
 from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import launcher, mpiexec
+from minitrpo.supervision.jobs import flags, launcher, mpiexec
+from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.training.gather import digested, in_episode_order
+from minitrpo.training.synchronous import alone
 
+Samples = list[tuple[float, float]]  # a number, and the seconds that it took
+FIRST = 4  # updates that are not counted
+WIDTHS = (1, 2, 4, 8, 16)  # episodes in play
+TICKS = 100  # in a measurement
+PIECES = 16  # of a batch, whose gradients make the noise scale
+SIZES = tuple(8 * 8**k for k in range(8))  # bytes of a message: 8 to 16 Mi
+DRAWS = 500
+NAP = 0.003  # seconds that the others wait for the root: longer than the longest sleep of a waiting rank
 STARTED = (1, 2, 4, 8, 16)  # ranks whose start is timed
-PARTS = "minitrpo.course.scaling.parts"
 
 
 def measured(environments: list[str], steps: int, updates: int, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -32,79 +57,194 @@ def measured(environments: list[str], steps: int, updates: int, tell: Callable[[
     tasks = {}
     for name in environments:
         tell(f"{name}: parts of an update, alone and with all {cores()} cores in use")
-        tasks[name] = task(name, steps, updates)
+        tasks[name] = child(1, "parts", name, steps, updates)
+        with ThreadPoolExecutor(cores()) as side_by_side:
+            crowd = [*side_by_side.map(lambda _, name=name: child(1, "parts", name, steps, updates), range(cores()))]
+        ticks = [Line(*each["tick"])(16) for each in (tasks[name], *crowd)]
+        slowdown = max(1.0, float(np.median(ticks[1:])) / ticks[0])
+        tasks[name]["shared_slowdown"] = slowdown if cores() > 1 else 1.0
     tell("messages between ranks, and their start")
     parameters = max(each["parameters"] for each in tasks.values())
-    return {"provenance": provenance(), "tasks": tasks, "messages": of_messages(parameters)}
+    messages = child(2, "messages", parameters) | starts() | {"checkpoint": checkpoint(parameters)}
+    return {"provenance": provenance(), "tasks": tasks, "messages": messages}
 
 
-def refuse_if_busy(anyway: bool, share: float | None = None) -> float:
-    """Return which part of the cores others use; BadInput if that is too much, unless it is to be done anyway."""
-    share = busy_share(1.0) if share is None else share
-    if share > BUSY and not anyway:
-        raise BadInput(
-            f"other programs use {100 * share:.0f} % of the cores: their seconds would be in the numbers; "
-            "end them, or say --anyway, which marks the result"
-        )
-    return share
-
-
-def task(environment: str, steps: int, updates: int) -> dict[str, Any]:
-    """Return one environment's parts, and how much slower they are on a machine whose cores are all in use."""
-    alone = parts(environment, steps, updates)
-    with ThreadPoolExecutor(cores()) as side_by_side:
-        crowd = list(side_by_side.map(lambda _: parts(environment, steps, updates), range(cores())))
-    tick = float(np.median([Line(*each["tick"]["line"])(16) for each in crowd]))
-    slowdown = tick / Line(*alone["tick"]["line"])(16)
-    return alone | {"shared_slowdown": max(1.0, slowdown) if cores() > 1 else 1.0}
-
-
-def parts(environment: str, steps: int, updates: int) -> dict[str, Any]:
-    """Return what `parts.py` prints in a process of its own."""
-    command = [sys.executable, "-m", PARTS, environment, str(steps), str(updates)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if done.returncode != 0:
-        raise JobFailed(f"exit code {done.returncode}: {' '.join(command[1:])}\n{done.stderr[-2000:]}")
-    content: dict[str, Any] = json.loads(done.stdout)
+def child(ranks: int, *words: object) -> dict[str, Any]:
+    """Return what this program prints on some ranks. Raises JobFailed."""
+    content: dict[str, Any] = json.loads(mpiexec(ranks, __file__, *words, timeout=3600.0))
     return content
 
 
-def of_messages(parameters: int) -> dict[str, Any]:
-    """Return what messages cost between two ranks, how long ranks take to start, and how long a checkpoint takes."""
-    content: dict[str, Any] = json.loads(mpiexec(2, str(Path(messages.__file__)), parameters, 100))
-    start, start_each = starts()
-    seconds = {name: content[name]["median"] for name in ("draw", "exchange", "all_gather")}
-    seconds |= {"start": start["median"], "start_each": start_each["line"][1]}
-    checkpoint = checkpoints(4 * 8 * parameters)
-    return content | {
-        "starts": {"import and MPI_Init": start, "launcher": start_each},
-        "checkpoint": checkpoint,
-        "seconds": seconds | {"checkpoint": checkpoint["median"]},
+def line(samples: Samples) -> tuple[float, float]:
+    """Return (fixed, each) of a line through the medians of samples, those of about equal numbers taken together.
+
+    Whole episodes never make the same number of steps twice. A line never has a negative part: where the fit would, it
+    is drawn through 0.
+    """
+    groups: defaultdict[int, Samples] = defaultdict(list)
+    for number, seconds in samples:
+        groups[round(2 * np.log2(number))].append((number, seconds))
+    counts = np.array([np.mean([number for number, _ in group]) for group in groups.values()])
+    medians = np.array([np.median([seconds for _, seconds in group]) for group in groups.values()])
+    weights = 1 / medians  # a part of a small number counts like that of a large one
+    matrix = np.stack([np.ones_like(counts), counts], axis=1) * weights[:, None]
+    fixed, each = np.linalg.lstsq(matrix, medians * weights, rcond=None)[0]
+    if fixed < 0:
+        fixed, each = 0.0, np.sum(counts * weights * medians * weights) / np.sum((counts * weights) ** 2)
+    return float(fixed), max(float(each), 0.0)
+
+
+# --- parts of an update: seconds in which this process computed
+
+
+class Updates:
+    """A run of whole episodes on one rank, an update at a time, with the seconds of each part."""
+
+    def __init__(self, environment: str, steps: int) -> None:
+        job = {"env": environment, "preset": "episodes", "steps_per_update": steps, "total_steps": 10**9}
+        choice, spec = parse(flags(job)).choice, describe(environment)
+        self.timeline = Timeline(Comm(), keep=False)
+        self.timeline.now = time.process_time  # type: ignore[method-assign] # its spans are of the same seconds
+        self.algorithm, _ = make_algorithm(choice, spec, timeline=self.timeline)
+        context = RunContext(choice, spec, RunFolder(Path("nowhere")), {})
+        self.learner, rank = alone(context, self.algorithm)
+        self.collector: Any = rank.collector
+        self.lengths: list[int] = []
+        self.trials: list[float] = []
+        self.gradients: list[Array] = []
+        self.sizes: dict[str, float] = {}
+
+    def update(self) -> tuple[int, dict[str, float]]:
+        """Play, digest, sort and learn; return the number of steps, and the seconds of each part."""
+        algorithm, theta, s = self.algorithm, self.algorithm.theta.copy(), self.algorithm.settings
+        plan, request = self.learner.plan()
+        self.collector.refill()
+        played = self.collector.collect(request)
+        steps = sum(fragment.steps for fragment in played)
+        buffer, digest = computed(lambda: packed(digested(algorithm, plan, request, played)))
+        gathered, order = computed(lambda: in_episode_order([unpacked(buffer)]))
+        values = advantages_of(algorithm.critic, algorithm.critic_state, gathered.batch, s.discount, s.gae_lambda)
+        self.timeline.take()
+        _, rest = computed(lambda: self.learner.learn(gathered))
+        spans = self.timeline.take()
+        learned = {part: spans[part] for part in ("advantages", "policy", "critic")}
+        # what is not seconds
+        spread = sum(gathered.batch[name].nbytes for name in algorithm.spread)
+        self.sizes = {"step_bytes": len(buffer) / steps, "root_bytes": (len(buffer) - spread) / steps}
+        self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
+        self.trials.append(float(self.learner.row()["line_search_steps"]))
+        columns = (gathered.batch["observations"], gathered.batch["actions"], standardise(values["advantages"]))
+        pieces = zip(*(np.array_split(column, PIECES) for column in columns), strict=True)
+        self.gradients.append(np.array([policy_gradient(algorithm.policy, theta, *piece) for piece in pieces]))
+        return steps, {"digest": digest, "order": order, "rest": rest - sum(learned.values()), **learned}
+
+    def ticks(self) -> Samples:
+        """Return the seconds of one step of all episodes in play; afterwards there are no more updates."""
+        rollouts, theta, frozen, found = self.collector.rollouts, self.algorithm.theta, self.learner.filter, []
+        for width in WIDTHS:
+            advance = partial(rollouts.advance, theta, frozen, 0, range(width), width, TICKS)
+            advance()  # it begins episodes
+            found += [(float(width), computed(advance)[1] / TICKS) for _ in range(10)]
+        rollouts.envs.close()
+        return found
+
+
+def computed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what `work` returns, and its seconds."""
+    began = time.process_time()
+    return work(), time.process_time() - began
+
+
+def parts(environment: str, steps: int, updates: int) -> dict[str, Any]:
+    """Return everything about one environment, as it is recorded; from updates of two sizes, the first not counted."""
+    samples: defaultdict[str, Samples] = defaultdict(list)
+    for size in (steps // 4, steps):
+        run = Updates(environment, size)
+        for number in range(FIRST + updates):
+            count, seconds = run.update()
+            for part in seconds if number >= FIRST else ():
+                samples[part].append((count, seconds[part]))
+    samples["tick"] = run.ticks()
+    return {part: line(samples[part]) for part in PARTS} | {
+        "environment": environment,
+        **run.sizes,
+        "trials": float(np.mean(run.trials)),
+        "parameters": len(run.algorithm.theta),
+        "noise_scale": noise_scale(np.array(run.gradients[-updates:]), steps / PIECES),
+        "lengths": run.lengths,
     }
 
 
-def starts() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the seconds of one rank's start, package and MPI included, and those of the launcher by ranks."""
+# --- messages, start-up and checkpoints: wall-clock
+
+
+def seconds_of(work: Callable[[], Any], again: int, before: Callable[[], Any] = lambda: None) -> list[float]:
+    """Return the seconds of each of some calls; before: is done before each, and does not count."""
+    found = []
+    for _ in range(again):
+        before()
+        began = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - began)
+    return found
+
+
+def messages(parameters: int, again: int = 100) -> dict[str, Any]:
+    """Return what messages cost: the seconds of the slowest rank of calls that all ranks begin together."""
+    comm = MPIComm()
+    native, counter = comm.native, comm.counter()
+    theta, short = {"theta": np.zeros(parameters)}, np.zeros((1, 64))
+
+    def slowest(work: Callable[[], Any], again: int) -> list[float]:
+        return [max(each) for each in zip(*native.allgather(seconds_of(work, again, native.Barrier)), strict=True)]
+
+    def wait_for_root() -> None:
+        native.Barrier()
+        if comm.rank == 0:
+            time.sleep(NAP)  # as if it learned; the others go to sleep
+
+    def exchange() -> None:
+        comm.broadcast(theta)
+        comm.barrier()
+        comm.gather({"none": np.zeros(1)})
+
+    broadcasts: Samples = []
+    for size in SIZES:
+        sent = partial(native.Bcast, np.zeros(size // 8), 0)
+        broadcasts += [(size, seconds) for seconds in slowest(sent, again if size < 1e6 else again // 5)]
+    draws = slowest(lambda: [counter.next() for _ in range(DRAWS)], again // 10)  # all draw as quickly as they can
+    found = {
+        "network": line(broadcasts),
+        "draw": float(np.median(draws)) / (DRAWS * comm.size),
+        "exchange": float(np.median(seconds_of(exchange, again, wait_for_root))),  # the root's
+        "all_gather": float(np.median(slowest(lambda: comm.all_gather(short, [1] * comm.size), again))),
+    }
+    comm.close()
+    return found
+
+
+def starts() -> dict[str, float]:
+    """Return the seconds of one rank's start, package and MPI included, and how many more each further rank takes."""
+
+    def start(ranks: int, *command: str) -> list[float]:
+        words = [launcher(), "-n", str(ranks), *command]
+        return seconds_of(lambda: subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL), 5)
+
     script = "from minitrpo.training import synchronous; from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
-    one = [seconds_of([launcher(), "-n", "1", sys.executable, "-c", script]) for _ in range(5)]
-    true = shutil.which("true") or "true"
-    several = {str(n): [seconds_of([launcher(), "-n", str(n), true]) for _ in range(5)] for n in STARTED}
-    return medians(one), fitted(several)
+    several = [(ranks, seconds) for ranks in STARTED for seconds in start(ranks, shutil.which("true") or "true")]
+    return {"start": float(np.median(start(1, sys.executable, "-c", script))), "start_each": line(several)[1]}
 
 
-def seconds_of(command: list[str]) -> float:
-    """Return how long a program takes."""
-    began = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
-    return time.perf_counter() - began
-
-
-def checkpoints(size: int) -> dict[str, Any]:
-    """Return the seconds in which `size` bytes are on the disk."""
-    found, content = [], os.urandom(size)
+def checkpoint(parameters: int) -> float:
+    """Return the seconds in which a checkpoint is on the disk: theta, the critic, and its two moments."""
+    content = os.urandom(4 * 8 * parameters)
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(10):
-            began = time.perf_counter()
-            write_atomically(Path(folder) / "checkpoint", content)
-            found.append(time.perf_counter() - began)
-    return medians(found)
+        return float(np.median(seconds_of(lambda: write_atomically(Path(folder) / "checkpoint", content), 10)))
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        what, *words = sys.argv[1:]
+        content = parts(words[0], int(words[1]), int(words[2])) if what == "parts" else messages(int(words[0]))
+    if launched_rank() == 0:
+        print(json.dumps(content))

@@ -3,21 +3,53 @@
 `iteration` follows `training/synchronous.py: root_loop` in its order. Every number that it returns is simulated.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from minitrpo.block_sums import BLOCK, FAN
 from minitrpo.course.scaling import formulas
-from minitrpo.course.scaling.designs import NODE, Design, Machine, crowding
-from minitrpo.course.scaling.events import Playing, play, preempted
+from minitrpo.course.scaling.events import Playing, play
+from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs, Messages, Task
-from minitrpo.course.scaling.learning import learning, travelling
+from minitrpo.critics import PARTS, MLPCritic
 from minitrpo.parallel.episode_pool import concurrency, requests_for
 from minitrpo.policies import Array
 
 SIDE_BY_SIDE = 16  # episodes that a rank plays in lockstep at most, by default
 MOST_EPISODES = 4_000  # that are played event by event; of more, a part of the ranks plays its part
+NODE = 64  # ranks of a machine
+MINIBATCHES = 50  # of a pass of the critic, where all ranks share each: so there must be few
+ROWS = 64  # of a minibatch, for which a rank is worth its message
+CG_ITERATIONS = 10
+EVERYWHERE = 2.5e-8  # seconds for each step of the batch, on every rank: mean, deviation, where rows lie
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it runs: the network between ranks, and how many cores there are (None: one for each rank)."""
+
+    network: Network
+    cores: int | None = None
+    failures: float = formulas.INFINITE  # seconds from one failure of a core to the next, on average
+    exchange: float | None = None  # seconds of an iteration's short messages; None: by the network's latency
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the work is shared out. As the package does it: `Design()`, `Design("sharded")`."""
+
+    learner: str = "root"  # or "sharded"
+    pool: str = "dynamic"  # or "static"
+    segments: bool = False  # in place of episodes, with MINIBATCHES minibatches: what can be set for many ranks
+    # as the package does not do it: gathers by a tree, a counter for every NODE ranks, who get an equal share, and
+    # samples that stay on the rank that played them: only sums leave it
+    trees: bool = False
+
+
+TODAY, MENDED = Design("sharded"), Design("sharded", trees=True)
+DESIGNS = {"rank 0 learns alone": Design(), "sharded learner": TODAY, "tree sums, samples stay": MENDED}
+COLUMNS = {"now": TODAY, "now, set for it": Design("sharded", segments=True)}  # of what breaks first
 
 
 @dataclass(frozen=True)
@@ -37,14 +69,39 @@ class Iteration:
     sums: float  # messages between these
     critic: float  # what of its fit is not hidden
 
-    def parts(self) -> Iterator[tuple[str, float]]:
-        """Yield (name, seconds)."""
-        yield from vars(self).items()
-
     @property
     def seconds(self) -> float:
         """Return all of it."""
         return sum(vars(self).values())
+
+
+def iteration(
+    inputs: Inputs, task: Task, machine: Machine, design: Design, ranks: int, steps: int, seed: int = 0
+) -> Iteration:
+    """Return the seconds of an update of about `steps` steps on P ranks; seed: of its episodes' lengths."""
+    lengths, net = episodes_of(task, steps, seed), machine.network
+    steps, crowd = int(lengths.sum()), crowding(task, machine, ranks)
+    ideal, narrow, counter, wait = collecting(inputs.messages, task, machine, design, ranks, lengths)
+    alone, shared, sums, critic = learning(inputs.messages, task, machine, design, ranks, steps)
+    to_root, broadcast = bytes_to_root(task, design, ranks, len(lengths), steps), 0.0
+    if ranks > 1:  # policy and plan, and a barrier that lets none go early
+        short = machine.exchange or 4 * formulas.rounds(ranks) * net.latency
+        broadcast = short + formulas.broadcast(net, ranks, 8 * task.parameters)
+    return Iteration(
+        broadcast=broadcast,
+        ideal=ideal,
+        narrow=narrow,
+        counter=counter,
+        wait=wait,
+        digest=crowd * task.digest.each * steps / ranks + task.digest.fixed,
+        gather=formulas.gather(net, ranks, to_root, design.trees)
+        + task.order(steps) * min(1.0, to_root / (steps * task.step_bytes)),
+        root=alone,
+        spread=spreading(task, machine, design, ranks, len(lengths), steps),
+        shared=shared,
+        sums=sums,
+        critic=critic,
+    )
 
 
 def episodes_of(task: Task, steps: int, seed: int) -> Array:
@@ -53,65 +110,103 @@ def episodes_of(task: Task, steps: int, seed: int) -> Array:
     return np.random.default_rng(seed).choice(task.lengths, count)
 
 
-def iteration(
-    inputs: Inputs, task: Task, machine: Machine, design: Design, ranks: int, steps: int, seed: int = 0
-) -> Iteration:
-    """Return the seconds of an update of about `steps` steps on P ranks; seed: of its episodes' lengths."""
-    lengths = episodes_of(task, steps, seed)
-    steps, crowd = int(lengths.sum()), crowding(task, machine, ranks)
-    ideal, narrow, counter, wait = collecting(inputs.messages, task, machine, design, ranks, lengths)
-    alone, shared, sums, critic = learning(inputs.messages, task, machine, design, ranks, steps)
-    to_root, spread = travelling(task, machine, design, ranks, len(lengths), steps)
-    arrives = formulas.gather(machine.network, ranks, to_root, design.gather == "tree")
-    return Iteration(
-        broadcast=messages(machine, ranks, 8 * task.parameters),
-        ideal=ideal,
-        narrow=narrow,
-        counter=counter,
-        wait=wait,
-        digest=crowd * task.digest.each * steps / ranks + task.digest.fixed,
-        gather=arrives + task.order(steps) * min(1.0, to_root / (steps * task.step_bytes)),
-        root=alone,
-        spread=spread,
-        shared=shared,
-        sums=sums,
-        critic=critic,
-    )
-
-
-def messages(machine: Machine, ranks: int, theta_bytes: float) -> float:
-    """Return the seconds in which policy and plan reach all ranks, and a barrier that lets none go early."""
-    if ranks == 1:
-        return 0.0
-    short = machine.exchange or 4 * formulas.rounds(ranks) * machine.network.latency
-    return short + formulas.broadcast(machine.network, ranks, theta_bytes)
+def crowding(task: Task, machine: Machine, ranks: int) -> float:
+    """Return how many times as long a rank takes because others use the machine, or even its own core, too."""
+    if machine.cores is None or ranks == 1:
+        return 1.0 if ranks == 1 else task.shared_slowdown
+    filled = min(1.0, (ranks - 1) / max(machine.cores - 1, 1))
+    return (1 + filled * (task.shared_slowdown - 1)) * max(1.0, ranks / machine.cores)
 
 
 def collecting(
     messages: Messages, task: Task, machine: Machine, design: Design, ranks: int, lengths: Array
 ) -> tuple[float, float, float, float]:
     """Return (ideal, narrow, counter, wait): the seconds of playing these episodes, by what they are lost to."""
-    crowd, side_by_side = crowding(task, machine, ranks), concurrency(len(lengths), ranks, SIDE_BY_SIDE)
+    crowd = crowding(task, machine, ranks)
     ideal = crowd * float(lengths.sum()) / ranks * task.tick(SIDE_BY_SIDE) / SIDE_BY_SIDE
-    if design.segments:  # all ranks play as many steps, and wait for the slowest
-        return ideal, 0.0, 0.0, ideal if machine.slow else 0.0
-    part = min(1.0, MOST_EPISODES / len(lengths))  # of the machine that is played event by event
+    if design.segments:  # all ranks play as many steps
+        return ideal, 0.0, 0.0, 0.0
+    part = min(1.0, MOST_EPISODES / len(lengths))
     some, several = lengths[: max(1, round(part * len(lengths)))], max(1, round(part * ranks))
-    load = (NODE / ranks if design.counter == "node" and ranks > NODE else 1.0) / part
+    load = (NODE / ranks if design.trees and ranks > NODE else 1.0) / part
     how = Playing(
         lambda count: crowd * task.tick(count),
-        side_by_side,
+        concurrency(len(lengths), ranks, SIDE_BY_SIDE),
         0.0 if ranks == 1 else messages.draw * load,
-        0.0 if ranks == 1 else 2 * (machine.network.latency if design.counter == "one" else 1e-6),
+        0.0 if ranks == 1 else 2 * (1e-6 if design.trees else machine.network.latency),
     )
-    slow = np.ones(several)
-    slow[: round(machine.slow * several)] = 2.0
-    if machine.pauses < formulas.INFINITE:  # at random times on each rank, known to no other
-        slow *= preempted(several, max(ideal, 1e-9), machine.pauses, 1.0, np.random.default_rng(ranks))
-    busy = slow[:: max(1, several // len(some))][: len(some)]  # a rank that finds the pool empty at once has no effect
-    played = play(some, len(busy), how, design.pool == "static", busy)
+    # a rank that finds the pool empty at once has no effect; but all must learn that it is empty
+    played = play(some, min(several, len(some)), how, design.pool == "static")
     mean, queued = float(played.played.sum()) / several, float(played.queued.sum()) / several
-    last = 0.0 if design.pool == "static" else how.draw * several - played.makespan  # all must learn that it is empty
-    queued += max(0.0, last)
-    wait = played.makespan + max(0.0, last) - mean - queued
-    return ideal, max(0.0, mean - ideal), queued, wait + min(0.0, mean - ideal)
+    last = 0.0 if design.pool == "static" else max(0.0, how.draw * several - played.makespan)
+    wait = played.makespan + last - mean - (queued + last)
+    return ideal, max(0.0, mean - ideal), queued + last, wait + min(0.0, mean - ideal)
+
+
+def bytes_to_root(task: Task, design: Design, ranks: int, fragments: int, steps: int) -> float:
+    """Return the bytes that go to the root: all samples, or what it needs of each, or of each episode its return."""
+    if design.trees:
+        return 8.0 * fragments
+    return steps * (task.step_bytes if design.learner == "root" or ranks == 1 else task.root_bytes)
+
+
+def spreading(task: Task, machine: Machine, design: Design, ranks: int, fragments: int, steps: int) -> float:
+    """Return the seconds in which the ranks that learn get their samples, straight from those that played them.
+
+    A fragment goes to the one or two ranks that step with it, to one that helps with its advantages, and to all who
+    fit: these get all rows, and put them in order.
+    """
+    if design.trees or design.learner == "root" or ranks == 1:
+        return 0.0
+    everything = steps * task.step_bytes
+    rows, few = steps * (task.step_bytes - task.root_bytes), steps * task.root_bytes
+    sent = formulas.gather(machine.network, min(ranks, 4 * fragments), rows)
+    sent += task.order.each * steps * rows / everything
+    return sent + formulas.broadcast(machine.network, ranks, few)
+
+
+def learning(
+    messages: Messages, task: Task, machine: Machine, design: Design, ranks: int, steps: int
+) -> tuple[float, float, float, float]:
+    """Return (alone, shared, sums, critic): the seconds of an update's learning, by who does it.
+
+    With the sharded learner the last of the ranks, at most PARTS, fit the critic while the others step the policy.
+    Where samples stay, all ranks do both, one after the other.
+    """
+    work = task.policy(steps)
+    if design.learner == "root" or ranks == 1:
+        return task.advantages(steps) + task.rest(steps), work, 0.0, task.critic(steps)
+    crowd, net, vectors = crowding(task, machine, ranks), machine.network, CG_ITERATIONS + 1
+    if design.trees:
+        added = vectors * formulas.tree_allreduce(net, ranks, 8 * task.parameters)
+        added += task.trials * formulas.tree_allreduce(net, ranks, 16)
+        own = crowd * (work + task.advantages(steps)) / ranks
+        sharing = min(ranks, max(1, steps // (MINIBATCHES * ROWS)))
+        sums_of_fit = MLPCritic(1).epochs * MINIBATCHES * formulas.tree_allreduce(net, sharing, 4 * task.parameters)
+        return task.rest.fixed, own, added, crowd * task.critic(steps) / sharing + sums_of_fit
+    # the critic, with a sum for each of its minibatches
+    least = MLPCritic(1).minibatch
+    minibatch = max(least, steps // MINIBATCHES) if design.segments else least
+    fitters = min(ranks // 2, MLPCritic(1, minibatch=minibatch).parts)
+    fitted = crowd * task.critic(steps) / fitters
+    if fitters > 1:
+        several = MLPCritic(1).epochs * -(-steps // minibatch)
+        fitted += several * max(messages.all_gather, summed(net, fitters, 4 * task.parameters, max(PARTS, fitters)))
+    # the policy's step
+    count, steppers = -(-steps // BLOCK), ranks - fitters
+    added = vectors * summed(net, steppers, 8 * task.parameters, count) if steppers > 1 else 0.0
+    own = crowd * work * -(-count // min(steppers, count)) / count
+    after = max(0.0, fitted - own - added)
+    # each rank has a part of the advantages; all gather values, advantages and targets, and standardise for themselves
+    added += formulas.all_gather(net, ranks, 20.0 * steps) + EVERYWHERE * steps
+    return task.rest(steps), own + crowd * task.advantages(steps) / ranks, added, after
+
+
+def summed(net: Network, ranks: int, size: float, count: int) -> float:
+    """Return the seconds of a sum of `count` parts: few go to every rank; of more, FAN to one rank, and so on."""
+    if count <= FAN:
+        return formulas.all_gather(net, ranks, size * count)
+    levels = 0
+    while count > 1:
+        count, levels = -(-count // FAN), levels + 1
+    return levels * formulas.gather(net, min(FAN, ranks), FAN * size) + formulas.broadcast(net, ranks, size)
