@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
+from minitrpo.course.scaling.measuring import line
 from minitrpo.course.scaling.model import COLUMNS, DESIGNS, TODAY, Design, Machine, iteration
 from minitrpo.course.scaling.predict import MEMORY, Job, breaks, predicted
 
@@ -72,3 +73,10 @@ def test_what_breaks_first_by_hand():
     assert found["memory of rank 0"] == pytest.approx(MEMORY / (3 * 20 * 1000))
     assert list(found.values()) == sorted(found.values())
     assert breaks(Job(TOY, TASK, IDEAL), TODAY)["the pool's one counter"] == math.inf
+
+
+@given(st.floats(1e-6, 1.0), st.floats(1e-9, 1e-3))
+def test_a_line_through_seconds_of_about_equal_numbers_is_found_and_has_no_negative_part(fixed, each):
+    seconds = [(count, fixed + each * count) for count in (1000, 1010, 4000, 4040, 16_000)]
+    assert line(seconds) == pytest.approx((fixed, each), rel=0.1, abs=0.02 * fixed + 1e-12)
+    assert line([(count, each * (count - 900)) for count, _ in seconds])[0] == 0

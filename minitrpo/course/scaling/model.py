@@ -42,8 +42,8 @@ class Design:
     learner: str = "root"  # or "sharded"
     pool: str = "dynamic"  # or "static"
     segments: bool = False  # in place of episodes, with MINIBATCHES minibatches: what can be set for many ranks
-    # as the package does not do it: gathers by a tree, a counter for every NODE ranks, who get an equal share, and
-    # samples that stay on the rank that played them: only sums leave it
+    # What the package does not have: samples stay on the rank that played them, and sums of theirs, and gathers, go by
+    # a tree; NODE ranks share a counter, and get an equal share of the episodes.
     trees: bool = False
 
 

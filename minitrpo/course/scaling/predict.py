@@ -45,7 +45,6 @@ TENTHS = {  # what may break first -> a part of the model
     "sums and broadcasts": "sums",
     "the pool's one counter": "counter",
     "the last episodes": "wait",
-    "the few ranks of the critic": "critic",
 }
 
 
@@ -73,14 +72,11 @@ class Job:
 
     @cached_property
     def tables(self) -> dict[str, list["Prediction"]]:
-        """Return the job on all numbers of ranks, by design."""
+        """Return the job on all numbers of ranks, by design; the last with the batches that take the fewest seconds."""
+        batches = [max(1, round(self.batch * 2.0**doubled)) for doubled in BATCHES]
+        tried = [[predicted(self, MENDED, ranks, batch) for batch in batches] for ranks in RANKS]
         found = {name: [predicted(self, design, ranks) for ranks in RANKS] for name, design in DESIGNS.items()}
-        return found | {"the same, best batch": [best_batch(self, MENDED, ranks) for ranks in RANKS]}
-
-    @cached_property
-    def breaks(self) -> dict[str, dict[str, float]]:
-        """Return from how many ranks on each cost is a tenth of an iteration, by design."""
-        return {name: breaks(self, design) for name, design in COLUMNS.items()}
+        return found | {"the same, best batch": [min(each, key=lambda row: row.seconds) for each in tried]}
 
 
 @dataclass(frozen=True)
@@ -124,12 +120,6 @@ def starting(inputs: Inputs, ranks: int) -> float:
     return inputs.messages.start + inputs.messages.start_each * (ranks - 1)
 
 
-def best_batch(job: Job, design: Design, ranks: int) -> Prediction:
-    """Return the job with the batch, smaller or larger, with which it learns as much in the fewest seconds."""
-    batches = [max(1, round(job.batch * 2.0**doubled)) for doubled in BATCHES]
-    return min((predicted(job, design, ranks, batch) for batch in batches), key=lambda each: each.seconds)
-
-
 def breaks(job: Job, design: Design) -> dict[str, float]:
     """Return from how many ranks on each of these costs a tenth of an iteration, about; infinite: not up to 100,000.
 
@@ -141,9 +131,9 @@ def breaks(job: Job, design: Design) -> dict[str, float]:
     ones = [iteration(job.inputs, job.task, job.machine, design, ranks, STEPS_EACH * ranks) for ranks in at]
     tenth = [TENTH * (one.ideal + one.digest + one.shared) for one in ones]
     costs = {name: [getattr(one, part) for one in ones] for name, part in TENTHS.items()}
-    critic, updates = costs["the few ranks of the critic"], round(job.steps / job.batch)
-    critic[:] = [all_of_it - job.task.critic(STEPS_EACH * r) / r for r, all_of_it in zip(at, critic, strict=True)]
-    costs["start-up of ranks"] = [starting(job.inputs, ranks) / updates for ranks in at]
+    fair = [job.task.critic(STEPS_EACH * ranks) / ranks for ranks in at]
+    costs["the few ranks of the critic"] = [one.critic - each for one, each in zip(ones, fair, strict=True)]
+    costs["start-up of ranks"] = [starting(job.inputs, ranks) / round(job.steps / job.batch) for ranks in at]
     found = {name: crossing(at, np.array(each) / tenth) for name, each in costs.items()}
     found["memory of rank 0"] = MEMORY / (COPIES * bytes_to_root(job.task, design, RANKS[-1], 1, STEPS_EACH))
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
@@ -196,11 +186,13 @@ def of_tables(job: Job) -> str:
 
 
 def of_breaks(job: Job) -> str:
-    """Return from how many ranks on a cost is a tenth of an iteration."""
-    head = (f"cost, with {STEPS_EACH:,} steps per rank and update (simulated)", *job.breaks)
-    ends = {cost: [each[cost] for each in job.breaks.values()] for cost in job.breaks["now"]}
-    lines = [(cost, *("never" if at > RANKS[-1] else f"{at:,.0f}" for at in ends[cost])) for cost in ends]
-    return table(head, lines, {0})
+    """Return from how many ranks on a cost is a tenth of an iteration, by design."""
+    found = {name: breaks(job, design) for name, design in COLUMNS.items()}
+    lines = [
+        (cost, *("never" if each[cost] > RANKS[-1] else f"{each[cost]:,.0f}" for each in found.values()))
+        for cost in found["now"]
+    ]
+    return table((f"cost, with {STEPS_EACH:,} steps per rank and update (simulated)", *found), lines, {0})
 
 
 def weak(job: Job) -> str:
