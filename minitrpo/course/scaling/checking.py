@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitrpo.course.scaling.formulas import Network, rounds
+from minitrpo.course.scaling.formulas import INFINITE, Network, rounds
 from minitrpo.course.scaling.inputs import Inputs
 from minitrpo.course.scaling.model import Design, Machine, iteration
 from minitrpo.course.scaling.predict import table
@@ -79,7 +79,7 @@ def report(inputs: Inputs, seconds: dict[Run, Array]) -> str:
         lines.append((*what, f"{simulated:.3g}", f"{middle:.3g} ({low:.3g} to {high:.3g})", f"{errors[run]:+.0f} %"))
     head = ("", "ranks", "learner", "pool", "predicted, s", "measured, s (95 %)", "error")
     said = []
-    for title, most in (("all", MANY), ("a core for every rank", cores())):
+    for title, most in (("all", INFINITE), ("a core for every rank", cores())):
         some = [abs(error) for run, error in errors.items() if run.ranks <= most]
         said.append(f"median error, {title}, {len(some)} configurations: {np.median(some):.0f} %")
     return f"{table(head, lines, {0, 2, 3})}\n\n*{'; '.join(said)}; inputs {inputs.origin}. \\* more ranks than cores.*"

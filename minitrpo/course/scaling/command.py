@@ -99,6 +99,8 @@ def measure(args: Any) -> None:
     """Measure and record."""
     from minitrpo.course.scaling.measuring import measured
 
+    if args.inputs.is_dir():
+        raise BadInput(f"--inputs {args.inputs} is a folder; it must be a file")
     environments = args.env.split(",")
     for environment in environments:
         trust(environment)

@@ -81,26 +81,18 @@ def iteration(
     """Return the seconds of an update of about `steps` steps on P ranks; seed: of its episodes' lengths."""
     lengths, net = episodes_of(task, steps, seed), machine.network
     steps, crowd = int(lengths.sum()), crowding(task, machine, ranks)
-    ideal, narrow, counter, wait = collecting(inputs.messages, task, machine, design, ranks, lengths)
-    alone, shared, sums, critic = learning(inputs.messages, task, machine, design, ranks, steps)
     to_root, broadcast = bytes_to_root(task, design, ranks, len(lengths), steps), 0.0
     if ranks > 1:  # policy and plan, and a barrier that lets none go early
         short = machine.exchange or 4 * formulas.rounds(ranks) * net.latency
         broadcast = short + formulas.broadcast(net, ranks, 8 * task.parameters)
+    arrives = formulas.gather(net, ranks, to_root, design.trees)
     return Iteration(
         broadcast=broadcast,
-        ideal=ideal,
-        narrow=narrow,
-        counter=counter,
-        wait=wait,
+        **collecting(inputs.messages, task, machine, design, ranks, lengths),
         digest=crowd * task.digest.each * steps / ranks + task.digest.fixed,
-        gather=formulas.gather(net, ranks, to_root, design.trees)
-        + task.order(steps) * min(1.0, to_root / (steps * task.step_bytes)),
-        root=alone,
+        gather=arrives + task.order(steps) * min(1.0, to_root / (steps * task.step_bytes)),
         spread=spreading(task, machine, design, ranks, len(lengths), steps),
-        shared=shared,
-        sums=sums,
-        critic=critic,
+        **learning(inputs.messages, task, machine, design, ranks, steps),
     )
 
 
@@ -120,12 +112,12 @@ def crowding(task: Task, machine: Machine, ranks: int) -> float:
 
 def collecting(
     messages: Messages, task: Task, machine: Machine, design: Design, ranks: int, lengths: Array
-) -> tuple[float, float, float, float]:
-    """Return (ideal, narrow, counter, wait): the seconds of playing these episodes, by what they are lost to."""
+) -> dict[str, float]:
+    """Return the seconds of playing these episodes: ideal, and by what they are lost to."""
     crowd = crowding(task, machine, ranks)
     ideal = crowd * float(lengths.sum()) / ranks * task.tick(SIDE_BY_SIDE) / SIDE_BY_SIDE
     if design.segments:  # all ranks play as many steps
-        return ideal, 0.0, 0.0, 0.0
+        return {"ideal": ideal, "narrow": 0.0, "counter": 0.0, "wait": 0.0}
     part = min(1.0, MOST_EPISODES / len(lengths))
     some, several = lengths[: max(1, round(part * len(lengths)))], max(1, round(part * ranks))
     load = (NODE / ranks if design.trees and ranks > NODE else 1.0) / part
@@ -139,8 +131,8 @@ def collecting(
     played = play(some, min(several, len(some)), how, design.pool == "static")
     mean, queued = float(played.played.sum()) / several, float(played.queued.sum()) / several
     last = 0.0 if design.pool == "static" else max(0.0, how.draw * several - played.makespan)
-    wait = played.makespan + last - mean - (queued + last)
-    return ideal, max(0.0, mean - ideal), queued + last, wait + min(0.0, mean - ideal)
+    wait = played.makespan + last - mean - (queued + last) + min(0.0, mean - ideal)
+    return {"ideal": ideal, "narrow": max(0.0, mean - ideal), "counter": queued + last, "wait": wait}
 
 
 def bytes_to_root(task: Task, design: Design, ranks: int, fragments: int, steps: int) -> float:
@@ -167,28 +159,29 @@ def spreading(task: Task, machine: Machine, design: Design, ranks: int, fragment
 
 def learning(
     messages: Messages, task: Task, machine: Machine, design: Design, ranks: int, steps: int
-) -> tuple[float, float, float, float]:
-    """Return (alone, shared, sums, critic): the seconds of an update's learning, by who does it.
+) -> dict[str, float]:
+    """Return the seconds of an update's learning, by who does it: root, shared, sums, critic.
 
     With the sharded learner the last of the ranks, at most PARTS, fit the critic while the others step the policy.
     Where samples stay, all ranks do both, one after the other.
     """
-    work = task.policy(steps)
+    work, advantages, fit = task.policy(steps), task.advantages(steps), task.critic(steps)
     if design.learner == "root" or ranks == 1:
-        return task.advantages(steps) + task.rest(steps), work, 0.0, task.critic(steps)
+        return {"root": advantages + task.rest(steps), "shared": work, "sums": 0.0, "critic": fit}
     crowd, net, vectors = crowding(task, machine, ranks), machine.network, CG_ITERATIONS + 1
     if design.trees:
         added = vectors * formulas.tree_allreduce(net, ranks, 8 * task.parameters)
         added += task.trials * formulas.tree_allreduce(net, ranks, 16)
-        own = crowd * (work + task.advantages(steps)) / ranks
+        own = crowd * (work + advantages) / ranks
         sharing = min(ranks, max(1, steps // (MINIBATCHES * ROWS)))
-        sums_of_fit = MLPCritic(1).epochs * MINIBATCHES * formulas.tree_allreduce(net, sharing, 4 * task.parameters)
-        return task.rest.fixed, own, added, crowd * task.critic(steps) / sharing + sums_of_fit
+        fitted = crowd * fit / sharing
+        fitted += MLPCritic(1).epochs * MINIBATCHES * formulas.tree_allreduce(net, sharing, 4 * task.parameters)
+        return {"root": task.rest.fixed, "shared": own, "sums": added, "critic": fitted}
     # the critic, with a sum for each of its minibatches
     least = MLPCritic(1).minibatch
     minibatch = max(least, steps // MINIBATCHES) if design.segments else least
     fitters = min(ranks // 2, MLPCritic(1, minibatch=minibatch).parts)
-    fitted = crowd * task.critic(steps) / fitters
+    fitted = crowd * fit / fitters
     if fitters > 1:
         several = MLPCritic(1).epochs * -(-steps // minibatch)
         fitted += several * max(messages.all_gather, summed(net, fitters, 4 * task.parameters, max(PARTS, fitters)))
@@ -199,7 +192,8 @@ def learning(
     after = max(0.0, fitted - own - added)
     # each rank has a part of the advantages; all gather values, advantages and targets, and standardise for themselves
     added += formulas.all_gather(net, ranks, 20.0 * steps) + EVERYWHERE * steps
-    return task.rest(steps), own + crowd * task.advantages(steps) / ranks, added, after
+    own += crowd * advantages / ranks
+    return {"root": task.rest(steps), "shared": own, "sums": added, "critic": after}
 
 
 def summed(net: Network, ranks: int, size: float, count: int) -> float:
