@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -75,7 +75,7 @@ def child(ranks: int, *words: object) -> dict[str, Any]:
     return content
 
 
-def line(samples: Samples) -> tuple[float, float]:
+def line(samples: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """Return (fixed, each) of a line through the medians of samples, those of about equal numbers taken together.
 
     Whole episodes never make the same number of steps twice. A line never has a negative part: where the fit would, it
