@@ -20,13 +20,13 @@ ActFunction = Callable[[Array, Array, int], Array]  # observations, noise, how m
 
 
 def gaussian_log_prob(mean: Array, log_std: Array, actions: Array) -> Array:
-    """Return log N(action; mean, exp(log_std)^2), summed over its entries: (N, A) three times -> (N,), in nats."""
+    """Return log N(action; mean, exp(log_std)^2), summed over its entries: three arrays (N, A) -> (N,), in nats."""
     z = (actions - mean) * np.exp(-log_std)
     return np.sum(-0.5 * z * z - log_std - 0.5 * np.log(2 * np.pi), axis=1)
 
 
 def gaussian_kl(old_mean: Array, old_log_std: Array, mean: Array, log_std: Array) -> Array:
-    """Return KL(old || new) of diagonal Gaussians, summed over actions: (N, A) four times -> (N,), in nats."""
+    """Return KL(old || new) of diagonal Gaussians, summed over entries: four arrays (N, A) -> (N,), in nats."""
     apart = old_mean - mean
     square = np.exp(2 * old_log_std) + apart * apart
     return np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1)
@@ -39,7 +39,7 @@ def log_softmax(logits: Array) -> Array:
 
 
 def categorical_kl(old_logits: Array, logits: Array) -> Array:
-    """Return KL(old || new) of softmax distributions, (N, A) twice -> (N,), in nats."""
+    """Return KL(old || new) of softmax distributions: two arrays (N, A) -> (N,), in nats."""
     old_log, log = log_softmax(old_logits), log_softmax(logits)
     return np.sum(np.exp(old_log) * (old_log - log), axis=1)
 

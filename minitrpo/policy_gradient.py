@@ -22,7 +22,7 @@ def score(policy: Policy, theta: Array, observation: Array, action: Array) -> Ar
 
 
 def policy_gradient(policy: Policy, theta: Array, observations: Array, actions: Array, advantages: Array) -> Array:
-    """Return the mean over N steps of grad log pi(a|s) * A, shape (P,). With A = reward-to-go this is REINFORCE.
+    """Return the mean over N steps of grad log pi(a|s) * advantage, (P,). With reward-to-go this is REINFORCE.
 
     Source: Williams 1992; Sutton et al. 2000.
     """

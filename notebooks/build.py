@@ -209,7 +209,7 @@ def banner(name: str, solved: bool = False) -> str:
     """
     hints = len(find(name).hints)
     function = f"`{target(name).__name__}`"
-    more = f', then `hint("{name}", 2)`' + (f" up to {hints}" if hints > 2 else "") if hints > 1 else ""
+    more = f' to `hint("{name}", {hints})`' if hints > 1 else ""
     help_line = f'Stuck? `hint("{name}", 1)`{more}.'
     task = f"**Exercise {function}.** Write its body in the next cell, run it, then run the check below it."
     done = f"**Exercise {function}, solved.** This is the function of the package."

@@ -204,14 +204,15 @@ def train(ranks: int, *arguments: object, timeout: float = 150.0) -> RunFolder:
 
 
 def show_film(folder: RunFolder, steps: int) -> Any:
-    """Return a film, two seconds of a run's policy, for a cell to show; print why, where this machine draws none."""
+    """Return a film, two seconds of a run's policy, and print its return, or why this machine draws none."""
     from IPython.display import Video
 
     try:
-        film(folder, seed=0, limit=steps, seconds=2, frames=60, pictures=6)
+        played = film(folder, seed=0, limit=steps, seconds=2, frames=60, pictures=6)
     except BadInput as error:
         print(error)
         return None
+    print("filmed:", ", ".join(f"{length} steps, return {total:.1f}" for length, total in played))
     return Video(str(folder.path / VIDEO), embed=True, html_attributes="controls loop muted")
 
 

@@ -38,7 +38,7 @@ EPISODES, STEPS_PLAYED, MOST, LEAST, SECONDS = 20, 2_000, 100, 3, 20.0
 class Explanation:
     """What a run says of itself; printed it is text, in a notebook a page with two pictures.
 
-    found: the findings, the most important first. limits: what limits it.
+    found: the findings, the most important first. limits: how much of a step is noise, and where the time goes.
     numbers: what the findings are based on.
     """
 
@@ -164,16 +164,16 @@ def filled(folder: RunFolder, choice: Choice, numbers: Numbers, cores: int) -> d
 
 
 def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
-    """Return what limits a run: the noise of its steps, its slowest phase, and what more ranks would give.
+    """Return what may limit a run: the noise of its steps, and its slowest phase with what more ranks would give.
 
-    That is Amdahl's law on its own seconds: off by at most 25 % in 58 recorded pairs of runs on 1 and 2 ranks.
+    The latter is Amdahl's law on its own seconds: off by at most 25 % in 58 recorded pairs of runs on 1 and 2 ranks.
     """
     lines = []
     if "noise" in numbers:
         noise = min(numbers["noise"], 0.98)
         half, more = columns["steps_per_update"][-1] * noise / (1 - noise), " or more" * (noise == 0.98)
-        share = f"noise is {noise:.0%}{more} of a step's predicted gain"
-        lines.append(f"{share}; {half:,.0f} steps{more} per update would make it 50%")
+        cure = f"; {half:,.0f} steps{more} per update would make it 50%" * (noise > 0.5)  # little noise limits nothing
+        lines.append(f"noise: {noise:.0%}{more} of a step's predicted gain is chance{cure}")
     ranks, total = int(columns["ranks"][-1]), float(columns["iteration_s"].sum())
     seconds = {phase: float(columns[f"{phase}_s"].sum()) for phase in PHASES}
     slowest = max(seconds, key=lambda phase: seconds[phase])
@@ -181,7 +181,7 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
     if not choice.asynchronous:
         quicker = total / (total - seconds["collect"] / 2)
         text += f"; {2 * ranks} ranks with a core each would be about {quicker:.2f} times as quick (within 25 %)"
-    return "\n".join(f"what limits it: {line}" for line in [*lines, text])
+    return "\n".join([*lines, text])
 
 
 def slowest_rank(folder: RunFolder) -> str:

@@ -28,8 +28,9 @@
 # | `discounted_sums` | `minitrpo/returns.py` | Frans & Hafner 2016, Algorithm 1, line 5 |
 # | `policy_gradient` | `minitrpo/policy_gradient.py` | Williams 1992 |
 #
-# *90 minutes in class; the notebook runs in half a minute. You need Python with numpy, derivatives, linear algebra and basic
-# probability (densities, expectations), but no reinforcement learning.*
+# *90 minutes in class: the game 10, probabilities 10, one throw 18, baselines 10, many steps 22, learning 10, bug hunt and
+# quiz 10. The notebook runs in half a minute. You need Python with numpy, derivatives, linear algebra and basic probability
+# (densities, expectations), but no reinforcement learning.*
 #
 # Run the next cell and press play. You see HalfCheetah, a robot in the physics engine **MuJoCo**: on the left with a fresh
 # policy, on the right after a million steps of learning. Each step it received one number: a reward for moving
@@ -77,51 +78,60 @@ env.close()
 
 # %% [markdown]
 # Each step with the pole up has a reward of 1. The game is over when the pole leans by more than 12 degrees or the cart
-# leaves the rail. This was one **episode**, the list $s_0, a_0, r_0, s_1, a_1, r_1, \dots$ is its **trajectory** $\tau$, and
-# the sum of its rewards is its **return** $R(\tau)$.
+# leaves the rail. All steps from the reset to this end are one **episode**; above you see its first three. The list
+# $s_0, a_0, r_0, s_1, a_1, r_1, \dots$ is its **trajectory** $\tau$, and the sum of its rewards is its **return** $R(\tau)$.
 #
-# The eighth word: a **policy** $\pi_\theta(a|s)$ gives the probability of each action for each observation. Our policies are
-# small neural networks. Each **hidden** unit is the tanh of a weighted sum of the observation plus a bias, and each output is
-# such a sum of the hidden units. All weights and biases are one long vector, the **parameters** $\theta$. Learning
-# changes only $\theta$.
+# The eighth word: a **policy** $\pi_\theta(a|s)$ gives the probability of each action for each observation (of real-valued
+# actions the density). Our policies are small neural networks. Each **hidden** unit is the tanh of a weighted sum of the
+# observation plus a bias, and each output is such a sum of the hidden units. CartPole's outputs are **logits**,
+# log probabilities before they are normalised. All weights and biases are one long vector, the **parameters** $\theta$.
+# Learning changes only $\theta$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-def draw_network(axis, inputs, outputs, meaning, title):
-    """Draw a network with eight hidden units; meaning: what becomes of the outputs."""
+def draw_network(axis, inputs, outputs, alone, meaning, title):
+    """Draw a network with eight hidden units; alone: parameters beside it; meaning: what becomes of the outputs."""
     columns = [(0.0, inputs), (1.0, [""] * 8), (2.0, outputs)]
     places = [[(x, 0.5 * (len(names) - 1) - k) for k in range(len(names))] for x, names in columns]
     for left_column, right_column in pairwise(places):
         for start in left_column:
             for stop in right_column:
-                axis.plot(*zip(start, stop), color=GREY, linewidth=0.6, zorder=1)
+                axis.plot(*zip(start, stop), color=PURPLE, linewidth=0.6, zorder=1)
     for layer, (_, names), color in zip(places, columns, (BLUE, ORANGE, GREEN)):
-        axis.plot(*zip(*layer), "o", color=color, markersize=13)
+        axis.plot(*zip(*layer), "o", color=color, markersize=12)
         for (x, y), name in zip(layer, names):
-            side = {"x": x - 0.12, "ha": "right"} if x == 0 else {"x": x + 0.12, "ha": "left"}
-            axis.text(y=y, s=name, va="center", fontsize=11, **side)
-    for x, name in ((-0.25, "observation $s$"), (1, "hidden, tanh"), (2.2, "outputs")):
+            side = {"x": x - 0.14, "ha": "right"} if x == 0 else {"x": x + 0.14, "ha": "left"}
+            axis.text(y=y, s=name, va="center", fontsize=12, **side)
+    for k, name in enumerate(alone):
+        axis.plot(2, -1.5 - k, "s", color=PURPLE, markersize=9)
+        axis.text(2.14, -1.5 - k, name, va="center", fontsize=12)
+    for x, name in ((-0.3, "observation $s$"), (1, "hidden, tanh"), (2.2, "outputs")):
         axis.text(x, 4.2, name, ha="center", fontsize=12)
-    axis.text(1.0, -4.3, r"all weights and biases: $\theta$", ha="center", fontsize=12, color=PURPLE)
-    axis.text(2.1, -1.4, meaning, ha="left", va="top", fontsize=11)
-    axis.set(xlim=(-0.9, 3.6), ylim=(-4.8, 4.9), title=title)
+    axis.text(2.86, 2.9, meaning, ha="right", va="center", fontsize=11)
+    axis.set(xlim=(-0.95, 2.9), ylim=(-3.8, 4.8))
+    axis.set_title(title, fontsize=13)
     axis.axis("off")
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6), layout="constrained")
 draw_network(
     left,
     ["position", "speed", "angle", "turning"],
     ["logit of left", "logit of right"],
+    [],
     "probability of an action:\n$e^{\\mathrm{logit}}$ / sum of both",
-    "CartPole: chooses one of two actions",
+    "CartPole: one of two actions",
 )
 draw_network(
     right,
     ["angle 1", "angle 2", "speed 1", "speed 2", "target x", "target y"],
-    [r"mean torque $\mu_1$", r"mean torque $\mu_2$"],
-    "torque $i$: drawn around $\\mu_i$\nwith standard deviation $\\sigma_i$\n($\\log\\sigma_i$ is in $\\theta$, too)",
-    "An arm with two joints: chooses two torques",
+    [r"mean $\mu_1$", r"mean $\mu_2$"],
+    [r"$\log\,\sigma_1$", r"$\log\,\sigma_2$"],
+    "torque $i$ is drawn from\n$\\mathcal{N}(\\mu_i, \\sigma_i^2)$",
+    "An arm with two joints (simplified): two torques",
+)
+figure.supxlabel(
+    r"purple: the parameters $\theta$; each line is a weight (biases are not drawn)", color=PURPLE, fontsize=12
 )
 plt.show()
 
@@ -134,11 +144,13 @@ plt.show()
 # %% prediction="yes"
 guess_steps = 10  # steps the pole stays up, on average
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %%
+# whole episodes of a fresh policy; budget(full, quick) is quick in tests of the course only
 played = play("CartPole-v1", steps=budget(6000, 1500), hidden=(16,))
 episodes, policy = played.episodes, played.policy
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def draw_film(theta, seed, when):
     """Play one episode and draw six of its steps, with a title that says how the episode ended."""
     env, rng = make("CartPole-v1", render_mode="rgb_array"), default_rng(seed)
@@ -179,12 +191,13 @@ reveal(guess_steps, show_fresh)
 #
 # A robot's joints take real numbers, so its policy is **Gaussian**: the network gives the mean $\mu_i$ of each entry $a_i$ of
 # the action, and $\theta$ also holds each $\log \sigma_i$. The entries are drawn independently. We need the natural logarithm
-# of the probability density,
+# of the probability density (its unit is the *nat*),
 #
 # $$\log \pi(a|s) = \sum_i \left[ -\frac{(a_i - \mu_i)^2}{2 \sigma_i^2} - \log \sigma_i - \tfrac12 \log 2\pi \right],$$
 #
-# for many steps at once: row $t$ of each array is step $t$. In docstrings $N$ counts steps, $D$ entries of an observation,
-# $A$ of an action, and $P$ parameters; the page `glossary.md` has all symbols.
+# for many steps at once: row $t$ of each array is step $t$. Here $2\pi$ is the number. In docstrings $N$ is the number of
+# steps, $D$ the size of an observation, $A$ that of an action, and $P$ the number of parameters; the page `glossary.md` has
+# all symbols.
 #
 # ### Exercise 1: `gaussian_log_prob`
 
@@ -196,7 +209,7 @@ reveal(guess_steps, show_fresh)
 # ## One throw
 #
 # The smallest game has one step. You throw a ball with strength $a$, and the reward is 20 minus the
-# squared miss, $r(a) = 20 - (a - 2)^2$. The policy draws $a \sim N(\mu, \sigma^2)$. Calculus gives
+# squared miss, $r(a) = 20 - (a - 2)^2$. The policy draws $a \sim \mathcal{N}(\mu, \sigma^2)$. Calculus gives
 # $J = 20 - (\mu - 2)^2 - \sigma^2$, hence $\partial J / \partial \mu = 2 (2 - \mu)$ and
 # $\partial J / \partial \log \sigma = -2 \sigma^2$. The learner sees only throws and rewards.
 #
@@ -239,12 +252,12 @@ print("mean score:         ", np.round(scores[:, 1:].mean(axis=0), 2))
 print("mean score x reward:", np.round((scores * reward_of(throws))[:, 1:].mean(axis=0), 2), " exact:", exact[1:])
 
 # %% [markdown]
-# The last line is right on average, and visibly off. The picture shows why, with 60 throws. Each orange dot is one throw's
-# score (for the mean) times its reward. Blue squares are the same throws, with the mean reward 15 subtracted first.
+# On average over many repetitions the last line is exact. This one, of 1,000 throws, is visibly off. The picture shows why,
+# with 60 throws. Each orange dot is one throw's score (for the mean) times its reward. Blue squares are the same throws, with
+# the mean reward 15 subtracted first. The bars at the right are the means of all dots, with 95 % intervals.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-a = default_rng(1).standard_normal(200_000)
-few = a[np.abs(a) < 2.5][:60]
+few = default_rng(1).standard_normal(60)
 grid = np.linspace(-3.5, 3.5, 200)
 density = np.exp(mine.gaussian_log_prob(np.zeros((200, 1)), np.zeros((200, 1)), grid[:, None]))
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
@@ -253,13 +266,17 @@ left.text(0.6, 20, "reward r(a)", color=GREEN, ha="center", va="bottom", fontsiz
 left.fill_between(grid, -10, -10 + 20 * density, color=GREY, alpha=0.5)
 left.text(0, -9.5, "how often\nit is thrown\n(not to scale)", ha="center", fontsize=10)
 left.set(xlabel="strength of the throw a", ylabel="reward", ylim=(-10, 24))
-for b, color, marker in ((0, ORANGE, "o"), (15, BLUE, "s")):
-    right.plot(few, few * (reward_of(few) - b), marker, color=color, markersize=5)
+for b, color, marker, place in ((0, ORANGE, "o", 2.7), (15, BLUE, "s", 3.0)):
+    pushes = few * (reward_of(few) - b)
+    right.plot(few, pushes, marker, color=color, markersize=5)
+    right.errorbar(place, pushes.mean(), 1.96 * pushes.std() / np.sqrt(60), fmt=marker, color=color, capsize=4)
 right.text(1.3, 32, "score x reward", color=ORANGE, ha="right", fontsize=11)
 right.text(-0.8, 21, "score x (reward - 15)", color=BLUE, ha="center", fontsize=11)
 right.axhline(4, color=RED, linestyle="--")
-right.text(3.1, 5, "exact slope 4", color=RED, ha="right", va="bottom", fontsize=11)
-right.set(xlabel="strength of the throw a", ylabel="push on the mean", xlim=(-2.3, 3.2))
+right.text(-2.9, 3, "exact slope 4", color=RED, ha="left", va="top", fontsize=11)
+right.text(2.85, -4, "means", ha="center", fontsize=11)
+right.set(xlabel="strength of the throw a", ylabel="push on the mean", xlim=(-3, 3.2), ylim=(-14, 52))
+right.axvline(2.45, color=GREY, linewidth=0.8)
 for axis in (left, right):
     axis.grid(alpha=0.3)
 plt.show()
@@ -297,10 +314,11 @@ def throws_needed(b):
     return variance_of_one / (0.1 * np.linalg.norm(exact)) ** 2
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_throws():
     """Answer the prediction."""
-    print(f"throws for an error of a tenth, no baseline: your guess {guess_throws}, computed {throws_needed(b=0):,.0f}")
-    print(f"with the baseline 15: computed {throws_needed(b=15):,.0f}")
+    compare("throws for an error of a tenth, no baseline", guess_throws, round(throws_needed(b=0)))
+    print(f"with the baseline 15: {throws_needed(b=15):,.0f}")
 
 
 reveal(guess_throws, show_throws)
@@ -308,12 +326,13 @@ reveal(guess_throws, show_throws)
 # %% [markdown]
 # ## Many steps
 #
-# The probability of a whole trajectory is
+# The log probability of a whole trajectory is
 #
 # $$\log p(\tau) = \log p(s_0) + \sum_t \big[ \log \pi_\theta(a_t|s_t) + \log p(s_{t+1}|s_t, a_t) \big]$$
 #
 # The world's own probabilities do not contain $\theta$. Their gradient is 0, so **the learner need not know them**. The sum
-# of the scores remains: $\nabla J = \mathbb{E}[\sum_t \psi_t \, R(\tau)]$.
+# of the scores remains. The trick of the throw, with $\tau$ for $a$, gives
+# $\nabla J = \mathbb{E}[\sum_t \psi_t \, R(\tau)]$.
 #
 # This formula weighs every action by the *whole* return, including rewards from before the action. Take a term
 # $\psi_t \, r_k$ with $k < t$. Given $s_t$ and all before it, $r_k$ is a known number, and the mean of $\psi_t$ over the
@@ -335,18 +354,17 @@ reveal(guess_throws, show_throws)
 # **truncated**. Today we count no reward after the end, in both cases; lecture 05a corrects this for truncated episodes.
 #
 # Now the gradient itself. For one episode it is a *sum* over the steps of score $\times$ advantage. We take the *mean* over
-# all $N$ steps: the same direction, divided by the mean episode length, so that the step size does not grow with the
-# episodes. Calling `score` $N$ times would be slow. Find *one number*, made of all $\log \pi(a_t|s_t)$ and all advantages
-# $A_t$, whose gradient this is.
+# all $N$ steps of many episodes. The direction stays nearly the same, and the length of the gradient no longer grows with the
+# length of the episodes. Calling `score` $N$ times would be slow. Find *one number*, made of all $\log \pi(a_t|s_t)$ and all
+# advantages $A_t$, whose gradient this is.
 #
 # ### Exercise 4: `policy_gradient`
 
 # %% exercise="policy_gradient"
 
 # %%
-throw_gradient = mine.policy_gradient(
-    thrower, throw_theta, np.zeros((5000, 1)), a[:5000, None], reward_of(a[:5000]) - 15
-)
+many = default_rng(1).standard_normal((5000, 1))  # throws
+throw_gradient = mine.policy_gradient(thrower, throw_theta, np.zeros((5000, 1)), many, reward_of(many[:, 0]) - 15)
 print("5,000 throws:", np.round(throw_gradient, 2), " exact:", exact)
 
 # %% [markdown]
@@ -383,21 +401,25 @@ variance = {name: gradients.var(axis=0).sum() for name, gradients in estimates.i
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_variances():
-    """Answer the prediction, and draw the first and the last kind of estimate, projected on the last one's mean."""
+    """Answer the prediction, and draw the first and the last kind of estimate, along the last one's mean."""
     for name, value in variance.items():
         print(f"{name:20s} variance {value:8.0f}")
     compare("variance, first over last", guess_ratio, variance["whole return"] / variance["reward-to-go - mean"])
     best = estimates["reward-to-go - mean"]
     direction = best.mean(axis=0) / np.linalg.norm(best.mean(axis=0))
     _, axis = plt.subplots(figsize=(8.5, 3.6))
-    for name, color, height in (("reward-to-go - mean", BLUE, 0.86), ("whole return", ORANGE, 0.70)):
+    kinds = (
+        ("reward-to-go - mean", BLUE, {"alpha": 0.5}, 75),
+        ("whole return", ORANGE, {"histtype": "step", "lw": 2}, 68),
+    )
+    for name, color, look, height in kinds:
         along = estimates[name] @ direction
-        axis.hist(np.minimum(along, 590), np.linspace(-250, 600, 35), color=color, alpha=0.6)
+        axis.hist(np.minimum(along, 590), np.linspace(-250, 600, 35), color=color, **look)
         mean, error = along.mean(), 1.96 * along.std() / np.sqrt(len(along))
-        axis.axvline(mean, color=color, linestyle="--", linewidth=2)
-        label = f"{name}\nmean {mean:.0f} (95 % interval {mean - error:.0f} to {mean + error:.0f})"
-        axis.text(0.97, height, label, color=color, ha="right", va="center", transform=axis.transAxes, fontsize=11)
-    axis.set(xlabel="one episode's gradient, projected on the mean gradient (of the blue estimates)", ylabel="episodes")
+        axis.errorbar(mean, height, xerr=error, fmt="o", color=color, capsize=4)
+        label = f"{name}: mean {mean:.0f} (95 % interval {mean - error:.0f} to {mean + error:.0f})"
+        axis.text(70, height, label, color=color, va="center", fontsize=10)
+    axis.set(xlabel="one episode's gradient: component along the mean gradient", ylabel="episodes", ylim=(0, 80))
     axis.set_xticks([-200, 0, 200, 400, 600], ["-200", "0", "200", "400", "600\nand above"])
     axis.grid(alpha=0.3)
     plt.show()
@@ -411,8 +433,9 @@ reveal(guess_ratio, show_variances)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Both estimate the same gradient, and their means (dashed) do not differ significantly. A variance six times as large means
-# playing six times as much for the same accuracy.
+# Both estimate the same gradient, and their means (dots with bars) do not differ significantly. A variance six times as large
+# means playing six times as much for the same accuracy. (The printed factor counts all 114 entries, the picture shows one
+# direction.)
 #
 # </details>
 #
@@ -462,20 +485,17 @@ def show_learning():
     print("seed by seed:", np.round(sure, 3), " fresh:", np.round(sureness(played.theta), 3))
     for size, runs in learned.items():
         print(f"step size {size:g}: mean return of the last five batches", [round(c[-5:].mean()) for _, c in runs])
-    _, axis = plt.subplots(figsize=(8.5, 3.8))
-    for (size, runs), color, style in zip(learned.items(), (BLUE, GREEN, RED), ("--", "-", "-.")):
-        for _, curve in runs:
-            axis.plot(curve, style, color=color)
-        height = np.mean([curve[-1] for _, curve in runs]) if size < 40 else max(curve[-1] for _, curve in runs)
-        axis.text(len(curve) - 0.4, height, f"step size {size:g}", color=color, va="center", fontsize=11)
-    ends = [curve[-5:].mean() for _, curve in learned[40.0]]
-    label = f"step size 40, seed {np.argmin(ends)}"
-    axis.text(len(curve) - 0.4, min(ends) - 8, label, color=RED, va="bottom", fontsize=11)
-    axis.axhline(500, color=GREY, linestyle=":")
-    axis.text(0, 490, "the most there is", color=GREY, va="top", fontsize=11)
-    axis.set(xlabel="updates; three seeds each", ylabel="mean return of the batch", ylim=(0, 520))
-    axis.set(xlim=(-0.5, 1.35 * len(curve)), xticks=range(0, len(curve) + 1, 5))
-    axis.grid(alpha=0.3)
+    _, axes = plt.subplots(1, 3, figsize=(9.5, 3.6), sharey=True, layout="constrained")
+    for axis, (size, runs) in zip(axes, learned.items()):
+        for seed, ((_, curve), color, marker) in enumerate(zip(runs, (BLUE, ORANGE, GREEN), "os^")):
+            style = {"color": color, "marker": marker, "markersize": 4, "label": f"seed {seed}"}
+            axis.plot(np.arange(1, len(curve) + 1), curve, **style)
+        axis.axhline(500, color=GREY, linestyle=":")
+        axis.set(title=f"step size {size:g}", xlabel="batch; an update follows each", ylim=(0, 520))
+        axis.grid(alpha=0.3)
+    axes[0].text(1, 490, "the most there is", color=GREY, va="top", fontsize=11)
+    axes[0].legend(loc="center left")
+    axes[0].set_ylabel("mean return of the batch")
     plt.show()
     best = max(learned[4.0], key=lambda run: run[1][-1])
     draw_film(best[0], seed=1, when=f"after {len(best[1])} updates of step size 4")
@@ -486,9 +506,9 @@ reveal(guess_sure, show_learning)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The policy learns from one number per step, but the step size is a gamble. A small one wastes experience. A large one can be
-# fatal, as for the seed that stays at 9: at a probability of 1.000 the policy never tries the other action, and the scores
-# are practically 0.
+# The policy learns from one number per step, but the step size is a gamble. A small one wastes experience. A large one loses
+# in one update what it gained: seed 2 falls from 420 to 50. It can even be fatal, as for seed 1, which stays at 9: at a
+# probability of 1.000 the policy never tries the other action, and the scores are practically 0.
 #
 # </details>
 #
@@ -523,7 +543,7 @@ _ = hunt("policy_gradient", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# Only the noise: it is the baseline $-100$.
+# Only the noise, which grows: adding 100 is the same as subtracting the baseline $-100$.
 #
 # </details>
 #
@@ -531,7 +551,7 @@ _ = hunt("policy_gradient", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# On $s_t$ yes: given $s_t$ it is a constant. On $a_t$ no.
+# On $s_t$ yes: given $s_t$ it is a constant. On $a_t$ no: the mean of $\psi_t \, b(a_t)$ need not be 0.
 #
 # </details>
 #
@@ -549,7 +569,7 @@ _ = hunt("policy_gradient", suspect)
 # - The policy gradient is the mean of score $\times$ advantage (reward-to-go minus a baseline). It needs no derivative of the
 #   world.
 # - A baseline and reward-to-go remove noise and leave the expectation as it is.
-# - This learns CartPole, but only with the right step size.
+# - Thirty updates improve CartPole from 23 to about 280 of 500 steps, but only with the right step size.
 #
 # ## Open questions
 #
