@@ -7,7 +7,7 @@
 
 The site has every lecture, every page that links lead to from README.md (pages.py), and a reference of what is public
 (reference.py). Students get exercises without their bodies, predictions open, and each measurement folded behind
-"predict first"; lecturers also get the notes of notebooks/teaching.
+"predict first", and of notebooks/teaching what has no answers; lecturers get all of it.
 Slides have the first sentence of a long paragraph, what it asks and what it stresses; the whole of it stands in the
 speaker's notes (the key S). A lecture has 25 to 40 of them, a short one 18; a solution is folded until it is clicked.
 Lectures are made of their sources and of what their executed solutions show: no other notebook is read. Sphinx with
@@ -168,7 +168,8 @@ def write_sources(source: Path, as_slides: bool, answers: bool, repository: str)
 def groups(names: dict[Path, str], lectures: list[Path], more: list[str]) -> dict[str, list[str]]:
     """Return {caption: names of pages}, as the side of every page lists them."""
     first = [NOTEBOOKS / "README.md", *lectures]
-    course_own = [*first, *(path for path in names if path.parent == NOTEBOOKS and path not in first)]
+    more_of_it = [path for path in names if path.parent == NOTEBOOKS and path.suffix == ".md" and path not in first]
+    course_own = [*first, *more_of_it]
     docs = [path for path in names if path.parent == ROOT / "docs"]
     teaching = [path for path in names if path.parent == TEACHING]
     rest = [path for path in names if path not in {FRONT, *course_own, *docs, *teaching}]
