@@ -22,8 +22,9 @@ class LineSearch:
 
 
 def step_scale(max_kl: float, xAx: float) -> float:
-    """Return beta with KL(beta x) ~ 1/2 beta^2 x'Ax = max_kl; 0 if x'Ax is not positive (nan is not).
+    """Return beta, with which the step beta x reaches the KL limit: KL(beta x) is about beta^2 xAx / 2.
 
+    xAx: the curvature x'Ax along x. Where it is not positive (NaN is not), beta is 0.
     Source: Schulman et al. 2015 (TRPO), appendix C: beta = sqrt(2 delta / s'As).
     """
     return float(np.sqrt(2.0 * max_kl / xAx)) if xAx > 0.0 else 0.0
@@ -40,11 +41,11 @@ def backtracking(
 ) -> LineSearch:
     """Try theta + shrink^k * full_step, k = 0, 1, ..., and return the first that is finite, gains and keeps the KL.
 
-    evaluate: theta -> (surrogate gain, mean KL), asked once a trial, which is an array of its own: it may be kept.
-    Gain > 0 and KL <= max_kl are asked for, no more. max_trials: at least 1.
-    A search that fails returns the old theta, and as `reason` the first of "not finite", "KL too large",
-    "no improvement" that holds for its last trial. A step of zeros is not tried at all: "zero step", 0 trials.
-    Source: Schulman et al. 2015 (TRPO), appendix C; "restores otherwise" is what several implementations forget.
+    evaluate: theta -> (surrogate gain, mean KL), called once for each trial. Every trial is a new array.
+    A trial is accepted if its gain is above 0 and its KL is at most max_kl. max_trials: at least 1.
+    If none is accepted, the result has the old theta, and `reason` is the first of "not finite", "KL too large",
+    "no improvement" that holds for the last trial. A step of zeros is not tried: "zero step", 0 trials.
+    Source: Schulman et al. 2015 (TRPO), appendix C. Several implementations forget to restore the old theta.
     """
     # 1. without a step there is nothing to try
     reason, ratio, trials = "zero step", 0.0, 0

@@ -76,8 +76,7 @@ def standardise(advantages: Array) -> Array:
 def explained_variance(predicted: Array, targets: Array) -> float:
     """Return 1 - Var(target - predicted) / Var(target): 1 perfect, 0 as good as a constant.
 
-    NaN if there is nothing to explain: all targets are equal, or would be but for rounding, which is to say that their
-    standard deviation is at most 1e-10 of their root mean square.
+    NaN if the targets are equal up to rounding: their standard deviation is at most 1e-10 of their root mean square.
     """
     variance = float(np.var(targets))
     if variance <= 1e-20 * float(np.mean(targets**2)):

@@ -24,13 +24,13 @@ class Part(NamedTuple):
 # Clockwise. The two below the loop are about the whole of it.
 PARTS = {
     "collect": Part("collect episodes", ("collect episodes", "a pool of processes"), 110, 58, "07"),
-    "advantages": Part("returns and advantages", ("returns, advantages", "how much better?"), 310, 58, "01, 05a"),
-    "gradient": Part("policy gradient", ("policy gradient", "g, which way is up"), 510, 58, "01"),
-    "fisher": Part("Fisher products", ("Fisher products", "F v, distance as KL"), 710, 58, "02"),
-    "direction": Part("conjugate gradient", ("conjugate gradient", "solve F x = g"), 710, 212, "03"),
-    "search": Part("line search", ("line search", "how far along x?"), 510, 212, "04"),
-    "critic": Part("fit of the critic", ("fit of the critic", "V, what to expect"), 310, 212, "05a"),
-    "adapt": Part("adapt steps and KL limit", ("adapt", "steps, KL limit"), 110, 212, "09"),
+    "advantages": Part("returns and advantages", ("advantages", "how much better?"), 310, 58, "01, 05a"),
+    "gradient": Part("policy gradient", ("policy gradient", "which way is up?"), 510, 58, "01"),
+    "fisher": Part("Fisher products", ("Fisher products", "how far apart?"), 710, 58, "02"),
+    "direction": Part("conjugate gradient", ("conjugate gradient", "the direction"), 710, 212, "03"),
+    "search": Part("line search", ("line search", "how far to go?"), 510, 212, "04"),
+    "critic": Part("fit of the critic", ("fit of the critic", "what to expect?"), 310, 212, "05a"),
+    "adapt": Part("adapt steps and KL limit", ("adapt", "batch, step limit"), 110, 212, "09a, 09b"),
     "clock": Part("where the time goes", ("clocks on all of it", "where does time go?"), 310, 135, "06"),
     "speedup": Part("speed-up on more processes", ("more processes", "how much faster?"), 510, 135, "08"),
 }

@@ -7,7 +7,7 @@
 
 The site has every lecture, every page that links lead to from README.md (pages.py), and a reference of what is public
 (reference.py). Students get exercises without their bodies, predictions open, and each measurement folded behind
-"predict first"; lecturers also get the notes of notebooks/teaching.
+"predict first", and of notebooks/teaching what has no answers; lecturers get all of it.
 Slides have the first sentence of a long paragraph, what it asks and what it stresses; the whole of it stands in the
 speaker's notes (the key S). A lecture has 25 to 40 of them, a short one 18; a solution is folded until it is clicked.
 Lectures are made of their sources and of what their executed solutions show: no other notebook is read. Sphinx with
@@ -27,6 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import imageio.v3 as imageio
 import nbformat
 from sphinx.cmd.build import main as sphinx
 
@@ -35,7 +36,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE.parents[1])]
 import build as course  # noqa: E402
 import reference  # noqa: E402
 from frames import SLIDERS, WIDGET, frames, moved  # noqa: E402
-from pages import FRONT, NOTEBOOKS, ROOT, TEACHING, Site, linked, names_of  # noqa: E402
+from pages import FRONT, NOTEBOOKS, ROOT, TEACHING, Site, linked, mentioned, names_of, written  # noqa: E402
 
 from experiments.claims import CLAIMS  # noqa: E402
 from experiments.harness import FULL  # noqa: E402
@@ -45,9 +46,10 @@ BREAK = "```{revealjs-break}\n```"
 NOTES = "```{revealjs-notes}"
 ROOM = (130, 150, 170, 190, 210, 230)  # words on a slide: the first that gives few enough
 MOST = 38  # slides of a lecture
+POSTER = 37  # the frame of the film that stands before it is played
 PICTURE = 70  # words that take as much of a slide as a picture
 LONG = 25  # words of a paragraph that is shown whole
-PREDICT = "Predict first; then look at what was measured"
+PREDICT = "Predict first, then open {type}"  # conf.py names the two folds
 SOLUTION = "Show one solution, that of the package"
 DOWNLOAD = (
     "{{download}}`Download this lecture as a notebook <notebooks/{name}>`, for JupyterLab in a clone of the course."
@@ -55,8 +57,23 @@ DOWNLOAD = (
 LAUNCH = """ Or open it in [Binder](https://mybinder.org/v2/gh/{path}/HEAD?urlpath=lab/tree/notebooks/{name}), or in \
 [Colab](https://colab.research.google.com/github/{path}/blob/HEAD/notebooks/{name}) with a first cell \
 `%pip install -q "minitrpo[course] @ git+https://github.com/{path}"`."""
-WITHOUT = "The exercises are open, and the measurements are folded away, so that you can predict first."
+WITHOUT = "The exercises are not solved. What was measured is folded away, so that you can predict it first."
 WITH = "This is the site for lecturers: every exercise is solved, and every measurement is shown."
+INDEX = """TITLE
+
+<figure class="film">
+<video src="_static/01_before_after.mp4" poster="_static/01_before_after.webp" preload="none" controls muted loop
+playsinline aria-label="HalfCheetah, twice. Left, before learning: it stands almost still.
+Right, after a million steps: it runs."></video>
+<figcaption><span>HalfCheetah before learning</span><span>after a million steps</span></figcaption>
+</figure>
+
+README
+
+## On this site
+
+ANSWERS The side of every page lists the lectures, the pages and the {doc}`API reference <reference>`. The search
+(`Ctrl` + `K`) finds words in all of them."""
 TREE = "```{{toctree}}\n:caption: {caption}\n:maxdepth: 1\n:hidden:\n\n{pages}\n```"
 
 
@@ -77,10 +94,15 @@ def main() -> int:
         source.mkdir()
         shutil.copytree(HERE / "static", source / "static")
         write_sources(source, args.slides, args.answers, args.repository)
-        shutil.copy(NOTEBOOKS / "recorded" / "01_before_after.mp4", source / "static")
+        film = shutil.copy(NOTEBOOKS / "recorded" / "01_before_after.mp4", source / "static")
+        imageio.imwrite(source / "static" / "01_before_after.webp", imageio.imread(film, index=POSTER))
         shutil.copy(HERE / "conf.py", source / "conf.py")
         builder, leftovers = ("revealjs" if args.slides else "html"), Path(folder) / "doctrees"
-        code = sphinx(["-q", "-W", "--keep-going", "-b", builder, "-d", str(leftovers), str(source), str(built)])
+        words = ["-q", "-W", "--keep-going", "-b", builder, "-d", str(leftovers)]
+        if args.repository and not args.slides:
+            options = (f"repository_url={args.repository}", "use_repository_button=1")
+            words += [word for option in options for word in ("-D", f"html_theme_options.{option}")]
+        code = sphinx([*words, str(source), str(built)])
         (built / ".buildinfo").unlink(missing_ok=True)
         shutil.rmtree(built / "_sources", ignore_errors=True)  # empty
         slimmed(built)
@@ -108,7 +130,7 @@ def write_sources(source: Path, as_slides: bool, answers: bool, repository: str)
     names = names_of(lectures, answers)
     if as_slides:
         names = {path: name for path, name in names.items() if path in lectures or name in ("claims", "glossary")}
-    site = Site(names, repository, source)
+    site = Site(names, {} if as_slides else reference.places(), repository, source)
     (source / "notebooks").mkdir()
     for path in lectures:
         name, notebook = f"{path.stem}.ipynb", executed(path)
@@ -121,21 +143,23 @@ def write_sources(source: Path, as_slides: bool, answers: bool, repository: str)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = linked(cell.source, NOTEBOOKS / name, site)
+                cell.source = cell.source if as_slides else mentioned(cell.source, path, site)
         notebook = slides(notebook) if as_slides else page(notebook)
         if not as_slides:
             offer = DOWNLOAD.format(name=name) + (LAUNCH.format(name=name, path=on_github) if on_github else "")
             notebook.cells.insert(1, nbformat.v4.new_markdown_cell(offer))
         nbformat.write(notebook, source / name)
     for path in names.keys() - {*lectures, FRONT}:
-        text = with_pictures(linked(path.read_text("utf-8"), path, site), source / "claims")
+        text = with_pictures(written(path, site), source / "claims")
         (source / f"{names[path]}.md").write_text(text, "utf-8")
     if as_slides:
         first, more = "\n".join(["# minitrpo: slides", "", *(f"- [](<{path.stem}.ipynb>)" for path in lectures)]), []
     else:
         reference.write(source)
-        first, more = (HERE / "index.md").read_text("utf-8"), ["reference"]
+        first, more = INDEX, ["reference"]
         first = first.replace("ANSWERS", WITH if answers else WITHOUT)
-        first = first.replace("README", linked(FRONT.read_text("utf-8"), FRONT, site), 1)
+        title, says, rest = linked(FRONT.read_text("utf-8"), FRONT, site).split("\n\n", 2)
+        first = first.replace("TITLE", f"{title}\n\n{says}").replace("README", mentioned(rest, FRONT, site), 1)
     listed = groups(names, lectures, more)
     trees = [TREE.format(caption=caption, pages="\n".join(pages)) for caption, pages in listed.items()]
     (source / "index.md").write_text("\n\n".join([first, *trees]) + "\n", "utf-8")
@@ -144,13 +168,18 @@ def write_sources(source: Path, as_slides: bool, answers: bool, repository: str)
 def groups(names: dict[Path, str], lectures: list[Path], more: list[str]) -> dict[str, list[str]]:
     """Return {caption: names of pages}, as the side of every page lists them."""
     first = [NOTEBOOKS / "README.md", *lectures]
-    course_own = [*first, *(path for path in names if path.parent == NOTEBOOKS and path not in first)]
+    more_of_it = [path for path in names if path.parent == NOTEBOOKS and path.suffix == ".md" and path not in first]
+    course_own = [*first, *more_of_it]
     docs = [path for path in names if path.parent == ROOT / "docs"]
     teaching = [path for path in names if path.parent == TEACHING]
     rest = [path for path in names if path not in {FRONT, *course_own, *docs, *teaching}]
-    listed = {"Course": course_own, "Pages": docs, "Experiments and changes": rest, "For lecturers": teaching}
+    files = [path for path in rest if path.suffix != ".md"]
+    rest = [path for path in rest if path.suffix == ".md"]
+    listed = {"Course": course_own, "Pages": docs, "For lecturers": teaching, "Experiments and changes": rest}
+    listed |= {"Programs and licences": files}
     found = {caption: [names[path] for path in paths if path in names] for caption, paths in listed.items()}
-    return {caption: pages for caption, pages in (found | {"Reference": more}).items() if pages}
+    found = {"Course": found.pop("Course"), "Reference": more} | found
+    return {caption: pages for caption, pages in found.items() if pages}
 
 
 def with_pictures(text: str, folder: Path) -> str:
@@ -222,7 +251,8 @@ def unsolved(solved: nbformat.NotebookNode, student: nbformat.NotebookNode) -> n
                 if "text" in output:
                     output.text = re.sub(r"you predicted:? [^\n]*?(, measured|\. What)", unguessed, output.text)
             tags = [*cell.metadata.get("tags", []), "hide-output"]
-            cell.metadata.update(tags=tags, mystnb={"code_prompt_show": PREDICT, "code_prompt_hide": "Hide {type}"})
+            cell.metadata["tags"] = tags
+            cell.metadata.setdefault("mystnb", {}).update(code_prompt_show=PREDICT, code_prompt_hide="Hide {type}")
     solved.cells = cells
     return solved
 
@@ -238,7 +268,11 @@ def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     next(cell for cell in notebook.cells if cell.cell_type == "code").metadata["tags"] = ["hide-input"]  # imports
     for cell in notebook.cells:
         if cell.cell_type == "code":
+            cell.source = re.sub(r"  # (?:fmt: skip|noqa).*$", "", cell.source, flags=re.MULTILINE)
             cell.outputs = [shown for output in cell.outputs for shown in still(output, states)]
+            alts = [output.get("metadata", {}).get("image/png", {}).get("alt") for output in cell.outputs]
+            if alt := next(filter(None, alts), None):
+                cell.metadata.setdefault("mystnb", {}).setdefault("image", {"alt": alt})
     return notebook
 
 

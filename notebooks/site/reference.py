@@ -111,6 +111,14 @@ def write(source: Path) -> None:
     (source / "reference.md").write_text("\n\n".join(first) + "\n", "utf-8")
 
 
+def places() -> dict[Path, str]:
+    """Return {file of a module: the name of its page}."""
+    shown = {name: section for section, names in sections().items() for name in names}
+    specs = {name: importlib.util.find_spec(name) for name in shown}
+    pages = {name: "lectures" if section == LECTURES_USE else name for name, section in shown.items()}
+    return {Path(spec.origin): pages[name] for name, spec in specs.items() if spec and spec.origin}
+
+
 def sentence(module: str) -> str:
     """Return the first paragraph of a module's docstring, for a cell of a table."""
     text = (importlib.import_module(module).__doc__ or "").split("\n\n")[0].replace("\n", " ")
@@ -133,11 +141,18 @@ def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines
     """Make reStructuredText of a docstring, in place."""
     known = parameters(thing) if callable(thing) else set()
     text = "\n\n".join(paragraph(part, known) for part in "\n".join(lines).split("\n\n"))
-    if what == "module" and (found := re.match(r"Lecture (\d\d[ab]?)", text)):
-        about = [lecture.stem for lecture in LECTURES if lecture.stem.startswith(f"{found[1]}_")]
-        text = re.sub(r"^Lecture \w+", f":doc:`Lecture {found[1]} <{about[0]}>`", text) if about else text
+    if what == "module" and (about := built_in(name)):
+        first, _, rest = text.partition("\n\n")
+        text = f"{first}\n\nIt is built in {' and '.join(about)}.\n\n{rest}"
     fields = [f"* **{field}**: {code(kind)}{said and ': ' + marked(said)}" for field, kind, said in fields_of(thing)]
     lines[:] = [*text.split("\n"), "", *fields, ""]
+
+
+def built_in(module: str) -> list[str]:
+    """Return links to the lectures whose first table names the file of a module."""
+    file = module.replace(".", "/") + ".py"
+    found = [path for path in LECTURES if re.search(rf"^# \| .*`{file}`", path.read_text("utf-8"), re.MULTILINE)]
+    return [f":doc:`lecture {path.stem.partition('_')[0]} <{path.stem}>`" for path in found]
 
 
 def paragraph(text: str, known: set[str]) -> str:

@@ -132,10 +132,12 @@ def test_students_get_no_answer_and_a_first_page_that_says_what_it_is_about(site
         assert "Predict first" in text
     parts = ('name="description"', "og:title", "favicon.svg", "01_before_after.mp4", "API reference")
     assert [part for part in parts if part not in site["index.html"].text] == []
-    text = unescape(re.sub(r"<[^>]+>", "", "".join(page.text for page in site.values())))
+    own = "trpo_in_one_file.html"  # a program that readers are asked to open
+    text = unescape(re.sub(r"<[^>]+>", "", "".join(page.text for name, page in site.items() if name != own)))
     course = imported(BUILD).course
     assert [line for name in names() for line in course.blanked_lines(name) if f"{line}\n" in text] == []
-    assert [name for name in site if name.startswith("teaching")] == []
+    taught = {name for name in site if name.startswith("teaching")}
+    assert taught == {"teaching.html", *(f"teaching-{name}.html" for name in ("leaderboard", "projects", "syllabi"))}
     assert {path.stem for path in (ROOT / "site").rglob("_downloads/*/*.ipynb")} == set(LECTURES)
 
 
@@ -159,7 +161,25 @@ def test_the_reference_has_what_is_public_and_the_search_finds_pages_of_every_ki
     assert {f"minitrpo.{name}" for name in minitrpo.__all__} <= site["minitrpo.html"].places
     assert "(N, D), as the policy saw them" in site["minitrpo.trpo.html"].text  # of a field, the comment behind it
     found = re.search(r"docnames:(\[.*?\])", (ROOT / "site" / "searchindex.js").read_text().replace('"', ""))[1]
-    assert {"index", "use", "minitrpo.trpo", *LECTURES} <= {*found.strip("[]").split(",")}
+    names = found.strip("[]").split(",")
+    assert {"index", "use", "minitrpo.trpo", *LECTURES} <= {*names}
+    terms = (ROOT / "site" / "searchindex.js").read_text().replace('"', "")
+    for word, pages in (("maxkl", {"glossary", "use"}), ("speedup", {"07_pool", "glossary"})):  # max-kl, speed-up
+        numbers = re.search(rf"[{{,]{word}:\[?([\d,]+)", terms)[1].strip(",").split(",")
+        assert pages <= {names[int(number)] for number in numbers}
+    assert not re.search(r"[{,]figsize:", terms)  # code of lectures is not searched
+
+
+@built_once
+def test_texts_link_to_what_they_mention_and_the_folds_of_a_cell_have_two_labels(site):
+    lecture = site["05b_trpo.html"]
+    wanted = ["trpo_in_one_file.html", "minitrpo.trpo.html", "06_timing.html", "glossary.html#frans-hafner-2016"]
+    article = lecture.text.partition("<article")[2].partition("</article>")[0]
+    assert [link for link in wanted if f'href="{link}"' not in article] == []
+    assert "def trpo_step(theta" in unescape(re.sub(r"<[^>]+>", "", site["trpo_in_one_file.html"].text))
+    folds = re.findall(r'collapsed admonition-title">(Predict[^<]*)<', lecture.text)
+    assert len(set(folds)) == 2
+    assert [name for name in LECTURES if 'alt="_images' in site[f"{name}.html"].text] == []
 
 
 @built_once
