@@ -193,6 +193,8 @@ def wins_table(scores: Scores) -> str:
     compared |= {"default start: the best of five fixed settings": best}
     compared |= {"bad starts: fixed": pairs(FIXED, BAD), "bad starts: published, margin": pairs(MARGIN, BAD)}
     compared |= {"bad starts: fixed from the default start": pairs(FIXED, BAD, RIGHT)}
+    for words, starts in (("bad steps/update", BAD[:2]), ("bad max-KL", BAD[2:])):
+        compared |= {f"{words}: {rule}": pairs(rule, starts) for rule in (FIXED, MARGIN)}
     rows = []
     for words, environments in compared.items():
         middle, seeds, both = improvement(environments)
@@ -242,7 +244,8 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
             places = np.arange(len(each)) + 0.24 * (number - 1)
             axis.errorbar([one.middle for one in each], places, xerr=half, fmt="o", color=color, label=label)
         axis.set(yticks=range(len(scores) + 1), yticklabels=[*scores, "mean of all"], title=title)
-        axis.set_xlabel("score: 0 before learning, 1 where the best fixed setting ends")
+        axis.set_xlabel("score (0: before learning, 1: best fixed end)")
+        axis.axhline(len(scores) - 0.5, color="black", linewidth=0.8)
         axis.grid(axis="x", alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].invert_yaxis()
