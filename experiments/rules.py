@@ -191,10 +191,9 @@ def wins_table(scores: Scores) -> str:
     rules = [rule for rule in ARMS if rule != NOISE]
     compared = {f"default start: {rule}": pairs(rule, [RIGHT]) for rule in rules}
     compared |= {"default start: the best of five fixed settings": best}
-    compared |= {"bad starts: fixed": pairs(FIXED, BAD), "bad starts: published, margin": pairs(MARGIN, BAD)}
-    compared |= {"bad starts: fixed from the default start": pairs(FIXED, BAD, RIGHT)}
-    for words, starts in (("bad steps/update", BAD[:2]), ("bad max-KL", BAD[2:])):
+    for words, starts in (("bad starts", BAD), ("bad steps/update", BAD[:2]), ("bad max-KL", BAD[2:])):
         compared |= {f"{words}: {rule}": pairs(rule, starts) for rule in (FIXED, MARGIN)}
+    compared |= {"bad starts: fixed from the default start": pairs(FIXED, BAD, RIGHT)}
     rows = []
     for words, environments in compared.items():
         middle, seeds, both = improvement(environments)
@@ -209,10 +208,8 @@ def ends_table(runs: Runs) -> str:
     for env, arms in by_env(runs).items():
         of = {key: np.array([run["end"] for run in some]) for key, some in arms.items()}
         best = max(STARTS, key=lambda start: np.mean(of[FIXED, start]))
-        cells = []
-        for start in STARTS:
-            below = difference_interval(of[NOISE, start], of[FIXED, best]).high < 0
-            cells.append(f"{np.mean(of[NOISE, start]):.4g}" + ", below" * below)
+        below = [difference_interval(of[NOISE, start], of[FIXED, best]).high < 0 for start in STARTS]
+        cells = [f"{np.mean(of[NOISE, s]):.4g}{', below' * less}" for s, less in zip(STARTS, below, strict=True)]
         end = possible(mean_interval(of[FIXED, best]), env)
         rows.append((env, f"x {best[0]:g}, x {best[1]:g}", f"{end:.4g}", *cells))
     starts = [f"from x {steps:g}, x {kl:g}" for steps, kl in STARTS]
