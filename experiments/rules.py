@@ -191,7 +191,8 @@ def wins_table(scores: Scores) -> str:
     rules = [rule for rule in ARMS if rule != NOISE]
     compared = {f"default start: {rule}": pairs(rule, [RIGHT]) for rule in rules}
     compared |= {"default start: the best of five fixed settings": best}
-    compared |= {"bad starts: fixed": pairs(FIXED, BAD), "bad starts: published, margin": pairs(MARGIN, BAD)}
+    for words, starts in (("bad starts", BAD), ("bad steps/update", BAD[:2]), ("bad max-KL", BAD[2:])):
+        compared |= {f"{words}: {rule}": pairs(rule, starts) for rule in (FIXED, MARGIN)}
     compared |= {"bad starts: fixed from the default start": pairs(FIXED, BAD, RIGHT)}
     rows = []
     for words, environments in compared.items():
@@ -207,10 +208,8 @@ def ends_table(runs: Runs) -> str:
     for env, arms in by_env(runs).items():
         of = {key: np.array([run["end"] for run in some]) for key, some in arms.items()}
         best = max(STARTS, key=lambda start: np.mean(of[FIXED, start]))
-        cells = []
-        for start in STARTS:
-            below = difference_interval(of[NOISE, start], of[FIXED, best]).high < 0
-            cells.append(f"{np.mean(of[NOISE, start]):.4g}" + ", below" * below)
+        below = [difference_interval(of[NOISE, start], of[FIXED, best]).high < 0 for start in STARTS]
+        cells = [f"{np.mean(of[NOISE, s]):.4g}{', below' * less}" for s, less in zip(STARTS, below, strict=True)]
         end = possible(mean_interval(of[FIXED, best]), env)
         rows.append((env, f"x {best[0]:g}, x {best[1]:g}", f"{end:.4g}", *cells))
     starts = [f"from x {steps:g}, x {kl:g}" for steps, kl in STARTS]
@@ -242,7 +241,8 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
             places = np.arange(len(each)) + 0.24 * (number - 1)
             axis.errorbar([one.middle for one in each], places, xerr=half, fmt="o", color=color, label=label)
         axis.set(yticks=range(len(scores) + 1), yticklabels=[*scores, "mean of all"], title=title)
-        axis.set_xlabel("score: 0 before learning, 1 where the best fixed setting ends")
+        axis.set_xlabel("score (0: before learning, 1: best fixed end)")
+        axis.axhline(len(scores) - 0.5, color="black", linewidth=0.8)
         axis.grid(axis="x", alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].invert_yaxis()

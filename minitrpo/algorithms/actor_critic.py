@@ -155,7 +155,7 @@ def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, sett
     ascent = at.weighted_gradient(advantages / n, s.entropy_weight / n)
     # 3. the value's part: down the squared error; transposed_product wants slopes (N, 1)
     descent = value.transposed_product((-s.value_weight / n * advantages)[:, None])
-    # 4. the gradient of the *loss*: mind the signs; shorten each part, the policy's first
+    # 4. the gradient of the loss, not of what climbs: mind the signs; shorten each part, the policy's first
     return np.concatenate([clipped_norm(-ascent, s.max_gradient_norm), clipped_norm(descent, s.max_gradient_norm)])
 
 

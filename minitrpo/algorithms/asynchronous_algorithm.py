@@ -133,11 +133,12 @@ class AsynchronousAlgorithm(Member):
 
 
 def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: float, prefix: str = "") -> None:
-    """Step shared["theta"] down a gradient with the shared optimiser: every array stays where it is, and is changed.
+    """Step shared["theta"] down a gradient, in place: every array of `shared` stays where it is, and is changed there.
 
-    Others look at the same memory. The optimiser's arrays are those whose names begin with `prefix`; it knows them
-    without. optimiser: (its arrays, gradient, step_size) -> (its new arrays, step). Ranks that write at once overwrite
-    each other's updates; an optimiser in place returns the same arrays, sooner, and loses fewer. gradient: unchanged.
+    optimiser(arrays, gradient, step_size) returns its new arrays and the step. Its arrays are those of `shared` whose
+    names begin with `prefix`; it calls them by the rest of the name. The gradient is not changed.
+    Ranks that write at the same time overwrite each other's updates. Fewer are lost if the optimiser works in place,
+    which takes less time: it returns the arrays that it was given.
     """
     # 1. the optimiser's own arrays, by the names that it gave them
     own = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}

@@ -320,9 +320,9 @@ reveal(guess_factor, show_factor)
 # - With the linear critic most of the critic's block is gone, and collecting takes a larger part of the iteration.
 # - With today's critic collecting is a smaller part than in 2016. "Parallelise the collecting" is no longer the whole answer.
 #
-# </details>
-#
 # <small>The bar of 2016 is a median of 185 updates on one process, from the logs that Frans published.</small>
+#
+# </details>
 #
 # ## Amdahl's law: how much can it bring?
 #

@@ -629,7 +629,8 @@ for part, seen in lost["learned"].items():
 #
 # ## Bug hunt
 #
-# In OpenAI's `baselines` (`trpo_mpi.py`) every worker prepares its advantages, and MPI averages the gradients:
+# In OpenAI's `baselines` (`trpo_mpi.py`) every worker prepares its advantages, and MPI averages the gradients. `hunt` shows
+# a case; find the line and correct it:
 
 
 # %%

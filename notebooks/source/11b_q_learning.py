@@ -259,7 +259,8 @@ for one, other in (("sarsa", "n-step-q"), ("async-n-step-q", "n-step-q"), ("n-st
 # ## Bug hunt
 #
 # coreylynch's `async-rl` (`async_dqn.py`) plays one game per thread, and appends `clipped_r_t + FLAGS.gamma * np.max(readout_j1)` to
-# its targets. Somebody gives each worker several games, walks back over their fragments, and keeps the `np.max`:
+# its targets. Somebody gives each worker several games, walks back over their fragments, and keeps the `np.max`. `hunt` shows a case; find
+# the line and correct it:
 
 
 # %%

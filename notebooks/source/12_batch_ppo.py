@@ -580,14 +580,14 @@ reveal((guess_moments_64, guess_moments_1), show_simulators)
 # simulator's very first episode is cut at a random length, they get out of step, and there is no significant
 # difference between 64 and one. On CartPole the interval is too wide to confirm or refute the post.
 #
-# </details>
-#
 # <small>Recorded, five seeds each: scores after 12,288 steps (CartPole) and 61,440 steps (Pendulum); dots: seeds;
 # bars: 95 % intervals of the mean.</small>
 #
+# </details>
+#
 # ## Bug hunt
 #
-# This objective comes from a PPO of 2018, in TensorFlow.
+# This objective comes from a PPO of 2018, in TensorFlow. `hunt` shows a case; find the line and correct it.
 
 
 # %%

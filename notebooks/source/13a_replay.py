@@ -293,10 +293,10 @@ reveal(guess_quarter, show_ratios)
 # quarter of the ratio costs about 180, with either number of environments. So more environments can make each step
 # less useful: they bring more steps per second, and if the learner keeps its pace, it uses each step less often.
 #
-# </details>
-#
 # <small>Recorded: five seeds each, 60,000 steps; the last 100 returns contain up to four fifths of all steps, so
 # their mean also depends on how early a run learned (`recorded/origins.json`).</small>
+#
+# </details>
 #
 # With several ranks the ring may be **shared** (all transitions travel to the root) or **sharded** (each rank keeps
 # its own, and gradients are pooled as in lecture 10). `draw` gives the same minibatch in both cases: it draws at
@@ -345,15 +345,15 @@ reveal(guess_replay, show_replay)
 # It needs about 4 times as many steps. The 32nd lesson from a transition teaches less than the first. DQN also pays
 # for its lessons in seconds, since it computes an update after every four steps.
 #
-# </details>
-#
 # <small>Recorded, default settings, which were not tuned with equal care; every 5,000 steps (20,000 for Q without
 # replay) twenty fresh episodes were played.</small>
+#
+# </details>
 #
 # ## Bug hunt
 #
 # Many programs with one environment make an update whenever the step counter is a multiple of 4. In this program the
-# steps arrive in rounds.
+# steps arrive in rounds. `hunt` shows a case; find the line and correct it.
 
 
 # %%

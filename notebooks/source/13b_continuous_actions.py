@@ -347,15 +347,15 @@ reveal(guess_seconds, show_family)
 # About twice as many: a fifth of the steps, each at eleven times the price. A step of Pendulum costs almost nothing.
 # Replay is worth its updates where *new* experience is expensive: a robot arm, a slow simulator.
 #
-# </details>
-#
 # <small>Twenty fresh episodes were played every 5,000 steps, and all five NAF runs were there at the same look. So
 # the goal was reached earlier, and NAF's ratios of steps are lower bounds. Seconds: these steps at the mean steps per
 # second of eight other runs (`recorded/rates.json`). Default settings, which were not tuned with equal care.</small>
 #
+# </details>
+#
 # ## Bug hunt
 #
-# This target comes from a NAF in PyTorch. It runs without an error.
+# This target comes from a NAF in PyTorch. It runs without an error. `hunt` shows a case; find the line and correct it.
 
 
 # %%

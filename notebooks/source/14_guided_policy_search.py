@@ -616,7 +616,7 @@ for name, share in zip(("sampling", "models", "LQR", "imitation"), shares.T):
 # ## Bug hunt
 #
 # This is a mistake from the repository `cbfinn/gps` (Finn et al.), in our words and applied to `gaussians`. It runs, and
-# its covariances are symmetric.
+# its covariances are symmetric. `hunt` shows a case; find the line and correct it.
 
 
 # %%

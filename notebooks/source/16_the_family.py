@@ -308,7 +308,7 @@ for name in ("guided-policy-search", "batch-ppo"):
 # %% [markdown]
 # ## Bug hunt
 #
-# Somebody wrote this Holm correction. No p value falls, and all p values are the right numbers.
+# Somebody wrote this Holm correction. No p value falls, and all p values are the right numbers. `hunt` shows a case; find the line and correct it.
 
 
 # %%
