@@ -108,7 +108,6 @@ EXPERIMENT = Experiment(
     quick=Size(1, {"Reacher-v5": 10_000}),
     measure=measure,
     report=report,
-    verdict=lambda experiment, runs: f"{min(lines_of(run)[0]['ratio'] for [run] in runs.values()):.1f} times or more",
     seconds=True,
     packages=("torch", "stable-baselines3", "sb3-contrib"),
 )

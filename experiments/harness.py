@@ -76,11 +76,6 @@ class Job(NamedTuple):
         return [*flags({"env": self.arm.env} | steps), *self.arm.words.split()]
 
 
-def counted(experiment: Any, runs: Runs) -> str:
-    """Return how many runs there are, where there is no verdict."""
-    return f"{sum(map(len, runs.values())):,} runs"
-
-
 @dataclass(frozen=True)
 class Experiment:
     """Arms that are compared, on several seeds. `measure` makes one run: job, ranks, a folder to go on in."""
@@ -92,7 +87,6 @@ class Experiment:
     quick: Size
     measure: Callable[[Job, int, Path], Measured] = field(repr=False)
     report: Callable[[Any, Runs], str] = field(repr=False)  # what the runs say, for a terminal
-    verdict: Callable[[Any, Runs], str] = field(default=counted, repr=False)  # the same in a word or two
     draw: Any = field(default=None, repr=False)  # experiment and runs onto a matplotlib Figure; None: a table says all
     data: str = ""  # folder of tables, if it has not the experiment's name
     home: str = ""  # experiment whose runs these are, if they are not its own
@@ -122,6 +116,10 @@ class Experiment:
                 found.setdefault((job.arm.name, job.arm.env), []).append(run)
         return found
 
+    def state(self) -> str:
+        """Return what is known of it, in a few words."""
+        return f"{sum(map(len, self.runs().values())):,} runs, {len(self.missing()):,} missing"
+
     def missing(self, kind: str = FULL, root: Path | None = None) -> list[Job]:
         """Return the runs of a set that are not recorded."""
         known = self.recorded(kind, root)
@@ -142,7 +140,9 @@ def made_by(experiment: Experiment, runs: Runs) -> str:
     libraries = sorted({f"{name} {one[name]}" for one in made for name in experiment.packages if name in one})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     count = f"{len(each):,} runs" if len(each) > 1 else "one run"
-    return "; ".join((count, *machines, f"version {', '.join(versions)}", when, *libraries))
+    others = [100 * run["others"] for run in each if experiment.seconds and run["others"] != ""]
+    busy = [f"other programs used at most {max(others):.0f} % of the cores"] if others else []
+    return "; ".join((count, *machines, f"version {', '.join(versions)}", when, *libraries, *busy))
 
 
 def key_of(job: Job) -> Any:

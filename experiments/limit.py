@@ -191,7 +191,6 @@ EXPERIMENT = Experiment(
     quick=Size(1, {"Reacher-v5": STEPS}),
     measure=measure,
     report=report,
-    verdict=lambda experiment, runs: f"{np.median([run['ratio'] for [run] in runs.values()]):.2f} of the physics",
     seconds=True,
 )
 OF_A_RUN = Experiment(
@@ -202,7 +201,6 @@ OF_A_RUN = Experiment(
     quick=Size(1, {"HalfCheetah-v5": LEARNED}),
     measure=measure_whole,
     report=report_whole,
-    verdict=lambda experiment, runs: f"{next(iter(runs.values()))[0]['ratio']:.2f} times its physics",
     data="limit",
     seconds=True,
 )

@@ -198,31 +198,27 @@ def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possibl
     axis.fill_between(x, low, high, color=style["color"], alpha=0.18, linewidth=0)
 
 
-def against_ranks(phase: str, steps: str) -> Draw:
-    """Return how to draw the seconds of a phase against ranks, relative to one rank, with the author's."""
-
-    def draw(figure: Any, experiment: Any, runs: Runs) -> None:
-        axes = axes_of(figure, tasks(runs))
-        for env, axis in axes.items():
-            found = {arm.ranks: runs[arm.name, env] for arm in experiment.arms if (arm.name, env) in runs}
-            times = {n: np.array([phase_seconds(run, phase) for run in one]) for n, one in found.items()}
-            base, ranks = times[min(times)].mean(), sorted(times)
-            bars = [mean_interval(100 * times[n] / base) for n in ranks]
-            heights = np.nan_to_num([[bar.middle - bar.low for bar in bars], [bar.high - bar.middle for bar in bars]])
-            style = {"fmt": "o-", "color": COLORS[phase], "capsize": 4, "label": f"here, 100 % is {base:.3g} s"}
-            axis.errorbar(ranks, [bar.middle for bar in bars], heights, **style)
-            axis.plot(ranks, [100 / n for n in ranks], "--", color="black", linewidth=0.8, label="ideal")
-            axis.set(xlabel="ranks (the author: threads)", xticks=range(1, 9), xlim=(0.5, 8.5), ylim=(0, None))
-            axis.set(ylabel=f"time to {phase} {steps} (% of one rank)", title=headed(env, runs))
-            there = min(run["machine"]["cores"] for one in found.values() for run in one)
-            axis.axvspan(there + 0.5, 8.5, color=GREY, alpha=0.12, label=f"beyond the {there} cores here")
-            for ghost in experiment.ghosts:
-                label = f"author 2016, 100 % is {ghost.y[0]:.3g} s"
-                y = 100 * np.array(ghost.y) / ghost.y[0]
-                axis.plot(ghost.x, y, "s-", color=GREY, markersize=4, label=label, zorder=1)
-        legend(figure, axes)
-
-    return draw
+def against_ranks(figure: Any, experiment: Any, runs: Runs) -> None:
+    """Draw the seconds of collecting against ranks, relative to one rank, with the author's."""
+    axes = axes_of(figure, tasks(runs))
+    for env, axis in axes.items():
+        found = {arm.ranks: runs[arm.name, env] for arm in experiment.arms if (arm.name, env) in runs}
+        times = {n: np.array([phase_seconds(run, "collect") for run in one]) for n, one in found.items()}
+        base, ranks = times[min(times)].mean(), sorted(times)
+        bars = [mean_interval(100 * times[n] / base) for n in ranks]
+        heights = np.nan_to_num([[bar.middle - bar.low for bar in bars], [bar.high - bar.middle for bar in bars]])
+        style = {"fmt": "o-", "color": COLORS["collect"], "capsize": 4, "label": f"here, 100 % is {base:.3g} s"}
+        axis.errorbar(ranks, [bar.middle for bar in bars], heights, **style)
+        axis.plot(ranks, [100 / n for n in ranks], "--", color="black", linewidth=0.8, label="ideal")
+        axis.set(xlabel="ranks (the author: threads)", xticks=range(1, 9), xlim=(0.5, 8.5), ylim=(0, None))
+        axis.set(ylabel="time to collect 20,000 steps (% of one rank)", title=headed(env, runs))
+        there = min(run["machine"]["cores"] for one in found.values() for run in one)
+        axis.axvspan(there + 0.5, 8.5, color=GREY, alpha=0.12, label=f"beyond the {there} cores here")
+        for ghost in experiment.ghosts:
+            label = f"author 2016, 100 % is {ghost.y[0]:.3g} s"
+            y = 100 * np.array(ghost.y) / ghost.y[0]
+            axis.plot(ghost.x, y, "s-", color=GREY, markersize=4, label=label, zorder=1)
+    legend(figure, axes)
 
 
 def phase_seconds(run: Run, phase: str) -> float:
@@ -280,13 +276,13 @@ def bars(words: str, of: Callable[[Run], float], claimed: float | None = None) -
     return draw
 
 
-def traces(only: tuple[str, ...]) -> Draw:
-    """Return how to draw the steps per update that the rule asked for: every seed, in its arm's colour."""
+def traces(name: str) -> Draw:
+    """Return how to draw the steps per update that the rule asked for in an arm: every seed."""
 
     def draw(figure: Any, experiment: Any, runs: Runs) -> None:
-        chosen = {key: found for key, found in runs.items() if key[0] in only}
+        chosen = {key: found for key, found in runs.items() if key[0] == name}
         axes = axes_of(figure, tasks(chosen))
-        for (name, env), found in chosen.items():
+        for (_, env), found in chosen.items():
             for number, run in enumerate(found):
                 steps, asked = (run["decisions"][column] for column in ("env_steps", "steps_per_update"))
                 x, y = np.append(steps, curve(run)[0][-1]) / 1e3, np.append(asked, asked[-1:])

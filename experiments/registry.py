@@ -12,8 +12,7 @@ from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
-OTHERS: dict[str, Experiment] = {each.name: each for each in (*ALONE, *peers.EXPERIMENTS)}
-EXPERIMENTS: dict[str, Experiment] = {**claims.CLAIMS, **OTHERS}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
 GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in peers.EXPERIMENTS]}
 
 
@@ -28,13 +27,12 @@ def shown(experiment: Experiment) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
     "reinforce": lambda: f"```python\n{getsource(reinforce)}```",
-    "claims_details": claims.details,
     "members": family.members,
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,
     "predicted": partial(shown_of, "tables"),
     "breaks": partial(shown_of, "breaks"),
-} | {name: partial(shown, each) for name, each in OTHERS.items()}
+} | {name: partial(shown, each) for name, each in EXPERIMENTS.items()}
 
 
 def find(names: list[str]) -> list[Experiment]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments import tables
-from experiments.claims.author import measured as of_2016
+from experiments.claims.author import MEASURED
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
 from experiments.tables import Run
 from experiments.tables import markdown as table
@@ -156,7 +156,7 @@ def predicted(name: str) -> list[Row]:
 
 def of_the_author(cores: int) -> list[Row]:
     """Return the predictions from Frans's seconds on one thread, if his machine had `cores` cores."""
-    about = of_2016()["speedup"]
+    about = MEASURED["speedup"]
     played, learned = about["rollout_s"][0], about["learn_s"][0]
     each = zip(about["threads"], about["rollout_s"], about["learn_s"], strict=True)
     off = [(n, (played / min(n, cores) + learned) / (rollout + learn) - 1) for n, rollout, learn in each]

@@ -10,7 +10,7 @@ import fcntl
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -53,9 +53,9 @@ def curve(run: Run, x: str = "env_steps", y: str = "mean_return") -> tuple[Array
     return points[x], points[y]
 
 
-def markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """Return a table of a page; the first column is text, the others are numbers."""
-    rule = ("---", *["---:"] * (len(header) - 1))
+def markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: int = 1) -> str:
+    """Return a table of a page; the first columns are text, the others numbers."""
+    rule = ("---",) * text + ("---:",) * (len(header) - text)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
 
 
