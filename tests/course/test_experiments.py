@@ -26,7 +26,7 @@ from experiments.claims.questions import (
     trend,
 )
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
-from experiments.limit import OpenLoop, RecordingVectorEnv, Step
+from experiments.limit import OpenLoop, RecordingVectorEnv
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -181,8 +181,8 @@ def test_open_loop_physics_ends_where_the_rollouts_did():
     theta = policy.initialise(np.random.default_rng(0))
     frozen = ObservationFilter.identity(spec.observation_size)
     played = Rollouts(spec, policy, envs, run_seed=1).play(theta, frozen, 1, lambda: next(numbers, None), 4)
-    assert sum(fragment.steps for fragment in played) == sum(len(c.slots) for c in envs.calls if isinstance(c, Step))
-    bare = OpenLoop(envs.model, 4, envs.task.frame_skip, envs.calls)
+    assert sum(fragment.steps for fragment in played) == sum(len(call[1]) for call in envs.calls if len(call) == 2)
+    bare = OpenLoop(envs)
     bare.run()
     for mine, name in zip(bare.fields, ("qpos", "qvel"), strict=False):
         assert np.array_equal(mine, envs._fields[name])
