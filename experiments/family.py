@@ -6,6 +6,7 @@ episodes after the run. Goals are the same for all members on one task. A member
 learns the same, to the bit, on any number. Seconds do not count: other programs may run at the same time.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from matplotlib.ticker import EngFormatter
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, train
 from experiments.pictures import axes_of, possible
 from experiments.returns import last_episodes
-from experiments.tables import Run, curve
+from experiments.tables import Run, aligned, curve
 from experiments.tables import markdown as table
 from minitrpo import evaluate
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -171,10 +172,8 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     for title, axis in axes_of(figure, list(panels), across=4).items():
         env, names = panels[title]
         for name in (*(n for n in COLORS if n not in names), *names):
-            points = [curve(run) for run in runs.get((name, env), [])]
-            if points:
-                grid = np.geomspace(max(x[0] for x, _ in points), min(x[-1] for x, _ in points), 200)
-                each = np.array([np.interp(grid, *one) for one in points])
+            if some := runs.get((name, env)):
+                grid, each = aligned(list(map(curve, some)), partial(np.geomspace, num=200))
                 style = {"color": COLORS[name], "linewidth": 2, "zorder": 3, "label": name}
                 axis.plot(grid, iqm(each, axis=0), **(style if name in names else {"color": "#D0D0D0", "linewidth": 1}))
                 if name in names:

@@ -218,10 +218,10 @@ def train(job: Job, ranks: int, folder: Path, longer: int = 0) -> tuple[RunFolde
     return RunFolder(out), output.split()[-1][:16]
 
 
-def alone(work: Callable[..., Measured], *given: Any) -> Measured:
-    """Return what a function measures in a new process, which has its own memory and its own seconds."""
+def alone(work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Return what a function returns in a new process, which has its own memory and its own seconds."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work, *given).result()
+        return pool.submit(work, *given, **named).result()
 
 
 def thinned(columns: Mapping[str, Array], last: tuple[str, ...], means: tuple[str, ...], rows: int) -> dict[str, Array]:

@@ -10,7 +10,7 @@ import fcntl
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -51,6 +51,12 @@ def curve(run: Run, x: str = "env_steps", y: str = "mean_return") -> tuple[Array
     found = (points for points in run.values() if isinstance(points, dict) and x in points and y in points)
     points = next(found, {x: np.zeros(0), y: np.zeros(0)})
     return points[x], points[y]
+
+
+def aligned(curves: list[tuple[Array, Array]], spacing: Callable[[float, float], Array]) -> tuple[Array, Array]:
+    """Return places that all curves cover, spaced between the first and the last, and the curves there, (n, places)."""
+    places = spacing(max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves))
+    return places, np.array([np.interp(places, *one) for one in curves])
 
 
 def markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: int = 1) -> str:
