@@ -15,7 +15,7 @@ from experiments.claims.questions import (
     turns,
 )
 from experiments.harness import Arm, Size
-from experiments.pictures import bars, curves, traces
+from experiments.pictures import bars, curves, paint_traces, panels
 from experiments.tables import Run, curve
 
 REACHER, SWIMMER, CHEETAH = "Reacher-v5", "Swimmer-v5", "HalfCheetah-v5"
@@ -79,7 +79,7 @@ CLAIMS = (
         level(ASKED, BOTH, SWIMMER, below(4_000), ",.0f"),
         level(OSCILLATION, BOTH, CHEETAH, above(0.5)),
         level(ASKED, BOTH, CHEETAH, below(4_000), ",.0f"),
-        draw=traces(BOTH),
+        draw=panels(paint_traces, (BOTH,)),
     ),
     A1.and_also(
         "A3",

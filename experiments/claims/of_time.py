@@ -15,7 +15,7 @@ from experiments.claims.questions import (
     times_real_time,
 )
 from experiments.harness import Arm, Size
-from experiments.pictures import against_ranks, bars, curves, phases
+from experiments.pictures import bars, curves, paint_phases, paint_ranks, panels
 
 REACHER, SWIMMER, HOPPER, CHEETAH = "Reacher-v5", "Swimmer-v5", "Hopper-v5", "HalfCheetah-v5"
 TASKS = (CHEETAH, HOPPER, REACHER, SWIMMER)  # in the order of the paper's figure
@@ -39,7 +39,7 @@ B1 = claim(
     arms=on_ranks((1,), REACHER),
     full=Size(10, {REACHER: 120_000}),
     quick=Size(3, {REACHER: 60_000}),
-    draw=phases,
+    draw=panels(paint_phases),
     seconds=True,
     ghosts=author.share_of_collecting(),
 )
@@ -72,7 +72,7 @@ CLAIMS = (
         arms=on_ranks((1, 2, 3, 4, 8), REACHER),
         full=Size(10, {REACHER: 120_000}),
         quick=Size(3, {REACHER: 60_000}),
-        draw=against_ranks,
+        draw=panels(paint_ranks),
         seconds=True,
         ghosts=author.collecting(),
     ),
