@@ -87,26 +87,10 @@ def rows(runs: Runs) -> list[tuple[str, str, list[Run]]]:
     return [(name, env, runs[name, env]) for name in ALGORITHMS for env in TASKS[name] if (name, env) in runs]
 
 
-def finals(some: list[Run]) -> list[float]:
-    """Return what the runs of a member return in the end."""
-    return [run["final"] for run in some]
-
-
-def form_of(some: list[Run]) -> str:
-    """Return how the returns of a task are written."""
-    return ",.1f" if abs(some[0]["final"]) < 20 else ",.0f"
-
-
-def reached(env: str, some: list[Run]) -> tuple[str, str]:
-    """Return how many runs reached the goal, and the median steps of these."""
-    steps = [run["steps_to_goal"] for run in some if run["steps_to_goal"] != ""]
-    many = f"{len(steps)} of {len(some)}" if env in GOAL else "-"
-    return many, f"{np.median(steps):,.0f}" if steps else "-"
-
-
 def ends(some: list[Run]) -> str:
     """Return the mean of what the runs return in the end, and their range."""
-    form, values = form_of(some), finals(some)
+    values = [run["final"] for run in some]
+    form = ",.1f" if abs(values[0]) < 20 else ",.0f"
     if len(some) == 1:
         return f"{values[0]:{form}}, one run"
     return f"{np.mean(values):{form}}, range {min(values):{form}} to {max(values):{form}}"
@@ -116,8 +100,10 @@ def report(experiment: Experiment, runs: Runs) -> str:
     """Return a row for each member and task: what was reached, when, and what the runs return in the end."""
     cells = []
     for name, env, some in rows(runs):
-        goal = f"{GOAL[env]:g}" if env in GOAL else "-"
-        cells.append((f"`{name}`", env.rpartition(":")[2], goal, *reached(env, some), ends(some)))
+        steps = [run["steps_to_goal"] for run in some if run["steps_to_goal"] != ""]
+        goal = (f"{GOAL[env]:g}", f"{len(steps)} of {len(some)}") if env in GOAL else ("-", "-")
+        median = f"{np.median(steps):,.0f}" if steps else "-"
+        cells.append((f"`{name}`", env.rpartition(":")[2], *goal, median, ends(some)))
     return table(("member", "task", "goal", "reached by", "after steps, median", "return in the end"), cells)
 
 
@@ -140,7 +126,7 @@ def tuned_table() -> str:
     for name, env, some in rows(EXPERIMENT.runs()):
         other = COUNTERPARTS.get(name, "")
         if (other, env) in TUNED:
-            (theirs, steps), ours = TUNED[other, env], possible(mean_interval(finals(some)), env)
+            (theirs, steps), ours = TUNED[other, env], possible(mean_interval([run["final"] for run in some]), env)
             short = theirs - ours.middle
             text = "-" if short <= 0 else f"{short:,.0f}{', within' * (ours.high >= theirs)}"
             size = f"{some[0]['total_steps']:,.0f}"
