@@ -135,8 +135,11 @@ def read(folder: Path) -> tuple[dict[str, Columns], dict[str, dict[str, Any]]]:
 
 def write(folder: Path, tables: Mapping[str, Columns], origin: Mapping[str, Any]) -> None:
     """Write tables and what made them; runs.csv, which says what counts, comes last."""
-    lines = [f"{json.dumps(kind)}: {{\n" + ",\n".join(entries(known)) + "\n}" for kind, known in origin.items()]
-    write_atomically(folder / "origin.json", ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    parts = []
+    for kind, known in origin.items():
+        lines = ",\n".join(f"{json.dumps(number)}: {json.dumps(thing)}" for number, thing in known.items())
+        parts.append(f"{json.dumps(kind)}: {{\n{lines}\n}}")
+    write_atomically(folder / "origin.json", ("{\n" + ",\n".join(parts) + "\n}\n").encode())
     for name in sorted(tables, key=lambda name: name == "runs"):
         text = io.StringIO()
         rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
@@ -146,8 +149,3 @@ def write(folder: Path, tables: Mapping[str, Columns], origin: Mapping[str, Any]
         packed = len(content) > PACKED
         write_atomically(Path(f"{path}.gz") if packed else path, gzip.compress(content, mtime=0) if packed else content)
         (path if packed else Path(f"{path}.gz")).unlink(missing_ok=True)
-
-
-def entries(known: Mapping[str, Any]) -> list[str]:
-    """Return a line for each entry of origin.json."""
-    return [f"{json.dumps(number)}: {json.dumps(thing)}" for number, thing in known.items()]
