@@ -13,7 +13,7 @@ from minitrpo.errors import BadInput
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
-GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in peers.EXPERIMENTS]}
+GROUPS = {"claims": list(claims.CLAIMS)}
 
 
 def shown(experiment: Experiment) -> str:

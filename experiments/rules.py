@@ -17,6 +17,7 @@ import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
 from experiments.pictures import possible
+from experiments.returns import few
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
 from minitrpo.algorithms.parallel_trpo import PRESETS, TRPOSettings
@@ -55,13 +56,8 @@ def arm(env: str, rule: str, start: Start) -> Arm:
     return Arm(called(rule, start), env, words, 1)
 
 
-def measure(job: Job, ranks: int, folder: Path) -> Measured:
-    """Train in a process of its own, whose seconds are the run's."""
-    return alone(trained, job, folder)
-
-
 def trained(job: Job, folder: Path) -> Measured:
-    """Return the score of a run and its curve; the number of ranks does not matter to it."""
+    """Return the score of a run and its curve; the seconds of this process are the run's."""
     began = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         train([*job.words, "--seed", str(job.seed), "--out", str(folder / "run"), "--progress", "none"])
@@ -69,10 +65,9 @@ def trained(job: Job, folder: Path) -> Measured:
     cpu = (time.process_time() - began) / columns["time_s"][-1]  # of a second
     ended = np.flatnonzero(columns["episodes"])
     returns = at_places(columns["env_steps"][ended], columns["mean_return"][ended], job.steps)
-    some = ended[:: -max(-(-len(ended) // 100), 1)][::-1]
-    points = {name: columns[name][some] for name in ("env_steps", "mean_return")}
-    points |= {"cpu_s": cpu * columns["time_s"][some]}
-    return {"score": returns.mean(), "end": returns[-ROWS // 10 :].mean()}, {"curves": points}
+    points = {name: columns[name][ended] for name in ("env_steps", "mean_return")}
+    points |= {"cpu_s": cpu * columns["time_s"][ended]}
+    return {"score": returns.mean(), "end": returns[-ROWS // 10 :].mean()}, {"curves": few(points)}
 
 
 def at_places(x: Array, y: Array, until: float) -> Array:
@@ -251,7 +246,7 @@ EXPERIMENT = Experiment(
     arms=tuple(arm(env, rule, start) for env in STEPS for rule in ARMS for start in ARMS[rule]),
     full=Size(10, STEPS),
     quick=Size(2, {"CartPole-v1": 20_000}),
-    measure=measure,
+    measure=lambda job, ranks, folder: alone(trained, job, folder),
     draw=draw,
     report=report,
 )
