@@ -13,7 +13,7 @@ from minitrpo.errors import BadInput
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
-GROUPS = {"claims": list(claims.CLAIMS)}
+GROUPS = {"claims": [*claims.CLAIMS], "all": [*EXPERIMENTS]}
 
 
 def shown(experiment: Experiment) -> str:
@@ -36,11 +36,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 
 def find(names: list[str]) -> list[Experiment]:
-    """Return the experiments of these names, or groups of them; all for "all"; BadInput for one that there is not."""
-    found: dict[str, Experiment] = {}
-    for name in names:
-        known = EXPERIMENTS if name == "all" else GROUPS.get(name, [name])
-        if not EXPERIMENTS.keys() >= set(known):
-            raise BadInput(f"there is no experiment {name}: choose from {', '.join([*EXPERIMENTS, *GROUPS])}, or all")
-        found |= {each: EXPERIMENTS[each] for each in known}
-    return list(found.values())
+    """Return the experiments of these names, or groups of them, each once; BadInput for one that there is not."""
+    known = dict.fromkeys(each for name in names for each in GROUPS.get(name, [name]))
+    for name in known:
+        if name not in EXPERIMENTS:
+            raise BadInput(f"there is no experiment {name}: choose from {', '.join([*EXPERIMENTS, *GROUPS])}")
+    return [EXPERIMENTS[name] for name in known]
