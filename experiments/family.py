@@ -57,15 +57,11 @@ TUNED = {
 COUNTERPARTS = {"batch-ppo": "ppo", **dict.fromkeys(("a2c", "actor-critic", "a3c", "policy-gradient"), "a2c")}
 
 
-def every(name: str, env: str) -> int:
-    """Return after how many steps fresh episodes are played: rarely in a long run, or most of it would be these."""
-    return EVERY.get(env, 10_000) * (4 if (name, env) in LONG else 1)
-
-
 def arm(name: str, env: str) -> Arm:
-    """Return a member as typed on a task."""
+    """Return a member as typed on a task; fresh episodes are rare in a long run, or most of it would be these."""
     steps = f"--total-steps {TRPO_STEPS[env]} " if name == "trpo" else ""
-    words = f"--algorithm {name} {steps}--eval-every {every(name, env)} --eval-episodes 20"
+    every = EVERY.get(env, 10_000) * (4 if (name, env) in LONG else 1)
+    words = f"--algorithm {name} {steps}--eval-every {every} --eval-episodes 20"
     return Arm(name, env, words, 1 if DESIGNS[name].sync == "barrier" else 2)
 
 
