@@ -59,39 +59,35 @@ def do(parser: RootParser, words: list[str]) -> int:
     if not args.ids and args.task not in ("plot", "judge"):
         raise BadInput("name an experiment, such as S1; list names them")
     some, kind = find(args.ids or ["all"]), QUICK if args.quick else FULL
-    return max(TASKS[task](some, kind, args) for task in ([args.task] if args.task else TASKS))
+    tasks = [args.task] if args.task else TASKS
+    return max(TASKS[task](experiment, kind, args) for task in tasks for experiment in some)
 
 
-def run_all(some: list[Experiment], kind: str, args: Any) -> int:
-    """Run what is missing; on a busy machine leave out what is about seconds, and say so."""
-    code = 0
-    for experiment in {each.home or each.name: each for each in some}.values():
-        try:
-            run(experiment, kind, args.ranks, args.folder, partial(print, flush=True))
-        except (Busy, JobFailed) as error:
-            print(error, file=sys.stderr)
-            code = 1
-    return code
-
-
-def plot_all(some: list[Experiment], kind: str, args: Any) -> int:
-    """Draw the recorded runs of what has a picture."""
-    for experiment in some:
-        if experiment.draw and (runs := experiment.runs(kind, args.folder)):
-            print(pictures.draw(experiment, kind, runs, args.folder), flush=True)
+def run_missing(experiment: Experiment, kind: str, args: Any) -> int:
+    """Run what is missing; on a busy machine leave it out if it is about seconds, and say so."""
+    try:
+        run(experiment, kind, args.ranks, args.folder, partial(print, flush=True))
+    except (Busy, JobFailed) as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
-def judge_all(some: list[Experiment], kind: str, args: Any) -> int:
+def plot(experiment: Experiment, kind: str, args: Any) -> int:
+    """Draw the recorded runs, if they have a picture."""
+    if experiment.draw and (runs := experiment.runs(kind, args.folder)):
+        print(pictures.draw(experiment, kind, runs, args.folder), flush=True)
+    return 0
+
+
+def judge(experiment: Experiment, kind: str, args: Any) -> int:
     """Print what the recorded runs say."""
-    for experiment in some:
-        runs = experiment.runs(kind, args.folder)
-        print(experiment.report(experiment, runs) if runs else f"{experiment.name}: no run is recorded", end="\n\n")
+    runs = experiment.runs(kind, args.folder)
+    print(experiment.report(experiment, runs) if runs else f"{experiment.name}: no run is recorded", end="\n\n")
     return 0
 
 
-TASKS: dict[str, Callable[[list[Experiment], str, Any], int]]
-TASKS = {"run": run_all, "plot": plot_all, "judge": judge_all}
+TASKS: dict[str, Callable[[Experiment, str, Any], int]] = {"run": run_missing, "plot": plot, "judge": judge}
 
 if __name__ == "__main__":
     raise SystemExit(main())
