@@ -71,7 +71,7 @@ def judge(claim: Claim, runs: Runs) -> tuple[str, Findings]:
     findings = []
     for part, (found, verdict) in asked.items():
         unsure = verdict == DOES_NOT_HOLD and part not in refuted
-        findings.append((part.words, found, UNTESTED if part.untested else CANNOT_TELL if unsure else verdict))
+        findings.append((part.question, found, UNTESTED if part.untested else CANNOT_TELL if unsure else verdict))
     verdicts = {verdict for _, _, verdict in findings}
     for worst in (DOES_NOT_HOLD, UNTESTED):
         if worst in verdicts:

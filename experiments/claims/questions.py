@@ -5,7 +5,7 @@ from course.statistics.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,8 @@ from minitrpo.policies import Array
 SLACK = 0.98  # of what was asked for: the last update of a run may end a little early
 UNTESTED = "not tested"
 Answer = tuple[str, str]  # what was found, with its 95 % interval, and the verdict
-Answering = Callable[..., Answer]  # of a value for each seed of each arm, and level=...
+Known = dict[str, Array]
+Answering = Callable[[Known, float], Answer]
 
 
 class Quantity(NamedTuple):
@@ -51,15 +52,37 @@ class Claimed(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One question: `ask(runs, level)` returns what was found, and the verdict at a level.
+    """One question about a quantity of some arms on a task.
 
-    None: the runs are too few or too short. untested: the claim is about runs more than twice as long as ours, or about
-    something that these runs measure only in part.
+    answer: takes the values that are known, {arm: one for each seed}, and a level. cores: a machine with fewer cannot
+    answer. needs: how many arms, by default all. untested: the claim is about runs more than twice as long as ours, or
+    about something that these runs measure only in part.
     """
 
+    env: str
+    quantity: Quantity
     words: str
-    ask: Callable[[Runs, float], Answer | None]
+    arms: tuple[str, ...]
+    answer: Answering
+    cores: int = 0
+    needs: int = 0
     untested: bool = False
+
+    @property
+    def question(self) -> str:
+        """Return the question in words."""
+        return f"{self.env}, {self.quantity.words}{self.words}"
+
+    def ask(self, runs: Runs, level: float = LEVEL) -> Answer | None:
+        """Return what was found, and the verdict at a level; None: the runs are too few or too short."""
+        each = {name: np.array([self.quantity.of(run) for run in runs.get((name, self.env), [])]) for name in self.arms}
+        known = {name: values for name, values in each.items() if len(values) and not np.isnan(values).any()}
+        if len(known) < (self.needs or len(self.arms)):
+            return None
+        found, result = self.answer(known, level)
+        there = min(run["machine"]["cores"] for run in runs[next(iter(known)), self.env])
+        few = f"; the question needs {self.cores} cores, and there were {there}"
+        return (found, result) if there >= self.cores else (f"{found}{few}", CANNOT_TELL)
 
 
 # --- numbers of a run
@@ -169,32 +192,11 @@ def about(number: float, by: float) -> Claimed:
     return Claimed(number - by, number + by, f"{number:,g} ± {by:g}")
 
 
-def values(runs: Runs, name: str, env: str, quantity: Quantity) -> Array | None:
-    """Return a quantity of every seed; None if there is no run, or one is too short for it."""
-    found = np.array([quantity.of(run) for run in runs.get((name, env), [])])
-    return found if len(found) and not np.isnan(found).any() else None
-
-
-def asked(words: str, arms: tuple[str, ...], env: str, quantity: Quantity, answer: Answering, cores: int = 0) -> Part:
-    """Return a question about a quantity of some arms. cores: a machine with fewer cannot answer."""
-
-    def ask(runs: Runs, level: float = LEVEL) -> Answer | None:
-        found = [values(runs, name, env, quantity) for name in arms]
-        if any(each is None for each in found):
-            return None
-        shown, result = answer(*found, level=level)
-        there = min(run["machine"]["cores"] for run in runs[arms[0], env])
-        few = f"; the question needs {cores} cores, and there were {there}"
-        return (shown, result) if there >= cores else (f"{shown}{few}", CANNOT_TELL)
-
-    return Part(f"{env}, {quantity.words}{words}", ask)
-
-
 def estimated(estimate: Callable[..., Interval], claimed: Claimed, form: str = ".3g") -> Answering:
     """Return the answer by an interval: whether all of it lies where it was claimed to, or none of it."""
 
-    def answer(*samples: Array, level: float) -> Answer:
-        shown, interval = estimate(*samples), estimate(*samples, level)
+    def answer(known: Known, level: float) -> Answer:
+        shown, interval = estimate(*known.values()), estimate(*known.values(), level)
         sides = {verdict(interval, claimed.low), verdict(interval, claimed.high, above=False)}
         found = f"{shown.middle:{form}}, one run" if np.isnan(shown.low) else f"{shown:{form}}"
         return found, DOES_NOT_HOLD if DOES_NOT_HOLD in sides else HOLDS if sides == {HOLDS} else CANNOT_TELL
@@ -204,56 +206,54 @@ def estimated(estimate: Callable[..., Interval], claimed: Claimed, form: str = "
 
 def higher(quantity: Quantity, one: str, other: str, env: str) -> Part:
     """Return the question whether one arm's mean is above another's: Welch's interval."""
-    answer = estimated(difference_interval, above(0))
-    return asked(f": {one} minus {other}, claimed above 0", (one, other), env, quantity, answer)
+    words = f": {one} minus {other}, claimed above 0"
+    return Part(env, quantity, words, (one, other), estimated(difference_interval, above(0)))
 
 
 def ratio(quantity: Quantity, one: str, other: str, env: str, claimed: Claimed, cores: int = 0) -> Part:
     """Return the question how many times another's one arm takes: Welch's interval of logarithms."""
-    words, answer = f": {one} divided by {other}, claimed {claimed.words}", estimated(ratio_interval, claimed, ".2g")
-    return asked(words, (one, other), env, quantity, answer, cores)
+    words = f": {one} divided by {other}, claimed {claimed.words}"
+    return Part(env, quantity, words, (one, other), estimated(ratio_interval, claimed, ".2g"), cores)
+
+
+def level(quantity: Quantity, name: str, env: str, claimed: Claimed, form: str = ".3g") -> Part:
+    """Return the question whether an arm's mean lies where it was claimed to: Student's interval."""
+    words = f", {name}: claimed {claimed.words}"
+    return Part(env, quantity, words, (name,), estimated(mean_interval, claimed, form))
+
+
+def trend(quantity: Quantity, arms: dict[str, float], env: str) -> Part:
+    """Return the question whether a quantity rises with a number: the slopes of the seeds, for a doubling."""
+
+    def answer(known: Known, level: float) -> Answer:
+        seeds = min(map(len, known.values()))
+        x, y = np.log2([arms[name] for name in known]), np.array([values[:seeds] for values in known.values()])
+        return estimated(mean_interval, above(0))({"slopes": np.polyfit(x, y, 1)[0]}, level)
+
+    words = ": gain per doubling of the simulators, claimed above 0"
+    return Part(env, quantity, words, tuple(arms), answer, needs=2)
 
 
 def sooner(quantity: Quantity, one: str, other: str, env: str) -> Part:
     """Return the question whether one arm needs less, infinity among the values: medians and a rank test."""
 
-    def answer(a: Array, b: Array, level: float) -> Answer:
+    def answer(known: Known, level: float) -> Answer:
+        a, b = known.values()
         p, less = rank_test(a, b), np.median(np.argsort(np.argsort(np.concatenate([a, b])))[: len(a)])
         first, second = median_interval(a)[0].middle, median_interval(b)[0].middle
         better = first < second or (first == second and less < (len(a) + len(b) - 1) / 2)
         found = f"medians {first:,.0f} and {second:,.0f}, p = {p:.2g}"
         return found, CANNOT_TELL if p >= 1 - level else HOLDS if better else DOES_NOT_HOLD
 
-    return asked(f": {one}, claimed below {other}", (one, other), env, quantity, answer)
-
-
-def level(quantity: Quantity, name: str, env: str, claimed: Claimed, form: str = ".3g") -> Part:
-    """Return the question whether an arm's mean lies where it was claimed to: Student's interval."""
-    answer = estimated(mean_interval, claimed, form)
-    return asked(f", {name}: claimed {claimed.words}", (name,), env, quantity, answer)
-
-
-def trend(quantity: Quantity, arms: dict[str, float], env: str) -> Part:
-    """Return the question whether a quantity rises with a number: the slopes of the seeds, for a doubling."""
-
-    def ask(runs: Runs, level: float = LEVEL) -> Answer | None:
-        found = {x: values(runs, name, env, quantity) for name, x in arms.items()}
-        known = {x: v for x, v in found.items() if v is not None}
-        if len(known) < 2:
-            return None
-        seeds = min(map(len, known.values()))
-        slopes: Any = np.polyfit(np.log2(list(known)), np.array([v[:seeds] for v in known.values()]), 1)[0]
-        return estimated(mean_interval, above(0))(slopes, level=level)
-
-    return Part(f"{env}, {quantity.words}: gain per doubling of the simulators, claimed above 0", ask)
+    return Part(env, quantity, f": {one}, claimed below {other}", (one, other), answer)
 
 
 def same_bits(env: str, names: tuple[str, ...]) -> Part:
     """Return the question whether all arms end with the same parameters, to the bit, seed by seed."""
 
-    def answer(*thetas: Array, level: float) -> Answer:
-        alike = [len(set(each)) == 1 for each in zip(*thetas, strict=False)]
+    def answer(known: Known, level: float) -> Answer:
+        alike = [len(set(each)) == 1 for each in zip(*known.values(), strict=False)]
         return f"on {sum(alike)} of {len(alike)} seeds", HOLDS if all(alike) else DOES_NOT_HOLD
 
     theta = Quantity("bit-identical parameters", lambda run: int(run["theta"], 16))
-    return asked(f" with {', '.join(names)}", names, env, theta, answer)
+    return Part(env, theta, f" with {', '.join(names)}", names, answer)

@@ -268,7 +268,7 @@ ASKED = [
 def test_a_question_has_the_answer_that_its_numbers_give():
     for part, values, told in ASKED:
         answer = part.ask(runs(**values))
-        assert (answer and answer[1]) == told, (part.words, values)
+        assert (answer and answer[1]) == told, (part.question, values)
 
 
 def test_a_claim_holds_only_if_all_of_it_was_asked_and_holds():
