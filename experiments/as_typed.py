@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
-from experiments.returns import OURS, THEIRS, few, last_episodes
+from experiments.returns import OURS, THEIRS, few, last_episodes, theirs
 from experiments.seconds import crossing
-from experiments.tables import Run, ranged
 from experiments.tables import markdown as table
+from experiments.tables import ranged
 from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import flags, launcher
@@ -32,14 +32,13 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
     found: dict[str, list[dict[str, Any]]] = {OURS: [], THEIRS: []}
     for seed in range(SEEDS):
         for system in (OURS, THEIRS) if seed % 2 == 0 else (THEIRS, OURS):
-            row, points = alone(whole_command, system, job, seed, folder / f"run-{seed}")
-            found[system].append({**row, "curve": tuple(map(np.array, points["curve"].values()))})
+            found[system].append(alone(whole_command, system, job, seed, folder / f"run-{seed}"))
     threshold = float(np.median([run["curve"][1][-1] for run in found[THEIRS]]))
-    lines = [line(system, runs, found[THEIRS], threshold, job.steps) for system, runs in found.items()]
-    return {"threshold": threshold}, {"systems": {name: [one[name] for one in lines] for name in lines[0]}}
+    rows = [{"system": system, **row_of(runs, found[THEIRS], threshold, job.steps)} for system, runs in found.items()]
+    return {"threshold": threshold}, {"systems": {name: [row[name] for row in rows] for name in rows[0]}}
 
 
-def whole_command(system: str, job: Job, seed: int, out: Path) -> Measured:
+def whole_command(system: str, job: Job, seed: int, out: Path) -> dict[str, Any]:
     """Return seconds, memory of the largest process in MB, and the learning curve of a command of this process."""
     if system == OURS:
         words = [launcher(), "-n", f"{cores()}", sys.executable, "-m", "minitrpo", "train"]
@@ -48,28 +47,19 @@ def whole_command(system: str, job: Job, seed: int, out: Path) -> Measured:
         words = [sys.executable, "-W", "ignore", "-m", "experiments.as_typed", job.arm.env, f"{job.steps}", f"{seed}"]
     begin = time.perf_counter()
     done = subprocess.run(words, check=True, capture_output=True, text=True)
-    row = {"seconds": time.perf_counter() - begin}
+    row: dict[str, Any] = {"seconds": time.perf_counter() - begin}
     unit = 1024 if sys.platform == "linux" else 1024**2
     row["peak_mb"] = round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / unit)
     curve = json.loads(done.stdout.splitlines()[-1]) if system == THEIRS else last_episodes(RunFolder(out).columns())
-    return row, {"curve": curve}
+    return row | {"curve": tuple(map(np.array, curve.values()))}
 
 
-def theirs(env: str, steps: str, seed: str) -> None:
-    """Run sb3-contrib in this process; the last line on stdout is its curve."""
-    from experiments.systems.sb3 import trained  # which takes PyTorch
-
-    points = np.transpose(trained(env, int(steps), int(seed), cores(), plain=True)[0])
-    print(json.dumps({name: list(x) for name, x in few({"env_steps": points[0], "mean_return": points[1]}).items()}))
-
-
-def line(system: str, runs: list[Any], reference: list[Any], threshold: float, steps: int) -> dict[str, Any]:
+def row_of(runs: list[Any], reference: list[Any], threshold: float, steps: int) -> dict[str, Any]:
     """Return what is recorded of a system; reference: sb3-contrib's runs."""
     reached = [(crossing([run["curve"]], threshold), run["seconds"]) for run in runs]
     needed = [place / steps * seconds for place, seconds in reached if place]
-    ratios = [theirs["seconds"] / ours["seconds"] for theirs, ours in zip(reference, runs, strict=True)]
+    ratios = [other["seconds"] / run["seconds"] for other, run in zip(reference, runs, strict=True)]
     return {
-        "system": system,
         "rate": np.median([steps / run["seconds"] for run in runs]),
         "seconds": np.median([run["seconds"] for run in runs]),
         "return": np.median([run["curve"][1][-1] for run in runs]),
@@ -82,16 +72,12 @@ def line(system: str, runs: list[Any], reference: list[Any], threshold: float, s
     }
 
 
-def lines_of(run: Run) -> list[dict[str, Any]]:
-    """Return what is recorded of both systems."""
-    return [dict(zip(run["systems"], cells, strict=True)) for cells in zip(*run["systems"].values(), strict=True)]
-
-
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of whole commands as typed."""
     rows = []
     for (_, env), [run] in runs.items():
-        for x in lines_of(run):
+        systems = run["systems"]
+        for x in (dict(zip(systems, cells, strict=True)) for cells in zip(*systems.values(), strict=True)):
             numbers = (f"{STEPS:,}", f"{x['rate']:,.0f}", f"{x['seconds']:.1f}", f"{x['return']:.1f}")
             reached = f"{x['threshold_s']:.1f}" if np.isfinite(x["threshold_s"]) else f"- ({x['reached']} of {SEEDS})"
             sooner = ranged(x, ".1f") if x["system"] == OURS else "1"
@@ -108,10 +94,11 @@ EXPERIMENT = Experiment(
     quick=Size(1, {"Reacher-v5": 10_000}),
     measure=measure,
     report=report,
-    verdict=lambda experiment, runs: f"{min(lines_of(run)[0]['ratio'] for [run] in runs.values()):.1f} times or more",
     seconds=True,
     packages=("torch", "stable-baselines3", "sb3-contrib"),
 )
 
-if __name__ == "__main__":
-    theirs(*sys.argv[1:])
+if __name__ == "__main__":  # sb3-contrib's command, as above; the last line on stdout is its curve
+    task, total_steps, number = sys.argv[1:]
+    steps, means = np.transpose(theirs(task, int(total_steps), int(number), cores(), plain=True)[0])
+    print(json.dumps({name: list(x) for name, x in few({"env_steps": steps, "mean_return": means}).items()}))

@@ -6,6 +6,7 @@ episodes after the run. Goals are the same for all members on one task. A member
 learns the same, to the bit, on any number. Seconds do not count: other programs may run at the same time.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from matplotlib.ticker import EngFormatter
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, train
 from experiments.pictures import axes_of, possible
 from experiments.returns import last_episodes
-from experiments.tables import Run, curve
+from experiments.tables import Run, aligned, curve
 from experiments.tables import markdown as table
 from minitrpo import evaluate
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -56,15 +57,11 @@ TUNED = {
 COUNTERPARTS = {"batch-ppo": "ppo", **dict.fromkeys(("a2c", "actor-critic", "a3c", "policy-gradient"), "a2c")}
 
 
-def every(name: str, env: str) -> int:
-    """Return after how many steps fresh episodes are played: rarely in a long run, or most of it would be these."""
-    return EVERY.get(env, 10_000) * (4 if (name, env) in LONG else 1)
-
-
 def arm(name: str, env: str) -> Arm:
-    """Return a member as typed on a task."""
+    """Return a member as typed on a task; fresh episodes are rare in a long run, or most of it would be these."""
     steps = f"--total-steps {TRPO_STEPS[env]} " if name == "trpo" else ""
-    words = f"--algorithm {name} {steps}--eval-every {every(name, env)} --eval-episodes 20"
+    every = EVERY.get(env, 10_000) * (4 if (name, env) in LONG else 1)
+    words = f"--algorithm {name} {steps}--eval-every {every} --eval-episodes 20"
     return Arm(name, env, words, 1 if DESIGNS[name].sync == "barrier" else 2)
 
 
@@ -86,26 +83,10 @@ def rows(runs: Runs) -> list[tuple[str, str, list[Run]]]:
     return [(name, env, runs[name, env]) for name in ALGORITHMS for env in TASKS[name] if (name, env) in runs]
 
 
-def finals(some: list[Run]) -> list[float]:
-    """Return what the runs of a member return in the end."""
-    return [run["final"] for run in some]
-
-
-def form_of(some: list[Run]) -> str:
-    """Return how the returns of a task are written."""
-    return ",.1f" if abs(some[0]["final"]) < 20 else ",.0f"
-
-
-def reached(env: str, some: list[Run]) -> tuple[str, str]:
-    """Return how many runs reached the goal, and the median steps of these."""
-    steps = [run["steps_to_goal"] for run in some if run["steps_to_goal"] != ""]
-    many = f"{len(steps)} of {len(some)}" if env in GOAL else "-"
-    return many, f"{np.median(steps):,.0f}" if steps else "-"
-
-
 def ends(some: list[Run]) -> str:
     """Return the mean of what the runs return in the end, and their range."""
-    form, values = form_of(some), finals(some)
+    values = [run["final"] for run in some]
+    form = ",.1f" if abs(values[0]) < 20 else ",.0f"
     if len(some) == 1:
         return f"{values[0]:{form}}, one run"
     return f"{np.mean(values):{form}}, range {min(values):{form}} to {max(values):{form}}"
@@ -115,8 +96,10 @@ def report(experiment: Experiment, runs: Runs) -> str:
     """Return a row for each member and task: what was reached, when, and what the runs return in the end."""
     cells = []
     for name, env, some in rows(runs):
-        goal = f"{GOAL[env]:g}" if env in GOAL else "-"
-        cells.append((f"`{name}`", env.rpartition(":")[2], goal, *reached(env, some), ends(some)))
+        steps = [run["steps_to_goal"] for run in some if run["steps_to_goal"] != ""]
+        goal = (f"{GOAL[env]:g}", f"{len(steps)} of {len(some)}") if env in GOAL else ("-", "-")
+        median = f"{np.median(steps):,.0f}" if steps else "-"
+        cells.append((f"`{name}`", env.rpartition(":")[2], *goal, median, ends(some)))
     return table(("member", "task", "goal", "reached by", "after steps, median", "return in the end"), cells)
 
 
@@ -139,7 +122,7 @@ def tuned_table() -> str:
     for name, env, some in rows(EXPERIMENT.runs()):
         other = COUNTERPARTS.get(name, "")
         if (other, env) in TUNED:
-            (theirs, steps), ours = TUNED[other, env], possible(mean_interval(finals(some)), env)
+            (theirs, steps), ours = TUNED[other, env], possible(mean_interval([run["final"] for run in some]), env)
             short = theirs - ours.middle
             text = "-" if short <= 0 else f"{short:,.0f}{', within' * (ours.high >= theirs)}"
             size = f"{some[0]['total_steps']:,.0f}"
@@ -171,10 +154,8 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     for title, axis in axes_of(figure, list(panels), across=4).items():
         env, names = panels[title]
         for name in (*(n for n in COLORS if n not in names), *names):
-            points = [curve(run) for run in runs.get((name, env), [])]
-            if points:
-                grid = np.geomspace(max(x[0] for x, _ in points), min(x[-1] for x, _ in points), 200)
-                each = np.array([np.interp(grid, *one) for one in points])
+            if some := runs.get((name, env)):
+                grid, each = aligned(list(map(curve, some)), partial(np.geomspace, num=200))
                 style = {"color": COLORS[name], "linewidth": 2, "zorder": 3, "label": name}
                 axis.plot(grid, iqm(each, axis=0), **(style if name in names else {"color": "#D0D0D0", "linewidth": 1}))
                 if name in names:

@@ -1,6 +1,7 @@
 """What all experiments share: which runs there are to be, which are missing, and how they are made and recorded."""
 
 import datetime
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -57,10 +58,6 @@ class Size(NamedTuple):
     other: Mapping[Any, int] = MappingProxyType({})
     first: int = 0
 
-    def has(self, arm: Arm, number: int) -> bool:
-        """Return whether an arm has a run of this number."""
-        return number < self.other.get((arm.name, arm.env), self.other.get(arm.env, self.seeds))
-
 
 class Job(NamedTuple):
     """One run of an experiment."""
@@ -75,10 +72,10 @@ class Job(NamedTuple):
         steps = {"total_steps": self.steps} if self.steps else {}
         return [*flags({"env": self.arm.env} | steps), *self.arm.words.split()]
 
-
-def counted(experiment: Any, runs: Runs) -> str:
-    """Return how many runs there are, where there is no verdict."""
-    return f"{sum(map(len, runs.values())):,} runs"
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Return what its run is found by."""
+        return self.arm.name, " ".join(self.words), self.seed
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,6 @@ class Experiment:
     quick: Size
     measure: Callable[[Job, int, Path], Measured] = field(repr=False)
     report: Callable[[Any, Runs], str] = field(repr=False)  # what the runs say, for a terminal
-    verdict: Callable[[Any, Runs], str] = field(default=counted, repr=False)  # the same in a word or two
     draw: Any = field(default=None, repr=False)  # experiment and runs onto a matplotlib Figure; None: a table says all
     data: str = ""  # folder of tables, if it has not the experiment's name
     home: str = ""  # experiment whose runs these are, if they are not its own
@@ -101,36 +97,40 @@ class Experiment:
 
     def folder(self, kind: str, root: Path | None = None) -> Path:
         """Return where the tables of the full or the quick set are."""
-        where = root or (tables.DATA if kind == FULL else AT_WORK / QUICK)
-        return where / (self.data or self.name)
+        return (root or (tables.DATA if kind == FULL else AT_WORK / QUICK)) / (self.data or self.name)
 
     def jobs(self, kind: str) -> list[Job]:
         """Return the runs of a set, seeds outermost, every other round backwards: what disturbs hits all arms alike."""
-        size = self.full if kind == FULL else self.quick
+        size, found = self.full if kind == FULL else self.quick, []
         arms = [a for a in self.arms if a.env in (size.steps or [a.env]) and (not size.only or a.name in size.only)]
-        rounds = range(max(size.seeds, *size.other.values(), 0))
-        steps = {arm: size.steps.get(arm.env, 0) * size.times.get(arm.name, 1) for arm in arms}
-        by_turns = [(arm, number) for number in rounds for arm in (arms[::-1] if number % 2 else arms)]
-        return [Job(arm, size.first + number, steps[arm]) for arm, number in by_turns if size.has(arm, number)]
-
-    def runs(self, kind: str = FULL, root: Path | None = None) -> Runs:
-        """Return the recorded runs of a set, in the order of its arms."""
-        known = self.recorded(kind, root)
-        found: dict[tuple[str, str], list[Run]] = {}
-        for job in sorted(self.jobs(kind), key=lambda job: (self.arms.index(job.arm), job.seed)):
-            if run := known.get(key_of(job)):
-                found.setdefault((job.arm.name, job.arm.env), []).append(run)
+        for number in range(max(size.seeds, *size.other.values(), 0)):
+            for arm in arms[::-1] if number % 2 else arms:
+                if number < size.other.get((arm.name, arm.env), size.other.get(arm.env, size.seeds)):
+                    steps = size.steps.get(arm.env, 0) * size.times.get(arm.name, 1)
+                    found.append(Job(arm, size.first + number, steps))
         return found
-
-    def missing(self, kind: str = FULL, root: Path | None = None) -> list[Job]:
-        """Return the runs of a set that are not recorded."""
-        known = self.recorded(kind, root)
-        return [job for job in self.jobs(kind) if key_of(job) not in known]
 
     def recorded(self, kind: str, root: Path | None) -> dict[Any, Run]:
         """Return what is recorded of this experiment; the newest of several runs of one job."""
         mine = [run for run in tables.load(self.folder(kind, root)) if run["experiment"] == (self.home or self.name)]
         return {(run["arm"], run["setting"], int(run["seed"])): run for run in mine}
+
+    def runs(self, kind: str = FULL, root: Path | None = None) -> Runs:
+        """Return the recorded runs of a set, in the order of its arms."""
+        known, found = self.recorded(kind, root), {arm[:2]: list[Run]() for arm in self.arms}
+        for job in self.jobs(kind):
+            if run := known.get(job.key):
+                found[job.arm[:2]].append(run)
+        return {key: some for key, some in found.items() if some}
+
+    def missing(self, kind: str = FULL, root: Path | None = None) -> list[Job]:
+        """Return the runs of a set that are not recorded."""
+        known = self.recorded(kind, root)
+        return [job for job in self.jobs(kind) if job.key not in known]
+
+    def state(self) -> str:
+        """Return what is known of it, in a few words."""
+        return f"{sum(map(len, self.runs().values())):,} runs, {len(self.missing()):,} missing"
 
 
 def made_by(experiment: Experiment, runs: Runs) -> str:
@@ -142,12 +142,9 @@ def made_by(experiment: Experiment, runs: Runs) -> str:
     libraries = sorted({f"{name} {one[name]}" for one in made for name in experiment.packages if name in one})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     count = f"{len(each):,} runs" if len(each) > 1 else "one run"
-    return "; ".join((count, *machines, f"version {', '.join(versions)}", when, *libraries))
-
-
-def key_of(job: Job) -> Any:
-    """Return what a job's run is found by."""
-    return job.arm.name, " ".join(job.words), job.seed
+    others = [100 * run["others"] for run in each if experiment.seconds and run["others"] != ""]
+    busy = [f"other programs used at most {max(others):.0f} % of the cores"] if others else []
+    return "; ".join((count, *machines, f"version {', '.join(versions)}", when, *libraries, *busy))
 
 
 def run(experiment: Experiment, kind: str, ranks: int, root: Path | None, say: Callable[[str], None]) -> None:
@@ -172,8 +169,7 @@ def run(experiment: Experiment, kind: str, ranks: int, root: Path | None, say: C
 def record(experiment: Experiment, job: Job, kind: str, ranks: int, root: Path | None) -> None:
     """Make one run, or go on with it, and record it with what made it; its folder goes."""
     ranks, name = job.arm.ranks or ranks, experiment.home or experiment.name
-    words = "".join(letter if letter.isalnum() else "-" for letter in " ".join((*key_of(job)[:2], str(job.seed))))
-    folder = AT_WORK / name / words
+    folder = AT_WORK / name / re.sub(r"\W", "-", " ".join(map(str, job.key)))
     if experiment.seconds:  # a run whose seconds count begins anew
         shutil.rmtree(folder, ignore_errors=True)
         refuse_if_busy(name, busy_share(1.0))
@@ -186,7 +182,7 @@ def record(experiment: Experiment, job: Job, kind: str, ranks: int, root: Path |
     machine, version = machine_and_version(experiment.packages)
     ours = {"experiment": name, "arm": job.arm.name, "env": job.arm.env, "seed": job.seed}
     ours |= {"ranks": ranks, "version": version, "date": f"{datetime.date.today()}"}
-    ours |= {"others": busy if experiment.seconds and np.isfinite(busy) else ""}
+    ours |= {"others": busy if experiment.seconds else None}
     tables.add(experiment.folder(kind, root), ours | row, " ".join(job.words), machine, points)
     shutil.rmtree(folder)
 
@@ -218,10 +214,10 @@ def train(job: Job, ranks: int, folder: Path, longer: int = 0) -> tuple[RunFolde
     return RunFolder(out), output.split()[-1][:16]
 
 
-def alone(work: Callable[..., Measured], *given: Any) -> Measured:
-    """Return what a function measures in a new process, which has its own memory and its own seconds."""
+def alone(work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Return what a function returns in a new process, which has its own memory and its own seconds."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work, *given).result()
+        return pool.submit(work, *given, **named).result()
 
 
 def thinned(columns: Mapping[str, Array], last: tuple[str, ...], means: tuple[str, ...], rows: int) -> dict[str, Array]:

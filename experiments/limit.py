@@ -10,8 +10,9 @@ many times as long does it take as its physics alone, with a thread per core?
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -30,22 +31,7 @@ from minitrpo.policies import Array
 ROUNDS, LEARNED = 3, 100_000  # of one measurement; steps that the policy has learned from
 STEPS, WHOLE = 16_000, 1_000_000  # of one round, at least; of a whole run
 ALL = slice(None)
-
-
-class Reset(NamedTuple):
-    """MuJoCo is to start a slot from this state."""
-
-    slot: Array  # (1,)
-    qpos: Array
-    qvel: Array
-
-
-class Step(NamedTuple):
-    """MuJoCo is to step these slots with these controls."""
-
-    slots: Array  # (k,)
-    all_slots: bool
-    ctrl: Array  # (k, controls)
+Call = tuple[Any, ...]  # (slots, their controls) of a step, (slot, qpos, qvel) of a reset; slots: None for all
 
 
 class RecordingVectorEnv(MujocoVectorEnv):
@@ -53,72 +39,67 @@ class RecordingVectorEnv(MujocoVectorEnv):
 
     def __init__(self, spec: EnvironmentSpec, width: int) -> None:
         super().__init__(spec, width)
-        self.calls: list[Reset | Step] = []
+        self.calls: list[Call] = []
 
     def reset(self, slot: int, seed: int) -> Array:
         """Reset a slot, and note the state it starts from."""
         observation = super().reset(slot, seed)
-        qpos, qvel = (self._fields[name][slot].copy() for name in ("qpos", "qvel"))
-        self.calls.append(Reset(np.array([slot], np.int32), qpos, qvel))
+        state = (self._fields[name][slot].copy() for name in ("qpos", "qvel"))
+        self.calls.append((np.array([slot], np.int32), *state))
         return observation
 
     def step(self, slots: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
         """Step slots, and note the controls."""
         result = super().step(slots, actions)
-        all_slots = len(slots) == self.num_envs
-        self.calls.append(Step(slots, all_slots, self._ctrl[ALL if all_slots else slots].copy()))
+        ids, rows = (None, ALL) if len(slots) == self.num_envs else (slots, slots)
+        self.calls.append((ids, self._ctrl[rows].copy()))
         return result
 
 
 class OpenLoop:
     """A bare batch that is asked the same again."""
 
-    def __init__(self, model: Any, width: int, frame_skip: int, calls: list[Reset | Step], threads: int = 1) -> None:
-        self.batch = mujoco.batch.Batch(model, width, nthread=threads)
-        self.frame_skip, self.calls = frame_skip, calls
+    def __init__(self, envs: RecordingVectorEnv, threads: int = 1) -> None:
+        self.batch = mujoco.batch.Batch(envs.model, envs.num_envs, nthread=threads)
+        self.frame_skip, self.calls = envs.task.frame_skip, envs.calls
         self.fields = [self.batch.bind(name) for name in ("qpos", "qvel", "ctrl")]
 
     def run(self) -> None:
         """Do all of it."""
         qpos, qvel, ctrl = self.fields
-        for call in self.calls:
-            if isinstance(call, Reset):
-                self.batch.reset(call.slot, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
-                qpos[call.slot[0]], qvel[call.slot[0]] = call.qpos, call.qvel
-                self.batch.forward(call.slot)
+        for slots, *numbers in self.calls:
+            if len(numbers) == 2:
+                self.batch.reset(slots, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+                qpos[slots[0]], qvel[slots[0]] = numbers
+                self.batch.forward(slots)
             else:
-                ctrl[ALL if call.all_slots else call.slots] = call.ctrl
-                self.batch.step(None if call.all_slots else call.slots, nstep=self.frame_skip)
+                ctrl[ALL if slots is None else slots] = numbers[0]
+                self.batch.step(slots, nstep=self.frame_skip)
 
 
-class Case:
-    """The episodes that a policy plays, and their physics. steps: the smallest number in all episodes."""
+Case = tuple[Callable[[], Any], Callable[[], Any], int]  # what plays, the same of its physics, the steps of both
 
-    def __init__(self, env: str, learned: dict[str, Array], slots: int, steps: int, threads: int = 1) -> None:
-        spec = describe(env)
-        self.policy, self.slots = spec.policy((64, 64)), slots
-        self.theta, self.filter = learned["theta"], ObservationFilter.from_vector(learned["run_filter"])
-        recording = RecordingVectorEnv(spec, slots)
-        rollouts = Rollouts(spec, self.policy, recording, run_seed=0)
-        self.episodes, self.steps = slots * (max(1, steps // (slots * 1000)) - 1), 0
-        while self.steps < steps:
-            self.episodes += slots  # as many are begun as there are slots
-            recording.calls.clear()
-            self.steps = self.play(rollouts)
-        self.physics = OpenLoop(recording.model, slots, recording.task.frame_skip, recording.calls, threads).run
-        ours = Rollouts(spec, self.policy, MujocoVectorEnv(spec, slots), run_seed=0)
-        self.ours = lambda: self.play(ours)
 
-    def play(self, rollouts: Rollouts) -> int:
-        """Play all episodes, and return their steps."""
-        numbers = iter(range(self.episodes))
-        played = rollouts.play(self.theta, self.filter, 1, lambda: next(numbers, None), self.slots)
+def case(env: str, folder: Path, slots: int, steps: int, threads: int = 1) -> Case:
+    """Return the episodes that a run as typed plays once it has learned. steps: in all of them, at least."""
+    checkpoint = train(Job(Arm("", env), 0, LEARNED), cores(), folder / "learned")[0].load_checkpoint()
+    theta, frozen = checkpoint["theta"], ObservationFilter.from_vector(checkpoint["run_filter"])
+    spec = describe(env)
+    policy, recording = spec.policy((64, 64)), RecordingVectorEnv(spec, slots)
+
+    def play(rollouts: Rollouts, episodes: int) -> int:
+        numbers = iter(range(episodes))
+        played = rollouts.play(theta, frozen, 1, lambda: next(numbers, None), slots)
         return sum(fragment.steps for fragment in played)
 
-
-def learned(env: str, folder: Path) -> dict[str, Array]:
-    """Return what a run as typed has learned."""
-    return train(Job(Arm("", env), 0, LEARNED), cores(), folder / "learned")[0].load_checkpoint()
+    noting = Rollouts(spec, policy, recording, run_seed=0)
+    episodes, played = slots * (max(1, steps // (slots * 1000)) - 1), 0
+    while played < steps:
+        episodes += slots  # as many are begun as there are slots
+        recording.calls.clear()
+        played = play(noting, episodes)
+    ours = Rollouts(spec, policy, MujocoVectorEnv(spec, slots), run_seed=0)
+    return partial(play, ours, episodes), OpenLoop(recording, threads).run, played
 
 
 def seconds_of(work: Callable[[], object], times: int = 1) -> float:
@@ -129,23 +110,22 @@ def seconds_of(work: Callable[[], object], times: int = 1) -> float:
     return time.perf_counter() - begin
 
 
-def told(first: str, second: str, pairs: list[tuple[float, float]], ratios: Array) -> dict[str, float]:
-    """Return the row of a run: the medians of its rounds, and the lowest and highest ratio."""
-    middle = np.median(pairs, axis=0)
+def told(first: str, second: str, pairs: list[tuple[float, float]]) -> Measured:
+    """Return the row of a run: the medians of its rounds, and the lowest and highest ratio of second to first."""
+    middle, ratios = np.median(pairs, axis=0), [ours / bare for bare, ours in pairs]
     row = {first: middle[0], second: middle[1], "ratio": np.median(ratios)}
-    return row | {"lowest": ratios.min(), "highest": ratios.max()}
+    return row | {"lowest": min(ratios), "highest": max(ratios)}, {}
 
 
 def measure(job: Job, ranks: int, folder: Path) -> Measured:
     """Return the rates of collecting and of its physics, by turns."""
-    case = Case(job.arm.env, learned(job.arm.env, folder), int(job.arm.words.split()[-1]), job.steps)
+    ours, physics, steps = case(job.arm.env, folder, int(job.arm.words.split()[-1]), job.steps)
     pairs = []
     for number in range(ROUNDS):
-        turn = (case.ours, case.physics) if number % 2 else (case.physics, case.ours)
-        found = {work: case.steps / seconds_of(work) for work in turn}
-        pairs.append((found[case.physics], found[case.ours]))
-    bare, ours = np.transpose(pairs)
-    return told("limit", "ours", pairs, ours / bare), {}
+        turn = (ours, physics) if number % 2 else (physics, ours)
+        found = {work: steps / seconds_of(work) for work in turn}
+        pairs.append((found[physics], found[ours]))
+    return told("limit", "ours", pairs)
 
 
 def measure_whole(job: Job, ranks: int, folder: Path) -> Measured:
@@ -153,31 +133,30 @@ def measure_whole(job: Job, ranks: int, folder: Path) -> Measured:
 
     A machine that slows down while it is busy for long slows down both.
     """
-    case = Case(job.arm.env, learned(job.arm.env, folder), 32, LEARNED, threads=cores())
-    times, pairs = -(-job.steps // case.steps), []
+    _, physics, steps = case(job.arm.env, folder, 32, LEARNED, threads=cores())
+    times, pairs = -(-job.steps // steps), []
     for number in range(ROUNDS):
-        physics = seconds_of(case.physics, times) * job.steps / (times * case.steps)
+        bare = seconds_of(physics, times) * job.steps / (times * steps)
         columns = train(job, cores(), folder / f"round-{number}")[0].columns()
-        pairs.append((physics, columns["time_s"][-1] / columns["env_steps"][-1] * job.steps))
-    bare, ours = np.transpose(pairs)
-    return told("physics_s", "run_s", pairs, ours / bare), {}
+        pairs.append((bare, columns["time_s"][-1] / columns["env_steps"][-1] * job.steps))
+    return told("physics_s", "run_s", pairs)
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of collecting and open-loop physics."""
-    rows = []
-    for (name, env), [run] in runs.items():
-        rates = (f"{run[rate]:,.0f}" for rate in ("limit", "ours"))
-        rows.append((env, name.split()[0], *rates, ranged(run, ".2f")))
+    rows = [
+        (env, name.split()[0], f"{run['limit']:,.0f}", f"{run['ours']:,.0f}", ranged(run, ".2f"))
+        for (name, env), [run] in runs.items()
+    ]
     return table(("environment", "slots", "open-loop, steps/s", "ours, steps/s", f"ratio, of {ROUNDS} rounds"), rows)
 
 
 def report_whole(experiment: Experiment, runs: Runs) -> str:
     """Return the table of a whole run and its physics."""
-    rows = []
-    for (_, env), [run] in runs.items():
-        seconds = (f"{run[column]:.1f}" for column in ("physics_s", "run_s"))
-        rows.append((env, f"{WHOLE:,}", *seconds, ranged(run, ".2f")))
+    rows = [
+        (env, f"{WHOLE:,}", f"{run['physics_s']:.1f}", f"{run['run_s']:.1f}", ranged(run, ".2f"))
+        for (_, env), [run] in runs.items()
+    ]
     header = ("environment", "steps", "physics alone, s", "whole run, s", f"times as long, of {ROUNDS} rounds")
     return table(header, rows)
 
@@ -191,7 +170,6 @@ EXPERIMENT = Experiment(
     quick=Size(1, {"Reacher-v5": STEPS}),
     measure=measure,
     report=report,
-    verdict=lambda experiment, runs: f"{np.median([run['ratio'] for [run] in runs.values()]):.2f} of the physics",
     seconds=True,
 )
 OF_A_RUN = Experiment(
@@ -202,7 +180,6 @@ OF_A_RUN = Experiment(
     quick=Size(1, {"HalfCheetah-v5": LEARNED}),
     measure=measure_whole,
     report=report_whole,
-    verdict=lambda experiment, runs: f"{next(iter(runs.values()))[0]['ratio']:.2f} times its physics",
     data="limit",
     seconds=True,
 )

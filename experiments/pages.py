@@ -24,16 +24,12 @@ def filled(text: str) -> str:
     return text
 
 
-def out_of_date() -> list[Path]:
-    """Return the pages that the program would write otherwise."""
-    return [page for page in PAGES if filled(page.read_text("utf-8")) != page.read_text("utf-8")]
-
-
 def write() -> list[Path]:
     """Write the pages that are out of date, and return them; draw their pictures."""
-    found = out_of_date()
+    new = {page: filled(page.read_text("utf-8")) for page in PAGES}
+    found = [page for page in PAGES if new[page] != page.read_text("utf-8")]
     for page in found:
-        page.write_text(filled(page.read_text("utf-8")), "utf-8")
+        page.write_text(new[page], "utf-8")
     pictures.draw(rules.EXPERIMENT, FULL, rules.EXPERIMENT.runs(), ROOT / "docs")
     draw(recorded(), ROOT / "docs/scaling.png")
     return found

@@ -6,71 +6,56 @@ trace.
 """
 
 import json
+import re
 import signal
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from experiments import harness
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
-from experiments.tables import Run
 from experiments.tables import markdown as table
 from minitrpo import train
 
 EVERY = 1e-3  # seconds of processor time between two samples; systems with a slower clock take longer
 LOOP = "synchronous.py:root_loop"  # what lies outside, start-up and pictures, does not count
-Parts = dict[str, tuple[tuple[str, ...], ...]]  # what a stack must have in it: one of the words of each group
-TICK = ("rollouts.py:_tick",)
+Parts = dict[str, str]  # what is in a stack, the innermost function first
+TICK, POLICY = "rollouts.py:_tick", "(perceptron|policies|q_learning).py.*rollouts.py:_tick"
 TRPO: Parts = {
-    "physics": (("mujoco/batch.py",),),
-    "observation": ((":observe", ":_now"),),
-    "reward": ((":reward_and_terminated",),),
-    "filter": (("observation_filter.py:__call__",),),
-    "policy": (TICK, ("perceptron.py", "policies.py")),
-    "noise": (("rollouts.py:next",),),
-    "record": (("rollouts.py:append",),),
-    "rest of a tick": (TICK,),
-    "fragments and digest": (("rollouts.py", ":digested"),),
-    "advantages": ((":advantages_of",),),
-    "gradient": ((":surrogate_gradient",),),
-    "Fisher products": ((":conjugate_gradient",),),
-    "line search": ((":objective", ":backtracking"),),
-    "critic": (("critics.py:fit",),),
-    "log and checkpoint": (("run_log.py:write", "run_log.py:save"),),
-    "rest": ((LOOP,),),
+    "physics": "mujoco/batch.py",
+    "observation": ":observe|:_now",
+    "reward": ":reward_and_terminated",
+    "filter": "observation_filter.py:__call__",
+    "policy": POLICY,
+    "noise": "rollouts.py:next",
+    "record": "rollouts.py:append",
+    "rest of a tick": TICK,
+    "fragments and digest": "rollouts.py|:digested",
+    "advantages": ":advantages_of",
+    "gradient": ":surrogate_gradient",
+    "Fisher products": ":conjugate_gradient",
+    "line search": ":objective|:backtracking",
+    "critic": "critics.py:fit",
+    "log and checkpoint": "run_log.py:(write|save)",
+    "rest": LOOP,
 }
 FAMILY: Parts = {
-    "environment": (("gymnasium/", "mujoco/batch.py"),),
-    "policy": (TICK, ("perceptron.py", "policies.py", "q_learning.py")),
-    "rest of a tick": (TICK,),
-    "replay": (("replay_buffer.py",),),
-    "optimiser": (("optimisers.py",),),
-    "network": (("perceptron.py", "log_probability.py"),),
-    "advantages and targets": (("returns.py", "samples.py", "q_learning.py:q_gradient_sums"),),
-    "log and checkpoint": (("run_folder/", "run_log.py", "reports/"),),
-    "rest of an update": (("learner.py",),),
-    "episodes and messages": (("synchronous.py:collect", "parallel/", "rollouts.py"),),
-    "loop": ((LOOP,),),
+    "environment": "gymnasium/|mujoco/batch.py",
+    "policy": POLICY,
+    "rest of a tick": TICK,
+    "replay": "replay_buffer.py",
+    "optimiser": "optimisers.py",
+    "network": "perceptron.py|log_probability.py",
+    "advantages and targets": "returns.py|samples.py|q_learning.py:q_gradient_sums",
+    "log and checkpoint": "run_folder/|run_log.py|reports/",
+    "rest of an update": "learner.py",
+    "episodes and messages": "synchronous.py:collect|parallel/|rollouts.py",
+    "loop": LOOP,
 }
-
-
-def stack_of(frame: FrameType | None) -> str:
-    """Return the files and functions of a stack, the innermost first, as one text."""
-    found = []
-    while frame is not None:
-        found.append(f"{frame.f_code.co_filename}:{frame.f_code.co_name}")
-        frame = frame.f_back
-    return "\n".join(found)
-
-
-def part_of(parts: Parts, stack: str) -> str:
-    """Return the first of the parts that a stack within the loop fits."""
-    return next(name for name, groups in parts.items() if all(any(w in stack for w in words) for words in groups))
 
 
 @contextmanager
@@ -79,9 +64,10 @@ def sampled(parts: Parts) -> Iterator[Counter[str]]:
     counted: Counter[str] = Counter()
 
     def look(number: int, frame: FrameType | None) -> None:
-        stack = stack_of(frame)
+        frames = [f"{each.f_code.co_filename}:{each.f_code.co_name}" for each, _ in traceback.walk_stack(frame)]
+        stack = "\n".join(frames)
         if LOOP in stack:
-            counted[part_of(parts, stack)] += 1
+            counted[next(name for name, words in parts.items() if re.search(words, stack, re.DOTALL))] += 1
 
     before = signal.signal(signal.SIGPROF, look)
     signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
@@ -109,7 +95,7 @@ def one_rank(parts: Parts, job: Job, folder: Path) -> Measured:
     return {"step_us": step_us}, {"parts": {"part": [*parts], "step_us": each}}
 
 
-def two_ranks(job: Job, folder: Path) -> dict[str, dict[str, Any]]:
+def two_ranks(job: Job, folder: Path) -> harness.Points:
     """Return what each of two ranks does in an update, in milliseconds, by the names of the trace."""
     out, _ = harness.train(job._replace(arm=job.arm._replace(words=f"{job.arm.words} --trace")), 2, folder)
     found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -120,28 +106,19 @@ def two_ranks(job: Job, folder: Path) -> dict[str, dict[str, Any]]:
     return {"ranks_ms": {"span": names} | {f"rank_{n}_ms": [found[name][n] for name in names] for n in (0, 1)}}
 
 
-def of_parts(run: Run) -> dict[str, float]:
-    """Return the microseconds of a step of each part of a run."""
-    return dict(zip(run["parts"]["part"], run["parts"]["step_us"], strict=True))
-
-
-def two(run: Run) -> dict[str, tuple[float, float]]:
-    """Return the milliseconds of an update on rank 0 and on rank 1, by the trace's names; {} of other members."""
-    spans = run.get("ranks_ms", {"span": (), "rank_0_ms": (), "rank_1_ms": ()})
-    return {name: (zero, one) for name, zero, one in zip(*spans.values(), strict=True)}
-
-
-def report(parts: Parts, experiment: Experiment, runs: Runs) -> str:
+def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of all parts, and of what two ranks do."""
-    each = [run for [run] in runs.values()]
-    header = ("microseconds of an environment step", *(", ".join(key) for key in runs))
-    rows = [(name, *(f"{of_parts(run)[name]:.1f}" for run in each)) for name in parts]
-    text = table(header, [*rows, ("everything", *(f"{run['step_us']:.1f}" for run in each))])
-    both = [two(run) for run in each]
-    spans = sorted({*chain(*both)})
-    rows = [(span, *("{:.1f}, {:.1f}".format(*one.get(span, (0, 0))) for one in both)) for span in spans]
-    header = ("two ranks, ms an update: rank 0, rank 1", *header[1:])
-    return f"{text}\n\n{table(header, rows)}" if rows else text
+    each, arms = [run for [run] in runs.values()], [", ".join(key) for key in runs]
+    found = zip(each[0]["parts"]["part"], *(run["parts"]["step_us"] for run in each), strict=True)
+    rows = [*found, ("everything", *(run["step_us"] for run in each))]
+    texts = [(part, *(f"{step_us:.1f}" for step_us in numbers)) for part, *numbers in rows]
+    text = table(("microseconds of an environment step", *arms), texts)
+    if not len(each[0].get("ranks_ms", {"span": ()})["span"]):
+        return text
+    spans = [zip(run["ranks_ms"]["rank_0_ms"], run["ranks_ms"]["rank_1_ms"], strict=True) for run in each]
+    found = zip(each[0]["ranks_ms"]["span"], *spans, strict=True)
+    texts = [(span, *("{:.1f}, {:.1f}".format(*both) for both in numbers)) for span, *numbers in found]
+    return f"{text}\n\n{table(('two ranks, ms an update: rank 0, rank 1', *arms), texts)}"
 
 
 def experiment_of(name: str, title: str, parts: Parts, arms: tuple[Arm, ...], size: Size) -> Experiment:
@@ -153,7 +130,7 @@ def experiment_of(name: str, title: str, parts: Parts, arms: tuple[Arm, ...], si
         full=size,
         quick=size._replace(steps={env: steps // 5 for env, steps in size.steps.items()}),
         measure=partial(measure, parts),
-        report=partial(report, parts),
+        report=report,
         data="parts",
         seconds=True,
     )

@@ -23,12 +23,12 @@ from experiments.systems import train as timed
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
 from minitrpo.course.speedup.statistics import interval
-from minitrpo.course.statistics import iqm, iqm_interval
+from minitrpo.course.statistics import Interval, iqm, iqm_interval
 from minitrpo.errors import JobFailed
 from minitrpo.policies import Array
 
 OURS, THEIRS = "minitrpo", "stable-baselines3"
-UPDATES = {"ppo": 49, "a2c": 25, "dqn": 20}  # of `peer_returns`: 100,000 steps, and 64,000 of DQN
+LONGER = {name: FAMILIES[name]._replace(updates=n) for name, n in (("ppo", 49), ("a2c", 25), ("dqn", 20))}
 FEW = 5  # measurements whose bootstrap bounds are the lowest and the highest of them: 94 % for five, 50 % for two
 
 
@@ -44,8 +44,7 @@ def measure(family: str, job: Job, ranks: int, folder: Path) -> Measured:
 
 def one(family: str, system: str) -> None:
     """Run one system in this process; the last line on stdout is JSON."""
-    what = FAMILIES[family]
-    times = list(timed(family, system, what.workload(what.env, what.steps, what.updates)))[1:]
+    times = list(timed(FAMILIES[family], system))[1:]
     who = resource.RUSAGE_CHILDREN if system.startswith(OURS) else resource.RUSAGE_SELF
     unit = 1024 if sys.platform == "linux" else 1024**2
     print(json.dumps([*zip(*times, strict=True), round(resource.getrusage(who).ru_maxrss / unit)]))
@@ -62,14 +61,11 @@ def report(family: Family, experiment: Experiment, runs: Runs) -> str:
     reference = float(np.median(times(compared_with).sum(axis=0)))
     rows, count = [], min(times(some).shape[1] for some in runs.values())
     for (system, _), some in runs.items():
-        collect, update = times(some)
-        ratios = reference / (collect + update)
-        low, high = interval(ratios)
-        numbers = (f"{np.median(each):.2f}" for each in (collect, update))
-        rate, peak = np.median(family.steps / (collect + update)), max(run["peak_mb"] for run in some)
-        rows.append(
-            (system, f"{rate:,.0f}", *numbers, f"{peak:.0f}", f"{np.median(ratios):.2f}", f"{low:.2f} to {high:.2f}")
-        )
+        seconds = times(some)
+        rate, peak = np.median(family.steps / seconds.sum(axis=0)), max(run["peak_mb"] for run in some)
+        ratios = reference / seconds.sum(axis=0)
+        faster = (f"{np.median(ratios):.2f}", "{:.2f} to {:.2f}".format(*interval(ratios)))
+        rows.append((system, f"{rate:,.0f}", *(f"{np.median(s):.2f}" for s in seconds), f"{peak:.0f}", *faster))
     header = ("system", "steps/s", "collecting, s", "updating, s", "peak MB/process")
     spread = "95 % interval" if count > FEW else f"lowest to highest of {count}"
     return table((*header, f"times {family.reference.partition(',')[0]}", spread), rows)
@@ -98,30 +94,25 @@ def of_family(name: str, family: Family) -> Experiment:
 def score(job: Job, ranks: int, folder: Path) -> Measured:
     """Return the mean return of the last 100 training episodes of a run."""
     family, _, system = job.arm.name.partition(", ")
-    if system == THEIRS:
-        return alone(their_score, family, job.seed)
-    return {"score": last_episodes(train(job, 1, folder)[0].columns())["mean_return"][-1]}, {}
+    if system == OURS:
+        return {"score": last_episodes(train(job, 1, folder)[0].columns())["mean_return"][-1]}, {}
+    return {"score": alone(their_score, family, job.seed)}, {}
 
 
-def their_score(family: str, seed: int) -> Measured:
+def their_score(family: str, seed: int) -> float:
     """Return the score of stable-baselines3."""
     from experiments.systems.sb3_peers import model_of  # which takes PyTorch
 
-    what = FAMILIES[family]
-    workload = what.workload(what.env, what.steps, UPDATES[family])
-    model = model_of(workload, seed)
-    model.learn(workload.steps * workload.updates)
-    return {"score": np.mean([episode["r"] for episode in model.ep_info_buffer])}, {}
+    work = LONGER[family].work
+    model = model_of(work, seed)
+    model.learn(work.steps * work.updates)
+    return float(np.mean([episode["r"] for episode in model.ep_info_buffer]))
 
 
 def score_arm(family: str, system: str) -> Arm:
     """Return a run of the same settings as in `peers`, only longer."""
-    what = FAMILIES[family]
-    workload = what.workload(what.env, what.steps, UPDATES[family])
-    words = ours.words_of(workload, "batch-ppo" if family == "ppo" else family)
-    place = words.index("--env")  # which the harness says
-    kept = words[:place] + words[place + 2 :] if system == OURS else [f"--family {family}"]
-    return Arm(f"{family}, {system}", what.env, " ".join(kept), 1)
+    words = ours.words_of(LONGER[family].work) if system == OURS else ["--family", family]
+    return Arm(f"{family}, {system}", LONGER[family].env, " ".join(words), 1)
 
 
 def scores_report(experiment: Experiment, runs: Runs) -> str:
@@ -129,10 +120,8 @@ def scores_report(experiment: Experiment, runs: Runs) -> str:
     rows = []
     for (name, env), some in runs.items():
         family, _, system = name.partition(", ")
-        scores = np.array([run["score"] for run in some])
-        low, high = iqm_interval(scores)
-        steps = f"{FAMILIES[family].steps * UPDATES[family]:,}"
-        rows.append((family, env, steps, system, f"{float(iqm(scores)):,.1f} ({low:,.1f} to {high:,.1f})"))
+        scores, steps = np.array([run["score"] for run in some]), LONGER[family].steps * LONGER[family].updates
+        rows.append((family, env, f"{steps:,}", system, f"{Interval(float(iqm(scores)), *iqm_interval(scores)):,.1f}"))
     return table(("algorithm", "environment", "steps", "system", "interquartile mean return, 95 % interval"), rows)
 
 
@@ -141,7 +130,7 @@ EXPERIMENTS += [
     Experiment(
         name="peer_returns",
         title="returns with the settings of peers, ours and stable-baselines3's",
-        arms=tuple(score_arm(family, system) for family in UPDATES for system in (OURS, THEIRS)),
+        arms=tuple(score_arm(family, system) for family in LONGER for system in (OURS, THEIRS)),
         full=Size(5),
         quick=Size(1, only=("a2c, minitrpo",)),
         measure=score,

@@ -22,6 +22,7 @@ from minitrpo.reports.plots import COLORS, GREY
 from minitrpo.reports.trained import half_interval
 
 Draw = Callable[[Any, Any, Runs], None]
+Arms = dict[str, list[Run]]
 LABELS = {
     "env_steps": "environment steps (thousands)",
     "iteration": "updates",
@@ -71,11 +72,6 @@ def draw(experiment: Experiment, kind: str, runs: Runs, folder: Path | None = No
 def names(experiment: Experiment) -> list[str]:
     """Return the names of an experiment's arms, each once."""
     return list(dict.fromkeys(arm.name for arm in experiment.arms))
-
-
-def tasks(runs: Runs) -> list[str]:
-    """Return the tasks that runs are of."""
-    return list(dict.fromkeys(env for _, env in runs))
 
 
 def look(experiment: Experiment, name: str) -> dict[str, Any]:
@@ -139,6 +135,20 @@ def legend(figure: Any, axes: dict[str, Any]) -> None:
 # --- kinds of pictures
 
 
+def panels(paint: Callable[[Any, Any, str, Arms], None], only: tuple[str, ...] = ()) -> Draw:
+    """Return how to draw a panel for each task: `paint(axis, experiment, task, runs of its arms)`. only: these arms."""
+
+    def draw(figure: Any, experiment: Any, runs: Runs) -> None:
+        chosen = {key: found for key, found in runs.items() if not only or key[0] in only}
+        axes = axes_of(figure, list(dict.fromkeys(env for _, env in chosen)))
+        for env, axis in axes.items():
+            axis.set_title(headed(env, chosen))
+            paint(axis, experiment, env, {name: found for (name, task), found in chosen.items() if task == env})
+        legend(figure, axes)
+
+    return draw
+
+
 def curves(
     x: str = "env_steps",
     y: str = "mean_return",
@@ -150,27 +160,22 @@ def curves(
 
     only: these arms; by default all. widths: of the lines of arms that lie on each other, seed by seed. until: of x.
     """
+    scale = 1e3 if x == "env_steps" else 1.0
 
-    def draw(figure: Any, experiment: Any, runs: Runs) -> None:
-        chosen = {key: found for key, found in runs.items() if not only or key[0] in only}
-        axes, scale = axes_of(figure, tasks(chosen)), 1e3 if x == "env_steps" else 1.0
-        for (name, env), found in chosen.items():
-            style, axis = look(experiment, name), axes[env]
+    def paint(axis: Any, experiment: Any, env: str, arms: Arms) -> None:
+        for name, found in arms.items():
             each = [known(run, x, y, scale, until) for run in found]
             if widths:
+                thick = {"linewidth": widths[names(experiment).index(name)]}
                 for number, one in enumerate(each):
-                    width = widths[names(experiment).index(name)]
-                    axis.plot(*one, **style, linewidth=width, label=None if number else name)
+                    axis.plot(*one, **look(experiment, name), **thick, label=None if number else name)
             else:
-                middle(axis, each, style, name, POSSIBLE.get(env, ANY))
-        for env, axis in axes.items():
-            axis.set(xlabel=LABELS[x], ylabel=LABELS[y], title=headed(env, chosen))
-            axis.set_xlim(0, until / scale if np.isfinite(until) else None)
-            ghosts(axis, experiment.ghosts, env, scale)
-            heights(axis)
-        legend(figure, axes)
+                middle(axis, each, look(experiment, name), name, env)
+        axis.set(xlabel=LABELS[x], ylabel=LABELS[y], xlim=(0, until / scale if np.isfinite(until) else None))
+        ghosts(axis, experiment.ghosts, env, scale)
+        heights(axis)
 
-    return draw
+    return panels(paint, only)
 
 
 def known(run: Run, x: str, y: str, scale: float, until: float) -> tuple[Array, Array]:
@@ -180,49 +185,38 @@ def known(run: Run, x: str, y: str, scale: float, until: float) -> tuple[Array, 
     return at[there] / scale, values[there]
 
 
-ANY = (-np.inf, np.inf)
-
-
 def possible(interval: Interval, env: str) -> Interval:
     """Return an interval of returns, as far as returns can be."""
-    return Interval(*np.clip(interval, *POSSIBLE.get(env, ANY)).tolist())
+    return Interval(*np.clip(interval, *POSSIBLE.get(env, (-np.inf, np.inf))).tolist())
 
 
-def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, possible: tuple[float, float] = ANY) -> None:
+def middle(axis: Any, each: list[Any], style: dict[str, Any], name: str, env: str) -> None:
     """Draw several curves thinly, their mean over what all of them cover, and its interval as far as is possible."""
     for one in each if len(each) > 1 else []:
         axis.plot(*one, **style, linewidth=0.6, alpha=0.3)
     x, mean, half = band(each) if len(each) > 1 else (*each[0], np.zeros(len(each[0][0])))
     axis.plot(x, mean, **style, linewidth=2, label=name, marker="o" if len(x) < FEW else None, markersize=4)
-    low, high = (np.clip(mean + side * half, *possible) for side in (-1, 1))
+    low, high = np.clip([mean - half, mean + half], *POSSIBLE.get(env, (-np.inf, np.inf)))
     axis.fill_between(x, low, high, color=style["color"], alpha=0.18, linewidth=0)
 
 
-def against_ranks(phase: str, steps: str) -> Draw:
-    """Return how to draw the seconds of a phase against ranks, relative to one rank, with the author's."""
-
-    def draw(figure: Any, experiment: Any, runs: Runs) -> None:
-        axes = axes_of(figure, tasks(runs))
-        for env, axis in axes.items():
-            found = {arm.ranks: runs[arm.name, env] for arm in experiment.arms if (arm.name, env) in runs}
-            times = {n: np.array([phase_seconds(run, phase) for run in one]) for n, one in found.items()}
-            base, ranks = times[min(times)].mean(), sorted(times)
-            bars = [mean_interval(100 * times[n] / base) for n in ranks]
-            heights = np.nan_to_num([[bar.middle - bar.low for bar in bars], [bar.high - bar.middle for bar in bars]])
-            style = {"fmt": "o-", "color": COLORS[phase], "capsize": 4, "label": f"here, 100 % is {base:.3g} s"}
-            axis.errorbar(ranks, [bar.middle for bar in bars], heights, **style)
-            axis.plot(ranks, [100 / n for n in ranks], "--", color="black", linewidth=0.8, label="ideal")
-            axis.set(xlabel="ranks (the author: threads)", xticks=range(1, 9), xlim=(0.5, 8.5), ylim=(0, None))
-            axis.set(ylabel=f"time to {phase} {steps} (% of one rank)", title=headed(env, runs))
-            there = min(run["machine"]["cores"] for one in found.values() for run in one)
-            axis.axvspan(there + 0.5, 8.5, color=GREY, alpha=0.12, label=f"beyond the {there} cores here")
-            for ghost in experiment.ghosts:
-                label = f"author 2016, 100 % is {ghost.y[0]:.3g} s"
-                y = 100 * np.array(ghost.y) / ghost.y[0]
-                axis.plot(ghost.x, y, "s-", color=GREY, markersize=4, label=label, zorder=1)
-        legend(figure, axes)
-
-    return draw
+def paint_ranks(axis: Any, experiment: Any, env: str, arms: Arms) -> None:
+    """Draw the seconds of collecting against ranks, relative to one rank, with the author's."""
+    ranks = [arm.ranks for arm in experiment.arms if arm.env == env and arm.name in arms]
+    times = [np.array([phase_seconds(run, "collect") for run in found]) for found in arms.values()]
+    base = times[0].mean()
+    bars = np.array([mean_interval(100 * each / base) for each in times])
+    style = {"fmt": "o-", "color": COLORS["collect"], "capsize": 4, "label": f"here, 100 % is {base:.3g} s"}
+    axis.errorbar(ranks, bars[:, 0], np.nan_to_num(np.abs(bars[:, 1:] - bars[:, :1])).T, **style)
+    axis.plot(ranks, [100 / n for n in ranks], "--", color="black", linewidth=0.8, label="ideal")
+    axis.set(xlabel="ranks (the author: threads)", xticks=range(1, 9), xlim=(0.5, 8.5), ylim=(0, None))
+    axis.set_ylabel("time to collect 20,000 steps (% of one rank)")
+    there = min(run["machine"]["cores"] for found in arms.values() for run in found)
+    axis.axvspan(there + 0.5, 8.5, color=GREY, alpha=0.12, label=f"beyond the {there} cores here")
+    for ghost in experiment.ghosts:
+        label = f"author 2016, 100 % is {ghost.y[0]:.3g} s"
+        y = 100 * np.array(ghost.y) / ghost.y[0]
+        axis.plot(ghost.x, y, "s-", color=GREY, markersize=4, label=label, zorder=1)
 
 
 def phase_seconds(run: Run, phase: str) -> float:
@@ -230,71 +224,54 @@ def phase_seconds(run: Run, phase: str) -> float:
     return float(np.median(curve(run, y=f"{phase}_s")[1][1:]))
 
 
-def phases(figure: Any, experiment: Any, runs: Runs) -> None:
+def paint_phases(axis: Any, experiment: Any, env: str, arms: Arms) -> None:
     """Draw which part of an update each phase takes: a bar for each arm, and the author's."""
-    axes = axes_of(figure, tasks(runs))
-    for env, axis in axes.items():
-        bars = {name: found for (name, task), found in runs.items() if task == env}
-        for row, (name, found) in enumerate(bars.items()):
-            left, each = 0.0, np.array([[phase_seconds(run, phase) for phase in PHASES] for run in found])
-            parts = 100 * each / each.sum(axis=1, keepdims=True)
-            for phase, width, half in zip(PHASES, parts.mean(axis=0), half_interval(parts), strict=True):
-                label = None if row else phase
-                axis.barh(name, width, left=left, color=COLORS[phase], label=label, height=0.5)
-                if phase == "collect":
-                    axis.errorbar(width, row, xerr=np.nan_to_num(half), color="black", capsize=4)
-                    axis.text(width / 2, row, f"{width:.0f} %", ha="center", va="center", color="white")
-                left += width
-        for ghost in experiment.ghosts:
-            name, part = f"author 2016,\n{ghost.name}", ghost.y[0]
-            axis.barh(name, part, color=GREY, height=0.5)
-            axis.barh(name, 100 - part, left=part, color=GREY, alpha=0.4, height=0.5)
-            axis.text(part / 2, len(bars), f"collecting, {part:.0f} %", ha="center", va="center")
-        axis.set(xlabel="share of an update (%)", xlim=(0, 100), title=headed(env, runs))
-    legend(figure, axes)
+    for row, (name, found) in enumerate(arms.items()):
+        left, each = 0.0, np.array([[phase_seconds(run, phase) for phase in PHASES] for run in found])
+        parts = 100 * each / each.sum(axis=1, keepdims=True)
+        for phase, width, half in zip(PHASES, parts.mean(axis=0), half_interval(parts), strict=True):
+            label = None if row else phase
+            axis.barh(name, width, left=left, color=COLORS[phase], label=label, height=0.5)
+            if phase == "collect":
+                axis.errorbar(width, row, xerr=np.nan_to_num(half), color="black", capsize=4)
+                axis.text(width / 2, row, f"{width:.0f} %", ha="center", va="center", color="white")
+            left += width
+    for ghost in experiment.ghosts:
+        name, part = f"author 2016,\n{ghost.name}", ghost.y[0]
+        axis.barh(name, part, color=GREY, height=0.5)
+        axis.barh(name, 100 - part, left=part, color=GREY, alpha=0.4, height=0.5)
+        axis.text(part / 2, len(arms), f"collecting, {part:.0f} %", ha="center", va="center")
+    axis.set(xlabel="share of an update (%)", xlim=(0, 100))
 
 
 def bars(words: str, of: Callable[[Run], float], claimed: float | None = None) -> Draw:
     """Return how to draw one number of each arm: the mean of its seeds, its interval, each seed as a dot, the claim."""
 
-    def draw(figure: Any, experiment: Any, runs: Runs) -> None:
-        axes = axes_of(figure, tasks(runs))
-        for env, axis in axes.items():
-            shown = [name for name, task in runs if task == env]
-            for number, name in enumerate(shown):
-                values = np.array([of(run) for run in runs[name, env]], float)
-                half = np.nan_to_num(half_interval(values[:, None])[0])
-                axis.bar(number, values.mean(), color=look(experiment, name)["color"], alpha=0.55, width=0.6)
-                axis.errorbar(number, values.mean(), half, color="black", capsize=4)
-                axis.plot(np.full(len(values), number + 0.2), values, "k.", markersize=4)
-            for ghost in (g for g in experiment.ghosts if g.env == env and g.name in shown):
-                place = np.full(len(ghost.y), shown.index(ghost.name) - 0.2)
-                axis.plot(place, ghost.y, "D", color=GREY, markersize=5, label="author 2016, each run")
-            if claimed is not None:
-                axis.axhline(claimed, color=GREY, linestyle="--", label=f"claimed: {claimed:,g}")
-            slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if len(shown) > 3 else {}
-            axis.set_xticks(range(len(shown)), shown, **slanted)
-            axis.set(ylabel=words, title=headed(env, runs))
-        legend(figure, axes)
+    def paint(axis: Any, experiment: Any, env: str, arms: Arms) -> None:
+        for number, (name, found) in enumerate(arms.items()):
+            values = np.array([of(run) for run in found], float)
+            half = np.nan_to_num(half_interval(values[:, None])[0])
+            axis.bar(number, values.mean(), color=look(experiment, name)["color"], alpha=0.55, width=0.6)
+            axis.errorbar(number, values.mean(), half, color="black", capsize=4)
+            axis.plot(np.full(len(values), number + 0.2), values, "k.", markersize=4)
+        for ghost in (g for g in experiment.ghosts if g.env == env and g.name in arms):
+            place = np.full(len(ghost.y), [*arms].index(ghost.name) - 0.2)
+            axis.plot(place, ghost.y, "D", color=GREY, markersize=5, label="author 2016, each run")
+        if claimed is not None:
+            axis.axhline(claimed, color=GREY, linestyle="--", label=f"claimed: {claimed:,g}")
+        slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if len(arms) > 3 else {}
+        axis.set_xticks(range(len(arms)), arms, **slanted)
+        axis.set_ylabel(words)
 
-    return draw
+    return panels(paint)
 
 
-def traces(only: tuple[str, ...]) -> Draw:
-    """Return how to draw the steps per update that the rule asked for: every seed, in its arm's colour."""
-
-    def draw(figure: Any, experiment: Any, runs: Runs) -> None:
-        chosen = {key: found for key, found in runs.items() if key[0] in only}
-        axes = axes_of(figure, tasks(chosen))
-        for (name, env), found in chosen.items():
-            for number, run in enumerate(found):
-                steps, asked = (run["decisions"][column] for column in ("env_steps", "steps_per_update"))
-                x, y = np.append(steps, curve(run)[0][-1]) / 1e3, np.append(asked, asked[-1:])
-                style = {"drawstyle": "steps-post", "linewidth": 1, "alpha": 0.7, "label": None if number else name}
-                axes[env].plot(x[-len(y) :], y, **look(experiment, name), **style)
-        for env, axis in axes.items():
-            axis.set(xlabel=LABELS["env_steps"], ylabel=LABELS["steps_per_update"], xlim=(0, None), ylim=(0, None))
-            axis.set_title(headed(env, chosen))
-        legend(figure, axes)
-
-    return draw
+def paint_traces(axis: Any, experiment: Any, env: str, arms: Arms) -> None:
+    """Draw the steps per update that the rule asked for, of every seed."""
+    for name, found in arms.items():
+        for number, run in enumerate(found):
+            steps, asked = (run["decisions"][column] for column in ("env_steps", "steps_per_update"))
+            x, y = np.append(steps, curve(run)[0][-1]) / 1e3, np.append(asked, asked[-1:])
+            style = {"drawstyle": "steps-post", "linewidth": 1, "alpha": 0.7, "label": None if number else name}
+            axis.plot(x[-len(y) :], y, **look(experiment, name), **style)
+    axis.set(xlabel=LABELS["env_steps"], ylabel=LABELS["steps_per_update"], xlim=(0, None), ylim=(0, None))

@@ -28,9 +28,8 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
     for steps in range(PIECE, job.steps + 1, PIECE):
         out, theta = train(job._replace(steps=steps), ranks, folder, longer=steps)
         looks.append((steps, *episode(load(out.path), steps)))
-    return {"theta": theta}, {
-        "looks": dict(zip(("env_steps", "return", "down"), zip(*looks, strict=True), strict=True))
-    }
+    columns = zip(("env_steps", "return", "down"), zip(*looks, strict=True), strict=True)
+    return {"theta": theta}, {"looks": dict(columns)}
 
 
 def episode(policy: Any, number: int) -> tuple[float, float]:

@@ -12,9 +12,8 @@ from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
-OTHERS: dict[str, Experiment] = {each.name: each for each in (*ALONE, *peers.EXPERIMENTS)}
-EXPERIMENTS: dict[str, Experiment] = {**claims.CLAIMS, **OTHERS}
-GROUPS = {"claims": list(claims.CLAIMS), "all_peers": [each.name for each in peers.EXPERIMENTS]}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
+GROUPS = {"claims": [*claims.CLAIMS], "all": [*EXPERIMENTS]}
 
 
 def shown(experiment: Experiment) -> str:
@@ -28,21 +27,18 @@ def shown(experiment: Experiment) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
     "reinforce": lambda: f"```python\n{getsource(reinforce)}```",
-    "claims_details": claims.details,
     "members": family.members,
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,
     "predicted": partial(shown_of, "tables"),
     "breaks": partial(shown_of, "breaks"),
-} | {name: partial(shown, each) for name, each in OTHERS.items()}
+} | {name: partial(shown, each) for name, each in EXPERIMENTS.items()}
 
 
 def find(names: list[str]) -> list[Experiment]:
-    """Return the experiments of these names, or groups of them; all for "all"; BadInput for one that there is not."""
-    found: dict[str, Experiment] = {}
-    for name in names:
-        known = EXPERIMENTS if name == "all" else GROUPS.get(name, [name])
-        if not EXPERIMENTS.keys() >= set(known):
-            raise BadInput(f"there is no experiment {name}: choose from {', '.join([*EXPERIMENTS, *GROUPS])}, or all")
-        found |= {each: EXPERIMENTS[each] for each in known}
-    return list(found.values())
+    """Return the experiments of these names, or groups of them, each once; BadInput for one that there is not."""
+    known = dict.fromkeys(each for name in names for each in GROUPS.get(name, [name]))
+    for name in known:
+        if name not in EXPERIMENTS:
+            raise BadInput(f"there is no experiment {name}: choose from {', '.join([*EXPERIMENTS, *GROUPS])}")
+    return [EXPERIMENTS[name] for name in known]

@@ -17,6 +17,7 @@ import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
 from experiments.pictures import possible
+from experiments.returns import few
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
 from minitrpo.algorithms.parallel_trpo import PRESETS, TRPOSettings
@@ -55,13 +56,8 @@ def arm(env: str, rule: str, start: Start) -> Arm:
     return Arm(called(rule, start), env, words, 1)
 
 
-def measure(job: Job, ranks: int, folder: Path) -> Measured:
-    """Train in a process of its own, whose seconds are the run's."""
-    return alone(trained, job, folder)
-
-
 def trained(job: Job, folder: Path) -> Measured:
-    """Return the score of a run and its curve; the number of ranks does not matter to it."""
+    """Return the score of a run and its curve; the seconds of this process are the run's."""
     began = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         train([*job.words, "--seed", str(job.seed), "--out", str(folder / "run"), "--progress", "none"])
@@ -69,10 +65,9 @@ def trained(job: Job, folder: Path) -> Measured:
     cpu = (time.process_time() - began) / columns["time_s"][-1]  # of a second
     ended = np.flatnonzero(columns["episodes"])
     returns = at_places(columns["env_steps"][ended], columns["mean_return"][ended], job.steps)
-    some = ended[:: -max(-(-len(ended) // 100), 1)][::-1]
-    points = {name: columns[name][some] for name in ("env_steps", "mean_return")}
-    points |= {"cpu_s": cpu * columns["time_s"][some]}
-    return {"score": returns.mean(), "end": returns[-ROWS // 10 :].mean()}, {"curves": points}
+    points = {name: columns[name][ended] for name in ("env_steps", "mean_return")}
+    points |= {"cpu_s": cpu * columns["time_s"][ended]}
+    return {"score": returns.mean(), "end": returns[-ROWS // 10 :].mean()}, {"curves": few(points)}
 
 
 def at_places(x: Array, y: Array, until: float) -> Array:
@@ -86,11 +81,11 @@ def at_places(x: Array, y: Array, until: float) -> Array:
 def by_env(runs: Runs) -> dict[str, dict[tuple[str, Start], list[Run]]]:
     """Return the runs of those seeds that all arms of an environment have; environments without any are left out."""
     found = {}
-    for env in STEPS:
+    for env in sorted(STEPS):
         arms = {(rule, start): runs.get((called(rule, start), env), []) for rule in ARMS for start in ARMS[rule]}
         if seeds := min(map(len, arms.values())):
             found[env] = {key: some[:seeds] for key, some in arms.items()}
-    return dict(sorted(found.items()))
+    return found
 
 
 def normalised(runs: Runs, clock: bool = False) -> Scores:
@@ -104,6 +99,11 @@ def normalised(runs: Runs, clock: bool = False) -> Scores:
             each = [at_places(*curve(run, "cpu_s"), until).mean() if clock else run["score"] for run in some]
             scores.setdefault(env, {})[key] = (np.array(each) - low) / (high - low)
     return scores
+
+
+def over(scores: Scores, rule: str, starts: Sequence[Start]) -> list[Array]:
+    """Return the scores of a rule in each environment, seed by seed, as means over some starts."""
+    return [np.mean([of_env[rule, start] for start in starts], axis=0) for of_env in scores.values()]
 
 
 def over_environments(each: Sequence[Array]) -> Array:
@@ -130,23 +130,18 @@ def improvement(environments: list[Pairs], resamples: int = RESAMPLES) -> tuple[
     rng = np.random.default_rng(0)
 
     def over_draws(pairs: Pairs) -> Array:
-        # how often each seed of an arm is drawn, (resamples, S); the probability is a mean over pairs of those drawn
-        often = {
-            id(arm): rng.multinomial(len(arm), np.full(len(arm), 1 / len(arm)), resamples)
-            for arm in {id(arm): arm for pair in pairs for arm in pair}.values()
-        }
-        each = [
-            np.einsum("ri,ij,rj->r", often[id(one)], wins(one, other), often[id(other)]) / (len(one) * len(other))
-            for one, other in pairs
-        ]
+        often: dict[int, Array] = {}  # how often each seed of an arm is drawn, as a part of all, (resamples, S)
+        for arm in (arm for pair in pairs for arm in pair if id(arm) not in often):
+            n = len(arm)
+            often[id(arm)] = rng.multinomial(n, np.full(n, 1 / n), resamples) / n
+        each = [np.einsum("ri,ij,rj->r", often[id(one)], wins(one, other), often[id(other)]) for one, other in pairs]
         return np.mean(each, axis=0)
 
     middle = float(np.mean([np.mean([wins(*pair).mean() for pair in pairs]) for pairs in environments]))
     drawn = np.stack([over_draws(pairs) for pairs in environments], axis=1)
-    which = rng.integers(len(environments), size=drawn.shape)
-    both = np.take_along_axis(drawn, which, axis=1)
-    low, high = np.percentile(np.stack([drawn, both]).mean(axis=2), [2.5, 97.5], axis=1).tolist()
-    return middle, Interval(middle, low[0], high[0]), Interval(middle, low[1], high[1])
+    both = np.take_along_axis(drawn, rng.integers(len(environments), size=drawn.shape), axis=1)
+    seeds, all_of_it = (Interval(middle, *np.percentile(x.mean(axis=1), [2.5, 97.5]).tolist()) for x in (drawn, both))
+    return middle, seeds, all_of_it
 
 
 # --- tables
@@ -161,9 +156,9 @@ def rules_table(scores: Scores) -> str:
     """Return a row for each rule: the mean over the five starts, and the worst of them."""
     rows = []
     for rule in (FIXED, MARGIN, NOISE):
-        means = [np.mean([of_env[rule, start] for start in STARTS], axis=0) for of_env in scores.values()]
+        means = over(scores, rule, STARTS)
         worst = np.mean([min(np.mean(of_env[rule, start]) for start in STARTS) for of_env in scores.values()])
-        rows.append((rule, *map(cell, means), cell(over_environments(means)), f"{worst:.2f}"))
+        rows.append((rule, *map(cell, (*means, over_environments(means))), f"{worst:.2f}"))
     return table(("rule", *scores, "mean", "worst start"), rows)
 
 
@@ -171,14 +166,14 @@ def differences_table(scores: Scores) -> str:
     """Return a row for each environment: the new rule's score minus another's, with Welch's interval over seeds."""
     compared = {"default start: fixed": (FIXED, [RIGHT]), "bad starts: fixed": (FIXED, BAD)}
     compared |= {"bad starts: published, margin": (MARGIN, BAD)}
-    rows = []
-    for env, of_env in scores.items():
-        cells = []
-        for rule, starts in compared.values():
-            one, other = (np.mean([of_env[each, start] for start in starts], axis=0) for each in (NOISE, rule))
-            cells.append(f"{difference_interval(one, other):.2f}")
-        rows.append((env, *cells))
-    return table((f"`{NOISE}` minus", *compared), rows)
+    columns = [
+        [
+            f"{difference_interval(*pair):.2f}"
+            for pair in zip(*(over(scores, r, starts) for r in (NOISE, rule)), strict=True)
+        ]
+        for rule, starts in compared.values()
+    ]
+    return table((f"`{NOISE}` minus", *compared), list(zip(scores, *columns, strict=True)))
 
 
 def wins_table(scores: Scores) -> str:
@@ -188,8 +183,7 @@ def wins_table(scores: Scores) -> str:
         return [[(each[NOISE, start], each[rule, of or start]) for start in starts] for each in scores.values()]
 
     best = [[(each[NOISE, RIGHT], max((each[FIXED, s] for s in STARTS), key=np.mean))] for each in scores.values()]
-    rules = [rule for rule in ARMS if rule != NOISE]
-    compared = {f"default start: {rule}": pairs(rule, [RIGHT]) for rule in rules}
+    compared = {f"default start: {rule}": pairs(rule, [RIGHT]) for rule in ARMS if rule != NOISE}
     compared |= {"default start: the best of five fixed settings": best}
     for words, starts in (("bad starts", BAD), ("bad steps/update", BAD[:2]), ("bad max-KL", BAD[2:])):
         compared |= {f"{words}: {rule}": pairs(rule, starts) for rule in (FIXED, MARGIN)}
@@ -232,14 +226,13 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     scores = normalised(runs)
     figure.set_size_inches(11, 5.6)
     axes = figure.subplots(1, 2, sharey=True, sharex=True)
-    words = ("fixed settings", "published rule (--adapt both)", "--adapt noise")
+    words = {FIXED: "fixed settings", MARGIN: "published rule (--adapt both)", NOISE: "--adapt noise"}
     for axis, starts, title in zip(axes, ([RIGHT], BAD), ("from the defaults", "mean of four bad starts"), strict=True):
-        for number, (rule, label, color) in enumerate(zip((FIXED, MARGIN, NOISE), words, COLORS[:3], strict=True)):
-            means = [np.mean([of_env[rule, start] for start in starts], axis=0) for of_env in scores.values()]
-            each = [mean_interval(values) for values in (*means, over_environments(means))]
-            half = np.nan_to_num([[one.middle - one.low, one.high - one.middle] for one in each]).T
-            places = np.arange(len(each)) + 0.24 * (number - 1)
-            axis.errorbar([one.middle for one in each], places, xerr=half, fmt="o", color=color, label=label)
+        for number, rule in enumerate(words):
+            means = over(scores, rule, starts)
+            middle, low, high = np.transpose([mean_interval(values) for values in (*means, over_environments(means))])
+            half, places = np.nan_to_num([middle - low, high - middle]), np.arange(len(middle)) + 0.24 * (number - 1)
+            axis.errorbar(middle, places, xerr=half, fmt="o", color=COLORS[number], label=words[rule])
         axis.set(yticks=range(len(scores) + 1), yticklabels=[*scores, "mean of all"], title=title)
         axis.set_xlabel("score (0: before learning, 1: best fixed end)")
         axis.axhline(len(scores) - 0.5, color="black", linewidth=0.8)
@@ -255,7 +248,7 @@ EXPERIMENT = Experiment(
     arms=tuple(arm(env, rule, start) for env in STEPS for rule in ARMS for start in ARMS[rule]),
     full=Size(10, STEPS),
     quick=Size(2, {"CartPole-v1": 20_000}),
-    measure=measure,
+    measure=lambda job, ranks, folder: alone(trained, job, folder),
     draw=draw,
     report=report,
 )

@@ -6,9 +6,10 @@ virtual machine may be two threads of one.
 
 `prediction`: lecture 15's model takes from the row of one rank the seconds of playing and of learning, and from the
 separate runs how much slower a core is while the other works. What several ranks take is then predicted, and was
-measured: here, in EARLIER measurements, whose tables have medians, and by Frans in 2016.
+measured: here, in earlier RECORDS, whose tables have medians, and by Frans in 2016.
 """
 
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments import tables
-from experiments.claims.author import measured as of_2016
+from experiments.claims.author import MEASURED
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
 from experiments.tables import Run
 from experiments.tables import markdown as table
@@ -26,6 +27,7 @@ from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
 from minitrpo.course.scaling.model import Design, Machine, iteration
 from minitrpo.course.speedup.experiment import compared, timed_run
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
+from minitrpo.course.statistics import Interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import SECONDS
 
@@ -33,12 +35,17 @@ STEPS, UPDATES, CORES = 20_000, 5, 2  # of an update; of a run; separate runs
 LENGTHS = {"HalfCheetah-v5": 1000, "Reacher-v5": 50}  # steps of an episode; all alike
 SEPARATE = "separate runs"
 KINDS = tuple(f"{learner}, {pool}" for learner in ("root", "sharded") for pool in ("dynamic", "static"))
-EARLIER = ("scaling_amd_0.1.0", "scaling_amd", "scaling_xeon", "scaling_repeat_3", "scaling_repeat_6")
+RECORDS = ("scaling", "scaling_amd_0.1.0", "scaling_amd", "scaling_xeon", "scaling_repeat_3", "scaling_repeat_6")
+
+
+def one_rank(kind: str) -> str:
+    """Return what a run of this kind is on one rank."""
+    return KINDS[0] if kind == SEPARATE else kind
 
 
 def arm(env: str, kind: str, ranks: int) -> Arm:
     """Return a run of this kind on `ranks` ranks, or that number of separate runs of one rank."""
-    learner, pool = (KINDS[0] if kind == SEPARATE else kind).split(", ")
+    learner, pool = one_rank(kind).split(", ")
     words = f"--preset episodes --learner {learner} --pool {pool} --steps-per-update {STEPS}"
     return Arm(f"{kind}, {ranks}", env, words, ranks)
 
@@ -52,54 +59,44 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
     return {}, {"times": {name: np.concatenate([each[name][1:] for each in found]) / apart for name in SECONDS}}
 
 
-def one_rank(kind: str) -> str:
-    """Return the arm that runs of this kind are compared with."""
-    return f"{KINDS[0] if kind == SEPARATE else kind}, 1"
-
-
 def times(runs: list[Run]) -> Array:
     """Return the seconds of all counted updates of some runs, (updates, SECONDS)."""
     return np.concatenate([np.transpose([run["times"][name] for name in SECONDS]) for run in runs])
 
 
-def collecting(seconds: Array) -> Array:
-    """Return the seconds of every update that went into collecting, waiting and gathering."""
-    return seconds[:, :3].sum(axis=1)
+def phases(seconds: Array) -> tuple[Array, Array]:
+    """Return the seconds of every update that went into collecting, waiting and gathering, and those of all of it."""
+    return seconds[:, :3].sum(axis=1), seconds[:, -1]
 
 
 def gain(alone: Array, together: Array) -> str:
     """Return how many times as fast something is, and the interval."""
-    return "{:.2f} ({:.2f} to {:.2f})".format(speedup(alone, together), *speedup_interval(alone, together))
+    return f"{Interval(speedup(alone, together), *speedup_interval(alone, together)):.2f}"
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the tables of speed-up against ranks, and of all updates that did the same work."""
     rows, cores = [], int(next(iter(runs.values()))[0]["machine"]["cores"])
-    same: dict[tuple[str, str], list[Array]] = {}
+    same: dict[tuple[str, str], list[Array]] = defaultdict(list)
     for (name, env), some in runs.items():
         kind, _, count = name.rpartition(", ")
-        seconds, alone, ranks = times(some), times(runs[one_rank(kind), env]), int(count)
-        found = compared(alone[:, -1], seconds[:, -1], ranks)
-        faster = f"{speedup(collecting(alone), collecting(seconds)):.2f}"
-        cells = (
-            f"{env}, {kind}",
-            f"{ranks}{'*' if ranks > cores else ''}",
-            *(f"{x:.3f}" for x in np.median(seconds, 0)),
-        )
-        whole = gain(alone[:, -1], seconds[:, -1]) if ranks > 1 else "1"
-        serial = "-" if ranks == 1 else f"{found['karp_flatt']:.2f}"
-        rows.append((*cells, faster, whole, f"{found['efficiency']:.2f}", serial))
-        learner = "alone" if ranks == 1 else kind.partition(", ")[0]
+        seconds, ranks = times(some), int(count)
+        (collected, whole), (alone, base) = map(phases, (seconds, times(runs[f"{one_rank(kind)}, 1", env])))
+        cells = (*(f"{x:.3f}" for x in np.median(seconds, 0)), f"{speedup(alone, collected):.2f}")
+        found, compare = compared(base, whole, ranks), ("1", "1.00", "-")
+        if ranks > 1:
+            compare = (gain(base, whole), f"{found['efficiency']:.2f}", f"{found['karp_flatt']:.2f}")
+        rows.append((f"{env}, {kind}", f"{ranks}{'*' * (ranks > cores)}", *cells, *compare))
         if kind != SEPARATE and (ranks == 1 or ranks >= cores):
-            same.setdefault((env, learner), []).append(seconds)
+            same[env, "alone" if ranks == 1 else kind.partition(", ")[0]].append(seconds)
     header = ("environment, learner, pool", "ranks", *(name.removesuffix("_s") for name in SECONDS[:-1]), "whole, s")
     header += ("collecting, times 1 rank", "whole, times 1 rank", "efficiency", "Karp-Flatt")
     note = f"\\* more ranks than the {cores} cores: shows what is lost, not what more cores would give."
     pooled = []
     for env, learner in sorted(key for key in same if key[1] != "alone"):
-        alone, together = (np.concatenate(same[env, each]) for each in ("alone", learner))
-        gains = (gain(collecting(alone), collecting(together)), gain(alone[:, -1], together[:, -1]))
-        pooled.append((f"{env}, {learner}, {cores} ranks or more", f"{len(together)}", *gains))
+        alone, together = (phases(np.concatenate(same[env, each])) for each in ("alone", learner))
+        gains = map(gain, alone, together)
+        pooled.append((f"{env}, {learner}, {cores} ranks or more", f"{len(together[0])}", *gains))
     second = table(("all updates of the same work", "updates", "collecting", "whole"), pooled)
     return f"{table(header, rows)}\n\n{note}\n\n{second}"
 
@@ -108,10 +105,9 @@ def report(experiment: Experiment, runs: Runs) -> str:
 
 
 class Row(NamedTuple):
-    """A prediction: of which record, on how many ranks, whether they are more than the cores, how far it is off."""
+    """A prediction: of which record, whether there are more ranks than cores, how far it is off, in per cent."""
 
     record: str
-    ranks: int
     many: bool
     error: float
 
@@ -133,44 +129,45 @@ def of_one_rank(env: str, run: list[Run], slowdown: float) -> Task:
 
 def predicted(name: str) -> list[Row]:
     """Return the predictions from a record for all its runs on several ranks where rank 0 learned."""
-    known: dict[tuple[str, str], list[Run]] = {}
+    known: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in tables.load(tables.DATA / "scaling"):
         if run["experiment"] == name:
-            known.setdefault((run["arm"], run["env"]), []).append(run)
+            known[run["arm"], run["env"]].append(run)
     rows, free = [], Messages(Network(0.0, 0.0), *[0.0] * 6)
     for (arm_name, env), some in known.items():
         kind, _, count = arm_name.rpartition(", ")
         if kind not in KINDS[:2] or count == "1":
             continue
-        ranks, cores = int(count), int(some[0]["machine"]["cores"])
-        same, crowd = known[f"{KINDS[0]}, 1", env], known.get((f"{SEPARATE}, {CORES}", env))
-        slowdown = max(1.0, median(crowd, "collect_s") * CORES / median(same, "collect_s")) if crowd else 1.0
+        ranks, cores, same = int(count), int(some[0]["machine"]["cores"]), known[f"{KINDS[0]}, 1", env]
+        slowdown = 1.0
+        if crowd := known.get((f"{SEPARATE}, {CORES}", env)):
+            slowdown = max(1.0, median(crowd, "collect_s") * CORES / median(same, "collect_s"))
         task = of_one_rank(env, known[f"{kind}, 1", env], slowdown)
-        design, working = (Design(*kind.split(", ")), min(ranks, cores))  # those beyond the cores do not
+        design, working = Design(*kind.split(", ")), min(ranks, cores)  # those beyond the cores do not
         seconds = iteration(Inputs({}, free, {}), task, Machine(free.network, cores), design, working, STEPS).seconds
         maker = some[0]["machine"]["machine"].partition(", ")[2].split("(")[0]
-        rows.append(Row(f"{maker}, {name}", ranks, ranks > cores, seconds / median(some, "iteration_s") - 1))
+        rows.append(Row(f"{maker}, {name}", ranks > cores, 100 * (seconds / median(some, "iteration_s") - 1)))
     return rows
 
 
 def of_the_author(cores: int) -> list[Row]:
     """Return the predictions from Frans's seconds on one thread, if his machine had `cores` cores."""
-    about = of_2016()["speedup"]
-    played, learned = about["rollout_s"][0], about["learn_s"][0]
-    each = zip(about["threads"], about["rollout_s"], about["learn_s"], strict=True)
-    off = [(n, (played / min(n, cores) + learned) / (rollout + learn) - 1) for n, rollout, learn in each]
-    return [Row(f"2016, if {cores} cores", n, n > cores, error) for n, error in off[1:]]
+    each = [MEASURED["speedup"][name] for name in ("threads", "rollout_s", "learn_s")]
+    (_, played, learned), *several = zip(*each, strict=True)
+    off = [(n, 100 * ((played / min(n, cores) + learned) / (rollout + learn) - 1)) for n, rollout, learn in several]
+    return [Row(f"2016, if {cores} cores", n > cores, error) for n, error in off]
 
 
 def prediction() -> str:
     """Return the table of how far predictions from recorded runs of one rank are off."""
-    ours = [predicted(name) for name in ("scaling", *EARLIER)]
+    ours = {name: predicted(name) for name in RECORDS}
+    each = [(some[0].record, some) for some in (*ours.values(), of_the_author(4), of_the_author(5))]
     rows = []
-    for some in (*ours, of_the_author(4), of_the_author(5), [*chain(*ours)]):
-        errors, own = ([100 * row.error for row in some if not few or not row.many] for few in (False, True))
-        name = "all but those of 2016" if len({row.record for row in some}) > 1 else some[0].record
+    for name, some in (*each, ("all but those of 2016", [*chain(*ours.values())])):
+        errors = np.array([row.error for row in some])
+        own = np.abs(errors[[not row.many for row in some]])
         span, middle = f"{min(errors):+.0f} to {max(errors):+.0f} %", np.median(np.abs(errors))
-        rows.append((name, f"{len(some)}", f"{middle:.0f} %", span, f"{np.median(np.abs(own)):.0f} %"))
+        rows.append((name, f"{len(some)}", f"{middle:.0f} %", span, f"{np.median(own):.0f} %"))
     header = ("machine and record", "configurations", "median error", "from ... to")
     return table((*header, "a core for every rank: median error"), rows)
 

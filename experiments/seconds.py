@@ -13,8 +13,8 @@ import numpy as np
 
 from experiments import returns
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
-from experiments.returns import LONGER, OURS, STEPS, THEIRS
-from experiments.tables import curve
+from experiments.returns import LONGER, OURS, STEPS, THEIRS, theirs
+from experiments.tables import aligned, curve
 from experiments.tables import markdown as table
 from minitrpo.course.statistics import iqm
 from minitrpo.parallel.launcher import cores
@@ -24,19 +24,12 @@ LENGTH = {env: 25_000 if env in SLOW else 100_000 for env in STEPS}
 
 
 def measure(job: Job, ranks: int, folder: Path) -> Measured:
-    """Return the environment steps per second of a run."""
+    """Return the environment steps per second of a run; of sb3-contrib in a tenth of the steps."""
     if job.arm.name == THEIRS:
-        return alone(their_rate, job)
+        steps = max(4096, job.steps // 10)
+        return {"rate": steps / alone(theirs, job.arm.env, steps, 0, threads=cores())[1]}, {}
     columns = train(job, ranks, folder)[0].columns()
     return {"rate": columns["env_steps"][-1] / columns["time_s"][-1]}, {}
-
-
-def their_rate(job: Job) -> Measured:
-    """Return the environment steps per second of sb3-contrib, in a tenth of the steps."""
-    from experiments.systems.sb3 import trained  # which takes PyTorch
-
-    steps = max(4096, job.steps // 10)
-    return {"rate": steps / trained(job.arm.env, steps, 0, threads=cores())[1]}, {}
 
 
 def crossing(curves: list[Any], target: float) -> int | None:
@@ -44,11 +37,9 @@ def crossing(curves: list[Any], target: float) -> int | None:
 
     curves: (steps, returns) of every seed.
     """
-    begin, end = max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves)
-    grid = np.unique(np.concatenate([steps for steps, _ in curves]))
-    grid = grid[(grid >= begin) & (grid <= end)]
-    means = iqm(np.array([np.interp(grid, *one) for one in curves]), axis=0)
-    reached = np.flatnonzero(means >= target)
+    seen = np.unique(np.concatenate([steps for steps, _ in curves]))
+    grid, each = aligned(curves, lambda begin, end: seen[(seen >= begin) & (seen <= end)])
+    reached = np.flatnonzero(iqm(each, axis=0) >= target)
     return int(grid[reached[0]]) if len(reached) else None
 
 
@@ -57,11 +48,10 @@ def needed(runs: Runs) -> dict[str, Any]:
     learned, found = returns.EXPERIMENT.runs(), {}
     for env in (env for env in STEPS if (OURS, env) in runs and (THEIRS, env) in runs):
         curves = {OURS: learned.get((LONGER, env)) or learned[OURS, env], THEIRS: learned[THEIRS, env]}
-        curves = {system: [curve(run) for run in some] for system, some in curves.items()}
-        target = float(iqm(np.array([each[-1] for _, each in curves[THEIRS]])))
+        target = float(iqm(np.array([curve(run)[1][-1] for run in curves[THEIRS]])))
         of = {}
-        for system in (OURS, THEIRS):
-            steps, rate = crossing(curves[system], target), np.median([run["rate"] for run in runs[system, env]])
+        for system, some in curves.items():
+            steps, rate = crossing(list(map(curve, some)), target), np.median([r["rate"] for r in runs[system, env]])
             of[system] = steps, rate, steps / rate if steps else None
         found[env] = target, of
     return found
@@ -69,8 +59,8 @@ def needed(runs: Runs) -> dict[str, Any]:
 
 def times_sooner(of: dict[str, Any]) -> float:
     """Return how many times sooner ours is there; 0 if it never is."""
-    ours, theirs = of[OURS][2], of[THEIRS][2]
-    return theirs / ours if ours and theirs else 0.0
+    ours, others = of[OURS][2], of[THEIRS][2]
+    return others / ours if ours and others else 0.0
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
@@ -78,12 +68,11 @@ def report(experiment: Experiment, runs: Runs) -> str:
     header = ("environment", "return", "steps, thousands", "steps/s", "seconds", f"{THEIRS}: steps", "steps/s")
     rows, found = [], needed(runs)
     for env, (target, of) in found.items():
-        cells = []
+        cells = [f"{target:.2f}" if env == "Reacher-v5" else f"{target:.0f}"]
         for steps, rate, seconds in of.values():
-            reached = (f"{steps / 1e3:,.0f}", f"{seconds:.1f}") if steps else ("not reached", "-")
-            cells += [reached[0], f"{rate:,.0f}", reached[1]]
-        sooner, form = times_sooner(of), ".2f" if env == "Reacher-v5" else ".0f"
-        rows.append((env, f"{target:{form}}", *cells, f"{sooner:.1f}" if sooner else "-"))
+            cells += [f"{steps / 1e3:,.0f}" if steps else "not reached", f"{rate:,.0f}"]
+            cells += [f"{seconds:.1f}" if steps else "-"]
+        rows.append((env, *cells, f"{times_sooner(of):.1f}"))
     each = [times_sooner(of) for _, of in found.values()]
     text = f"Median over the environments, one not reached counted as 0: **{np.median(each):.1f} times** sooner, "
     text += f"range {min(each):.1f} to {max(each):.1f}."

@@ -10,7 +10,7 @@ import fcntl
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -53,9 +53,15 @@ def curve(run: Run, x: str = "env_steps", y: str = "mean_return") -> tuple[Array
     return points[x], points[y]
 
 
-def markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """Return a table of a page; the first column is text, the others are numbers."""
-    rule = ("---", *["---:"] * (len(header) - 1))
+def aligned(curves: list[tuple[Array, Array]], spacing: Callable[[float, float], Array]) -> tuple[Array, Array]:
+    """Return places that all curves cover, spaced between the first and the last, and the curves there, (n, places)."""
+    places = spacing(max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves))
+    return places, np.array([np.interp(places, *one) for one in curves])
+
+
+def markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: int = 1) -> str:
+    """Return a table of a page; the first columns are text, the others numbers."""
+    rule = ("---",) * text + ("---:",) * (len(header) - text)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
 
 
@@ -129,8 +135,11 @@ def read(folder: Path) -> tuple[dict[str, Columns], dict[str, dict[str, Any]]]:
 
 def write(folder: Path, tables: Mapping[str, Columns], origin: Mapping[str, Any]) -> None:
     """Write tables and what made them; runs.csv, which says what counts, comes last."""
-    lines = [f"{json.dumps(kind)}: {{\n" + ",\n".join(entries(known)) + "\n}" for kind, known in origin.items()]
-    write_atomically(folder / "origin.json", ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    parts = []
+    for kind, known in origin.items():
+        lines = ",\n".join(f"{json.dumps(number)}: {json.dumps(thing)}" for number, thing in known.items())
+        parts.append(f"{json.dumps(kind)}: {{\n{lines}\n}}")
+    write_atomically(folder / "origin.json", ("{\n" + ",\n".join(parts) + "\n}\n").encode())
     for name in sorted(tables, key=lambda name: name == "runs"):
         text = io.StringIO()
         rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
@@ -140,8 +149,3 @@ def write(folder: Path, tables: Mapping[str, Columns], origin: Mapping[str, Any]
         packed = len(content) > PACKED
         write_atomically(Path(f"{path}.gz") if packed else path, gzip.compress(content, mtime=0) if packed else content)
         (path if packed else Path(f"{path}.gz")).unlink(missing_ok=True)
-
-
-def entries(known: Mapping[str, Any]) -> list[str]:
-    """Return a line for each entry of origin.json."""
-    return [f"{json.dumps(number)}: {json.dumps(thing)}" for number, thing in known.items()]

@@ -18,13 +18,7 @@ AFTER_STEPS: Table = {
     500_000: (-6, -11.7, -26.4, -50.9),
 }
 AFTER_UPDATES: Table = {60: (-47.7, -23.8, -20.5, -18.1), 100: (-28.5, -11.7, -9.0, -7.7)}
-MINUTES_TO_MINUS_10 = (26.6, 15.5, 11.2, 9.9, 9.5, 9.5, 9.2, 9.7)  # Reacher-v1, 1 to 8 threads
-
-
-def measured() -> dict[str, Any]:
-    """Return author_2016.json; {} where there is no checkout."""
-    found: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {}
-    return found
+MEASURED: dict[str, Any] = json.loads(FILE.read_text())
 
 
 def table(points: Table) -> tuple[Ghost, ...]:
@@ -35,9 +29,8 @@ def table(points: Table) -> tuple[Ghost, ...]:
 
 def limits() -> tuple[Ghost, ...]:
     """Return the curves of three max-KL on Reacher, 20,000 steps/update, against environment steps; run 1."""
-    found = measured().get("returns", {}).get("Reacher-v1", {})
     ghosts = []
-    for name, curve in found.items():
+    for name, curve in MEASURED["returns"]["Reacher-v1"].items():
         steps = tuple(20_000.0 * (update + 1) for update in curve["updates"])
         ghosts.append(Ghost(REACHER, f"max-KL {name.rpartition(' ')[2]}", steps, tuple(curve["mean_return"][0])))
     return tuple(ghosts)
@@ -45,19 +38,16 @@ def limits() -> tuple[Ghost, ...]:
 
 def collecting() -> tuple[Ghost, ...]:
     """Return the seconds to collect 20,000 steps of Reacher on 1 to 8 threads."""
-    found = measured().get("speedup")
-    return (Ghost(REACHER, "5 cores", tuple(found["threads"]), tuple(found["rollout_s"])),) if found else ()
+    found = MEASURED["speedup"]
+    return (Ghost(REACHER, "5 cores", tuple(found["threads"]), tuple(found["rollout_s"])),)
 
 
 def share_of_collecting() -> tuple[Ghost, ...]:
     """Return the share of an update on one thread that was collecting, in per cent."""
-    found = measured().get("speedup")
-    return (Ghost(REACHER, "1 thread", (1,), (100 * found["collecting_fraction"][0],)),) if found else ()
+    return (Ghost(REACHER, "1 thread", (1,), (100 * MEASURED["speedup"]["collecting_fraction"][0],)),)
 
 
 def last_tenths(names: tuple[str, ...]) -> tuple[Ghost, ...]:
     """Return the mean return over the last tenth of both runs, of these settings on three tasks."""
-    tasks = measured().get("last_tenth", {}).get("tasks", {})
-    return tuple(
-        Ghost(env, name, (0.0, 0.0), tuple(tasks[old][name])) for env, old in TASK.items() if tasks for name in names
-    )
+    found = MEASURED["last_tenth"]["tasks"]
+    return tuple(Ghost(env, name, (0.0, 0.0), tuple(found[old][name])) for env, old in TASK.items() for name in names)

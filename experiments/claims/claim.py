@@ -1,40 +1,43 @@
-"""A claim of the sources: a sentence, the runs that could contradict it, what is asked of them, and their picture."""
+"""A claim of the sources: a title, the runs that could contradict it, what is asked of them, and their picture."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from experiments.claims.questions import UNTESTED, Part
-from experiments.harness import FULL, Experiment, Job, Measured, Runs, made_by, thinned, train
+from experiments.harness import Experiment, Job, Measured, Runs, thinned, train
 from experiments.pictures import Ghost
+from experiments.tables import markdown
 from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, LEVEL
 from minitrpo.parallel.timing import PHASES
 
-PAPER = "Frans & Hafner 2016, Parallel Trust Region Policy Optimization with Multiple Actors"
-POST = "Frans 2016, Speeding up TRPO through parallelization and parameter adaptation"
-SLIDES = "Parallelism in RL, lecture slides"
-BLOG = "Batch PPO with continuous training, the blog of an internship at Preferred Networks"
 ROWS = 100  # of a recorded run
+Findings = list[tuple[str, str, str]]  # the words of a question, what was found, the verdict on it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Experiment):
     """A claim of the sources; `home` names the claim of whose runs it is asked, if it has none of its own."""
 
-    source: str
-    sentence: str
     parts: tuple[Part, ...]
     ghosts: tuple[Ghost, ...] = field(default=(), repr=False)
-    note: str = ""
+
+    def state(self) -> str:
+        """Return the verdict."""
+        return judge(self, self.runs())[0]
+
+    def and_also(self, name: str, title: str, *parts: Part, **fields: Any) -> "Claim":
+        """Return another claim that is asked of the same runs, with the same picture if it says no other."""
+        return replace(self, name=name, title=title, parts=parts, home=self.name, **fields)
 
 
-def claim(**fields: Any) -> Claim:
+def claim(name: str, title: str, *parts: Part, **fields: Any) -> Claim:
     """Return a claim, whose runs are training runs."""
     fields |= {"measure": partial(measure, seconds=fields.get("seconds", False)), "report": report}
-    return Claim(data="claims", verdict=lambda claim, runs: judge(claim, runs)[0], **fields)
+    return Claim(name=name, title=title, parts=parts, data="claims", **fields)
 
 
 def measure(job: Job, ranks: int, folder: Path, seconds: bool) -> Measured:
@@ -55,15 +58,7 @@ def measure(job: Job, ranks: int, folder: Path, seconds: bool) -> Measured:
     return {"theta": theta}, points
 
 
-class Finding(NamedTuple):
-    """What was asked, the number that was found with its interval, and the verdict on it."""
-
-    words: str
-    found: str
-    verdict: str
-
-
-def judge(claim: Claim, runs: Runs) -> tuple[str, list[Finding]]:
+def judge(claim: Claim, runs: Runs) -> tuple[str, Findings]:
     """Return the verdict on a claim and on each of its parts, except the parts that need longer runs.
 
     A claim holds if all parts were tested and hold; this needs no correction for their number. It does not hold if one
@@ -76,8 +71,8 @@ def judge(claim: Claim, runs: Runs) -> tuple[str, list[Finding]]:
     findings = []
     for part, (found, verdict) in asked.items():
         unsure = verdict == DOES_NOT_HOLD and part not in refuted
-        findings.append(Finding(part.words, found, UNTESTED if part.untested else CANNOT_TELL if unsure else verdict))
-    verdicts = {finding.verdict for finding in findings}
+        findings.append((part.question, found, UNTESTED if part.untested else CANNOT_TELL if unsure else verdict))
+    verdicts = {verdict for _, _, verdict in findings}
     for worst in (DOES_NOT_HOLD, UNTESTED):
         if worst in verdicts:
             return worst, findings
@@ -90,49 +85,19 @@ def fails(part: Part, runs: Runs, questions: int) -> bool:
     return answer is not None and answer[1] == DOES_NOT_HOLD
 
 
-# --- what a page says of it
-
-
-def summary(claim: Claim) -> str:
+def summary(claim: Claim) -> tuple[str, str, str, str]:
     """Return the row of a claim: its verdict, and the first question that decided it."""
-    runs, place = claim.runs(), f"../experiments/claims_details.md#{claim.name.lower()}"
-    if not runs:
-        return f"| [{claim.name}]({place}) | {claim.title} | not measured | |"
-    verdict, findings = judge(claim, runs)
-    first = next((each for each in findings if each.verdict == verdict), findings[0])
-    return f"| [{claim.name}]({place}) | {claim.title} | **{verdict}** | {first.words}: {first.found} |"
+    verdict, findings = judge(claim, claim.runs())
+    words, found, _ = next((each for each in findings if each[2] == verdict), findings[0])
+    link = f"[{claim.name}](../experiments/claims_details.md#{claim.name.lower()})"
+    return link, claim.title, f"**{verdict}**", f"{words}: {found}"
 
 
 def report(claim: Claim, runs: Runs) -> str:
-    """Return the verdict and all findings, as text for a terminal."""
+    """Return the verdict and all findings."""
     verdict, findings = judge(claim, runs)
-    lines = [f"{claim.name}: {claim.title}: {verdict.upper()}"]
-    lines += [f"    {words}: {found}: {answer}" for words, found, answer in findings]
+    text = f"{claim.name}: {claim.title}: **{verdict}**."
+    if findings:
+        text += f"\n\n{markdown(('question', 'found, 95 % interval', 'answer'), findings, 3)}"
     left_out = len(claim.parts) - len(findings)
-    lines += [f"    {left_out} of {len(claim.parts)} questions need longer or more runs"] * (left_out > 0)
-    return "\n".join(lines)
-
-
-def origin(claim: Claim, kind: str, runs: Runs) -> str:
-    """Return what made the runs, as a sentence."""
-    each = [run for found in runs.values() for run in found]
-    others = max((run["others"] for run in each if run["others"] != ""), default=0)
-    seconds = f" Other programs used at most {100 * others:.0f} % of the cores." if claim.seconds else ""
-    whole = f"{kind} set" if len(each) == len(claim.jobs(kind)) else f"part of the {kind} set"
-    return f"{whole.capitalize()}, {made_by(claim, runs)}.{seconds}"
-
-
-def section(claim: Claim) -> list[str]:
-    """Return what the page of claims says of one."""
-    lines = [f"## {claim.name}", "", f"{claim.title}.", "", f"> {claim.sentence}", "", f"{claim.source}."]
-    lines += ["", claim.note] if claim.note else []
-    runs, command = claim.runs(), f"`python mpi_scripts/figures.py {claim.name}`"
-    if not runs:
-        return [*lines, "", f"Not measured yet: {command}."]
-    verdict, findings = judge(claim, runs)
-    lines += ["", f"Verdict: **{verdict}**."]
-    lines += ["", "| question | found, 95 % interval | answer |", "| --- | --- | --- |"]
-    lines += [f"| {words} | {found} | {answer} |" for words, found, answer in findings]
-    left_out = len(claim.parts) - len(findings)
-    lines += ["", f"{left_out} of {len(claim.parts)} questions need longer runs."] if left_out else []
-    return [*lines, "", f"*{origin(claim, FULL, runs)} {command}*"]
+    return f"{text}\n\n{left_out} of {len(claim.parts)} questions need longer or more runs." if left_out else text

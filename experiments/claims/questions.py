@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.harness import Runs
+from experiments.pictures import phase_seconds
 from experiments.tables import Run, curve
 from minitrpo.course.statistics import (
     CANNOT_TELL,
@@ -30,6 +31,9 @@ from minitrpo.policies import Array
 
 SLACK = 0.98  # of what was asked for: the last update of a run may end a little early
 UNTESTED = "not tested"
+Answer = tuple[str, str]  # what was found, with its 95 % interval, and the verdict
+Known = dict[str, Array]
+Answering = Callable[[Known, float], Answer]
 
 
 class Quantity(NamedTuple):
@@ -39,16 +43,46 @@ class Quantity(NamedTuple):
     of: Callable[[Run], float]
 
 
-class Part(NamedTuple):
-    """One question: `ask(runs, level)` returns what was found, with its 95 % interval, and the verdict at a level.
+class Claimed(NamedTuple):
+    """Between which numbers something lies, as a source claims, and how that is said."""
 
-    None: the runs are too few or too short. untested: the claim is about runs more than twice as long as ours, or about
-    something that these runs measure only in part.
+    low: float
+    high: float
+    words: str
+
+
+class Part(NamedTuple):
+    """One question about a quantity of some arms on a task.
+
+    answer: takes the values that are known, {arm: one for each seed}, and a level. cores: a machine with fewer cannot
+    answer. needs: how many arms, by default all. untested: the claim is about runs more than twice as long as ours, or
+    about something that these runs measure only in part.
     """
 
+    env: str
+    quantity: Quantity
     words: str
-    ask: Callable[[Runs, float], tuple[str, str] | None]
+    arms: tuple[str, ...]
+    answer: Answering
+    cores: int = 0
+    needs: int = 0
     untested: bool = False
+
+    @property
+    def question(self) -> str:
+        """Return the question in words."""
+        return f"{self.env}, {self.quantity.words}{self.words}"
+
+    def ask(self, runs: Runs, level: float = LEVEL) -> Answer | None:
+        """Return what was found, and the verdict at a level; None: the runs are too few or too short."""
+        each = {name: np.array([self.quantity.of(run) for run in runs.get((name, self.env), [])]) for name in self.arms}
+        known = {name: values for name, values in each.items() if len(values) and not np.isnan(values).any()}
+        if len(known) < (self.needs or len(self.arms)):
+            return None
+        found, result = self.answer(known, level)
+        there = min(run["machine"]["cores"] for run in runs[next(iter(known)), self.env])
+        few = f"; the question needs {self.cores} cores, and there were {there}"
+        return (found, result) if there >= self.cores else (f"{found}{few}", CANNOT_TELL)
 
 
 # --- numbers of a run
@@ -64,29 +98,23 @@ def mean_between(ends: Array, values: Array, low: float, high: float) -> float:
     return float(np.dot(overlap, np.nan_to_num(values)) / overlap.sum()) if overlap.any() else float("nan")
 
 
-def return_at(steps: int, width: int = 20_000) -> Quantity:
-    """Return the mean return of the last `width` environment steps before `steps`."""
-    words = f"return after {steps:,} steps"
-    return Quantity(words, lambda run: mean_between(*curve(run), max(0, steps - width), steps))
+def mean(words: str, low: float, high: float, x: str = "env_steps", y: str = "mean_return") -> Quantity:
+    """Return the mean of a column between two places of another."""
+    return Quantity(words, lambda run: mean_between(*curve(run, x, y), low, high))
 
 
-def return_after(updates: int, width: int = 5) -> Quantity:
-    """Return the mean return of the last `width` updates before `updates`."""
-    words = f"return after {updates} updates"
-    return Quantity(words, lambda run: mean_between(*curve(run, "iteration"), updates - width, updates))
+def area(steps: int, kind: str = "") -> Quantity:
+    """Return the mean return over all environment steps up to `steps`: the area under the curve.
 
-
-def area(steps: int, column: str = "mean_return") -> Quantity:
-    """Return the mean return over all environment steps up to `steps`: the area under the curve."""
-    kind = "evaluation return" if column == "eval_return" else "return"
-    words = f"mean {kind} over the first {steps:,} steps"
-    return Quantity(words, lambda run: mean_between(*curve(run, y=column), 0, steps))
+    kind: "evaluation " for that of fresh episodes.
+    """
+    y = "eval_return" if kind else "mean_return"
+    return mean(f"mean {kind}return over the first {steps:,} steps", 0, steps, y=y)
 
 
 def last_tenth(steps: int) -> Quantity:
     """Return the mean return over the last tenth of `steps` environment steps."""
-    words = f"return over the last tenth of {steps:,} steps"
-    return Quantity(words, lambda run: mean_between(*curve(run), 0.9 * steps, steps))
+    return mean(f"return over the last tenth of {steps:,} steps", 0.9 * steps, steps)
 
 
 def steps_to_goal(goal: float, within: int) -> Quantity:
@@ -109,16 +137,13 @@ def seconds_at(steps: int) -> Quantity:
     return Quantity(f"seconds until {steps:,} steps", at)
 
 
-def seconds(phase: str) -> Quantity:
-    """Return the median seconds of an update that a phase takes, without the first row."""
-    words = "seconds to collect" if phase == "collect" else f"seconds to {phase}"
-    return Quantity(words, lambda run: float(np.median(curve(run, y=f"{phase}_s")[1][1:])))
+def share_of_collecting(run: Run) -> float:
+    """Return which part of an update collecting takes, each phase the median of all updates."""
+    return phase_seconds(run, "collect") / sum(phase_seconds(run, each) for each in PHASES)
 
 
-def share(phase: str) -> Quantity:
-    """Return which part of an update a phase takes, each phase the median of all updates."""
-    words = f"share of an update's seconds spent {phase}ing"
-    return Quantity(words, lambda run: seconds(phase).of(run) / sum(seconds(each).of(run) for each in PHASES))
+COLLECTING = Quantity("seconds to collect", lambda run: phase_seconds(run, "collect"))
+SHARE = Quantity("share of an update's seconds spent collecting", share_of_collecting)
 
 
 def times_real_time(step: float) -> Quantity:
@@ -152,119 +177,83 @@ def steps_asked(run: Run) -> float:
 # --- questions
 
 
-def values(runs: Runs, name: str, env: str, quantity: Quantity) -> Array | None:
-    """Return a quantity of every seed; None if there is no run, or one is too short for it."""
-    found = np.array([quantity.of(run) for run in runs.get((name, env), [])])
-    return found if len(found) and not np.isnan(found).any() else None
+def above(number: float) -> Claimed:
+    """Return the claim that something is above a number."""
+    return Claimed(number, np.inf, f"above {number:,g}")
 
 
-Answer = Callable[..., tuple[str, str]]
+def below(number: float) -> Claimed:
+    """Return the claim that something is below a number."""
+    return Claimed(-np.inf, number, f"below {number:,g}")
 
 
-def compared(words: str, arms: tuple[str, ...], env: str, quantity: Quantity, answer: Answer) -> Part:
-    """Return the question that `answer(a value for each seed of each arm, level=...)` answers."""
-
-    def ask(runs: Runs, level: float = LEVEL) -> tuple[str, str] | None:
-        found = [values(runs, name, env, quantity) for name in arms]
-        return None if any(each is None for each in found) else answer(*found, level=level)
-
-    return Part(f"{env}, {quantity.words}{words}", ask)
+def about(number: float, by: float) -> Claimed:
+    """Return the claim that something is a number, or as near to it as `by`."""
+    return Claimed(number - by, number + by, f"{number:,g} ± {by:g}")
 
 
-def higher(quantity: Quantity, one: str, other: str, env: str, by: float = 0.0) -> Part:
-    """Return the question whether one arm's mean is more than `by` above another's: Welch's interval."""
+def estimated(estimate: Callable[..., Interval], claimed: Claimed, form: str = ".3g") -> Answering:
+    """Return the answer by an interval: whether all of it lies where it was claimed to, or none of it."""
 
-    def answer(a: Array, b: Array, level: float) -> tuple[str, str]:
-        return told(difference_interval(a, b), ".3g"), verdict(difference_interval(a, b, level), by)
+    def answer(known: Known, level: float) -> Answer:
+        shown, interval = estimate(*known.values()), estimate(*known.values(), level)
+        sides = {verdict(interval, claimed.low), verdict(interval, claimed.high, above=False)}
+        found = f"{shown.middle:{form}}, one run" if np.isnan(shown.low) else f"{shown:{form}}"
+        return found, DOES_NOT_HOLD if DOES_NOT_HOLD in sides else HOLDS if sides == {HOLDS} else CANNOT_TELL
 
-    return compared(f": {one} minus {other}, claimed above {by:g}", (one, other), env, quantity, answer)
+    return answer
 
 
-def ratio(quantity: Quantity, one: str, other: str, env: str, most: float, about: float = 0.0, cores: int = 0) -> Part:
-    """Return the question whether one arm takes less than `most` times another's: Welch's interval of logarithms.
+def higher(quantity: Quantity, one: str, other: str, env: str) -> Part:
+    """Return the question whether one arm's mean is above another's: Welch's interval."""
+    words = f": {one} minus {other}, claimed above 0"
+    return Part(env, quantity, words, (one, other), estimated(difference_interval, above(0)))
 
-    about: > 0 asks whether it is `most` ± about. cores: a machine with fewer cannot answer.
-    """
-    claimed = f"{most:.3g} ± {about:g}" if about else f"below {most:.3g}"
 
-    def answer(a: Array, b: Array, level: float) -> tuple[str, str]:
-        interval = ratio_interval(a, b, level)
-        result = within(interval, most, about) if about else verdict(interval, most, above=False)
-        return told(ratio_interval(a, b), ".2g"), result
+def ratio(quantity: Quantity, one: str, other: str, env: str, claimed: Claimed, cores: int = 0) -> Part:
+    """Return the question how many times another's one arm takes: Welch's interval of logarithms."""
+    words = f": {one} divided by {other}, claimed {claimed.words}"
+    return Part(env, quantity, words, (one, other), estimated(ratio_interval, claimed, ".2g"), cores)
 
-    part = compared(f": {one} divided by {other}, claimed {claimed}", (one, other), env, quantity, answer)
 
-    def ask(runs: Runs, level: float = LEVEL) -> tuple[str, str] | None:
-        found = part.ask(runs, level)
-        there = min((run["machine"]["cores"] for run in runs.get((one, env), [])), default=cores)
-        few = f"{found[0]}; the question needs {cores} cores, and there were {there}" if found else ""
-        return (few, CANNOT_TELL) if found and there < cores else found
+def level(quantity: Quantity, name: str, env: str, claimed: Claimed, form: str = ".3g") -> Part:
+    """Return the question whether an arm's mean lies where it was claimed to: Student's interval."""
+    words = f", {name}: claimed {claimed.words}"
+    return Part(env, quantity, words, (name,), estimated(mean_interval, claimed, form))
 
-    return part._replace(ask=ask)
+
+def trend(quantity: Quantity, arms: dict[str, float], env: str) -> Part:
+    """Return the question whether a quantity rises with a number: the slopes of the seeds, for a doubling."""
+
+    def answer(known: Known, level: float) -> Answer:
+        seeds = min(map(len, known.values()))
+        x, y = np.log2([arms[name] for name in known]), np.array([values[:seeds] for values in known.values()])
+        return estimated(mean_interval, above(0))({"slopes": np.polyfit(x, y, 1)[0]}, level)
+
+    words = ": gain per doubling of the simulators, claimed above 0"
+    return Part(env, quantity, words, tuple(arms), answer, needs=2)
 
 
 def sooner(quantity: Quantity, one: str, other: str, env: str) -> Part:
     """Return the question whether one arm needs less, infinity among the values: medians and a rank test."""
 
-    def answer(a: Array, b: Array, level: float) -> tuple[str, str]:
+    def answer(known: Known, level: float) -> Answer:
+        a, b = known.values()
         p, less = rank_test(a, b), np.median(np.argsort(np.argsort(np.concatenate([a, b])))[: len(a)])
         first, second = median_interval(a)[0].middle, median_interval(b)[0].middle
         better = first < second or (first == second and less < (len(a) + len(b) - 1) / 2)
         found = f"medians {first:,.0f} and {second:,.0f}, p = {p:.2g}"
         return found, CANNOT_TELL if p >= 1 - level else HOLDS if better else DOES_NOT_HOLD
 
-    return compared(f": {one}, claimed below {other}", (one, other), env, quantity, answer)
-
-
-def level(quantity: Quantity, name: str, env: str, claimed: float, above: bool = True, about: float = 0.0) -> Part:
-    """Return the question whether an arm's mean is above (below) what was claimed, or about it: Student's interval."""
-    wanted = f"{claimed:,g} ± {about:g}" if about else f"{'above' if above else 'below'} {claimed:,g}"
-
-    def answer(a: Array, level: float) -> tuple[str, str]:
-        interval, form = mean_interval(a, level), ",.0f" if abs(np.mean(a)) >= 1000 else ".3g"
-        result = within(interval, claimed, about) if about else verdict(interval, claimed, above)
-        return told(mean_interval(a), form), result
-
-    return compared(f", {name}: claimed {wanted}", (name,), env, quantity, answer)
-
-
-def trend(quantity: Quantity, arms: dict[str, float], env: str) -> Part:
-    """Return the question whether a quantity rises with a number: the slopes of the seeds, for a doubling."""
-
-    def ask(runs: Runs, level: float = LEVEL) -> tuple[str, str] | None:
-        found = {x: values(runs, name, env, quantity) for name, x in arms.items()}
-        known = {x: v for x, v in found.items() if v is not None}
-        if len(known) < 2:
-            return None
-        seeds = min(map(len, known.values()))
-        slopes = np.polyfit(np.log2(list(known)), np.array([v[:seeds] for v in known.values()]), 1)[0]
-        return told(mean_interval(slopes), ".3g"), verdict(mean_interval(slopes, level), 0.0)
-
-    return Part(f"{env}, {quantity.words}: gain per doubling of the simulators, claimed above 0", ask)
+    return Part(env, quantity, f": {one}, claimed below {other}", (one, other), answer)
 
 
 def same_bits(env: str, names: tuple[str, ...]) -> Part:
     """Return the question whether all arms end with the same parameters, to the bit, seed by seed."""
 
-    def ask(runs: Runs, level: float = LEVEL) -> tuple[str, str] | None:
-        found = [runs.get((name, env), []) for name in names]
-        seeds = min(map(len, found))
-        alike = sum(len({run["theta"] for run in same}) == 1 for same in zip(*found, strict=False))
-        return (f"on {alike} of {seeds} seeds", HOLDS if alike == seeds else DOES_NOT_HOLD) if seeds else None
+    def answer(known: Known, level: float) -> Answer:
+        alike = [len(set(each)) == 1 for each in zip(*known.values(), strict=False)]
+        return f"on {sum(alike)} of {len(alike)} seeds", HOLDS if all(alike) else DOES_NOT_HOLD
 
-    return Part(f"{env}, bit-identical parameters with {', '.join(names)}", ask)
-
-
-def told(interval: Interval, form: str) -> str:
-    """Return an interval in words."""
-    return f"{interval.middle:{form}}, one run" if np.isnan(interval.low) else f"{interval:{form}}"
-
-
-def within(interval: Interval, claimed: float, about: float) -> str:
-    """Return HOLDS if an interval lies in claimed +- about, DOES_NOT_HOLD if it lies outside, or neither."""
-    if np.isnan(interval.low) or np.isnan(interval.high):
-        return CANNOT_TELL
-    low, high = claimed - about, claimed + about
-    if low <= interval.low and interval.high <= high:
-        return HOLDS
-    return DOES_NOT_HOLD if interval.high < low or interval.low > high else CANNOT_TELL
+    theta = Quantity("bit-identical parameters", lambda run: int(run["theta"], 16))
+    return Part(env, theta, f" with {', '.join(names)}", names, answer)

@@ -1,6 +1,7 @@
 """PPO of a single file in PyTorch, as CleanRL is often used, on simulators that EnvPool steps in C++ threads."""
 
 import time
+from typing import Any
 
 import envpool
 import gymnasium
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from experiments.systems.workload import BatchWorkload, Times
+from experiments.systems.times import Times
 
 
 def network(inputs: int, outputs: int, scale: float) -> nn.Sequential:
@@ -41,8 +42,8 @@ class Simulators:
     Gymnasium's own wrapper for vectors does not take EnvPool's. The step after an episode's last one resets.
     """
 
-    def __init__(self, workload: BatchWorkload) -> None:
-        self.pool = envpool.make(workload.env, env_type="gymnasium", num_envs=workload.num_envs, seed=0)
+    def __init__(self, work: Any) -> None:
+        self.pool = envpool.make(work.env, env_type="gymnasium", num_envs=work.num_envs, seed=0)
         self.moments = gymnasium.wrappers.utils.RunningMeanStd(shape=self.pool.observation_space.shape)
         self.observations = self.scaled(self.pool.reset()[0])
 
@@ -62,10 +63,10 @@ class Simulators:
 
 
 @torch.no_grad()
-def collect(agent: Agent, simulators: Simulators, workload: BatchWorkload) -> tuple[torch.Tensor, ...]:
+def collect(agent: Agent, simulators: Simulators, work: Any) -> tuple[torch.Tensor, ...]:
     """Return flat observations, actions, log probabilities, advantages and returns."""
     rows = []
-    for _ in range(workload.steps // workload.num_envs):
+    for _ in range(work.steps // work.num_envs):
         observations = simulators.observations
         policy = agent.distribution(observations)
         actions = policy.sample()
@@ -73,17 +74,17 @@ def collect(agent: Agent, simulators: Simulators, workload: BatchWorkload) -> tu
         values = agent.value(observations)[:, 0]
         rows.append((observations, actions, policy.log_prob(actions).sum(1), values, rewards, ended.float()))
     observations, actions, log_probs, values, rewards, ended = map(torch.stack, zip(*rows, strict=True))
-    advantages, total = torch.zeros_like(rewards), torch.zeros(workload.num_envs)
+    advantages, total = torch.zeros_like(rewards), torch.zeros(work.num_envs)
     following = agent.value(simulators.observations)[:, 0]
     for t in reversed(range(len(rewards))):
         alive = 1 - ended[t]
-        delta = rewards[t] + workload.discount * alive * following - values[t]
-        total = delta + workload.discount * workload.gae_lambda * alive * total
+        delta = rewards[t] + work.discount * alive * following - values[t]
+        total = delta + work.discount * work.gae_lambda * alive * total
         advantages[t], following = total, values[t]
     return tuple(x.flatten(0, 1) for x in (observations, actions, log_probs, advantages, advantages + values))
 
 
-def improve(agent: Agent, optimizer: torch.optim.Adam, batch: tuple[torch.Tensor, ...], work: BatchWorkload) -> None:
+def improve(agent: Agent, optimizer: torch.optim.Adam, batch: tuple[torch.Tensor, ...], work: Any) -> None:
     """Take the epochs of clipped steps over minibatches."""
     for _ in range(work.epochs):
         for rows in torch.randperm(work.steps).split(work.minibatch):
@@ -99,17 +100,17 @@ def improve(agent: Agent, optimizer: torch.optim.Adam, batch: tuple[torch.Tensor
             optimizer.step()
 
 
-def train(workload: BatchWorkload, threads: int | None) -> Times:
+def train(work: Any, threads: int | None) -> Times:
     """Train; threads: of PyTorch, whose own choice is kept if None."""
     torch.manual_seed(0)
     torch.set_num_threads(threads or torch.get_num_threads())
-    simulators = Simulators(workload)
+    simulators = Simulators(work)
     inputs, actions = simulators.pool.observation_space.shape[0], simulators.pool.action_space.shape[0]
     agent = Agent(inputs, actions)
-    optimizer = torch.optim.Adam(agent.parameters(), workload.step_size, eps=1e-5)
-    for _ in range(workload.updates):
+    optimizer = torch.optim.Adam(agent.parameters(), work.step_size, eps=1e-5)
+    for _ in range(work.updates):
         begin = time.perf_counter()
-        batch = collect(agent, simulators, workload)
+        batch = collect(agent, simulators, work)
         middle = time.perf_counter()
-        improve(agent, optimizer, batch, workload)
+        improve(agent, optimizer, batch, work)
         yield middle - begin, time.perf_counter() - middle

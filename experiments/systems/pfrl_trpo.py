@@ -11,32 +11,28 @@ from pfrl.nn import EmpiricalNormalization
 from pfrl.policies import GaussianHeadWithStateIndependentCovariance
 from torch import nn
 
-from experiments.systems.workload import Spans, Times, Workload, timed
+from experiments.systems.times import Spans, Times, taken, timed
 from minitrpo.experience.environments import without_mujoco_warnings
 
 
-def train(workload: Workload) -> Times:
+def train(work: Any) -> Times:
     """Train on one environment."""
     with without_mujoco_warnings():
-        env = gymnasium.make(workload.env)
-    agent = make_agent(workload, env.observation_space.shape[0], env.action_space.shape[0])
+        env = gymnasium.make(work.env)
+    agent = make_agent(work, env.observation_space.shape[0], env.action_space.shape[0])
     updates: Spans = []
     agent._update = timed(agent._update, updates)
     observation, _ = env.reset(seed=0)
-    begin, count = time.perf_counter(), 0
-    while count < workload.updates:
+    begin = time.perf_counter()
+    while len(updates) < work.updates:
         observation, reward, terminated, truncated, _ = env.step(agent.act(observation.astype(np.float32)))
         agent.observe(observation.astype(np.float32), reward, terminated, truncated)
         if terminated or truncated:
             observation, _ = env.reset()
-        if updates:
-            updating = sum(stop - start for start, stop in updates)
-            yield time.perf_counter() - begin - updating, updating
-            updates.clear()
-            begin, count = time.perf_counter(), count + 1
+    yield from taken(begin, updates)
 
 
-def make_agent(workload: Workload, observation_size: int, action_size: int) -> TRPO:
+def make_agent(work: Any, observation_size: int, action_size: int) -> TRPO:
     """Return TRPO with a 64-64 policy and a critic like it."""
     head = GaussianHeadWithStateIndependentCovariance(
         action_size=action_size, var_type="diagonal", var_func=lambda x: torch.exp(2 * x), var_param_init=0
@@ -47,15 +43,15 @@ def make_agent(workload: Workload, observation_size: int, action_size: int) -> T
         vf=critic,
         vf_optimizer=torch.optim.Adam(critic.parameters(), lr=1e-3),
         obs_normalizer=EmpiricalNormalization(observation_size, clip_threshold=5),
-        gamma=workload.discount,
-        lambd=workload.gae_lambda,
+        gamma=work.discount,
+        lambd=work.gae_lambda,
         entropy_coef=0.0,
-        update_interval=workload.steps,
-        max_kl=workload.max_kl,
-        vf_epochs=workload.critic_epochs,
-        vf_batch_size=workload.critic_minibatch,
-        conjugate_gradient_max_iter=workload.cg_iterations,
-        conjugate_gradient_damping=workload.cg_damping,
+        update_interval=work.steps,
+        max_kl=work.max_kl,
+        vf_epochs=work.critic_epochs,
+        vf_batch_size=work.critic_minibatch,
+        conjugate_gradient_max_iter=work.cg_iterations,
+        conjugate_gradient_damping=work.cg_damping,
     )
 
 

@@ -72,12 +72,6 @@ def make_model(
     return TRPO("MlpPolicy", vector, seed=seed, device="cpu", **settings)
 
 
-def plain_model(env_id: str, seed: int) -> TRPO:
-    """Return sb3-contrib's TRPO as its documentation types it."""
-    with without_mujoco_warnings():
-        return TRPO("MlpPolicy", env_id, seed=seed, device="cpu")
-
-
 def trained(
     env: str, total_steps: int, seed: int, threads: int = 1, plain: bool = False
 ) -> tuple[list[tuple[int, float]], float]:
@@ -86,7 +80,9 @@ def trained(
     threads: of PyTorch. plain: as its documentation types it, with its own defaults.
     """
     torch.set_num_threads(threads)
-    model, curve = plain_model(env, seed) if plain else make_model(env, seed, ZOO.get(env, MUJOCO)), Curve()
+    with without_mujoco_warnings():
+        typed = TRPO("MlpPolicy", env, seed=seed, device="cpu") if plain else None
+    model, curve = typed or make_model(env, seed, ZOO.get(env, MUJOCO)), Curve()
     begin = time.perf_counter()
     model.learn(total_steps, callback=curve)
     return curve.points, time.perf_counter() - begin

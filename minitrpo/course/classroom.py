@@ -51,7 +51,6 @@ __all__ = [
     "recorded",
     "reveal",
     "say_if_busy",
-    "show_claims",
     "show_film",
     "temporary_runs",
     "train",
@@ -160,12 +159,6 @@ def claims() -> Any:
         return None
     sys.path.append(str(folders[0]))
     return importlib.import_module("experiments.claims")
-
-
-def show_claims(*names: str) -> None:
-    """Draw what is recorded for some claims of the sources, and print verdicts; without a clone, say where they are."""
-    if found := claims():
-        found.show(*names)
 
 
 def temporary_runs() -> Path:

@@ -7,24 +7,26 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, returns, rules, scaling, seconds, tables
-from experiments.claims import CLAIMS, judge, measure, show
+from experiments import family, harness, pictures, returns, rules, scaling, seconds, tables
+from experiments.claims import CLAIMS, judge, measure
 from experiments.claims.questions import (
     UNTESTED,
     Quantity,
+    about,
+    above,
     area,
+    below,
     higher,
     level,
     mean_between,
     ratio,
-    return_at,
     same_bits,
     sooner,
     steps_to_goal,
     trend,
 )
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
-from experiments.limit import OpenLoop, RecordingVectorEnv, Step
+from experiments.limit import OpenLoop, RecordingVectorEnv
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -41,7 +43,9 @@ VALUE = Quantity("value", lambda run: run["value"])
 def runs(**arms):
     """Return runs that have these values: {name: values}."""
     return {
-        (name, TASK): [{"value": v, "machine": {"cores": 2}, "theta": str(v)} for v in values]
+        (name, TASK): [
+            {"value": v, "machine": {"cores": 2}, "theta": f"{v:x}" if isinstance(v, int) else ""} for v in values
+        ]
         for name, values in arms.items()
     }
 
@@ -82,7 +86,7 @@ def test_what_is_missing_is_measured_and_an_interrupted_set_goes_on(tmp_path, mo
         return {"value": job.seed}, {"curves": {"env_steps": [1, 2]}}
 
     arms = (Arm("a", TASK, "--max-kl 0.01"), Arm("b", TASK))
-    fields = {"draw": None, "report": None, "verdict": None, "seconds": True, "title": ""}
+    fields = {"draw": None, "report": None, "seconds": True, "title": ""}
     it = Experiment("it", arms=arms, full=Size(3), quick=Size(1), measure=measure, **fields)
     monkeypatch.setattr(harness, "AT_WORK", tmp_path / "work")
     monkeypatch.setattr(harness, "busy_share", lambda seconds: 0.0)
@@ -126,13 +130,9 @@ def test_the_commands_list_judge_and_draw_and_refuse_in_one_line(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_every_claim_is_drawn(monkeypatch):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    monkeypatch.setattr(plt, "show", lambda: None)
-    for name in CLAIMS:
-        show(name)
-        assert len(plt.gcf().axes) > 0
-        plt.close("all")
+def test_every_claim_is_drawn(tmp_path):
+    for claim in CLAIMS.values():
+        assert pictures.draw(claim, FULL, claim.runs(), tmp_path).stat().st_size > 10_000
 
 
 # --- returns and the family
@@ -177,8 +177,8 @@ def test_open_loop_physics_ends_where_the_rollouts_did():
     theta = policy.initialise(np.random.default_rng(0))
     frozen = ObservationFilter.identity(spec.observation_size)
     played = Rollouts(spec, policy, envs, run_seed=1).play(theta, frozen, 1, lambda: next(numbers, None), 4)
-    assert sum(fragment.steps for fragment in played) == sum(len(c.slots) for c in envs.calls if isinstance(c, Step))
-    bare = OpenLoop(envs.model, 4, envs.task.frame_skip, envs.calls)
+    assert sum(fragment.steps for fragment in played) == sum(len(call[1]) for call in envs.calls if len(call) == 2)
+    bare = OpenLoop(envs)
     bare.run()
     for mine, name in zip(bare.fields, ("qpos", "qvel"), strict=False):
         assert np.array_equal(mine, envs._fields[name])
@@ -186,8 +186,8 @@ def test_open_loop_physics_ends_where_the_rollouts_did():
 
 
 def test_one_ranks_recorded_seconds_predict_those_of_several():
-    errors = [abs(row.error) for name in ("scaling", *scaling.EARLIER) for row in scaling.predicted(name)]
-    assert (len(errors), np.median(errors) < 0.1, max(errors) < 0.25) == (72, True, True)
+    errors = [abs(row.error) for name in scaling.RECORDS for row in scaling.predicted(name)]
+    assert (len(errors), np.median(errors) < 10, max(errors) < 25) == (72, True, True)
 
 
 # --- rules that adapt
@@ -242,17 +242,17 @@ ASKED = [
     (higher(VALUE, "a", "b", TASK), {"a": UP, "b": BY}, CANNOT_TELL),
     (higher(VALUE, "a", "b", TASK), {"a": [5.0], "b": [1.0]}, CANNOT_TELL),  # one seed has no interval
     (higher(VALUE, "a", "b", TASK), {"a": [*UP, np.nan], "b": DOWN}, None),
-    (ratio(VALUE, "a", "b", TASK, 0.6), {"a": HALF, "b": WHOLE}, HOLDS),
-    (ratio(VALUE, "a", "b", TASK, 0.3), {"a": HALF, "b": WHOLE}, DOES_NOT_HOLD),
-    (ratio(VALUE, "a", "b", TASK, 0.5, about=0.1), {"a": HALF, "b": WHOLE}, HOLDS),
-    (ratio(VALUE, "a", "b", TASK, 0.55, about=0.05), {"a": HALF, "b": WHOLE}, CANNOT_TELL),
-    (ratio(VALUE, "a", "b", TASK, 0.6, cores=3), {"a": HALF, "b": WHOLE}, CANNOT_TELL),  # there are 2
+    (ratio(VALUE, "a", "b", TASK, below(0.6)), {"a": HALF, "b": WHOLE}, HOLDS),
+    (ratio(VALUE, "a", "b", TASK, below(0.3)), {"a": HALF, "b": WHOLE}, DOES_NOT_HOLD),
+    (ratio(VALUE, "a", "b", TASK, about(0.5, 0.1)), {"a": HALF, "b": WHOLE}, HOLDS),
+    (ratio(VALUE, "a", "b", TASK, about(0.55, 0.05)), {"a": HALF, "b": WHOLE}, CANNOT_TELL),
+    (ratio(VALUE, "a", "b", TASK, below(0.6), cores=3), {"a": HALF, "b": WHOLE}, CANNOT_TELL),  # there are 2
     (sooner(VALUE, "a", "b", TASK), {"a": [1, 2, 3, 4, 5], "b": [6, 7, NEVER, NEVER, NEVER]}, HOLDS),
     (sooner(VALUE, "a", "b", TASK), {"a": [6, 7, NEVER, NEVER, NEVER], "b": [1, 2, 3, 4, 5]}, DOES_NOT_HOLD),
     (sooner(VALUE, "a", "b", TASK), {"a": [NEVER] * 5, "b": [NEVER] * 5}, CANNOT_TELL),
-    (level(VALUE, "a", TASK, 0.5), {"a": WHOLE}, HOLDS),
-    (level(VALUE, "a", TASK, 0.93, about=0.05), {"a": HALF}, DOES_NOT_HOLD),
-    (level(VALUE, "a", TASK, 4, above=False), {"a": [1.0, 9.0, 3.0]}, CANNOT_TELL),
+    (level(VALUE, "a", TASK, above(0.5)), {"a": WHOLE}, HOLDS),
+    (level(VALUE, "a", TASK, about(0.93, 0.05)), {"a": HALF}, DOES_NOT_HOLD),
+    (level(VALUE, "a", TASK, below(4)), {"a": [1.0, 9.0, 3.0]}, CANNOT_TELL),
     (TREND, {"a": [0.0, 0.1, 0.2], "b": [1.0, 1.1, 1.2], "c": [4.0, 4.1, 4.2]}, HOLDS),
     (TREND, {"a": [4.0, 4.1, 4.2], "c": [0.0, 0.3, 0.2]}, DOES_NOT_HOLD),
     (TREND, {"a": [4.0, 4.1, 4.2]}, None),
@@ -264,12 +264,12 @@ ASKED = [
 def test_a_question_has_the_answer_that_its_numbers_give():
     for part, values, told in ASKED:
         answer = part.ask(runs(**values))
-        assert (answer and answer[1]) == told, (part.words, values)
+        assert (answer and answer[1]) == told, (part.question, values)
 
 
 def test_a_claim_holds_only_if_all_of_it_was_asked_and_holds():
-    yes, no, unclear = (level(VALUE, name, TASK, 0.5 if name != "b" else 2.0) for name in "abc")
-    found, unasked = runs(a=[1.0, 1.01], b=[1.0, 1.01], c=[0.4, 0.7]), level(VALUE, "d", TASK, 0.5)
+    yes, no, unclear = (level(VALUE, name, TASK, above(0.5 if name != "b" else 2.0)) for name in "abc")
+    found, unasked = runs(a=[1.0, 1.01], b=[1.0, 1.01], c=[0.4, 0.7]), level(VALUE, "d", TASK, above(0.5))
     short = no._replace(untested=True)
     for parts, told in (((yes,), HOLDS), ((yes, no), DOES_NOT_HOLD), ((yes, unasked), CANNOT_TELL),
                         ((yes, unclear), CANNOT_TELL), ((no, unasked, unclear), DOES_NOT_HOLD),
@@ -279,7 +279,7 @@ def test_a_claim_holds_only_if_all_of_it_was_asked_and_holds():
 
 def test_however_many_parts_a_claim_has_chance_alone_seldom_refutes_it():
     rng, names = np.random.default_rng(1), "abcdef"
-    parts = tuple(level(VALUE, name, TASK, 0.0) for name in names)
+    parts = tuple(level(VALUE, name, TASK, above(0)) for name in names)
     claim = replace(CLAIMS["S1"], parts=parts)
     told = [judge(claim, runs(**{name: rng.normal(size=5) for name in names}))[0] for _ in range(400)]
     assert told.count(DOES_NOT_HOLD) < 0.05 * len(told), "2.5 % are expected; without a correction 14 %"
@@ -301,7 +301,7 @@ def test_what_is_kept_of_a_run_has_its_means_and_rows_in_which_no_episode_ended_
     assert len(kept["curves"]["iteration"]) <= 100
     whole = mean_between(columns["env_steps"], columns["mean_return"], 0, 50 * count)
     assert area(50 * count).of(kept) == pytest.approx(whole, abs=1e-5)
-    assert np.isnan([return_at(60_000).of(kept), steps_to_goal(1.0, 50_000).of(kept)]).all()
+    assert np.isnan([area(60_000).of(kept), steps_to_goal(1.0, 50_000).of(kept)]).all()
 
 
 @pytest.mark.mpi
