@@ -67,7 +67,7 @@ for axis, env in zip(axes, ("CartPole-v1", "Reacher-v5")):
 plt.show()
 
 # %% [markdown]
-# <small>Recorded with `recorded/05_one_file.py`. CartPole ends at 230 to 500: returns can fall again, since the KL limit bounds
+# <small>Recorded with `recorded/one_file.py`. CartPole ends at 230 to 500: returns can fall again, since the KL limit bounds
 # a step and does not guarantee a rise. Do not compare with Reacher below: here the first log standard deviation is -1, there 0,
 # and other settings differ, too.</small>
 #
@@ -339,7 +339,7 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %% [markdown]
-# <small>Recorded with `recorded/05_seeds.py`, `--preset episodes`. The bands are Student's intervals. Settings are not those of
+# <small>Recorded with `recorded/training.py`, `--preset episodes`. The bands are Student's intervals. Settings are not those of
 # the first figure.</small>
 #
 # Reacher's seeds agree closely. Swimmer's seeds part half-way and meet again.
