@@ -1,4 +1,4 @@
-"""Parallel TRPO on one page: mpiexec -n 2 python mpi_scripts/trpo_in_one_file.py --env Reacher-v5 --discount 0.95
+"""Parallel TRPO in one file: mpiexec -n 2 python mpi_scripts/trpo_in_one_file.py --env Reacher-v5 --discount 0.95
 
 This is Algorithm 1 of Frans & Hafner 2016: every rank plays episodes with the same theta; rank 0 gathers them and takes
 one step of TRPO (Schulman et al. 2015). The bits are the same on any number of ranks, because random numbers belong to

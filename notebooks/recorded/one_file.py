@@ -1,4 +1,4 @@
-"""Record what lecture 05b shows of TRPO on one page: python notebooks/recorded/one_file.py.
+"""Record what lecture 05b shows of TRPO in one file: python notebooks/recorded/one_file.py.
 
 Trains CartPole-v1 and Reacher-v5 by mpi_scripts/trpo_in_one_file.py with five seeds each, and writes 05_one_file.csv, a
 row per update. Takes about 3 minutes of two cores.

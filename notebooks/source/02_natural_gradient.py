@@ -430,7 +430,7 @@ _ = hunt("fisher_vector_product", suspect)
 # - "At most $\delta$ nats" is an ellipse, and the best step inside it is along $x = F^{-1} g$.
 # - $F v$ costs about as much as a gradient, and $F$ is never written down.
 #
-# ## Homework
+# ## Open questions
 #
 # Answer each question with one figure and three sentences.
 #

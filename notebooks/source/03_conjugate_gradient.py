@@ -440,7 +440,7 @@ _ = hunt("conjugate_gradient", suspect)
 # - For the Fisher matrix, ten products give a direction that gains nearly as much as the exact one.
 # - Damping keeps noise out of $x$, and turns $x$ towards the plain gradient.
 #
-# ## Homework
+# ## Open questions
 #
 # Answer each question with one figure and three sentences.
 #

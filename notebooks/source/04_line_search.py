@@ -462,7 +462,7 @@ _ = hunt("backtracking", suspect)
 # - The true KL can be much larger, above all for a narrow policy.
 # - Backtracking shortens the step until KL and surrogate agree, and keeps the old policy if they never do.
 #
-# ## Homework
+# ## Open questions
 #
 # Answer each question with one figure and three sentences.
 #

@@ -439,7 +439,7 @@ _ = hunt("adapt", suspect)
 #   largest batch and the smallest KL.
 # - In our short runs the controller beats the worst fixed setting, but does not beat the best one.
 #
-# **Two open questions** (write-up, half a page each)
+# ## Open questions
 #
 # 1. On the flat stream keep the settings fixed (`mode="none"`). Plot the fraction of "improved" decisions against the
 #    margin, from 0 to 0.2, with windows of 10 and of 40 updates. Explain in three sentences what a margin changes and

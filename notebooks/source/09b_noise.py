@@ -390,7 +390,7 @@ _ = hunt("measure_noise", suspect)
 # - The next batch shows at no extra cost whether a step was too long.
 # - A rule that uses both needs no returns. It helps after a bad start, and not after a good one.
 #
-# **Two open questions** (write-up, half a page each)
+# ## Open questions
 #
 # 1. Plot the noise of Reacher's step against the batch size, from 250 to 8,000 steps, on logarithmic axes, together with
 #    $B / (B + N)$ for the noise scale $B$ that fits best. Explain in three sentences what the curve says about batches

@@ -662,7 +662,7 @@ _ = hunt("pooled_gradient", suspect)
 # - Asynchrony gains much if one worker is slow, little if all are equally fast.
 # - A server may refuse gradients that are too old or far from usual.
 #
-# **Two open questions** (write-up, half a page each)
+# ## Open questions
 #
 # 1. Plot the largest stable rate, and $W$ times this rate, against the number of workers $W$ from 1 to 64. Explain in
 #    three sentences why twice the workers are not twice as fast at the bound.

@@ -314,7 +314,7 @@ _ = hunt("n_step_q_targets", suspect)
 # - n-step Q is quicker, and off-policy in its last term only.
 # - With a barrier the result is the same on any number of ranks, to the bit; without one it is not.
 #
-# **Two questions with a write-up**
+# ## Open questions
 #
 # 1. Plot the mean return of the last 100 episodes of Q and of Sarsa on the cliff against $\epsilon$ = 0.01, 0.05, 0.1 and 0.3 (five seeds,
 #    `walk_the_cliff(rule, seed, STEPS, epsilon=...)`). Explain in three sentences where the two differ, and why.

@@ -641,7 +641,7 @@ _ = hunt("clipped_objective", suspect)
 # - Continuous training cuts steps into fragments. After a cut comes $V$ of the final observation, after a true end 0.
 # - More simulators help only if they are at different moments of their episodes.
 #
-# **Two questions with a write-up**
+# ## Open questions
 #
 # 1. Call `mine.climb` with `epochs=1` to 10 for the second policy in `students`, with `clip=np.inf` and with 0.2. Plot the KL
 #    (`distance`) of both against epochs, with a line at 0.01. Explain in three sentences what the clip does, and when a program that stops

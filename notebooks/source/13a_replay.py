@@ -409,7 +409,7 @@ _ = hunt("updates_due", suspect)
 # - A program draws each transition $\text{ratio} \cdot \text{batch}$ times; the size of the ring changes only the age.
 # - If you add environments, keep the replay ratio fixed.
 #
-# **Two questions with a write-up**
+# ## Open questions
 #
 # 1. Plot $Q(1, \text{on})$ against $n = 1, \dots, 9$ for `walks_on` = 0.5, 0.8 and 1, with a line at 0.3. Explain in three sentences
 #    for which $n$ the greedy policy stops in place 1, and why the curves fall.

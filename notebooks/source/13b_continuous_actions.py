@@ -410,7 +410,7 @@ _ = hunt("naf_targets", suspect)
 # - A parabola fits the actions in the ring. With two tops it is good only if those actions stay near one of them.
 # - NAF needs fewer steps than the on-policy methods here, and more seconds than TRPO and Batch PPO.
 #
-# **Two questions with a write-up**
+# ## Open questions
 #
 # 1. Plot the top of the fitted parabola against the width of the actions, from 0.05 to 1, for centres 0.5 and 0 and `better` = 1. Explain
 #    in three sentences which widths find the higher top, and what this says about exploration noise.

@@ -18,8 +18,8 @@
 #
 # <!-- loop -->
 #
-# Today you guess the world's laws from a few episodes, compute the best plan for one first state, and let the policy
-# imitate the plans of many first states. Plan locally, imitate globally.
+# Today you fit the world's laws to a few episodes, compute the best plan for one first state, and let the policy imitate
+# the plans of many first states: plan locally, imitate globally.
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
@@ -83,8 +83,8 @@ guess_fraction = 0.75  # of x
 # %% [markdown]
 # In general the state $x$ has $n$ numbers and the action $u$ has $m$; together they are $z = [x; u]$.
 #
-# *You should know: control theory has letters of its own. Here $F$ moves the state and is no Fisher matrix; $V$ and $v$ are
-# a cost to go, the negative of lecture 05a's value. Docstrings write `z'C z` for $z^\top C z$.*
+# *Control theory has letters of its own: here $F$ moves the state and is no Fisher matrix; $V$ and $v$ are a cost to go,
+# the negative of lecture 05a's value.*
 #
 # $$\underbrace{x' = F z + f}_{\text{a step leads to}} \qquad
 # \underbrace{\tfrac12 z^\top C z + c^\top z}_{\text{a step costs}} \qquad
@@ -127,8 +127,8 @@ reveal(guess_fraction, show_fractions)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# 0, 1/2, 3/5, 8/13, 21/34: Fibonacci's numbers, which tend to the golden section, 0.618. Far from the end the plan no
-# longer depends on the clock. That limit obeys **Riccati's equation**, $w = 1 + w / (1 + w)$ for the cost to go $w x^2$.
+# 0, 1/2, 3/5, 8/13, 21/34 tend to the golden section, 0.618. Far from the end the plan no longer depends on the clock.
+# That limit obeys **Riccati's equation**, $w = 1 + w / (1 + w)$ for the cost to go $w x^2$.
 #
 # </details>
 #
@@ -197,21 +197,21 @@ episodes = plays[0][0]
 print("X", episodes.X.shape, " U", episodes.U.shape, " rewards", episodes.rewards.shape, " (episodes, steps, ...)")
 
 # %% [markdown]
-# Eight points for a $z$ of 12 numbers: many $F$ fit equally well. But the laws of motion hardly change from step to step.
-# So a step with $n$ samples and summed squares $S_t$ gets `strength` ($\kappa$) more samples that scatter like those of
+# With eight points for a $z$ of 12 numbers many $F$ fit equally well. But the laws of motion hardly change from step to
+# step. So a step with $n$ samples and summed squares $S_t$ gets `strength` ($\kappa$) more samples that scatter like those of
 # all steps together, as a **prior**:
 #
 # $$\Sigma_t = \frac{1}{n_t + \kappa} \Big( S_t + \kappa \, \frac{\sum_r S_r}{\sum_r n_r} \Big).$$
 #
-# Fit to eight episodes without a prior. **How large is the model's error on the very episodes that it was fitted to**, in
-# per cent of their distance from their mean? Count points and unknowns. And on eight *others*?
+# Fit to eight episodes without a prior. **How large is the model's error on the episodes that it was fitted to**, in per
+# cent of their distance from their mean? Count points and unknowns. And on eight *others*?
 
 # %% prediction="yes"
 guess_own = 20  # per cent, on its own eight episodes
 
 # %% [markdown]
 # `scatter(Y, alive)` (given) returns counts $n$ (T,), means (T, p) and summed squares around them $S$ (T, p, p) of all
-# steps. A sample that ended early does not count at the steps that it did not take: `alive` marks them.
+# steps. `alive` marks the steps that an episode took before it ended.
 #
 # ### Exercise 2: `gaussians`
 
@@ -279,8 +279,8 @@ reveal(guess_own, show_missed)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Without a prior the model hits the eight old episodes almost exactly and misses new ones: too many unknowns. Between four
-# episodes with the prior and sixteen without there is no significant difference (interval above).
+# Without a prior the model has too many unknowns: it fits the eight old episodes almost exactly and misses new ones. Four
+# episodes with the prior and sixteen without do not differ significantly (interval above).
 #
 # </details>
 #
@@ -329,8 +329,8 @@ for eta in (1e-4, 0.01, 0.1, 1.0, 100.0):
     print(f"price {eta:6.4g}: KL {distance:8.4f} nats per step, noise {np.sqrt(p.S[:, 0, 0]).mean():.3f} (first motor)")
 
 # %% [markdown]
-# `kl_limited` finds the price for a given limit by halving. The next cell plans for all eight first states, at four
-# limits and without one, and carries out each plan twice. (No episode can cost less than 0.)
+# `kl_limited` finds the price for a given limit by bisection. The next cell plans for all eight first states, at four
+# limits and without one, and carries out each plan twice. No episode can cost less than 0.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -437,12 +437,12 @@ def show_limits():
 show_limits()
 
 # %% [markdown]
-# The free plan predicts less than is possible: it leads where the quadratic, fitted elsewhere, happens to be negative. Its
-# true cost does not differ significantly from the policy's (interval above). **An optimiser finds the errors of its
-# model.** A limit keeps the plan where the model was made: with 0.01 or 0.1 nats per step it gains a little.
+# The free plan predicts an impossible cost: it leads where the quadratic, fitted elsewhere, is negative. Its true cost
+# does not differ significantly from the policy's (interval above). **An optimiser finds the errors of its model.** A
+# limit keeps the plan where the model was fitted: with 0.01 or 0.1 nats per step it gains a little.
 #
-# Drag (it needs a running kernel): the tip of the arm goes from the cross to the star. From which limit on do plan and
-# truth separate?
+# Move the slider (it needs a running kernel): the tip of the arm goes from the cross to the star. From which limit on do
+# plan and truth separate?
 
 # %%
 sliders = {
@@ -454,15 +454,15 @@ _ = ipywidgets.interact(draw_plan, **sliders)
 # %% [markdown]
 # ## Imitation
 #
-# One network $\mu_\theta$ must learn from eight controllers. A row of its data is a visited state $x$, the action $K x + k$
-# of the controller there, and the precision $P = S^{-1}$: how exact that controller is. The loss is
-# $\mathrm{KL}(\text{policy} \,\|\, \text{controller})$. For the means it is weighted least squares,
+# One network $\mu_\theta$ learns from eight controllers. A row of its data is a visited state $x$, the controller's action
+# $K x + k$ and its precision $P = S^{-1}$. The loss is $\mathrm{KL}(\text{policy} \,\|\, \text{controller})$. For the means
+# it is weighted least squares,
 #
 # $$L = \text{mean of} \; \tfrac12 \big(\mu_\theta(x) - K x - k\big)^\top P \, \big(\mu_\theta(x) - K x - k\big).$$
 #
-# (`imitate` solves it as in lectures 02 and 03.) And the noise? At half of the rows the controllers have a standard deviation of 1, at the other half of 0.05. **Which one
-# should the policy take, the same everywhere?** Of a standard deviation $\sigma$ the loss has
-# $\tfrac12 \sigma^2 P - \ln \sigma$ at each row, with $P = 1$ or $P = 400$: take the mean, and the derivative.
+# which `imitate` solves as in lectures 02 and 03. And the noise? At half of the rows the controllers have a standard
+# deviation of 1, at the other half of 0.05. **Which one should the policy take, the same everywhere?** At each row
+# $\sigma$ adds $\tfrac12 \sigma^2 P - \ln \sigma$ to the loss, with $P = 1$ or $P = 400$: take the mean and the derivative.
 
 # %% prediction="yes"
 guess_std = 0.5  # standard deviation
@@ -479,8 +479,8 @@ reveal(guess_std, lambda: compare("the policy's std", guess_std, mine.imitated_s
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# 0.07, by the mean of the *precisions*. Noise costs much KL where a controller is exact. So exploration shrinks fast, and
-# the package keeps a least standard deviation of 0.05: a model needs noise to be fitted to.
+# 0.07, by the mean of the *precisions*: noise costs much KL where a controller is exact. So exploration shrinks fast. The
+# package keeps a standard deviation of at least 0.05, because a model is fitted to noise.
 #
 # </details>
 #
@@ -522,10 +522,10 @@ def update(crew, limit=1.0):
 
 
 # %% [markdown]
-# For the puck on a table Riccati gives the least cost from everywhere. A network with 64-64 hidden units gets four updates
-# of 32 episodes, all from one first state, or from eight (4 each). The plans are right everywhere; the two policies differ
-# in *where* they saw them. **From how many per cent of 200 *new* first states is the second policy within 10 % of the
-# least cost?** And the first: more, or fewer?
+# For the puck on a table Riccati's equation gives the least cost from everywhere. A network gets four updates of 32
+# episodes, all from one first state, or from eight (4 each). The plans are right; the two policies differ in *where* they
+# saw them. **From how many per cent of 200 *new* first states is the second policy within 10 % of the least cost?** And
+# the first?
 
 # %% prediction="yes"
 guess_from_8 = 80  # per cent, with eight first states
@@ -593,8 +593,7 @@ reveal(guess_from_8, show_first_states)
 # <details><summary>After your guess: what it means</summary>
 #
 # From its own first state the first policy is perfect, and the log shows only that one. Elsewhere it was never trained: in
-# four seeds half of the new states cost 10 to 28 % too much, or more; in one, over 3,000 times the least. The spread of
-# the first states makes the imitation global.
+# four seeds half of the new states cost 10 to 28 % too much, or more; in one, over 3,000 times the least.
 #
 # </details>
 #
@@ -610,13 +609,13 @@ for name, share in zip(("sampling", "models", "LQR", "imitation"), shares.T):
     print(f"{name:9s} {share.mean():3.0f} % of the time; {between(share, 'updates')}")
 
 # %% [markdown]
-# Imitation takes most of the time. By Amdahl's law eight ranks that share only steps 1 to 3 are hardly faster, so with
-# `--learner sharded` they also share the rows of the imitation.
+# Imitation takes most of the time. By Amdahl's law ranks that share only steps 1 to 3 are hardly faster, so with
+# `--learner sharded` they also share the imitation.
 #
 # ## Bug hunt
 #
-# This is a mistake from the repository of Finn and others, `cbfinn/gps`, in our words and applied to `gaussians`. It
-# runs, and its covariances are symmetric.
+# This is a mistake from the repository `cbfinn/gps` (Finn et al.), in our words and applied to `gaussians`. It runs, and
+# its covariances are symmetric.
 
 
 # %%
@@ -651,7 +650,7 @@ _ = hunt("gaussians", suspect)
 #
 # **Next**: lecture 15 asks what more ranks would do; lecture 16 puts all members of the family on one map.
 #
-# ## Two open questions
+# ## Open questions
 #
 # 1. The plan for the puck on a line assumes $x' = x + u$. Plot its cost in the world $x' = x + b u$ for $b$ from 0.2 to 3.2
 #    (start at 1, 50 steps). Explain in three sentences where it fails and what a KL limit would change.
@@ -664,17 +663,16 @@ _ = hunt("gaussians", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# The limit is on the policy's *teachers*, and the policy becomes a compromise of eight. And a nat shrinks with the noise: it
-# is a shift of the mean by 0.52 at a standard deviation of 0.37, by 0.07 at 0.05.
+# The limit is on the policy's *teachers*, and the policy becomes a compromise of eight. And a nat means less with less
+# noise: a shift of the mean by 0.52 at a standard deviation of 0.37, by 0.07 at 0.05.
 #
 # </details>
 #
-# **2.** Somebody leaves out the prior and takes 40 episodes per first state. What is gained, what lost?
+# **2.** You leave out the prior and take 40 episodes per first state. What do you gain, what do you lose?
 #
 # <details><summary>Answer</summary>
 #
-# The fit is fine: 40 points for 13 unknowns. But in the figure 32 episodes without the prior do about as well as 8 with
-# it.
+# The fit is fine: 40 points for 13 unknowns. But in the figure 32 episodes without the prior do as well as 8 with it.
 #
 # </details>
 #
@@ -682,7 +680,7 @@ _ = hunt("gaussians", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# The first states. If they stay the same, the log shows only those that the plans were made for. With new ones in every
-# update (`--renew-first-states 1`, as in the presets) each is played before it is learned from.
+# The first states. If they stay the same, the log shows only those that the plans were made for. `--renew-first-states 1`,
+# as in the presets, takes new ones in every update.
 #
 # </details>

@@ -412,7 +412,7 @@ _ = hunt("makespan", suspect)
 #
 # **Next**: lecture 16 puts all ways to learn in parallel on one map.
 #
-# ## Two open questions
+# ## Open questions
 #
 # 1. Plot `mine.makespan` of 2,000 exponential episodes against ranks for one common counter and for one counter per 64
 #    ranks (simulate each group of 64 with its share of the episodes), with a draw of 1 ms. Explain in three sentences

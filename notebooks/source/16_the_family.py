@@ -340,7 +340,7 @@ _ = hunt("corrected", suspect)
 # **This was the last lecture.** `make own-algorithm NAME=mine` gives you a file of 50 lines and a free place on the map.
 # Notebook 17 lists what the sources of 2016 claimed.
 #
-# ## Two open questions
+# ## Open questions
 #
 # 1. Plot the smallest corrected p value against the number of seeds (4 to 10), for 1, 13 and 50 questions. Explain in
 #    three sentences how many seeds you would run for a table of 50 members, and why you decide it beforehand.

@@ -303,6 +303,9 @@ plt.show()
 # - The claims about the ends of long runs rest on one or two runs. Our runs are too short to test them.
 # - The published program is a natural gradient of fixed KL, and its actors do not reproduce one thread to the bit.
 #
-# **Two questions with a write-up.** (1) Plot one claim without a verdict with `python mpi_scripts/figures.py NAME`.
-# Explain in three sentences which run would decide it. (2) Choose a figure of a recent paper. List its seeds, its
-# interval and its number of comparisons, and write the question that the figure answers.
+# ## Open questions
+#
+# 1. Plot one claim without a verdict with `python mpi_scripts/figures.py NAME`. Explain in three sentences which run would
+#    decide it.
+# 2. Choose a figure of a recent paper. List its seeds, its interval and its number of comparisons. Explain in three sentences
+#    which question the figure answers.

@@ -1,4 +1,4 @@
-"""TRPO on one page: the same bits on any number of ranks, and it learns; that it is short, tests/tools/lint.py says."""
+"""TRPO in one file: the same bits on any number of ranks, and it learns; that it is short, tests/tools/lint.py says."""
 
 import re
 
