@@ -1,9 +1,9 @@
-"""What lectures say of a few recorded runs, a seed each: steps to a goal, differences, ratios, and a verdict."""
+"""What lectures say of a few recorded runs, a seed each: collapses, steps to a goal, differences, ratios, a verdict."""
 
 import csv
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,9 @@ from minitrpo.course.statistics import Interval, difference_interval, rank_test,
 from minitrpo.policies import Array
 
 CHANCE, UNSURE = 0.05, "; no significant difference"
+COLLAPSED, GOAL = 15.0, 450.0  # scores of lecture 11a
+
+Actors = dict[tuple[str, int, int, int], dict[float, list[Array]]]
 
 
 class Runs(NamedTuple):
@@ -23,6 +26,15 @@ class Runs(NamedTuple):
     lengths: Array  # environment steps of the run
 
 
+def numbers_of(path: Path, column: str, *keys: str) -> dict[Any, Array]:
+    """Return {what the rows of a table say in these columns, as text: numbers in another, NaN where there is none}."""
+    found: dict[Any, list[float]] = {}
+    for row in csv.DictReader(path.read_text("utf-8").splitlines()):
+        key = row[keys[0]] if len(keys) == 1 else tuple(row[name] for name in keys)
+        found.setdefault(key, []).append(float(row[column] or "nan"))
+    return {key: np.array(some) for key, some in found.items()}
+
+
 def family_of(path: Path) -> dict[tuple[str, str], Runs]:
     """Return {(task, member): its runs} of a record of the family, a row for each run."""
     runs: dict[tuple[str, str], list[tuple[float, ...]]] = {}
@@ -30,6 +42,31 @@ def family_of(path: Path) -> dict[tuple[str, str], Runs]:
         numbers = tuple(float(row[name] or "inf") for name in ("steps_to_goal", "last_return", "env_steps"))
         runs.setdefault((row["env"], row["algorithm"]), []).append(numbers)
     return {key: Runs(*np.array(some).T) for key, some in runs.items()}
+
+
+def actors_of(path: Path) -> Actors:
+    """Return {(what, workers, envs, n): {step size: a curve for each seed, environment steps and scores (T, 2)}}."""
+    points: dict[tuple[str, int, int, int], dict[float, dict[str, list[list[float]]]]] = {}
+    for row in csv.DictReader(path.read_text("utf-8").splitlines()):
+        key = row["what"], int(row["workers"]), int(row["envs"]), int(row["n"])
+        curve = points.setdefault(key, {}).setdefault(float(row["step_size"]), {}).setdefault(row["seed"], [])
+        curve.append([float(row["env_steps"]), float(row["score"])])
+    return {
+        key: {size: [np.array(c) for c in seeds.values()] for size, seeds in sizes.items()}
+        for key, sizes in points.items()
+    }
+
+
+def collapsed(curves: list[Array]) -> int:
+    """Return how many runs score below 15 at some mark."""
+    return sum(bool(np.min(curve[:, 1]) < COLLAPSED) for curve in curves)
+
+
+def steps_to_goal(sizes: dict[float, list[Array]]) -> tuple[float, Array]:
+    """Return the step size of the best median, and its seeds' steps to a score of 450; infinity: not reached."""
+    ends = {size: np.array([c[-1, 0] if c[-1, 1] >= GOAL else np.inf for c in cs]) for size, cs in sizes.items()}
+    best = min(ends, key=lambda size: float(np.median(ends[size])))
+    return best, ends[best]
 
 
 def steps_in_words(name: str, runs: Runs) -> str:

@@ -73,7 +73,7 @@ axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# <small>Recorded with `recorded/05_one_file.py`. CartPole ends at 230 (seed 4) to 500: returns can fall again, since the KL
+# <small>Recorded with `recorded/one_file.py`. CartPole ends at 230 (seed 4) to 500: returns can fall again, since the KL
 # limit bounds a step and does not guarantee a rise. Reacher begins at -23 here and at -61 in the figure further below: here the
 # policy begins with a standard deviation of 0.37, there of 1, and random torques cost. Other settings differ, too.</small>
 #
@@ -356,7 +356,7 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %% [markdown]
-# <small>Recorded with `recorded/05_seeds.py`, `--preset episodes`. The bands are Student's intervals (explained below).</small>
+# <small>Recorded with `recorded/training.py`, `--preset episodes`. The bands are Student's intervals (explained below).</small>
 #
 # Reacher's seeds agree so closely that five lines, their mean and the band look like one line. Swimmer's differ by 140 at 140,000
 # steps, and by 18 at the end.

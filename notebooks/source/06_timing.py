@@ -52,10 +52,10 @@ from minitrpo.parallel.timing import Span
 
 plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]  # Frans's logs of Reacher, 1 to 8 threads
-about = json.loads(recorded("06_timing.json").read_text())
-there, made = about["median_seconds"], about["provenance"]  # {run: {phase: seconds of an update}}
-RECORDED = f"recorded on {made['usable_cores']} cores"
-print(f"{cores()} cores here. Other measurements, for comparison: {RECORDED}, {made['machine']}, {made['date'][:10]}")
+about = json.loads(recorded("origins.json").read_text())["06_ranks"]
+there = about["median_seconds"]  # {run: {phase: seconds of an update}}
+RECORDED = f"recorded on {about['usable_cores']} cores"
+print(f"{cores()} cores here. Other measurements, for comparison: {RECORDED}, {about['machine']}, {about['date'][:10]}")
 
 # %% [markdown]
 # *You should know*: times differ from machine to machine, so each of your measurements is printed next to a recorded one. Where
@@ -475,7 +475,7 @@ def draw_ranks():
     figure, axes = plt.subplots(len(counts), 2, figsize=size, height_ratios=counts, sharex="col", squeeze=False)
     for n, (left, right) in zip(counts, axes):
         gantt(left, traces[n], cores(), "here")
-        gantt(right, recorded_traces[n], made["usable_cores"], "recorded")
+        gantt(right, recorded_traces[n], about["usable_cores"], "recorded")
     for axis, source in zip(axes[-1], (traces, recorded_traces)):
         begin, end = last_iteration(source[1])
         axis.set(xlabel="seconds since the iteration began", xlim=(0, 1.05 * (end - begin)))
@@ -489,10 +489,10 @@ def draw_ranks():
 def show_busy():
     busy = mine.busy_fraction(traces[2][-1], {"collect"}, *last_iteration(traces[2]))
     compare("with 2 ranks the last one is collecting", guess_busy, 100 * busy, "% of the time")
-    print(f"{RECORDED}: {100 * about['ranks']['2']['last_rank_collects']:.0f} %")
+    print(f"{RECORDED}: {100 * about['at_work']['2']['last_rank_collects']:.0f} %")
     for n in counts[1:]:
         first, others = at_work(traces[n])
-        then = about["ranks"][str(n)]
+        then = about["at_work"][str(n)]
         print(f"{n} ranks: rank 0 works {100 * first:.0f} % of the time, the others {100 * others:.0f} %", end="; ")
         print(f"recorded {100 * then['root_works']:.0f} % and {100 * then['others_work']:.0f} %")
     draw_ranks()

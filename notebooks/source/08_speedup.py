@@ -42,6 +42,7 @@ from scipy.optimize import curve_fit
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PHASE_COLORS, PURPLE, RED
 from minitrpo.course.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, train
+from minitrpo.course.speedup.command import summary
 from minitrpo.course.speedup.statistics import Number, efficiency, speedup, speedup_interval
 from minitrpo.parallel.launcher import cores
 from minitrpo.course.trace import read_chrome_trace
@@ -53,17 +54,11 @@ STEPS = budget(20_000, 2_000)
 UPDATES = budget(4, 3)
 
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]
-about = {
-    "speedup": json.loads(recorded("08_speedup.json").read_text()),
-    "weak": json.loads(recorded("08_weak.json").read_text()),
-    "learners": json.loads(recorded("08_learners.json").read_text()),
-    "spinning": json.loads(recorded("08_spinning.json").read_text()),
-}
+made = json.loads(recorded("origins.json").read_text())["08_speedup"]
 with recorded("08_speedup.csv").open() as file:
-    table = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
-table = [row | {"rollout_s": row["collect_s"] + row["wait_s"]} for row in table]
+    rows = [row | {name: float(row[name]) for name in row if name != "what"} for row in csv.DictReader(file)]
+table = [row | {"rollout_s": row["collect_s"] + row["wait_s"]} for row in rows if row["what"] == "20,000 steps"]
 our_ranks = np.array(sorted({int(row["ranks"]) for row in table}))
-made = about["speedup"]["provenance"]
 our_cores = made["usable_cores"]
 RECORDED = f"recorded on {our_cores} cores"
 
@@ -314,8 +309,9 @@ asleep, spinning = map(float, mpiexec_code(budget(8, 4), PROGRAM, budget(40_000_
 def show_spinning():
     print(f"{budget(8, 4)} ranks on {cores()} cores. The others asleep: {asleep:.2f} s; spinning: {spinning:.2f} s")
     compare("slow-down of rank 0 by ranks that spin", guess_spinning, spinning / asleep, "times")
-    factors = about["spinning"]["slow_down_by_spinning"]
-    print(f"{RECORDED}: {factors['8']:.2f} times with 8 ranks, {factors['2']:.2f} times with 2")
+    waited = np.genfromtxt(recorded("08_spinning.csv"), delimiter=",", names=True)
+    eight, two = (speedup(*(waited[how][waited["ranks"] == n] for how in ("spinning_s", "asleep_s"))) for n in (8, 2))
+    print(f"{RECORDED}: {eight:.2f} times with 8 ranks, {two:.2f} times with 2")
 
 
 reveal(guess_spinning, show_spinning)
@@ -511,7 +507,7 @@ say_if_busy()
 weak = {ranks: measure(ranks, per_rank * ranks)[0] for ranks in RANKS[:-1]}
 weak[largest] = {phase: seconds(largest, phase) for phase in (*PHASES, "iteration_s")}
 rates = np.array([ranks * speedup(weak[1]["iteration_s"], weak[ranks]["iteration_s"]) for ranks in RANKS])
-then = about["weak"]["summary"]  # a line for each number of ranks
+then = summary([row for row in rows if row["what"] == "5,000 steps a rank"], weak=True)  # a line per number of ranks
 then_fraction = then[0]["median_update_s"] / then[0]["median_iteration_s"]
 low, high = then[1]["speedup_interval"]
 print(f"work per second on 2 ranks, relative to 1: {rates[1]:.2f} here (one run each)", end="; ")
@@ -595,14 +591,16 @@ def draw_schemes():
 # %%
 def then_line(scheme):
     """Return a recorded speed-up over one rank as text."""
-    line = next(line for line in about["learners"]["summary"] if (line["scheme"], line["ranks"]) == (scheme, 2))
-    return f"{line['speedup']:.2f} ({line['speedup_interval'][0]:.2f} to {line['speedup_interval'][1]:.2f})"
+    both = ("root learns", 1), (scheme, 2)
+    took = [[row["iteration_s"] for row in rows if (row["what"], row["ranks"]) == one] for one in both]
+    low, high = speedup_interval(*took)
+    return f"{speedup(*took):.2f} ({low:.2f} to {high:.2f})"
 
 
 print("theta sha256:", *(sha256(run.load_checkpoint()["theta"])[:12] for run in schemes.values()))
 gains = [speedup(alone_s, run.columns()["iteration_s"][1:]) for run in schemes.values()]
 print("speed-up on 2 ranks here, rank 0 learns alone and both learn:", ", ".join(f"{gain:.2f}" for gain in gains))
-print(f"{RECORDED}: {then_line('episodes, root learns')}, {then_line('episodes, both learn')}")
+print(f"{RECORDED}: {then_line('root learns')}, {then_line('both learn')}")
 for name, collecting_s, learning_s in (
     ("Frans & Hafner, 2016", rollout[0], learning[0]),
     ("the recorded run", ours[0], our_learning[0]),

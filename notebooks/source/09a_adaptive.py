@@ -63,11 +63,14 @@ guess_by_updates = 20_000  # steps/update that is last after 60 updates
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_steps():
     """Draw the recorded runs over environment steps and over updates, and answer both predictions."""
-    about = json.loads(recorded("09_adaptive.json").read_text())["steps"]
+    about = json.loads(recorded("origins.json").read_text())["09_steps"]
+    curves = {}  # arm -> rows of update, environment steps, mean return and the ends of its interval
+    for row in csv.DictReader(recorded("09_steps.csv").read_text().splitlines()):
+        curves.setdefault(row.pop("arm"), []).append([float(cell) for cell in row.values()])
     _, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
     ends = {}
-    for (arm, columns), color in zip(about["arms"].items(), (BLUE, ORANGE, GREEN, RED)):
-        update, steps, mean, low, high = map(np.array, columns.values())
+    for (arm, rows), color in zip(curves.items(), (BLUE, ORANGE, GREEN, RED)):
+        update, steps, mean, low, high = np.transpose(rows)
         for axis, x, most in zip(axes, (steps / 1e3, update), (300, 60)):
             near = x <= most
             axis.plot(x[near], mean[near], color=color, linewidth=2.5)
@@ -333,9 +336,8 @@ reveal(guess_windows, show_ratchet)
 # seed by seed, with Student's 95 % interval.
 
 # %%
-about = json.loads(recorded("09_adaptive.json").read_text())
-for date, machine in sorted({(made["date"][:10], made["machine"]) for made in about["made_by"].values()}):
-    print(f"recorded {date} on {machine}: notebooks/recorded/09_adaptive.py")
+about = json.loads(recorded("origins.json").read_text())["09_adaptive"]
+print(f"recorded {about['date'][:10]} on {about['machine']}: notebooks/recorded/training.py")
 runs = {}
 for row in csv.DictReader(recorded("09_adaptive.csv").read_text().splitlines()):
     numbers = [float(row[name]) for name in ("env_steps", "mean_return", "steps_per_update", "max_kl")]

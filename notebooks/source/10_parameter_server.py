@@ -42,6 +42,8 @@ from scipy import stats
 from minitrpo.algorithms.parallel_policy_gradient import gradient_sums, moments
 from minitrpo.course.parallel_sgd.problem import SGDSettings, make_regression
 from minitrpo.course.parallel_sgd.rounds import SynchronousServer
+from minitrpo.course.seeds import numbers_of
+from minitrpo.course.statistics import mean_interval
 from minitrpo.block_sums import ordered_sum
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, mpiexec_code
@@ -610,17 +612,19 @@ for value in counted["twice"]:
 # memory; then A3C (lecture 11a), with some of its updates lost on purpose:
 
 # %%
-real = json.loads(recorded("origins.json").read_text())["10_real"]
-lost = json.loads(recorded("10_lost.json").read_text())
-for way, seen in real["ways"].items():
-    low, high = seen["interval"]
+seconds, updates, lost = (numbers_of(recorded("10_real.csv"), name, "way") for name in ("seconds", "gradients", "lost"))
+for way in lost:
+    rates = updates[way] / seconds[way]
+    limits = stats.bootstrap((rates,), np.median, n_resamples=5000, rng=0).confidence_interval
     print(
-        f"{way:27s} {seen['median']:6,d} gradients/s ({low:,d} to {high:,d}), "
-        f"lost {seen['lost']} of {seen['updates']:,d} updates"
+        f"{way:27s} {np.median(rates):6,.0f} gradients/s ({limits.low:,.0f} to {limits.high:,.0f}), "
+        f"lost {lost[way].sum():.0f} of {updates[way].sum():,.0f} updates"
     )
-print(f"A3C on CartPole, {lost['seeds']} seeds:")
-for part, seen in lost["learned"].items():
-    mean, low, high = seen["last_return"]
+returns = numbers_of(recorded("10_lost.csv"), "last_return", "algorithm", "lost_on_purpose")
+returns = {part: of_seeds for (algorithm, part), of_seeds in returns.items() if algorithm == "own:Losing"}
+print(f"A3C on CartPole, {len(returns['0.0'])} seeds:")
+for part, of_seeds in returns.items():
+    mean, low, high = mean_interval(of_seeds)
     print(f"{float(part):4.0%} lost: return in the end {mean:.0f} ({low:.0f} to {high:.0f})")
 
 # %% [markdown]

@@ -29,7 +29,6 @@
 # The notebook runs in half a minute. You need: lectures 01, 05a and 10; for one guess, 08.*
 
 # %%
-import json
 import time
 
 import ipywidgets
@@ -40,9 +39,9 @@ from numpy.random import default_rng
 from minitrpo.algorithms.actor_critic import OPTIMISER, ActorCritic, ActorCriticSettings
 from minitrpo.algorithms.asynchronous_algorithm import Arrays
 from minitrpo.checks import check, hint, hunt, mine
-from minitrpo.course.actors import actors_of, collapsed, steps_to_goal
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PHASE_COLORS, RED, budget, compare, recorded, reveal
-from minitrpo.course.seeds import difference_in_words, ratio_in_words
+from minitrpo.course.seeds import actors_of, collapsed, difference_in_words, numbers_of, ratio_in_words, steps_to_goal
+from minitrpo.course.statistics import ratio_interval
 from minitrpo.experience.environments import describe
 from minitrpo.experience.rollouts import concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
@@ -528,15 +527,16 @@ guess_a3c = 1.5  # steps/s on two ranks / on one, A3C
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def show_real():
-    measured = json.loads(recorded("rates.json").read_text())
-    print(f"recorded on an idle machine with 2 cores, {measured['rounds']} runs of each")
+    rates = numbers_of(recorded("rates.csv"), "rate", "algorithm", "env", "ranks")
+    ages = numbers_of(recorded("rates.csv"), "staleness", "algorithm", "env", "ranks")["a3c", "CartPole-v1", "2"]
+    print(f"recorded on an idle machine with 2 cores, {len(ages)} runs of each")
     for algorithm, guess in (("a2c", guess_a2c), ("a3c", guess_a3c)):
-        ratio, low, high = measured["ratios"][f"{algorithm}, two to one"]
+        ratio, low, high = ratio_interval(*(rates[algorithm, "CartPole-v1", ranks] for ranks in "21"))
         compare(f"{algorithm}: steps/s, two ranks / one", guess, ratio)
         print(f"  95 % interval of the mean {low:.2f} to {high:.2f}")
-    ratio, low, high = measured["ratios"]["a3c to a2c"]
+    ratio, low, high = ratio_interval(*(rates[algorithm, "CartPole-v1", "2"] for algorithm in ("a3c", "a2c")))
     print(f"on two ranks A3C / A2C: {ratio:.2f} (95 % interval {low:.2f} to {high:.2f}),", end=" ")
-    print(f"with gradients that are {measured['staleness']:.2f} updates old (at most 1 on average)")
+    print(f"with gradients that are {np.mean(ages):.2f} updates old (at most 1 on average)")
 
 
 reveal((guess_a2c, guess_a3c), show_real)

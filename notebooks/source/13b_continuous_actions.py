@@ -30,8 +30,6 @@
 # 13a.*
 
 # %%
-import json
-
 import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
@@ -40,7 +38,7 @@ from numpy.random import default_rng
 from minitrpo.algorithms.off_policy.naf import heads
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, compare, recorded, reveal, train
-from minitrpo.course.seeds import family_of, ratio_in_words
+from minitrpo.course.seeds import family_of, numbers_of, ratio_in_words
 from minitrpo.policies import Array
 from minitrpo.run_folder.folder import sha256
 
@@ -297,12 +295,13 @@ plt.show()
 guess_seconds = 0.2  # NAF's seconds / TRPO's
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-family, rates = family_of(recorded("family.csv")), json.loads(recorded("rates.json").read_text())["rates"]
+family = family_of(recorded("family.csv"))
+rates = numbers_of(recorded("rates.csv"), "rate", "algorithm", "env", "ranks")
 
 
 def seconds_of(name):
     """Return the seconds to the goal of each seed: its steps, at the mean steps a second of other runs."""
-    return family["Pendulum-v1", name].steps / rates[f"{name}, Pendulum-v1, 2"][0]
+    return family["Pendulum-v1", name].steps / rates[name, "Pendulum-v1", "2"].mean()
 
 
 def draw_family(names):
@@ -349,7 +348,7 @@ reveal(guess_seconds, show_family)
 #
 # <small>Twenty fresh episodes were played every 5,000 steps, and all five NAF runs were there at the same look. So
 # the goal was reached earlier, and NAF's ratios of steps are lower bounds. Seconds: these steps at the mean steps per
-# second of eight other runs (`recorded/rates.json`). Default settings, which were not tuned with equal care.</small>
+# second of eight other runs (`recorded/rates.csv`). Default settings, which were not tuned with equal care.</small>
 #
 # </details>
 #

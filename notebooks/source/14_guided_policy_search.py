@@ -561,9 +561,8 @@ for first_states in (1, 8):
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 learned_from = {}  # first states -> a row (own, median of new, share within 10 %) per seed
 for row in csv.DictReader(recorded("14_first_states.csv").read_text().splitlines()):
-    if row["update"] == "4":
-        numbers = [float(row[name]) for name in ("own", "new_median", "new_within")]
-        learned_from.setdefault(int(row["first_states"]), []).append(numbers)
+    numbers = [float(row[name]) for name in ("own", "new_median", "new_within")]
+    learned_from.setdefault(int(row["first_states"]), []).append(numbers)
 
 
 def show_first_states():

@@ -34,6 +34,7 @@
 # *90 minutes in class with the exercises, a minute to run. You need: lectures 06 to 08, and 10.*
 
 # %%
+import csv
 import json
 from collections.abc import Sequence
 import heapq
@@ -49,12 +50,15 @@ from minitrpo.course.classroom import budget, compare, recorded, reveal, say_if_
 from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.events import push
 from minitrpo.course.scaling.formulas import Network
+from minitrpo.course.speedup.command import summary
 from minitrpo.parallel.launcher import cores
 
 plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]
-before = json.loads(recorded("08_speedup.json").read_text())
-MADE = before["provenance"]["machine"].partition(", ")[2]
+with recorded("08_speedup.csv").open() as file:
+    before = [row for row in csv.DictReader(file) if row.pop("what") == "20,000 steps"]
+before = summary([{name: float(text) for name, text in row.items()} for row in before], weak=False)
+MADE = json.loads(recorded("origins.json").read_text())["08_speedup"]["machine"].partition(", ")[2]
 RANKS = np.array([1, 8, 64, 512, 4096, 32_768, 100_000])
 
 # %% [markdown]
@@ -93,7 +97,7 @@ by_formula = (playing + rest) / (playing / min(2, cores()) + rest)
 def show_two():
     compare("two ranks, times as fast", guess_two, whole / together)
     print(f"playing halved, the rest as it is: {by_formula:.2f}")
-    one, two, *_ = before["summary"]
+    one, two, *_ = before
     rest_s = one["median_iteration_s"] - one["median_collect_s"]
     by_hand = one["median_iteration_s"] / (one["median_collect_s"] / 2 + rest_s)
     print(f"recorded on 2 cores, not quite idle ({MADE}), 20,000 steps:", end=" ")

@@ -64,7 +64,7 @@ def test_it_is_what_playing_by_hand_returns_in_every_row_that_passes_a_multiple(
 
 @pytest.mark.parametrize("mode", ["raise", "kill"])
 def test_a_failure_is_named_as_one_of_an_evaluation(mode, tmp_path):
-    job = ("--env", f"evaluated_envs:Examined-{mode}-v0", *SMALL[2:], *EVAL, "--total-steps", 3000)
+    job = ("--env", f"failing_envs:Examined-{mode}-v0", *SMALL[2:], *EVAL, "--total-steps", 3000)
     done = run("train.py", "--out", tmp_path / "run", *job, "--progress", "none")
     assert done.code != 0
     assert re.search(r"episode \d of the evaluation after update 2 \(reset seed \d+\)", done.err)

@@ -8,9 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from minitrpo.course.actors import actors_of, collapsed, steps_to_goal
 from minitrpo.course.cliff import GOAL, move, walk_the_cliff, way_of
-from minitrpo.course.seeds import corrected, difference_in_words, family_of, rank_chance, ratio_in_words, steps_in_words
+from minitrpo.course.seeds import (
+    actors_of,
+    collapsed,
+    corrected,
+    difference_in_words,
+    family_of,
+    numbers_of,
+    rank_chance,
+    ratio_in_words,
+    steps_in_words,
+    steps_to_goal,
+)
 
 
 def test_a_record_of_runs_says_who_collapsed_and_when_the_goal_was_reached(tmp_path):
@@ -58,6 +68,9 @@ def test_a_record_of_the_family_has_a_number_for_each_seed(tmp_path):
     head = "algorithm,env,seed,env_steps,goal,steps_to_goal,last_return"
     lines = [head, "a2c,CartPole-v1,0,200000,475,5000,480", "a2c,CartPole-v1,1,199000,475,,300"]
     (tmp_path / "family.csv").write_text("\n".join(lines))
+    found = numbers_of(tmp_path / "family.csv", "steps_to_goal", "env", "algorithm")["CartPole-v1", "a2c"]
+    np.testing.assert_array_equal(found, [5000, np.nan])
+    assert numbers_of(tmp_path / "family.csv", "last_return", "algorithm")["a2c"].tolist() == [480, 300]
     runs = family_of(tmp_path / "family.csv")["CartPole-v1", "a2c"]
     assert [each.tolist() for each in runs] == [[5000, np.inf], [480, 300], [200_000, 199_000]]
     assert steps_in_words("a2c", runs).split() == ["a2c", "5,", ">199"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from runs import forked
-from toys.generous_envs import LENGTH
+from toys.hostile_envs import Walk
 
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.replay_buffer import ReplayBuffer
@@ -20,7 +20,7 @@ JOB = ("--total-steps", 1000, "--steps-per-update", 200, "--hidden", 4, "--progr
 
 def generous(algorithm, env, tmp_path, *more):
     """Return how a run ended in an environment of large numbers."""
-    words = ("--algorithm", algorithm, "--env", f"generous_envs:Generous-{env}-v0", *JOB, *more)
+    words = ("--algorithm", algorithm, "--env", f"hostile_envs:Generous-{env}-v0", *JOB, *more)
     return forked("train", *words, cwd=tmp_path, timeout=120)
 
 
@@ -36,7 +36,7 @@ def test_a_run_ends_with_how_large_the_numbers_were(algorithm, tmp_path):
     assert np.isfinite(RunFolder(tmp_path / "run").load_checkpoint()["theta"]).all()
     if algorithm == "batch-ppo":
         returns = float(line.partition("returns of finished episodes up to ")[2].partition(". ")[0])
-        assert 9e98 < returns < 9e98 * LENGTH
+        assert 9e98 < returns < 9e98 * Walk.length
 
 
 def test_trpo_takes_no_step_that_is_not_finite_and_says_so_once(tmp_path):

@@ -195,7 +195,7 @@ def test_a_worker_ends_with_its_rank(how, tmp_path, monkeypatch):
     """One that was forked, or is in a session of its own: who ends in `forked` has let go of stderr, workers, too."""
     monkeypatch.setenv("POOLED", str(tmp_path / "workers"))
     monkeypatch.setattr(watchdog, "TICK", 0.01)
-    done = forked("train", "--env", f"pooled_envs:Pooled-{how}-v0", *SHORT, "--total-steps", 2_000, cwd=tmp_path)
+    done = forked("train", "--env", f"children_envs:Pooled-{how}-v0", *SHORT, "--total-steps", 2_000, cwd=tmp_path)
     assert (done.code == 0) == (how == "fine"), done
     workers = [int(number) for number in (tmp_path / "workers").read_text().split()]
     assert workers

@@ -1,11 +1,14 @@
-"""An environment with every kind of child: a process, a pool, and environments in processes of their own."""
+"""Environments with children: every kind of them in one; and a worker that outlives the rank, in two others."""
 
 import multiprocessing
+import os
 import signal
+import subprocess
 import time
 
 import gymnasium
 import numpy as np
+from hostile_envs import Walk
 
 
 def wait():
@@ -41,4 +44,27 @@ class Parent(gymnasium.Env):
         return seen, 1.0, self.t == 20, False, {}
 
 
+class Pooled(Walk):
+    """Its worker is forked, or has a session of its own; its 60th step kills the process, if it is to."""
+
+    def __init__(self, end, away):
+        self.end, self.steps = end, 0
+        if away:
+            self.worker = subprocess.Popen(["sleep", "999"], start_new_session=True)
+        else:
+            self.worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(999,))
+            self.worker.start()
+        with open(os.environ["POOLED"], "a") as file:
+            file.write(f"{self.worker.pid}\n")
+
+    def step(self, action):
+        self.steps += 1
+        if self.end == "kill" and self.steps == 60:
+            time.sleep(1.5)  # the watchdog has to see the worker first
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(action)
+
+
 gymnasium.register("Parent-v0", entry_point="children_envs:Parent")
+for end, away in (("fine", False), ("kill", True)):
+    gymnasium.register(f"Pooled-{end}{'-away' * away}-v0", Pooled, kwargs={"end": end, "away": away})

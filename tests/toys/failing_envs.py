@@ -6,7 +6,7 @@ import time
 
 import gymnasium
 import numpy as np
-from gymnasium.envs.classic_control import PendulumEnv
+from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 
 MODES = ("raise", "nan", "kill", "slow-kill", "segfault", "stuck", "stopped", "leave", "unlucky-reset")
 
@@ -47,6 +47,30 @@ class FailingEnv(PendulumEnv):
         return observation, reward, terminated, truncated, info
 
 
+class Examined(CartPoleEnv):
+    """Fails on the fifth step of an evaluation, which has reset seeds of 2^31 and more; `none`: not at all."""
+
+    def __init__(self, mode="raise", **options):
+        super().__init__(**options)
+        self.mode, self.steps, self.examined = mode, 0, False
+
+    def reset(self, *, seed=None, options=None):
+        self.steps, self.examined = 0, seed >= 2**31
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self.steps += 1
+        if self.examined and self.steps == 5:
+            match self.mode:
+                case "raise":
+                    raise RuntimeError("the pole is glued")
+                case "kill":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                case "stuck":
+                    time.sleep(1000)
+        return super().step(action)
+
+
 class TupleActions(PendulumEnv):
     def __init__(self, **options):
         super().__init__(**options)
@@ -67,3 +91,5 @@ for mode in MODES:
         gymnasium.register(f"Failing-{name}{mode}-v0", entry_point=FailingEnv, kwargs=how, max_episode_steps=limit)
 gymnasium.register("TupleActions-v0", entry_point=TupleActions)
 gymnasium.register("DictObservations-v0", entry_point=DictObservations)
+for mode in ("raise", "kill", "stuck", "none"):
+    gymnasium.register(f"Examined-{mode}-v0", entry_point=Examined, max_episode_steps=100, kwargs={"mode": mode})

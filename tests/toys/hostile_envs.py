@@ -13,6 +13,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 HANGING, CRASHING = {}, {}
+ACTIONS = {"continuous": Box(-1, 1, (1,), np.float32), "discrete": Discrete(2)}
+SCALES = {"rewards": (1.0, 9e98), "observations": (1e98, 1.0)}
 FREE = Box(-np.inf, np.inf, (3,), np.float64)
 STUCK = mmap.mmap(-1, 1)  # shared with the watchdog of a fork: 1 while something hangs
 
@@ -31,6 +33,21 @@ class Walk(gymnasium.Env):
 
     def see(self):
         return self.np_random.standard_normal(3)
+
+
+class Generous(Walk):
+    """Noise: observations and rewards of a size that is finite, allowed, and too large for what follows from it."""
+
+    def __init__(self, actions, large):
+        self.action_space = ACTIONS[actions]
+        self.seen, self.paid = SCALES[large]
+
+    def see(self):
+        return self.seen * super().see()
+
+    def step(self, action):
+        seen, _, terminated, truncated, info = super().step(action)
+        return seen, self.paid * self.np_random.standard_normal(), terminated, truncated, info
 
 
 def walk(table, name, said="", base=Walk, **members):
@@ -66,3 +83,6 @@ ENDS |= {"segfault": lambda *_: os.kill(os.getpid(), signal.SIGSEGV)}
 for name, do in ENDS.items():
     walk(CRASHING, f"{name}-in-step", "while playing Hostile-", step=later(do))
 walk(CRASHING, "killed-in-constructor", "in the constructor of Hostile-", __init__=lambda self, **_: ENDS["killed"]())
+for kind in ACTIONS:
+    for size in SCALES:
+        gymnasium.register(f"Generous-{kind}-{size}-v0", entry_point=Generous, kwargs={"actions": kind, "large": size})

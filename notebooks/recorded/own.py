@@ -1,31 +1,36 @@
-"""What 12_simulators.py tries out on Batch PPO: a reading of the last step that is wrong, and Pendulums out of step."""
+"""What training.py tries out beside the package: A3C that loses updates on purpose, and Pendulums out of step."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
+from minitrpo.algorithms import Purpose, option
+from minitrpo.algorithms.actor_critic import A3C, A3CSettings
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.batch_ppo import BatchPPO
+from minitrpo.algorithms.asynchronous_algorithm import Moment
+from minitrpo.experience.randomness import generator
 
 LIMIT = 200  # steps of an episode
 
 
-class NextReading(BatchPPO):
-    """As if the environment were reset before it is observed: after a cut, V of a first observation."""
+@dataclass(frozen=True)
+class Settings(A3CSettings):
+    """What it can be told beside what A3C can."""
 
-    first: Any = None
+    lost_part: float = option(0.0, "the fraction of updates that is lost", least=0, most=1)
 
-    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Put first observations of episodes in the place of final ones, then learn as usual."""
-        began = batch["observations"][batch["timesteps"] == 0]
-        self.first = began if len(began) else self.first
-        cut = batch["ended"] & ~batch["terminated"][batch["last"]]
-        final = batch["final_observations"].copy()
-        if cut.any():
-            final[cut] = self.first[np.arange(cut.sum()) % len(self.first)]
-        return super().learn(batch | {"final_observations": final}, rng)
+
+class Losing(A3C):
+    """An update that is lost leaves parameters and optimiser as they were; its worker does not know."""
+
+    Settings = Settings
+
+    def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:
+        """Step, unless this update is one of those that are lost."""
+        if generator(self.context.seed, now.version, 0, Purpose.UPDATE).random() >= self.settings.lost_part:
+            super().apply(shared, gradient, now)
 
 
 class OutOfStep(PendulumEnv):
