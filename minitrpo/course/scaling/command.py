@@ -14,6 +14,7 @@ from minitrpo.course.scaling.formulas import INFINITE, Network
 from minitrpo.course.scaling.inputs import RECORDED, Inputs, load, save
 from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import RANK_VARIABLES
+from minitrpo.run_folder.provenance import pip_install
 from minitrpo.supervision.exit_codes import command
 
 ENVIRONMENTS = "Reacher-v5,HalfCheetah-v5,Hopper-v5,Humanoid-v5"
@@ -86,7 +87,7 @@ def main(name: str, words: list[str]) -> int:
     try:
         import simpy  # noqa: F401 - part of the course's extra
     except ImportError as error:
-        raise BadInput("it needs simpy: pip install simpy, or pip install '.[course]'") from error
+        raise BadInput(f"it needs simpy: {pip_install('simpy')}") from error
     args = make_parser(name).parse_args(words)
     tasks: dict[str, Callable[[Any], int]] = {"measure": measure, "predict": predict, "check": check}
     return tasks[args.task](args)
