@@ -171,8 +171,7 @@ def named(thing: Any) -> Any:
     if isinstance(thing, gymnasium.Env):
         raise BadInput("env is an environment that was made already: hand over its id, its class, or what makes it")
     if isinstance(thing, gymnasium.vector.VectorEnv):
-        why = "episodes are numbered and seeded one by one, and it steps many at once"
-        raise BadInput(f"env is a VectorEnv; {why}: hand over what makes one of them, and num_envs={thing.num_envs}")
+        raise BadInput(f"env steps many at once: hand over what makes one of them, and num_envs={thing.num_envs}")
     if isinstance(thing, str):
         trust(thing)
     return thing if thing is None or isinstance(thing, str) else name_of(thing)

@@ -24,6 +24,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import sys
 import textwrap
 import time
@@ -363,7 +364,8 @@ def build(path: Path, notebook: nbformat.NotebookNode) -> None:
         notebook.metadata["minitrpo"].update(made_of, outputs=outputs_digest(notebook))
         print(f"{path.stem}: executed in {time.perf_counter() - start:.0f} s", flush=True)
     elif path.exists() and changed_by_hand(read(path), path.stem):
-        print(f"kept: {path.name} was changed by hand. Put it away (git checkout it), and build again")
+        back = f"git checkout {shlex.quote(os.path.relpath(path))}"
+        print(f"kept: {path.name} was changed by hand. Undo that, and build again: {back}")
         return
     path.parent.mkdir(exist_ok=True)
     nbformat.write(notebook, path)

@@ -24,6 +24,7 @@ from minitrpo.commands import train as train_command
 from minitrpo.course import demo
 from minitrpo.course.grading import command as grade
 from minitrpo.course.grading import leaderboard
+from minitrpo.course.lab import command as lab
 from minitrpo.course.speedup import command as speedup
 from minitrpo.experience.randomness import reset_seed
 from minitrpo.run_folder.folder import RunFolder
@@ -130,7 +131,7 @@ def lasting(folder: Path) -> tuple[list[dict[str, str]], dict[str, bytes]]:
 
 MAINS = {"train": train_command.main, "speedup": speedup.main, "watch": watch.main, "replay": replay.main}
 MAINS |= {"grade": grade.main}
-MAINS |= {"figures": figures, "entry": leaderboard.main, "demo": demo.main}
+MAINS |= {"figures": figures, "entry": leaderboard.main, "demo": demo.main, "lab": lab.main}
 
 
 class Forked:

@@ -76,8 +76,10 @@ class Context:
     def generator(self, purpose: Purpose | str) -> np.random.Generator:
         """Return the random numbers that an algorithm may begin with, keyed by the run's seed and what they are for.
 
-        purpose: the name of a `Purpose` will do, as in "policy"; KeyError for another.
+        purpose: the name of a `Purpose` will do, as in "policy"; ValueError for another.
         """
+        if isinstance(purpose, str) and purpose.upper() not in Purpose.__members__:
+            raise ValueError(f"no purpose {purpose!r}: {', '.join(Purpose.__members__).lower()} are there")
         return generator(self.seed, 0, 0, Purpose[purpose.upper()] if isinstance(purpose, str) else purpose)
 
     def schedule(self, over: int = 0) -> Callable[[int], float]:

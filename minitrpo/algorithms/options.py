@@ -47,15 +47,29 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-ELSEWHERE = {"gamma": ["discount"], "lam": ["gae_lambda"], "target_kl": ["max_kl"], "delta": ["max_kl"]}
-ELSEWHERE |= {key: ["step_size", "critic_step_size"] for key in ("lr", "learning_rate")}
-ELSEWHERE |= {"total_timesteps": ["total_steps"], "n_envs": ["num_envs"], "ent_coef": ["entropy_weight"]}
-ELSEWHERE |= {"n_steps": ["steps_per_update"], "n_epochs": ["epochs", "critic_epochs"]}  # as other libraries name them
+ELSEWHERE = {  # what other libraries call a setting
+    "env": "env_id env_name environment gym_id",
+    "algorithm": "algo alg",
+    "total_steps": "total_timesteps num_timesteps timesteps num_env_steps steps",
+    "steps_per_update": "n_steps num_steps steps_per_epoch",
+    "num_envs": "n_envs num_workers",
+    "discount": "gamma",
+    "gae_lambda": "lam lambda lamda",
+    "max_kl": "target_kl delta",
+    "step_size": "lr learning_rate",
+    "critic_step_size": "lr learning_rate vf_lr",
+    "epochs": "n_epochs update_epochs",
+    "critic_epochs": "n_epochs n_critic_updates train_v_iters vf_iters",
+    "entropy_weight": "ent_coef",
+    "hidden": "hidden_sizes net_arch",
+    "out": "logdir log_dir save_path output output_dir",
+}
 
 
 def meant(name: str, known: Collection[str]) -> str:
     """Return a question after the setting that was meant by an unknown name, "" if none is near."""
-    near = [other for other in ELSEWHERE.get(name, ()) if other in known] or difflib.get_close_matches(name, known, 1)
+    near = [ours for ours, theirs in ELSEWHERE.items() if ours in known and name in theirs.split()]
+    near = near or difflib.get_close_matches(name, known, 1, 0.75)  # vf_iters is no filter (0.71)
     return f"; did you mean {flag(near[0])}?" if near else ""
 
 

@@ -18,7 +18,7 @@ from minitrpo.experience.modules import trust
 from minitrpo.experience.vector_env import repeats
 from minitrpo.parallel.launcher import cores as usable
 from minitrpo.policies import GaussianPolicy
-from minitrpo.run_folder.provenance import PACKAGES, installed
+from minitrpo.run_folder.provenance import PACKAGES, installed, pip_install
 from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 
@@ -59,7 +59,7 @@ def packages() -> Finding:
     """Look for the packages that training needs."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     seen = f"missing: {', '.join(missing)}" if missing else ", ".join(f"{n} {installed(n)}" for n in PACKAGES)
-    return Finding("packages", not missing, seen, f"pip install -c requirements.lock {' '.join(missing)}")
+    return Finding("packages", not missing, seen, pip_install("-c", "requirements.lock", *missing))
 
 
 def launcher() -> Finding:

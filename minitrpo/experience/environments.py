@@ -156,6 +156,8 @@ def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     if not isinstance(env, gymnasium.Env):
         old = any(base.__module__.startswith("gym.") for base in type(env).__mro__)
         cure = "; shimmy.GymV21CompatibilityV0(env=env), or GymV26CompatibilityV0, makes it one" if old else ""
+        if isinstance(env, gymnasium.vector.VectorEnv):
+            cure = f": it steps many at once; name what makes one of them, and --num-envs {env.num_envs}"
         raise BadInput(f"{env_id} makes {shorten(env)}, which is not a gymnasium.Env{cure}")
     with contextlib.suppress(NotImplementedError):  # by a space of its own kind
         if not isinstance(env.observation_space, Box) and env.observation_space.is_np_flattenable:

@@ -28,7 +28,7 @@ CURES = {
     "to unpack": GYM,
     "argument must be": SPACE,
     "only integers, slices": SPACE,
-    "element with a sequence": "; gymnasium.wrappers.TransformReward(env, sum) makes one of several rewards",
+    "element with a sequence": "; a reward is one number: gymnasium.wrappers.TransformReward(env, sum) makes it so",
 }
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from minitrpo.errors import BadInput
 from minitrpo.parallel.timing import PHASES
+from minitrpo.run_folder.provenance import pip_install
 
 EVERY = 2.0  # seconds between plain lines
 RECENT = 50  # updates that predict the time left: the first may be slow, and later episodes are longer
@@ -25,7 +26,7 @@ def summary_writer() -> Any:
     for module in ("tensorboardX", "torch.utils.tensorboard"):
         with suppress(ImportError):
             return import_module(module).SummaryWriter
-    raise BadInput("--log tensorboard needs what writes for it: pip install tensorboardX")
+    raise BadInput(f"--log tensorboard needs what writes for it: {pip_install('tensorboardX')}")
 
 
 class Progress:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -160,7 +161,7 @@ def check_free(*paths: Path) -> None:
         log, names = path / "metrics.csv", {each.name for each in path.iterdir()} if path.is_dir() else {path.name}
         begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
         if path.exists() and not (begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)):
-            raise BadInput(f"--out {path} is not empty: choose another folder, or continue it with --resume {path}")
+            raise BadInput(f"--out {path} is not empty: choose another, or continue: --resume {shlex.quote(str(path))}")
 
 
 def read_json(place: Path) -> dict[str, Any]:

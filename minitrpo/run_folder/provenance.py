@@ -69,7 +69,18 @@ def command(name: str, *arguments: str, ranks: int = 1, here: Path | None = None
     else:
         here = here or Path.cwd()
         words = ["python", os.path.relpath((here / sys.argv[0]).with_name(f"{name}.py"), here)]
-    return f"{os.environ.get('MINITRPO_RUN', '')} {on_ranks(ranks, shlex.join([*words, *arguments]))}".lstrip()
+    return by_run(on_ranks(ranks, shlex.join([*words, *arguments])))
+
+
+def pip_install(*words: str) -> str:
+    """Return how packages are installed beside this one."""
+    return by_run(shlex.join(["python", "-m", "pip", "install", *words]))
+
+
+def by_run(text: str) -> str:
+    """Return a command line, begun with ./run if this program was."""
+    launcher = os.environ.get("MINITRPO_RUN")
+    return f"{shlex.quote(launcher)} {text}" if launcher else text
 
 
 def on_ranks(ranks: int, text: str) -> str:

@@ -1,5 +1,6 @@
-"""What signals are to us: Ctrl-C interrupts the root, SIGTERM asks a run to end at a checkpoint."""
+"""What signals are to us: Ctrl-C interrupts the root, SIGTERM asks a run to end at a checkpoint, or again: now."""
 
+import math
 import os
 import signal
 import time
@@ -9,7 +10,8 @@ from minitrpo.parallel.launcher import is_command, launched_rank
 
 IMPATIENT = 2.0  # seconds: launchers send a signal twice, and the second would interrupt the answer to the first
 
-_interrupted, _asked_to_stop = -IMPATIENT, False  # when Ctrl-C came last; whether SIGTERM did
+_interrupted = -IMPATIENT  # when Ctrl-C came last
+_asked_to_stop = math.inf  # when SIGTERM came first
 
 
 def hold_interrupts() -> None:
@@ -40,12 +42,14 @@ def heed_terminations() -> None:
 
 def _stop(number: int, frame: Any) -> None:
     global _asked_to_stop
-    _asked_to_stop = True
+    again, _asked_to_stop = time.monotonic() - _asked_to_stop >= IMPATIENT, min(_asked_to_stop, time.monotonic())
+    if again and signal.getsignal(signal.SIGINT) is _interrupt:
+        _interrupt(number, frame)  # the update may never end, as an episode without a time limit
 
 
 def asked_to_stop() -> bool:
     """Return whether this process was asked to end soon."""
-    return _asked_to_stop
+    return _asked_to_stop < math.inf
 
 
 # --- a process that an environment forks has Python's own handlers

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import symtable
 import sys
@@ -303,7 +304,11 @@ def test_a_notebook_that_was_changed_by_hand_is_kept(course, capsys):
     path = folder / "03_tiny.ipynb"
     typed()
     path.write_text("not JSON")
-    assert (typed(), path.read_text(), typed("--check")) == (0, "not JSON", 1)
+    capsys.readouterr()
+    assert (typed(), path.read_text()) == (0, "not JSON")
+    kept = next(line for line in capsys.readouterr().out.splitlines() if "git checkout" in line)
+    assert Path(shlex.split(kept)[-1]).resolve() == path, "it may be copied"
+    assert typed("--check") == 1
     assert "(changed by hand): 03_tiny.ipynb" in capsys.readouterr().out
 
 
@@ -367,6 +372,15 @@ def test_whatever_a_student_changes_is_there_after_a_merge_and_the_rest_is_the_c
         assert len(words) <= len(corrected()["cells"]) + 2
 
 
+@pytest.mark.parametrize(
+    ("typed", "folder"),
+    [("--port 8899", "my"), ("here --port 8899 --ip=::1", "here"), ("--ServerApp.port 8899 --no-browser here", "here")],
+)
+def test_the_value_of_an_option_of_jupyterlab_is_no_folder(typed, folder, tmp_path):
+    done = forked("lab", *typed.split(), "--copy", cwd=tmp_path)
+    assert (done.code, [path.name for path in tmp_path.iterdir()]) == (0, [folder]), done
+
+
 def test_what_is_no_notebook_or_not_the_course_s_own_is_left_alone_and_a_dead_slider_says_how_to_come_back(copied):
     course, folder, path = copied
     path.write_text("not JSON")
@@ -375,7 +389,9 @@ def test_what_is_no_notebook_or_not_the_course_s_own_is_left_alone_and_a_dead_sl
     path.unlink()
     assert (len(list(update(course, folder))), as_json(path)) == (1, corrected())
     (course / path.name).write_text(json.dumps(LECTURE).replace("raise NotImplementedError", "return 'secret'"))
-    assert (len(list(update(course, folder))), as_json(path)) == (1, corrected())
+    (line,) = update(course, folder)
+    assert Path(shlex.split(line)[-1]).resolve() == course / path.name, "what undoes it may be copied"
+    assert as_json(path) == corrected()
     mine, slider = as_json(path), {"application/vnd.jupyter.widget-view+json": {}}
     of(mine, "check")["outputs"] = [nbformat.v4.new_output("display_data", slider)]
     path.write_text(json.dumps(mine))

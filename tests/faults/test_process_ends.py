@@ -16,13 +16,13 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from hostile_envs import CRASHING
+from hostile_envs import CRASHING, Walk, later, walk
 from runs import MAINS, forked, lasting
 
 from minitrpo.commands import train as train_command
 from minitrpo.commands.train import unfinished
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision import watchdog
+from minitrpo.supervision import signals, watchdog
 from minitrpo.supervision.watchdog import end, guarded, started_by
 
 SHORT = ("--hidden", 4, "--critic", "linear", "--progress", "none")
@@ -103,6 +103,16 @@ def test_a_run_that_is_told_to_end_saves_and_goes_on_to_the_bit(kind, tmp_path, 
     assert "dropped" not in again.out
     assert again.out.splitlines()[-1] == whole.out.splitlines()[-1]
     assert lasting(tmp_path / "run") == lasting(tmp_path / "whole")
+
+
+def test_who_is_told_again_to_end_waits_for_no_update(tmp_path, monkeypatch):
+    monkeypatch.setattr(signals, "IMPATIENT", 0.0)  # seconds
+    told = later(lambda self: (os.kill(os.getpid(), signal.SIGTERM), Walk.see(self), 0.0, False, False, {})[1:])
+    walk({}, "told", step=told)  # for ever
+    words = ("--env", "Hostile-told-v0", "--requests", "episodes", *SHORT)
+    done = forked("train", *words, "--out", "run", cwd=tmp_path)
+    assert (done.code, done.err) == (130, ""), done
+    assert "interrupted" in done.out.splitlines()[-1]
 
 
 def test_what_comes_between_the_runs_of_two_seeds_is_not_forgotten(tmp_path, monkeypatch):

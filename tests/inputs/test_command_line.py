@@ -23,7 +23,7 @@ from runs import ROOT, SCRIPTS, TOYS, forked, lasting
 import minitrpo
 from minitrpo import BadInput, Run, load
 from minitrpo.__main__ import COMMANDS, main
-from minitrpo.algorithms.options import check_options, flag
+from minitrpo.algorithms.options import ELSEWHERE, check_options, flag
 from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.commands import train
 from minitrpo.commands.command_line import parse
@@ -314,6 +314,15 @@ CURES = [  # what is typed; where the refusal has a cure; behind what it is type
     ("--checkpoint-every 0 --env CartPole-v1", r"such as (\w+)", "--checkpoint-every"),
     ("--algorithm a3c --learner sharded --env CartPole-v1", r"use --learner (\w+)", "--learner"),
 ]
+
+
+def test_a_name_of_another_library_leads_to_ours_and_one_that_is_only_alike_to_none():
+    for ours, theirs in ELSEWHERE.items():
+        for name in theirs.split():
+            said = refused("--algorithm", OWNERS.get(ours, "trpo"), f"--{name}", 1)
+            (cure,) = re.findall(r"did you mean --([\w-]+)", said)
+            assert name in ELSEWHERE[cure.replace("-", "_")].split(), said
+    assert [name for name in ("render", "max_episode_steps", "device") if "mean" in refused(f"--{name}", 1)] == []
 
 
 @pytest.mark.slow

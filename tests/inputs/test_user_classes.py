@@ -125,6 +125,7 @@ CLASSES = [
     *((but(assist=3), "assist"), (but(state={"theta": 1}), "state")),
     *((but(**{name: None}), name) for name in METHODS),
     (but(__init__=lambda self, settings, context: 1 / 0), "ZeroDivisionError.*test_user_classes.py, line"),
+    (but(__init__=lambda self, settings, context: context.generator("start")), "policy, critic"),
     *((of_a3c(worker_state=lambda self: {}), "restore_worker"), (of_a3c(pulled=("x",)), "pulled")),
     *((of_a3c(transports=("post",)), "transports"), (of_a3c(transports=()), "transports")),
 ]

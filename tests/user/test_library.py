@@ -133,6 +133,7 @@ def test_an_algorithm_may_be_a_class_and_knows_the_bounds_of_actions():
         ({"env": gymnasium.make("CartPole-v1")}, "made already"),
         ({"env": dict}, "gymnasium.Env"),
         ({"env": gymnasium.make_vec("CartPole-v1", 2)}, "num_envs=2"),
+        ({"env": lambda: gymnasium.make_vec("CartPole-v1", 2)}, "--num-envs 2"),
         ({"pace": 3}, "--pace"),
         ({"progress": "plot"}, "progress"),
         ({"max_lk": 0.1}, "--max-kl"),

@@ -11,7 +11,7 @@ import pytest
 from runs import ROOT
 
 from minitrpo.parallel.launcher import program
-from minitrpo.run_folder.provenance import command, installed, provenance
+from minitrpo.run_folder.provenance import command, installed, pip_install, provenance
 
 
 def test_the_launcher_finds_the_environment_and_what_is_said_to_type_begins_with_it(tmp_path):
@@ -45,8 +45,10 @@ def test_a_script_names_the_scripts_beside_it(where, started, tmp_path, monkeypa
         assert (script[0] != "/", rest) == (True, ["my runs/x y"]), "as short as a person would type it"
         assert command("train", ranks=3).startswith("mpiexec -n 3 python ")
         assert program("train") == "train.py"
-    monkeypatch.setenv("MINITRPO_RUN", "./run")
-    assert command("train", ranks=3).startswith("./run mpiexec -n 3 python ")
+    for launcher in ("./run", "/my clone/run"):
+        monkeypatch.setenv("MINITRPO_RUN", launcher)
+        assert shlex.split(command("train", ranks=3))[:5] == [launcher, "mpiexec", "-n", "3", "python"]
+        assert shlex.split(pip_install("a[b]")) == [launcher, "python", "-m", "pip", "install", "a[b]"]
 
 
 @pytest.mark.parametrize(

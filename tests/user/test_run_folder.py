@@ -1,6 +1,8 @@
 """What a run leaves behind: when it is written, files that load, numbers that add up, films that are films."""
 
 import re
+import shlex
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -167,9 +169,11 @@ def test_a_new_run_takes_a_folder_that_is_empty_or_of_a_run_that_never_began(tmp
             assert new_folder(tmp_path / name).path == tmp_path / name
     (tmp_path / "begun" / "metrics.csv").write_text("iteration,kl\n1,0.01\n")
     (tmp_path / "full" / "x").write_text("precious")
-    for name in ("begun", "full", "full/x"):
-        with pytest.raises(BadInput, match=name):
+    shutil.copytree(tmp_path / "full", tmp_path / "fu ll")
+    for name in ("begun", "full", "full/x", "fu ll"):
+        with pytest.raises(BadInput, match=name) as refused:
             new_folder(tmp_path / name)
+    assert shlex.split(str(refused.value))[-1] == str(tmp_path / "fu ll"), "it may be copied"
     assert (tmp_path / "full" / "x").read_text() == "precious"
     names = [RunFolder.create(None, "a.b:Ant-v5", 7, COLUMNS, tmp_path).path for _ in range(2)]
     assert [path.relative_to(tmp_path) for path in names] == [Path(f"runs/Ant-v5-seed7-0{n}") for n in (1, 2)]

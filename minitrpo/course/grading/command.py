@@ -18,6 +18,7 @@ from minitrpo.course.grading.submissions import Submission, submissions
 from minitrpo.course.grading.table import Row, as_csv, as_text, as_text_cell, handed_back, marks_in, rows_of, sums
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.provenance import pip_install
 from minitrpo.supervision.exit_codes import command
 
 EPILOG = """Every notebook runs from top to bottom, in its own process and temporary folder, with short budgets.
@@ -116,7 +117,7 @@ def graded(path: Path, before: list[Path], out: Path, limits: Limits, jobs: int)
     before: tables whose marks by hand are taken over. If it is interrupted, what was graded is written.
     """
     if importlib.util.find_spec("IPython") is None:
-        raise BadInput("grading runs notebooks, which needs the course's packages: pip install 'minitrpo[course]'")
+        raise BadInput(f"grading runs notebooks, for which packages are missing: {pip_install('minitrpo[course]')}")
     handed_in, marks = submissions(path), {key: mark for table in before for key, mark in marks_in(table).items()}
     done: dict[Path, list[Row]] = {}
     if not has_namespaces():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -9,25 +10,26 @@ from minitrpo.commands.command_line import RootParser
 from minitrpo.course import NOTEBOOKS
 from minitrpo.course.lab.copies import put_widgets_away, update
 from minitrpo.errors import BadInput
+from minitrpo.run_folder.provenance import pip_install
 from minitrpo.supervision.exit_codes import command
 
 SETTINGS = Path(__file__).parent / "settings"
 EPILOG = """A corrected lecture is merged into your copy, cell by cell. Your changes and additions stay. If the course
 has corrected a cell that you have changed, the corrected text appears below yours. The notebook before the merge is in
 FOLDER/.course. If you delete or rename a lecture, the next start copies it again. Other options, such as --no-browser
-or --port=8899, are passed to JupyterLab."""
+or --port 8899, are passed to JupyterLab."""
 
 
 @command("lab")
 def main(name: str, words: list[str]) -> int:
     """Bring the folder up to date, and become JupyterLab."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise BadInput(f"JupyterLab is missing: {pip_install('minitrpo[course]')}")
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__, epilog=EPILOG)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("my"), metavar="FOLDER", help="default: my")
     parser.add_argument("--all", action="store_true", help="open the course's own folder, with sources and solutions")
     parser.add_argument("--copy", action="store_true", help="update FOLDER without opening JupyterLab")
-    args, more = parser.parse_known_args(words)
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise BadInput("JupyterLab is missing: pip install 'minitrpo[course]'")
+    args, more = parser.parse_known_args(with_values(words))
     if args.all and not (NOTEBOOKS / "source").is_dir():
         raise BadInput("--all wants a clone of the course: sources and solutions are not in the package")
     folder = (NOTEBOOKS if args.all else args.folder).resolve()
@@ -50,6 +52,18 @@ def main(name: str, words: list[str]) -> int:
     variables = {**os.environ, "PATH": path, "PYTHONSTARTUP": startup}
     jupyter = [sys.executable, "-P", "-m", "jupyterlab", *options]
     return os.execve(sys.executable, jupyter, variables)  # noqa: S606 - Ctrl-C and the exit code are JupyterLab's
+
+
+def with_values(words: list[str]) -> list[str]:
+    """Return a command line on which an option of JupyterLab and its value are one word: the value is no FOLDER."""
+    app, joined = importlib.import_module("jupyterlab.labapp").LabApp, list[str]()
+    wants_a_value = re.compile(rf"--({'|'.join(app.aliases.keys() - app.flags.keys())}|\w+\.\w+)")
+    for word in words:
+        if joined and wants_a_value.fullmatch(joined[-1]) and not word.startswith("-"):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def server_of(folder: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ def update(course: Path, folder: Path) -> Iterator[str]:
         text, old = ours.read_bytes(), given.read_bytes() if given.exists() else None
         if name in lectures and changed_by_hand(read(ours), ours.stem):
             if mine.exists():
-                yield f"{os.path.relpath(ours)} was changed by hand, and gives no corrections: git checkout it"
+                back = f"git checkout {shlex.quote(os.path.relpath(ours))}"
+                yield f"{os.path.relpath(ours)} was changed by hand, and gives no corrections; to undo that: {back}"
             else:
                 write_atomically(mine, text)
             continue
