@@ -145,9 +145,6 @@ PRESETS = {
 }
 
 
-# --- the algorithm
-
-
 class TRPO(Algorithm):
     """Policy and critic of one run, and the update that moves them."""
 
