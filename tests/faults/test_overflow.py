@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from hostile_envs import Walk
 from runs import forked
-from toys.hostile_envs import Walk
 
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.replay_buffer import ReplayBuffer
