@@ -28,6 +28,7 @@ import csv
 import json
 
 import numpy as np
+from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
 from minitrpo.commands.plot import band
@@ -179,7 +180,7 @@ def curve_of(run):
 
 
 def draw_beside(name, title, his):
-    """Draw the author's curves at the left and ours at the right, a colour for each setting; print the findings.
+    """Draw the author's curves at the left and ours at the right, a colour for each setting; show the findings.
 
     his: {setting: (thousand steps, returns)}
     """
@@ -201,7 +202,7 @@ def draw_beside(name, title, his):
         axis.grid(alpha=0.3)
     plt.show()
     if measured:
-        print(measured.report(measured.CLAIMS[name], runs))
+        display(Markdown(measured.report(measured.CLAIMS[name], runs)))
 
 
 his_steps = {"1,000 steps": (-28.5, -8, -6), "5,000 steps": (-65.3, -23.8, -11.7)}
