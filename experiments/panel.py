@@ -1,223 +1,290 @@
-"""The panel: all runs that are missing, the most telling ones first; rows are added to two tables.
+"""The default on environments that no preset names, beside the defaults of two libraries; and what its parts are worth.
 
-    python -m experiments.panel FOLDER
-    python -m experiments.panel FOLDER --arm wide '{"initial_log_std": 0.5}' --seeds 3
-
-FOLDER/runs.csv has a row per run, FOLDER/curves.csv its mean return in 50 parts of its steps. What stands there is not
-run again, so that the panel can be stopped and started at any time; what failed stands in FOLDER/failed.csv, and is run
-again when its line is taken out. Where actions are discrete, arms that differ in --initial-log-std alone are the same
-run: its rows are copied. While FOLDER/PAUSE exists no run begins. FOLDER/pids names the processes.
-Ours is run on the choosing half alone, unless --held-out is said, which is for the end.
+Half of the tasks were for choosing the default; the other half was drawn by lot before any run, and run when the
+default stood. All systems get the environment, the steps and the seed, and nothing else. A curve is the mean return of
+the episodes that end in each fiftieth of the steps; those of ours count from the end of their update. A score is 0 for
+the random policy and 1 for the best end of any run on the task: the area is the mean of a curve's scores, the end that
+of its last tenth. Interquartile means and probabilities of improvement are those of Agarwal et al. 2021, intervals
+bootstrapped over tasks and, in each, seeds. `rates` measures steps a second by turns; with the curves they tell how
+many times sooner ours reaches the mean end of a peer.
 """
 
-import argparse
-import csv
-import json
-import os
-import platform
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import version
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
+import gymnasium
 import numpy as np
 
-from experiments.panel_environments import CHOOSING, DISCRETE, HALVES, HELD_OUT, TASKS
-from experiments.panel_run import ARMS, PEERS, RANDOM, Rows
+from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
+from experiments.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
+from experiments.pictures import GREY, axes_of, legend
+from experiments.tables import Run, curve
+from experiments.tables import markdown as table
+from minitrpo.course.seeds import corrected
+from minitrpo.course.statistics import Interval, iqm
+from minitrpo.parallel.launcher import cores
+from minitrpo.policies import Array
+from minitrpo.reports.plots import BLUE, ORANGE
+from minitrpo.supervision.jobs import flags
 
-PARTS = 50  # of a curve
-LAST = 0.1  # of the episodes: the end
-COLUMNS = ["task", "system", "seed", "steps", "episodes", "seconds", "cpu_seconds", "area", "end", "deviation"]
-COLUMNS += ["versions", "machine"]
-LONGEST = 3 * 3600  # seconds, on a machine that does other things
+RANDOM, OURS, TRPO, PPO = "random", "minitrpo", "sb3-contrib TRPO", "stable-baselines3 PPO"
+PEERS = (TRPO, PPO)
+BEFORE: dict[str, Any] = {"steps_per_update": 2_048, "gae_lambda": 0.97, "initial_log_std": 0.0}
+IDEAS: dict[str, dict[str, Any]] = {  # what differs from the default
+    "2,048 steps an update": {"steps_per_update": 2_048},
+    "lambda 0.97": {"gae_lambda": 0.97},
+    "first deviation 1": {"initial_log_std": 0.0},
+    "all three": BEFORE,
+    "all but 512 steps an update": BEFORE | {"steps_per_update": 512},
+    "all but lambda 0.95": BEFORE | {"gae_lambda": 0.95},
+    "all but first deviation 0.6": BEFORE | {"initial_log_std": -0.5},
+    "no observation filter": {"filter": "none"},
+    "max-KL 0.02": {"max_kl": 0.02},
+}
+PARTS, LAST = 50, 5  # of a curve; those at its end
+EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy; fewer episodes after ENOUGH steps
+CHANCE, RESAMPLES = 4.0, 2_000  # standard errors of the random policy's mean; of the bootstrap
+NAMES = {task.env: task.name for task in TASKS.values()}
+HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == half] for half in (HELD_OUT, CHOOSING))
+Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed
 
 
-class Run(NamedTuple):
-    """A run of a system on a task."""
-
-    task: str
-    system: str
-    seed: int
+# --- runs
 
 
-def curve(rows: Rows, steps: int) -> list[float]:
-    """Return the mean return of the episodes that ended in each part of the steps; NaN where none did."""
-    ends, returns, counts = np.array(rows, dtype=float).T
+def at_random(env_id: str, seed: int) -> dict[str, float]:
+    """Return mean, deviation and number of the returns of actions that are drawn uniformly from their space."""
+    env, steps, returns = gymnasium.make(env_id, disable_env_checker=True), 0, list[float]()
+    env.action_space.seed(seed)
+    while len(returns) < EPISODES and (len(returns) < FEWEST or steps < ENOUGH):
+        env.reset(seed=None if returns else seed)
+        total, over = 0.0, False
+        while not over:
+            _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+            total, over, steps = total + float(reward), terminated or truncated, steps + 1
+        returns.append(total)
+    return {"mean": float(np.mean(returns)), "deviation": float(np.std(returns)), "episodes": len(returns)}
+
+
+def of_peer(system: str, env: str, steps: int, seed: int, threads: int = 1) -> tuple[list[Any], float]:
+    """Return (steps, return, 1) of each training episode of a library with its own defaults, and the run's seconds."""
+    import torch
+    from sb3_contrib import TRPO as SB3TRPO
+    from stable_baselines3 import PPO as SB3PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    class Episodes(BaseCallback):
+        rows: list[Any] = []  # noqa: RUF012
+
+        def _on_step(self) -> bool:
+            ended = [info["episode"]["r"] for info in self.locals["infos"] if "episode" in info]
+            self.rows.extend((self.num_timesteps, float(each), 1) for each in ended)
+            return True
+
+    torch.set_num_threads(threads)
+    model: Any = {TRPO: SB3TRPO, PPO: SB3PPO}[system]("MlpPolicy", env, seed=seed, device="cpu")
+    begin = time.perf_counter()
+    model.learn(steps, callback=(episodes := Episodes()))
+    return episodes.rows, time.perf_counter() - begin
+
+
+def parts(rows: Any, steps: int) -> dict[str, Array]:
+    """Return a curve from (steps, mean return, episodes); a part without an end of an episode has the one before it."""
+    ends, returns, counts = np.array(rows, float).T
     part = np.minimum((ends - 1) // (steps / PARTS), PARTS - 1).astype(int)
     sums, of_part = (np.bincount(part, weights, PARTS) for weights in (returns * counts, counts))
-    with np.errstate(invalid="ignore"):
-        return list(sums / of_part)
+    there = np.flatnonzero(of_part)
+    latest = there[np.maximum(np.searchsorted(there, np.arange(PARTS), side="right") - 1, 0)]
+    return {"env_steps": steps / PARTS * np.arange(1, PARTS + 1), "mean_return": sums[latest] / of_part[latest]}
 
 
-def filled(values: list[float]) -> list[float]:
-    """Return a curve without gaps: each holds the value before it, those at the beginning the first one."""
-    last, full = next(value for value in values if value == value), []
-    for value in values:
-        last = last if value != value else value
-        full.append(last)
-    return full
+def measure(job: Job, ranks: int, folder: Path) -> Measured:
+    """Return the curve of a run; of the random policy its returns."""
+    system, env = job.arm[:2]
+    if system == RANDOM:
+        return alone(at_random, env, job.seed), {}
+    if system in PEERS:
+        return {}, {"curves": parts(alone(of_peer, system, env, job.steps, job.seed)[0], job.steps)}
+    out, theta = train(job, ranks, folder)
+    columns = out.columns()
+    rows = [columns[name][columns["episodes"] > 0] for name in ("env_steps", "mean_return", "episodes")]
+    return {"theta": theta}, {"curves": parts(np.transpose(rows), job.steps)}
 
 
-def end(rows: Rows) -> float:
-    """Return the mean return of the last tenth of the episodes."""
-    _, returns, counts = np.array(rows, dtype=float).T
-    wanted = max(LAST * counts.sum(), 1)
-    after = counts[::-1].cumsum()[::-1] - counts  # episodes in later rows
-    return float(np.average(returns, weights=np.clip(wanted - after, 0, counts)))
+def measure_rate(job: Job, ranks: int, folder: Path) -> Measured:
+    """Return the environment steps per second of a run; of theirs in a tenth of the steps, and with all cores."""
+    if job.arm.name in PEERS:
+        steps = job.steps // 10
+        return {"rate": steps / alone(of_peer, job.arm.name, job.arm.env, steps, 0, cores())[1]}, {}
+    columns = train(job, ranks, folder)[0].columns()
+    return {"rate": columns["env_steps"][-1] / columns["time_s"][-1]}, {}
 
 
-def planned(arms: Iterable[str], seeds: int, held_out: bool) -> list[Run]:
-    """Return all runs in their order: what a first table needs, then more seeds."""
-    cheap_first = sorted(TASKS, key=lambda name: TASKS[name].steps)
-    first, last = ([name for name in cheap_first if HALVES[name] == half] for half in (CHOOSING, HELD_OUT))
-    runs = [Run(task, RANDOM, 0) for task in (*first, *last)]
-    runs += [Run(task, system, 0) for task in first for system in (*PEERS, *arms)]
-    runs += [Run(task, system, 0) for task in last for system in (*PEERS, *(arms if held_out else ()))]
-    for seed in range(1, seeds):
-        runs += [Run(task, system, seed) for task in first for system in (*arms, *PEERS)]
-        runs += [Run(task, system, seed) for task in last for system in (*PEERS, *(arms if held_out else ()))]
-    return runs
+# --- scores
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a table; none where there is no such file."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+def scores(runs: Runs, envs: list[str], last: int) -> Scores:
+    """Return the scores of all systems; a task where no run got away from chance is left out. last: parts of curves."""
+    found: Scores = {}
+    for env in envs:
+        trained = {name: some for (name, task), some in runs.items() if task == env and name != RANDOM}
+        [chance] = runs[RANDOM, env]
+        best = max(float(curve(run)[1][-LAST:].mean()) for some in trained.values() for run in some)
+        if best - chance["mean"] > CHANCE * chance["deviation"] / chance["episodes"] ** 0.5:
+            for name, some in trained.items():
+                means = np.array([curve(run)[1][-last:].mean() for run in some])
+                found.setdefault(name, {})[env] = (means - chance["mean"]) / (best - chance["mean"])
+    return found
 
 
-class Panel:
-    """The tables, the processes, and who may write."""
-
-    def __init__(self, folder: Path, flags: dict[str, dict[str, Any]], commit: str) -> None:
-        self.folder, self.flags, self.commit = folder, ARMS | flags, commit
-        self.lock, self.pids = threading.Lock(), {os.getpid()}
-        folder.mkdir(parents=True, exist_ok=True)
-        self.note_pids()
-
-    def append(self, name: str, columns: list[str], row: list[Any]) -> None:
-        """Add a row to a table, whole."""
-        path = self.folder / name
-        with self.lock, path.open("a", newline="") as file:
-            csv.writer(file).writerows([row] if path.stat().st_size else [columns, row])
-
-    def note_pids(self, begun: int = 0, ended: int = 0) -> None:
-        """Write which processes there are."""
-        with self.lock:
-            self.pids = (self.pids | {begun}) - {0, ended}
-            (self.folder / "pids").write_text("\n".join(map(str, sorted(self.pids))) + "\n")
-
-    def done(self) -> set[Run]:
-        """Return the runs that are recorded or that failed."""
-        rows = read(self.folder / "runs.csv") + read(self.folder / "failed.csv")
-        return {Run(row["task"], row["system"], int(row["seed"])) for row in rows}
-
-    def record(self, run: Run) -> None:
-        """Run in a process of its own, and add what it found to the tables."""
-        while (self.folder / "PAUSE").exists():
-            time.sleep(5)
-        if self.copied(run):
-            return
-        words = [sys.executable, "-W", "ignore", "-m", "experiments.panel_run", run.task, run.system, str(run.seed)]
-        more = ["--flags", json.dumps(self.flags[run.system])] if run.system in self.flags else []
-        with TemporaryDirectory() as folder:
-            out, log, begin = Path(folder) / "episodes.json", Path(folder) / "log", time.perf_counter()
-            with log.open("w") as file:
-                process = subprocess.Popen([*words, str(out), *more], stdout=file, stderr=file, cwd=folder)
-            self.note_pids(begun=process.pid)
-            timer = threading.Timer(LONGEST, process.kill)
-            timer.start()
-            _, status, usage = os.wait4(process.pid, 0)
-            timer.cancel()
-            self.note_pids(ended=process.pid)
-            seconds, cpu = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
-            rows: Rows = json.loads(out.read_text()) if status == 0 and out.exists() else []
-            said = log.read_text(errors="replace")[-600:]
-        if not rows:
-            said = said or f"status {status}, no episode"
-            self.append("failed.csv", ["task", "system", "seed", "seconds", "said"], [*run, round(seconds), said])
-            print(f"FAILED {run.task}, {run.system}, {run.seed}: {said[-200:]}", flush=True)
-            return
-        steps = rows[-1][0] if run.system == RANDOM else TASKS[run.task].steps
-        mean = curve(rows, steps)
-        returns = [each for _, each, count in rows for _ in range(count)]
-        row = [*run, steps, len(returns), round(seconds, 1), round(cpu, 1)]
-        whole = float(np.mean(returns))
-        scores = (whole, whole) if run.system == RANDOM else (float(np.mean(filled(mean))), end(rows))
-        row += [float(f"{value:.6g}") for value in (*scores, np.std(returns))]
-        self.append("curves.csv", ["task", "system", "seed", *map(str, range(PARTS))], [*run, *texts(mean)])
-        self.append("runs.csv", COLUMNS, [*row, self.versions(run.system), machine()])
-        print(f"{time.strftime('%H:%M:%S')} {run.task}, {run.system}, {run.seed}: {row[5:9]}", flush=True)
-
-    def acting(self, run: Run) -> dict[str, Any] | None:
-        """Return what acts of an arm's flags on a task; None for a system that is no arm of ours."""
-        flags = self.flags.get(run.system)
-        idle = ("initial_log_std",) if run.task in DISCRETE else ()
-        return None if flags is None else {name: value for name, value in flags.items() if name not in idle}
-
-    def copied(self, run: Run) -> bool:
-        """Copy the rows of an arm that is the same on this task and at this commit, if there are such."""
-        acting = self.acting(run)
-        if acting is None:
-            return False
-        for row in read(self.folder / "runs.csv"):
-            same = Run(row["task"], row["system"], int(row["seed"]))
-            like = same._replace(system=run.system) == run and self.acting(same) == acting
-            if like and row["versions"] == self.versions(run.system):
-                curves = read(self.folder / "curves.csv")
-                of_same = [c for c in curves if Run(c["task"], c["system"], int(c["seed"])) == same]
-                for name, values in (("curves.csv", of_same[0]), ("runs.csv", row)):
-                    self.append(name, list(values), list((values | {"system": run.system}).values()))
-                return True
-        return False
-
-    def versions(self, system: str) -> str:
-        """Return what made a result."""
-        names = ["stable-baselines3", "sb3-contrib", "torch"] if system in PEERS else []
-        ours = [f"minitrpo {self.commit}"] if system not in (*PEERS, RANDOM) else []
-        return "; ".join([*ours, *(f"{name} {version(name)}" for name in (*names, "gymnasium", "numpy"))])
+def improvement(one: Array, other: Array) -> float:
+    """Return how probably a run of `one` is above one of `other`; equal ones count half."""
+    return float(np.mean((one[:, None] > other) + 0.5 * (one[:, None] == other)))
 
 
-def texts(values: list[float]) -> list[str]:
-    """Return numbers with six digits, and nothing for NaN."""
-    return ["" if value != value else f"{value:.6g}" for value in values]
+def over_tasks(of: Callable[[list[list[Array]]], float], each: list[dict[str, Array]]) -> Interval:
+    """Return a number of several systems' scores, [task][system], with its interval over tasks and, in each, seeds."""
+    rng, tasks, drawn = np.random.default_rng(0), list(each[0]), list[float]()
+    for _ in range(RESAMPLES):
+        some = rng.integers(len(tasks), size=len(tasks))
+        drawn.append(of([[rng.choice(one[tasks[n]], len(one[tasks[n]])) for one in each] for n in some]))
+    return Interval(of([[one[task] for one in each] for task in tasks]), *np.percentile(drawn, [2.5, 97.5]).tolist())
 
 
-def machine() -> str:
-    """Return the cores and the processor."""
-    models = [
-        line.partition(": ")[2] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
-    ]
-    return f"{os.cpu_count()} cores, {models[0] if models else platform.machine()}"
+def middle(one: dict[str, Array]) -> Interval:
+    """Return the interquartile mean of a system's scores."""
+    return over_tasks(lambda tasks: float(iqm(np.concatenate([scores for [scores] in tasks]))), [one])
 
 
-def main() -> None:
-    """Run all that is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--jobs", type=int, default=2, help="runs side by side")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument(
-        "--arm", nargs=2, action="append", metavar=("NAME", "JSON"), help="instead of those of panel_run"
-    )
-    parser.add_argument("--held-out", action="store_true", help="ours on the held-out half, too: once, at the end")
-    parser.add_argument("--commit", default="", help="of ours, for the record")
-    args = parser.parse_args()
-    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    flags = {name: json.loads(words) for name, words in args.arm or ()}
-    panel = Panel(args.folder, flags, args.commit)
-    done = panel.done()
-    runs = [run for run in planned(flags or ARMS, args.seeds, args.held_out) if run not in done]
-    with ThreadPoolExecutor(args.jobs) as workers:
-        list(workers.map(panel.record, runs))
+def above(one: dict[str, Array], other: dict[str, Array]) -> Interval:
+    """Return how probably a run of one system is above one of the other: the mean over tasks."""
+    return over_tasks(lambda tasks: float(np.mean([improvement(*pair) for pair in tasks])), [one, other])
 
 
-if __name__ == "__main__":
-    main()
+def behind(ours: dict[str, Array], others: dict[str, dict[str, Array]]) -> dict[tuple[str, str], float]:
+    """Return the chance of each (peer, task) if means were equal (Welch), all of them asked at once (Holm)."""
+    from scipy.stats import ttest_ind
+
+    pairs = [(peer, env) for peer in others for env in ours]
+    chances = [ttest_ind(ours[env], others[peer][env], equal_var=False).pvalue for peer, env in pairs]
+    return dict(zip(pairs, corrected(np.nan_to_num(chances, nan=1.0)).tolist(), strict=True))
+
+
+# --- what they say
+
+
+def report(experiment: Experiment, runs: Runs) -> str:
+    """Return the table of the held-out half: systems over all tasks, and each task."""
+    areas, ends = (scores(runs, HELD, last) for last in (PARTS, LAST))
+    lines = []
+    for score, each in (("area", areas), ("end", ends)):
+        for name in (OURS, *PEERS):
+            chances = ["-" if name == peer else f"{above(each[name], each[peer]):.2f}" for peer in PEERS]
+            lines.append((f"{score}, {name}", f"{middle(each[name]):.2f}", *chances))
+    header = ("score, system", "interquartile mean, 95 % interval", *(f"probably above {peer}" for peer in PEERS))
+    chances, rows = behind(areas[OURS], {peer: areas[peer] for peer in PEERS}), []
+    for env in areas[OURS]:
+        cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in (OURS, *PEERS)]
+        worse = [p for p in PEERS if areas[p][env].mean() > areas[OURS][env].mean() and chances[p, env] < 0.05]
+        rows.append((NAMES[env], *cells, ", ".join(worse) or "-"))
+    each_task = table(("task: area, end", OURS, *PEERS, "ours is behind, beyond chance"), rows)
+    left_out = ", ".join(NAMES[env] for env in HELD if env not in areas[OURS])
+    note = f"\n\nNo run got away from the random policy: {left_out}." if left_out else ""
+    return f"{table(header, lines)}\n\n{each_task}{note}"
+
+
+def report_ideas(experiment: Experiment, runs: Runs) -> str:
+    """Return the table of single changes on the choosing half."""
+    each = scores(runs, CHOSEN, PARTS)
+    cells = [(OURS, f"{middle(each[OURS]):.2f}", "-", "-")]
+    for name in IDEAS:
+        won = sum(one.mean() > each[OURS][env].mean() for env, one in each[name].items())
+        cells.append((name, f"{middle(each[name]):.2f}", f"{above(each[name], each[OURS]):.2f}", f"{won}"))
+    header = ("what differs from the default", "interquartile mean of areas", "probably above the default")
+    return table((*header, f"better on, of {len(each[OURS])} tasks"), cells)
+
+
+def reached(runs: list[Run], target: float) -> float | None:
+    """Return the steps after which the mean curve of some runs is at least `target`; None if it never is."""
+    mean = np.mean([curve(run)[1] for run in runs], axis=0)
+    steps = curve(runs[0])[0][mean >= target]
+    return float(steps[0]) if len(steps) else None
+
+
+def report_rates(experiment: Experiment, runs: Runs) -> str:
+    """Return how many times sooner ours reaches what each peer has in the end."""
+    learned, rows, ratios = EXPERIMENT.runs(), [], dict[str, list[float]]()
+    for env in HELD:
+        rate = {name: float(np.median([run["rate"] for run in runs[name, env]])) for name in (OURS, *PEERS)}
+        cells = [f"{rate[name]:,.0f}" for name in (OURS, *PEERS)]
+        for peer in PEERS:
+            target = float(np.mean([curve(run)[1][-LAST:].mean() for run in learned[peer, env]]))
+            ours, others = (reached(learned[name, env], target) for name in (OURS, peer))
+            sooner = (others or TASKS[NAMES[env]].steps) / rate[peer] / (ours / rate[OURS]) if ours else 0.0
+            ratios.setdefault(peer, []).append(sooner)
+            cells.append(f"{sooner:.1f}" if ours else "not reached")
+        rows.append((NAMES[env], *cells))
+    header = ("task", *(f"{name}, steps/s" for name in (OURS, *PEERS)), *(f"times sooner than {p}" for p in PEERS))
+    medians = ", ".join(f"**{np.median(values):.1f} times** sooner than {peer}" for peer, values in ratios.items())
+    return f"{table(header, rows)}\n\nMedian over the tasks, one not reached counted as 0: {medians}."
+
+
+def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
+    """Draw the mean curves of all systems on each held-out task, seeds thinly behind, chance dotted."""
+    axes = axes_of(figure, [NAMES[env] for env in HELD], across=4)
+    for env, axis in zip(HELD, axes.values(), strict=True):
+        for name, color in ((OURS, BLUE), (TRPO, ORANGE), (PPO, GREY)):
+            each = [curve(run) for run in runs.get((name, env), [])]
+            for steps, values in each:
+                axis.plot(steps / 1e3, values, color=color, linewidth=0.5, alpha=0.35)
+            if each:
+                axis.plot(each[0][0] / 1e3, np.mean([v for _, v in each], axis=0), color=color, label=name)
+        axis.axhline(runs[RANDOM, env][0]["mean"], color="black", linestyle=":", linewidth=0.8, label=RANDOM)
+        axis.set(title=NAMES[env], xlabel="thousand environment steps", ylabel="return while training")
+    legend(figure, axes)
+
+
+def arms(names: Any, envs: Any) -> tuple[Arm, ...]:
+    """Return an arm for each system or idea on each task."""
+    return tuple(Arm(name, env, " ".join(flags(IDEAS.get(name, {}))), 1) for env in envs for name in names)
+
+
+STEPS = {task.env: task.steps for task in sorted(TASKS.values(), key=lambda task: task.steps)}
+OTHERS = ("torch", "stable-baselines3", "sb3-contrib", "gymnasium", "minigrid", "highway-env", "flappy-bird-gymnasium")
+OTHERS += ("gym-pusht", "pybullet", "pybullet-envs-gymnasium", "panda-gym", "mo-gymnasium")
+SHARED: dict[str, Any] = {"packages": OTHERS, "data": "panel"}
+QUICK = Size(1, {"InvertedPendulum-v5": 5_000, "MountainCarContinuous-v0": 5_000})
+EXPERIMENT = Experiment(
+    name="panel",
+    title="the default on tasks that nobody tuned, beside the defaults of two libraries",
+    arms=arms((RANDOM, OURS, *PEERS), HELD),
+    full=Size(5, {env: STEPS[env] for env in STEPS if env in HELD}, other={(RANDOM, env): 1 for env in HELD}),
+    quick=QUICK,
+    measure=measure,
+    report=report,
+    draw=draw,
+    **SHARED,
+)
+CHOICE = Experiment(
+    name="ideas",
+    title="what the default is made of, on the tasks that it was chosen on",
+    arms=arms((RANDOM, OURS, *IDEAS), CHOSEN),
+    full=Size(2, {env: STEPS[env] for env in STEPS if env in CHOSEN}, other={(RANDOM, env): 1 for env in CHOSEN}),
+    quick=QUICK,
+    measure=measure,
+    report=report_ideas,
+    **SHARED,
+)
+RATES = Experiment(
+    name="rates",
+    title="steps a second on tasks that nobody tuned",
+    arms=tuple(arm._replace(ranks=2) for arm in arms((OURS, *PEERS), HELD)),
+    full=Size(1, {env: STEPS[env] for env in STEPS if env in HELD}),
+    quick=Size(1, {"MountainCarContinuous-v0": 5_000}),
+    measure=measure_rate,
+    report=report_rates,
+    seconds=True,
+    **SHARED,
+)
