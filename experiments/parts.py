@@ -2,7 +2,7 @@
 
 The run is as typed, in a process of its own. Every millisecond of processor time its stack is looked at, which costs
 next to nothing; a sample belongs to the first of the parts that it fits. What two ranks of TRPO do is read from their
-trace.
+trace. The floor of a part is what its matrix products and tanh alone take in float32, at the rates of this core.
 """
 
 import json
@@ -10,17 +10,24 @@ import re
 import signal
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from timeit import repeat
 from types import FrameType
+
+import numpy as np
 
 from experiments import harness
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
 from experiments.tables import markdown as table
 from minitrpo import train
+from minitrpo.block_sums import BLOCK
+from minitrpo.commands.command_line import parse
+from minitrpo.experience.environments import describe
 
+WIDTH = 64  # units of a hidden layer
 EVERY = 1e-3  # seconds of processor time between two samples; systems with a slower clock take longer
 LOOP = "synchronous.py:root_loop"  # what lies outside, start-up and pictures, does not count
 Parts = dict[str, str]  # what is in a stack, the innermost function first
@@ -91,8 +98,41 @@ def one_rank(parts: Parts, job: Job, folder: Path) -> Measured:
     with sampled(parts) as counted:
         columns = train(job.arm.env, total_steps=job.steps, out=folder / "sampled", **given).columns()
     step_us = 1e6 * columns["time_s"][-1] / columns["env_steps"][-1]
-    each = [step_us * counted[name] / counted.total() for name in parts]
-    return {"step_us": step_us}, {"parts": {"part": [*parts], "step_us": each}}
+    found = {"part": [*parts], "step_us": [step_us * counted[name] / counted.total() for name in parts]}
+    if parts is TRPO:
+        floor = floors(job, columns["line_search_steps"].mean())
+        found["floor_us"] = [floor.get(name, np.nan) for name in parts]
+    return {"step_us": step_us}, {"parts": found}
+
+
+def floors(job: Job, tried: float) -> dict[str, float]:
+    """Return the least microseconds of a step for the parts that are networks' work; tried: policies a line search.
+
+    A forward pass is one product per weight and a tanh per unit, a gradient two products more.
+    """
+    s = parse(job.words).choice.flat()
+    fisher, few = s["fisher_fraction"], s["critic_minibatch"]
+    passes = {  # products per weight, tanh per unit, rows at once
+        "policy": (1, 1, s["num_envs"]),
+        "advantages": (1, 1, BLOCK),
+        "gradient": (3, 1, BLOCK),
+        "Fisher products": (fisher * (1 + 3 * s["cg_iterations"]), fisher, BLOCK),
+        "line search": (1 + tried, 1 + tried, BLOCK),
+        "critic": (3 * s["critic_epochs"], s["critic_epochs"], few),
+    }
+    sizes = describe(job.arm.env).policy((WIDTH, WIDTH)).sizes
+    weights, units = sum(rows * columns for rows, columns in sizes), sum(columns for _, columns in sizes[:-1])
+    found = {}
+    for part, (products, tanhs, rows) in passes.items():
+        x, w = np.ones((rows, WIDTH), np.float32), np.ones((WIDTH, WIDTH), np.float32)
+        product, tanh = (best(work) / rows for work in (lambda x=x, w=w: x @ w, lambda x=x: np.tanh(x)))
+        found[part] = products * weights / WIDTH**2 * product + tanhs * units / WIDTH * tanh
+    return found
+
+
+def best(work: Callable[[], object]) -> float:
+    """Return the microseconds of some work, the best of many times."""
+    return 1e6 * min(repeat(work, number=10, repeat=100)) / 10
 
 
 def two_ranks(job: Job, folder: Path) -> harness.Points:
@@ -109,10 +149,13 @@ def two_ranks(job: Job, folder: Path) -> harness.Points:
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of all parts, and of what two ranks do."""
     each, arms = [run for [run] in runs.values()], [", ".join(key) for key in runs]
-    found = zip(each[0]["parts"]["part"], *(run["parts"]["step_us"] for run in each), strict=True)
-    rows = [*found, ("everything", *(run["step_us"] for run in each))]
-    texts = [(part, *(f"{step_us:.1f}" for step_us in numbers)) for part, *numbers in rows]
-    text = table(("microseconds of an environment step", *arms), texts)
+    texts = []
+    for number, part in enumerate(each[0]["parts"]["part"]):
+        least = [run["parts"]["floor_us"][number] if "floor_us" in run["parts"] else np.nan for run in each]
+        took = [f"{run['parts']['step_us'][number]:.1f}" for run in each]
+        texts.append((part, *(f"{t}, {x:.1f}" if np.isfinite(x) else t for t, x in zip(took, least, strict=True))))
+    texts.append(("everything", *(f"{run['step_us']:.1f}" for run in each)))
+    text = table(("microseconds of an environment step (taken, floor)", *arms), texts)
     if not len(each[0].get("ranks_ms", {"span": ()})["span"]):
         return text
     spans = [zip(run["ranks_ms"]["rank_0_ms"], run["ranks_ms"]["rank_1_ms"], strict=True) for run in each]

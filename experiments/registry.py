@@ -4,7 +4,21 @@ from collections.abc import Callable
 from functools import partial
 from inspect import getsource
 
-from experiments import as_typed, claims, family, limit, panel, parts, peers, posture, returns, rules, scaling, seconds
+from experiments import (
+    as_typed,
+    claims,
+    family,
+    growth,
+    limit,
+    panel,
+    parts,
+    peers,
+    posture,
+    returns,
+    rules,
+    scaling,
+    seconds,
+)
 from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
 from minitrpo.course.scaling.command import shown as shown_of
@@ -12,7 +26,7 @@ from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
-ALONE += (panel.EXPERIMENT, panel.CHOICE, panel.RATES)
+ALONE += (panel.EXPERIMENT, panel.CHOICE, panel.RATES, growth.EXPERIMENT, rules.ELSEWHERE_TOO)
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
 GROUPS = {"claims": [*claims.CLAIMS], "all": [*EXPERIMENTS]}
 

@@ -1,10 +1,11 @@
 """Learning curves: minitrpo as typed, and sb3-contrib with rl-zoo's settings, on the same environments.
 
 The score of a run is the mean return of its last 100 training episodes, actions sampled, in the environment's own
-rewards. Seconds do not count. Rows of version 0.1.0 were typed with `--preset tuned`, which is the default now.
+rewards. Seconds do not count. `one setting` is without the values that some environments have of their own.
 """
 
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alon
 from experiments.pictures import axes_of, headed, legend
 from experiments.tables import Run, aligned, curve
 from experiments.tables import markdown as table
-from minitrpo.course.statistics import iqm, iqm_interval
+from minitrpo.course.statistics import difference_interval, iqm, iqm_interval
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, ORANGE
 
-OURS, THEIRS, LONGER = "minitrpo", "sb3-contrib", "minitrpo, longer"  # where ours did not reach theirs
+OURS, PLAIN, THEIRS = "minitrpo", "one setting", "sb3-contrib"
+LONGER = "minitrpo, longer"  # where ours did not reach theirs
 LAST, POINTS = 100, 100  # episodes that a score is the mean of; points of a recorded curve, at most
 MILLION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Swimmer-v5", "Reacher-v5", "InvertedDoublePendulum-v5")
 STEPS = dict.fromkeys(MILLION, 1_000_000) | dict.fromkeys(("CartPole-v1", "Pendulum-v1"), 100_000)
@@ -67,14 +69,21 @@ def final(env: str, runs: list[Run]) -> tuple[str, str]:
 
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of final returns with sb3-contrib's."""
-    header = ("environment", "steps", f"{OURS}, IQM", "95 % interval", "version", f"{THEIRS}, IQM", "95 % interval")
-    rows = []
+    header, rows = ("environment", "steps"), []
+    for system in (OURS, PLAIN, THEIRS):
+        header += (f"{system}, IQM", "95 % interval")
     for env in (env for env in STEPS if (OURS, env) in runs):
-        ours, others = runs[OURS, env], runs.get((THEIRS, env), [])
-        versions = ", ".join(sorted({run["version"] for run in ours}))
-        theirs_in_the_end = final(env, others) if others else ("-", "-")
-        rows.append((env, f"{STEPS[env]:,}", *final(env, ours), versions, *theirs_in_the_end))
-    return table(header, rows)
+        ends = [
+            final(env, runs[system, env]) if (system, env) in runs else ("-", "-") for system in (OURS, PLAIN, THEIRS)
+        ]
+        rows.append((env, f"{STEPS[env]:,}", *chain(*ends), set_apart(runs.get((PLAIN, env), []), runs[OURS, env])))
+    return table((*header, f"{PLAIN} minus {OURS}: means of whole runs"), rows)
+
+
+def set_apart(plain: list[Run], ours: list[Run]) -> str:
+    """Return by how much the mean of a whole run differs without values of its own, with Welch's interval."""
+    means = [[float(np.mean(curve(run)[1])) for run in some] for some in (plain, ours)]
+    return f"{difference_interval(*means):.3g}" if plain else "-"
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
@@ -95,6 +104,7 @@ EXPERIMENT = Experiment(
     title="learning curves as typed, and sb3-contrib's with rl-zoo's settings",
     arms=(
         *(Arm(system, env, "", 1) for env in STEPS for system in (OURS, THEIRS)),
+        *(Arm(PLAIN, env, "--preset plain", 1) for env in STEPS),
         *(Arm(LONGER, env, "", 1) for env in ("Walker2d-v5", "Humanoid-v5")),
     ),
     full=Size(5, STEPS, times={LONGER: 2}, other=dict.fromkeys(SLOW, 2)),

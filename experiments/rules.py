@@ -29,12 +29,16 @@ from minitrpo.run_folder.folder import RunFolder
 
 STEPS = {"CartPole-v1": 100_000} | dict.fromkeys(("Pendulum-v1", "InvertedDoublePendulum-v5", "Reacher-v5"), 150_000)
 STEPS |= dict.fromkeys(("Swimmer-v5", "Hopper-v5", "HalfCheetah-v5", "Walker2d-v5"), 200_000)
+# Environments that played no part when the rule was made, of six kinds; they have no settings of their own
+ELSEWHERE = {"Acrobot-v1": 100_000, "Pusher-v5": 150_000, "InvertedPendulum-v5": 100_000, "Ant-v5": 150_000}
+ELSEWHERE |= {"pybullet_envs_gymnasium:HopperBulletEnv-v0": 100_000}
+ELSEWHERE |= {"experiments.panel_environments:panel/GridLavaGap-v0": 100_000}
 FIXED, ONE_FOR_ALL, NO_MARGIN, MARGIN = "fixed", "fixed, one for all", "published, no margin", "published, margin"
 NOISE = "noise"
 RULES = {FIXED: "--adapt none", ONE_FOR_ALL: "--adapt none", NO_MARGIN: "--adapt both --margin 0"}
 RULES |= {MARGIN: "--adapt both", NOISE: "--adapt noise"}
 MIDDLE = 0.04  # of the max-KL that environments have by default: that of one for all
-BATCH = 2_048  # what is typed in these environments
+BATCH = dict.fromkeys(STEPS, 2_048) | dict.fromkeys(ELSEWHERE, 512) | {"Ant-v5": 2_048}  # what is typed
 Start = tuple[float, float]  # how many times the default's steps/update and max-KL
 RIGHT, *BAD = STARTS = ((1, 1), (10, 1), (0.1, 1), (1, 10), (1, 0.1))
 ARMS = {rule: (RIGHT,) if rule in (ONE_FOR_ALL, NO_MARGIN) else STARTS for rule in RULES}
@@ -52,7 +56,7 @@ def arm(env: str, rule: str, start: Start) -> Arm:
     """Return a run that begins with the default settings times these factors."""
     typed = PRESETS["default"].by_env.get(env, {}).get("max_kl", TRPOSettings().max_kl)
     kl = MIDDLE if rule == ONE_FOR_ALL else float(f"{start[1] * typed:.6g}")
-    words = f"--steps-per-update {round(start[0] * BATCH)} --max-kl {kl} {RULES[rule]}"
+    words = f"--steps-per-update {round(start[0] * BATCH[env])} --max-kl {kl} {RULES[rule]}"
     return Arm(called(rule, start), env, words, 1)
 
 
@@ -78,11 +82,17 @@ def at_places(x: Array, y: Array, until: float) -> Array:
 # --- scores
 
 
+def rules_of(env: str) -> tuple[str, ...]:
+    """Return the rules that are compared on an environment."""
+    return (FIXED, NOISE) if env in ELSEWHERE else tuple(RULES)
+
+
 def by_env(runs: Runs) -> dict[str, dict[tuple[str, Start], list[Run]]]:
     """Return the runs of those seeds that all arms of an environment have; environments without any are left out."""
     found = {}
-    for env in sorted(STEPS):
-        arms = {(rule, start): runs.get((called(rule, start), env), []) for rule in ARMS for start in ARMS[rule]}
+    for env in sorted({env for _, env in runs}):
+        keys = [(rule, start) for rule in rules_of(env) for start in ARMS[rule]]
+        arms = {key: runs.get((called(*key), env), []) for key in keys}
         if seeds := min(map(len, arms.values())):
             found[env] = {key: some[:seeds] for key, some in arms.items()}
     return found
@@ -152,20 +162,23 @@ def cell(values: Array) -> str:
     return f"{mean_interval(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}, one run"
 
 
-def rules_table(scores: Scores) -> str:
+def rules_table(scores: Scores, rules: tuple[str, ...] = (FIXED, MARGIN, NOISE)) -> str:
     """Return a row for each rule: the mean over the five starts, and the worst of them."""
     rows = []
-    for rule in (FIXED, MARGIN, NOISE):
+    for rule in rules:
         means = over(scores, rule, STARTS)
         worst = np.mean([min(np.mean(of_env[rule, start]) for start in STARTS) for of_env in scores.values()])
         rows.append((rule, *map(cell, (*means, over_environments(means))), f"{worst:.2f}"))
     return table(("rule", *scores, "mean", "worst start"), rows)
 
 
-def differences_table(scores: Scores) -> str:
+AGAINST = {"default start: fixed": (FIXED, [RIGHT]), "bad starts: fixed": (FIXED, BAD)}
+AGAINST |= {"bad starts: published, margin": (MARGIN, BAD)}
+EACH = {f"from x {steps:g}, x {kl:g}": (FIXED, [(steps, kl)]) for steps, kl in STARTS}
+
+
+def differences_table(scores: Scores, compared: dict[str, Any] = AGAINST) -> str:
     """Return a row for each environment: the new rule's score minus another's, with Welch's interval over seeds."""
-    compared = {"default start: fixed": (FIXED, [RIGHT]), "bad starts: fixed": (FIXED, BAD)}
-    compared |= {"bad starts: published, margin": (MARGIN, BAD)}
     columns = [
         [
             f"{difference_interval(*pair):.2f}"
@@ -242,6 +255,19 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
 
+def report_elsewhere(experiment: Experiment, runs: Runs) -> str:
+    """Return the tables of environments that the rule was not made on."""
+    scores = normalised(runs)
+    rows = []
+    for words, starts in {"default start": [RIGHT], "bad steps/update": BAD[:2], "bad max-KL": BAD[2:]}.items():
+        pairs = [[(each[NOISE, start], each[FIXED, start]) for start in starts] for each in scores.values()]
+        middle, seeds, both = improvement(pairs)
+        rows.append((words, f"{middle:.2f}", *(f"{each.low:.2f} to {each.high:.2f}" for each in (seeds, both))))
+    heads = ("probability of a higher score", "95 % over seeds", "95 % over environments and seeds")
+    won = table((f"`{NOISE}` against fixed", *heads), rows)
+    return "\n\n".join((rules_table(scores, (FIXED, NOISE)), differences_table(scores, EACH), won, ends_table(runs)))
+
+
 EXPERIMENT = Experiment(
     name="rules",
     title="rules that adapt and fixed settings, mean over ten seeds with 95 % intervals",
@@ -251,4 +277,14 @@ EXPERIMENT = Experiment(
     measure=lambda job, ranks, folder: alone(trained, job, folder),
     draw=draw,
     report=report,
+)
+ELSEWHERE_TOO = Experiment(
+    name="rules_elsewhere",
+    title="the rule that measures noise on environments that it was not made on",
+    arms=tuple(arm(env, rule, start) for env in ELSEWHERE for rule in rules_of(env) for start in ARMS[rule]),
+    full=Size(10, ELSEWHERE),
+    quick=Size(1, {"Acrobot-v1": 5_000}),
+    measure=lambda job, ranks, folder: alone(trained, job, folder),
+    report=report_elsewhere,
+    packages=("gymnasium", "minigrid", "pybullet", "pybullet-envs-gymnasium"),
 )

@@ -1,0 +1,87 @@
+"""What a million steps cost as the work grows: more observations, wider networks, more environments on a rank.
+
+One rank, updates of 2,048 steps, the settings of environments that have none of their own; one thing changes at a time.
+A run's first update is not counted.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
+from experiments.pictures import axes_of, legend
+from experiments.tables import markdown as table
+from minitrpo.course.speedup.experiment import timed_run
+from minitrpo.policies import Array
+from minitrpo.reports.plots import COLORS
+
+PHASES = {"collecting": "collect", "updating": "update"}  # their names here, and their colours
+CHEETAH, HIDDEN, ENVS = "HalfCheetah-v5", 64, 16
+OBSERVATIONS = {"Reacher-v5": 10, CHEETAH: 17, "Ant-v5": 105, "Humanoid-v5": 348}
+STEPS = dict.fromkeys(OBSERVATIONS, 40_960) | {CHEETAH: 81_920}
+
+
+def arm(env: str = CHEETAH, hidden: int = HIDDEN, envs: int = ENVS) -> Arm:
+    """Return a run with these sizes."""
+    words = f"--preset plain --steps-per-update 2048 --hidden {hidden},{hidden} --num-envs {envs}"
+    return Arm(f"{hidden} units, {envs} environments", env, words, 1)
+
+
+SWEEPS = {  # what grows -> the arm of each of its values
+    "observations of an environment": {size: arm(env) for env, size in OBSERVATIONS.items()},
+    "units in each of two hidden layers": {size: arm(hidden=size) for size in (32, 64, 128, 256)},
+    "environments on a rank": {size: arm(envs=size) for size in (1, 4, 16, 64)},
+}
+
+
+def measure(job: Job, ranks: int, folder: Path) -> Measured:
+    """Return the seconds of collecting and updating a million steps."""
+    columns = timed_run(ranks, [*job.words, "--seed", f"{job.seed}"])
+    steps = columns["steps"][1:].sum() / 1e6
+    whole, collect = (columns[name][1:].sum() / steps for name in ("iteration_s", "collect_s"))
+    return {"collecting": collect, "updating": whole - collect}, {}
+
+
+def seconds(runs: Runs, arm: Arm) -> dict[str, Array]:
+    """Return what the rounds of an arm took, phase by phase."""
+    return {phase: np.array([run[phase] for run in runs[arm[:2]]]) for phase in PHASES}
+
+
+def report(experiment: Experiment, runs: Runs) -> str:
+    """Return the table of seconds."""
+    rows = []
+    for what, sweep in SWEEPS.items():
+        for size, one in sweep.items():
+            took = seconds(runs, one)
+            cells = [f"{np.median(x):.0f}, range {min(x):.0f} to {max(x):.0f}" for x in took.values()]
+            rows.append((what, f"{size}", *cells))
+    return table(("what grows", "size", *(f"{phase}, s" for phase in PHASES)), rows)
+
+
+def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
+    """Draw the seconds against each size; dots are rounds."""
+    axes = axes_of(figure, list(SWEEPS), across=3)
+    for (what, sweep), axis in zip(SWEEPS.items(), axes.values(), strict=True):
+        each = {size: seconds(runs, one) for size, one in sweep.items()}
+        for phase, color in PHASES.items():
+            axis.plot(each, [np.median(took[phase]) for took in each.values()], color=COLORS[color], label=phase)
+            for size, took in each.items():
+                axis.plot([size] * len(took[phase]), took[phase], ".", color=COLORS[color])
+        axis.set(xscale="log", yscale="log", xlabel=what, ylabel="seconds of a million steps")
+        axis.set_xticks(list(sweep), map(str, sweep))
+        axis.minorticks_off()
+    legend(figure, axes)
+
+
+EXPERIMENT = Experiment(
+    name="growth",
+    title="what a million steps cost as the work grows",
+    arms=tuple(dict.fromkeys(one for sweep in SWEEPS.values() for one in sweep.values())),
+    full=Size(3, STEPS),
+    quick=Size(1, {"Reacher-v5": 4_096}),
+    measure=measure,
+    report=report,
+    draw=draw,
+    seconds=True,
+)
