@@ -43,6 +43,7 @@ IDEAS: dict[str, dict[str, Any]] = {  # what differs from the default
     "no observation filter": {"filter": "none"},
     "max-KL 0.02": {"max_kl": 0.02},
 }
+ACTORS = ("batch-ppo", "a2c", "actor-critic", "policy-gradient")
 PARTS, LAST = 50, 5  # of a curve; those at its end
 EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy; fewer episodes after ENOUGH steps
 CHANCE, RESAMPLES = 4.0, 2_000  # standard errors of the random policy's mean; of the bootstrap
@@ -69,7 +70,7 @@ def at_random(env_id: str, seed: int) -> dict[str, float]:
 
 
 def of_peer(system: str, env: str, steps: int, seed: int, threads: int = 1) -> tuple[list[Any], float]:
-    """Return (steps, return, 1) of each training episode of a library with its own defaults, and the run's seconds."""
+    """Return (steps, return, 1) of each training episode of a library with its own defaults, and its rate, steps/s."""
     import torch
     from sb3_contrib import TRPO as SB3TRPO
     from stable_baselines3 import PPO as SB3PPO
@@ -87,7 +88,7 @@ def of_peer(system: str, env: str, steps: int, seed: int, threads: int = 1) -> t
     model: Any = {TRPO: SB3TRPO, PPO: SB3PPO}[system]("MlpPolicy", env, seed=seed, device="cpu")
     begin = time.perf_counter()
     model.learn(steps, callback=(episodes := Episodes()))
-    return episodes.rows, time.perf_counter() - begin
+    return episodes.rows, model.num_timesteps / (time.perf_counter() - begin)
 
 
 def parts(rows: Any, steps: int) -> dict[str, Array]:
@@ -116,8 +117,7 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
 def measure_rate(job: Job, ranks: int, folder: Path) -> Measured:
     """Return the environment steps per second of a run; of theirs in a tenth of the steps, and with all cores."""
     if job.arm.name in PEERS:
-        steps = job.steps // 10
-        return {"rate": steps / alone(of_peer, job.arm.name, job.arm.env, steps, 0, cores())[1]}, {}
+        return {"rate": alone(of_peer, job.arm.name, job.arm.env, job.steps // 10, 0, cores())[1]}, {}
     columns = train(job, ranks, folder)[0].columns()
     return {"rate": columns["env_steps"][-1] / columns["time_s"][-1]}, {}
 
@@ -206,6 +206,17 @@ def report_ideas(experiment: Experiment, runs: Runs) -> str:
     return table((*header, f"better on, of {len(each[OURS])} tasks"), cells)
 
 
+def report_members(experiment: Experiment, runs: Runs) -> str:
+    """Return the table of other members of the family on six tasks, scored beside the default of TRPO."""
+    beside = {key: some for key, some in CHOICE.runs().items() if key[0] in (RANDOM, OURS)}
+    each, envs = scores({**runs, **beside}, [*BOXES, *DISCRETE], PARTS), [*BOXES, *DISCRETE]
+    cells = [
+        (f"`{name}`" if name != OURS else "`trpo`", *(f"{one[env].mean():.2f}" if env in one else "-" for env in envs))
+        for name, one in each.items()
+    ]
+    return table(("member: area", *(NAMES[env] for env in envs)), cells)
+
+
 def reached(runs: list[Run], target: float) -> float | None:
     """Return the steps after which the mean curve of some runs is at least `target`; None if it never is."""
     mean = np.mean([curve(run)[1] for run in runs], axis=0)
@@ -251,6 +262,19 @@ def arms(names: Any, envs: Any) -> tuple[Arm, ...]:
     return tuple(Arm(name, env, " ".join(flags(IDEAS.get(name, {}))), 1) for env in envs for name in names)
 
 
+DISCRETE = [TASKS[name].env for name in ("Acrobot", "LunarLander", "GridLavaGap")]
+BOXES = [TASKS[name].env for name in ("Pusher", "InvertedPendulum", "BipedalWalker")]
+QUIETER = "--initial-log-std -0.5"
+
+
+def members() -> tuple[Arm, ...]:
+    """Return other members of the family on six tasks, on three of them with the first deviation of TRPO, too."""
+    found = [Arm(name, env, f"--algorithm {name}", 1) for name in ACTORS for env in (*DISCRETE, *BOXES)]
+    found += [Arm(f"{name} {QUIETER}", env, f"--algorithm {name} {QUIETER}", 1) for name in ACTORS for env in BOXES]
+    found += [Arm("dqn", env, "--algorithm dqn", 1) for env in DISCRETE]
+    return (*found, *(Arm("naf", env, "--algorithm naf", 1) for env in BOXES))
+
+
 STEPS = {task.env: task.steps for task in sorted(TASKS.values(), key=lambda task: task.steps)}
 OTHERS = ("torch", "stable-baselines3", "sb3-contrib", "gymnasium", "minigrid", "highway-env", "flappy-bird-gymnasium")
 OTHERS += ("gym-pusht", "pybullet", "pybullet-envs-gymnasium", "panda-gym", "mo-gymnasium")
@@ -275,6 +299,16 @@ CHOICE = Experiment(
     quick=QUICK,
     measure=measure,
     report=report_ideas,
+    **SHARED,
+)
+MEMBERS = Experiment(
+    name="members",
+    title="other members of the family on tasks that nobody tuned",
+    arms=members(),
+    full=Size(2, {env: STEPS[env] for env in (*DISCRETE, *BOXES)}),
+    quick=QUICK,
+    measure=measure,
+    report=report_members,
     **SHARED,
 )
 RATES = Experiment(
