@@ -302,7 +302,7 @@ CHOICE = Experiment(
     **SHARED,
 )
 MEMBERS = Experiment(
-    name="members",
+    name="other_members",
     title="other members of the family on tasks that nobody tuned",
     arms=members(),
     full=Size(2, {env: STEPS[env] for env in (*DISCRETE, *BOXES)}),

@@ -122,6 +122,8 @@ def answer(error: BaseException, title: str = "minitrpo") -> int:
             dismiss()
             print("\ninterrupted" + (f"; to continue from the last checkpoint: {resume}" if resume else ""), flush=True)
             return INTERRUPTED
+        case BrokenPipeError() if not status.job().get("run"):  # who read what a command prints, such as head, has left
+            return 141
         case BadInput():
             what = shorten(error, str, 1000)
         case FileNotFoundError(filename=None):
