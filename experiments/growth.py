@@ -1,7 +1,6 @@
 """What a million steps cost as the work grows: more observations, wider networks, more environments on a rank.
 
-One rank, updates of 2,048 steps, the settings of environments that have none of their own; one thing changes at a time.
-A run's first update is not counted.
+One rank, updates of 2,048 steps without the first one; one setting for all environments, of which one thing changes.
 """
 
 from pathlib import Path
@@ -13,10 +12,9 @@ from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
 from experiments.pictures import axes_of, legend
 from experiments.tables import markdown as table
 from minitrpo.course.speedup.experiment import timed_run
-from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS
 
-PHASES = {"collecting": "collect", "updating": "update"}  # their names here, and their colours
+PHASES = ("collect", "update")
 CHEETAH, HIDDEN, ENVS = "HalfCheetah-v5", 64, 16
 OBSERVATIONS = {"Reacher-v5": 10, CHEETAH: 17, "Ant-v5": 105, "Humanoid-v5": 348}
 STEPS = dict.fromkeys(OBSERVATIONS, 40_960) | {CHEETAH: 81_920}
@@ -40,12 +38,7 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
     columns = timed_run(ranks, [*job.words, "--seed", f"{job.seed}"])
     steps = columns["steps"][1:].sum() / 1e6
     whole, collect = (columns[name][1:].sum() / steps for name in ("iteration_s", "collect_s"))
-    return {"collecting": collect, "updating": whole - collect}, {}
-
-
-def seconds(runs: Runs, arm: Arm) -> dict[str, Array]:
-    """Return what the rounds of an arm took, phase by phase."""
-    return {phase: np.array([run[phase] for run in runs[arm[:2]]]) for phase in PHASES}
+    return {"collect": collect, "update": whole - collect}, {}
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
@@ -53,21 +46,19 @@ def report(experiment: Experiment, runs: Runs) -> str:
     rows = []
     for what, sweep in SWEEPS.items():
         for size, one in sweep.items():
-            took = seconds(runs, one)
-            cells = [f"{np.median(x):.0f}, range {min(x):.0f} to {max(x):.0f}" for x in took.values()]
-            rows.append((what, f"{size}", *cells))
-    return table(("what grows", "size", *(f"{phase}, s" for phase in PHASES)), rows)
+            took = [[run[phase] for run in runs[one[:2]]] for phase in PHASES]
+            rows.append((what, f"{size}", *(f"{np.median(x):.0f}, range {min(x):.0f} to {max(x):.0f}" for x in took)))
+    return table(("what grows", "size", "collecting a million steps, s", "updating, s"), rows)
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
-    """Draw the seconds against each size; dots are rounds."""
+    """Draw the seconds of every round against each size, and their medians."""
     axes = axes_of(figure, list(SWEEPS), across=3)
     for (what, sweep), axis in zip(SWEEPS.items(), axes.values(), strict=True):
-        each = {size: seconds(runs, one) for size, one in sweep.items()}
-        for phase, color in PHASES.items():
-            axis.plot(each, [np.median(took[phase]) for took in each.values()], color=COLORS[color], label=phase)
-            for size, took in each.items():
-                axis.plot([size] * len(took[phase]), took[phase], ".", color=COLORS[color])
+        for phase in PHASES:
+            took = [[run[phase] for run in runs[one[:2]]] for one in sweep.values()]
+            axis.plot(list(sweep), np.median(took, axis=1), color=COLORS[phase], label=phase)
+            axis.plot(list(sweep), took, ".", color=COLORS[phase])
         axis.set(xscale="log", yscale="log", xlabel=what, ylabel="seconds of a million steps")
         axis.set_xticks(list(sweep), map(str, sweep))
         axis.minorticks_off()

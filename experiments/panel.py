@@ -10,7 +10,6 @@ many times sooner ours reaches the mean end of a peer.
 """
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
 from experiments.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
 from experiments.pictures import GREY, axes_of, legend
+from experiments.rules import improvement
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
 from minitrpo.course.seeds import corrected
@@ -46,7 +46,7 @@ IDEAS: dict[str, dict[str, Any]] = {  # what differs from the default
 ACTORS = ("batch-ppo", "a2c", "actor-critic", "policy-gradient")
 PARTS, LAST = 50, 5  # of a curve; those at its end
 EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy; fewer episodes after ENOUGH steps
-CHANCE, RESAMPLES = 4.0, 2_000  # standard errors of the random policy's mean; of the bootstrap
+CHANCE, DRAWS = 4.0, 2_000  # standard errors of the random policy's mean; of the bootstrap
 NAMES = {task.env: task.name for task in TASKS.values()}
 HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == half] for half in (HELD_OUT, CHOOSING))
 Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed
@@ -74,21 +74,14 @@ def of_peer(system: str, env: str, steps: int, seed: int, threads: int = 1) -> t
     import torch
     from sb3_contrib import TRPO as SB3TRPO
     from stable_baselines3 import PPO as SB3PPO
-    from stable_baselines3.common.callbacks import BaseCallback
-
-    class Episodes(BaseCallback):
-        rows: list[Any] = []  # noqa: RUF012
-
-        def _on_step(self) -> bool:
-            ended = [info["episode"]["r"] for info in self.locals["infos"] if "episode" in info]
-            self.rows.extend((self.num_timesteps, float(each), 1) for each in ended)
-            return True
 
     torch.set_num_threads(threads)
     model: Any = {TRPO: SB3TRPO, PPO: SB3PPO}[system]("MlpPolicy", env, seed=seed, device="cpu")
     begin = time.perf_counter()
-    model.learn(steps, callback=(episodes := Episodes()))
-    return episodes.rows, model.num_timesteps / (time.perf_counter() - begin)
+    model.learn(steps)
+    rate, monitor = model.num_timesteps / (time.perf_counter() - begin), model.env.envs[0]
+    ends, returns = np.cumsum(monitor.get_episode_lengths()), monitor.get_episode_rewards()
+    return [(*episode, 1) for episode in zip(ends.tolist(), returns, strict=True)], rate
 
 
 def parts(rows: Any, steps: int) -> dict[str, Array]:
@@ -139,28 +132,17 @@ def scores(runs: Runs, envs: list[str], last: int) -> Scores:
     return found
 
 
-def improvement(one: Array, other: Array) -> float:
-    """Return how probably a run of `one` is above one of `other`; equal ones count half."""
-    return float(np.mean((one[:, None] > other) + 0.5 * (one[:, None] == other)))
-
-
-def over_tasks(of: Callable[[list[list[Array]]], float], each: list[dict[str, Array]]) -> Interval:
-    """Return a number of several systems' scores, [task][system], with its interval over tasks and, in each, seeds."""
-    rng, tasks, drawn = np.random.default_rng(0), list(each[0]), list[float]()
-    for _ in range(RESAMPLES):
-        some = rng.integers(len(tasks), size=len(tasks))
-        drawn.append(of([[rng.choice(one[tasks[n]], len(one[tasks[n]])) for one in each] for n in some]))
-    return Interval(of([[one[task] for one in each] for task in tasks]), *np.percentile(drawn, [2.5, 97.5]).tolist())
-
-
 def middle(one: dict[str, Array]) -> Interval:
-    """Return the interquartile mean of a system's scores."""
-    return over_tasks(lambda tasks: float(iqm(np.concatenate([scores for [scores] in tasks]))), [one])
+    """Return the interquartile mean of a system's scores, with its interval over tasks and, in each, seeds."""
+    rng, each = np.random.default_rng(0), list(one.values())
+    drawn = [[rng.choice(each[n], len(each[n])) for n in rng.integers(len(each), size=len(each))] for _ in range(DRAWS)]
+    found, *others = [float(iqm(np.concatenate(some))) for some in (each, *drawn)]
+    return Interval(found, *np.percentile(others, [2.5, 97.5]).tolist())
 
 
 def above(one: dict[str, Array], other: dict[str, Array]) -> Interval:
-    """Return how probably a run of one system is above one of the other: the mean over tasks."""
-    return over_tasks(lambda tasks: float(np.mean([improvement(*pair) for pair in tasks])), [one, other])
+    """Return how probably a run of one system is above one of the other, with its interval over tasks and seeds."""
+    return improvement([[(one[task], other[task])] for task in one])[2]
 
 
 def behind(ours: dict[str, Array], others: dict[str, dict[str, Array]]) -> dict[tuple[str, str], float]:
@@ -188,8 +170,8 @@ def report(experiment: Experiment, runs: Runs) -> str:
     for env in areas[OURS]:
         cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in (OURS, *PEERS)]
         worse = [p for p in PEERS if areas[p][env].mean() > areas[OURS][env].mean() and chances[p, env] < 0.05]
-        rows.append((NAMES[env], *cells, ", ".join(worse) or "-"))
-    each_task = table(("task: area, end", OURS, *PEERS, "ours is behind, beyond chance"), rows)
+        rows.append((f"{NAMES[env]} ({TASKS[NAMES[env]].kind})", f"{STEPS[env]:,}", *cells, ", ".join(worse) or "-"))
+    each_task = table(("task: area, end", "steps", OURS, *PEERS, "ours is behind, beyond chance"), rows)
     left_out = ", ".join(NAMES[env] for env in HELD if env not in areas[OURS])
     note = f"\n\nNo run got away from the random policy: {left_out}." if left_out else ""
     return f"{table(header, lines)}\n\n{each_task}{note}"
@@ -202,17 +184,18 @@ def report_ideas(experiment: Experiment, runs: Runs) -> str:
     for name in IDEAS:
         won = sum(one.mean() > each[OURS][env].mean() for env, one in each[name].items())
         cells.append((name, f"{middle(each[name]):.2f}", f"{above(each[name], each[OURS]):.2f}", f"{won}"))
-    header = ("what differs from the default", "interquartile mean of areas", "probably above the default")
+    header = ("what differs from the default", "interquartile mean of areas", "probably above it")
     return table((*header, f"better on, of {len(each[OURS])} tasks"), cells)
 
 
 def report_members(experiment: Experiment, runs: Runs) -> str:
     """Return the table of other members of the family on six tasks, scored beside the default of TRPO."""
-    beside = {key: some for key, some in CHOICE.runs().items() if key[0] in (RANDOM, OURS)}
-    each, envs = scores({**runs, **beside}, [*BOXES, *DISCRETE], PARTS), [*BOXES, *DISCRETE]
+    envs = [*BOXES, *DISCRETE]
+    each = scores({**CHOICE.runs(), **runs}, envs, PARTS)
     cells = [
-        (f"`{name}`" if name != OURS else "`trpo`", *(f"{one[env].mean():.2f}" if env in one else "-" for env in envs))
+        (f"`{name}`", *(f"{one[env].mean():.2f}" if env in one else "-" for env in envs))
         for name, one in each.items()
+        if name not in IDEAS
     ]
     return table(("member: area", *(NAMES[env] for env in envs)), cells)
 
@@ -316,7 +299,7 @@ RATES = Experiment(
     title="steps a second on tasks that nobody tuned",
     arms=tuple(arm._replace(ranks=2) for arm in arms((OURS, *PEERS), HELD)),
     full=Size(1, {env: STEPS[env] for env in STEPS if env in HELD}),
-    quick=Size(1, {"MountainCarContinuous-v0": 5_000}),
+    quick=QUICK,
     measure=measure_rate,
     report=report_rates,
     seconds=True,

@@ -1,7 +1,5 @@
 """The panel: environments that no preset names, half of them for choosing a default, half held out till the end.
 
-    python -m experiments.panel_environments         the table: kind, half, steps, id
-
 Importing this module registers those that need a wrapper (a flat observation, one number for a reward, other units)
 under the names panel/...; the others are typed as their makers call them. What is not Gymnasium's own comes from
 minigrid, highway-env, flappy-bird-gymnasium, gym-pusht, pybullet, pybullet-envs-gymnasium, panda-gym and mo-gymnasium,
@@ -140,8 +138,6 @@ TASKS = {
         ),
     )
 }
-DISCRETE = ("Acrobot", "MountainCar", "LunarLander", "FrozenLake", "CliffWalking", "Taxi", "Blackjack", "GridEmpty")
-DISCRETE += ("GridLavaGap", "GridObstacles", "FlappyBird", "Minecart", "ReacherDiscrete", "CartPoleLong")
 KNOWN = ("Acrobot", "Pusher", "InvertedPendulum")  # looked at before the draw: for choosing
 
 
@@ -174,15 +170,3 @@ for _name, _recipe in RECIPES.items():
             max_episode_steps=_recipe.limit,
             kwargs={"name": _name},
         )
-
-
-def main() -> None:
-    """Print the panel as a table."""
-    for half in (CHOOSING, HELD_OUT):
-        for task in TASKS.values():
-            if HALVES[task.name] == half:
-                print(f"| {half} | {task.kind} | {task.name} | {task.steps:,} | `{task.env}` |")
-
-
-if __name__ == "__main__":
-    main()

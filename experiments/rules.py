@@ -174,7 +174,6 @@ def rules_table(scores: Scores, rules: tuple[str, ...] = (FIXED, MARGIN, NOISE))
 
 AGAINST = {"default start: fixed": (FIXED, [RIGHT]), "bad starts: fixed": (FIXED, BAD)}
 AGAINST |= {"bad starts: published, margin": (MARGIN, BAD)}
-EACH = {f"from x {steps:g}, x {kl:g}": (FIXED, [(steps, kl)]) for steps, kl in STARTS}
 
 
 def differences_table(scores: Scores, compared: dict[str, Any] = AGAINST) -> str:
@@ -189,18 +188,24 @@ def differences_table(scores: Scores, compared: dict[str, Any] = AGAINST) -> str
     return table((f"`{NOISE}` minus", *compared), list(zip(scores, *columns, strict=True)))
 
 
+def pairs(scores: Scores, rule: str, starts: Sequence[Start], of: Start | None = None) -> list[Pairs]:
+    """Return the scores of the new rule and of another; of: where the other begins, if not where the new one does."""
+    return [[(each[NOISE, start], each[rule, of or start]) for start in starts] for each in scores.values()]
+
+
 def wins_table(scores: Scores) -> str:
     """Return a row for each comparison of the new rule with another arm, from good and from bad starts."""
-
-    def pairs(rule: str, starts: Sequence[Start], of: Start | None = None) -> list[Pairs]:
-        return [[(each[NOISE, start], each[rule, of or start]) for start in starts] for each in scores.values()]
-
     best = [[(each[NOISE, RIGHT], max((each[FIXED, s] for s in STARTS), key=np.mean))] for each in scores.values()]
-    compared = {f"default start: {rule}": pairs(rule, [RIGHT]) for rule in ARMS if rule != NOISE}
+    compared = {f"default start: {rule}": pairs(scores, rule, [RIGHT]) for rule in ARMS if rule != NOISE}
     compared |= {"default start: the best of five fixed settings": best}
     for words, starts in (("bad starts", BAD), ("bad steps/update", BAD[:2]), ("bad max-KL", BAD[2:])):
-        compared |= {f"{words}: {rule}": pairs(rule, starts) for rule in (FIXED, MARGIN)}
-    compared |= {"bad starts: fixed from the default start": pairs(FIXED, BAD, RIGHT)}
+        compared |= {f"{words}: {rule}": pairs(scores, rule, starts) for rule in (FIXED, MARGIN)}
+    compared |= {"bad starts: fixed from the default start": pairs(scores, FIXED, BAD, RIGHT)}
+    return won_table(compared)
+
+
+def won_table(compared: dict[str, list[Pairs]]) -> str:
+    """Return a row for each comparison: how often the new rule's score is higher."""
     rows = []
     for words, environments in compared.items():
         middle, seeds, both = improvement(environments)
@@ -258,14 +263,10 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
 def report_elsewhere(experiment: Experiment, runs: Runs) -> str:
     """Return the tables of environments that the rule was not made on."""
     scores = normalised(runs)
-    rows = []
-    for words, starts in {"default start": [RIGHT], "bad steps/update": BAD[:2], "bad max-KL": BAD[2:]}.items():
-        pairs = [[(each[NOISE, start], each[FIXED, start]) for start in starts] for each in scores.values()]
-        middle, seeds, both = improvement(pairs)
-        rows.append((words, f"{middle:.2f}", *(f"{each.low:.2f} to {each.high:.2f}" for each in (seeds, both))))
-    heads = ("probability of a higher score", "95 % over seeds", "95 % over environments and seeds")
-    won = table((f"`{NOISE}` against fixed", *heads), rows)
-    return "\n\n".join((rules_table(scores, (FIXED, NOISE)), differences_table(scores, EACH), won, ends_table(runs)))
+    starts = {"default start: fixed": [RIGHT], "bad steps/update: fixed": BAD[:2], "bad max-KL: fixed": BAD[2:]}
+    won = won_table({words: pairs(scores, FIXED, some) for words, some in starts.items()})
+    each = differences_table(scores, {f"from x {start[0]:g}, x {start[1]:g}": (FIXED, [start]) for start in STARTS})
+    return "\n\n".join((rules_table(scores, (FIXED, NOISE)), each, won, ends_table(runs)))
 
 
 EXPERIMENT = Experiment(
