@@ -1,6 +1,7 @@
 """What a million steps cost as the work grows: more observations, wider networks, more environments on a rank.
 
-One rank, updates of 2,048 steps without the first one; one setting for all environments, of which one thing changes.
+One rank, updates of 2,048 steps without the first one, one setting; an environment with more observations has other
+physics and more actions, too.
 """
 
 from pathlib import Path
@@ -46,7 +47,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
     rows = []
     for what, sweep in SWEEPS.items():
         for size, one in sweep.items():
-            took = [[run[phase] for run in runs[one[:2]]] for phase in PHASES]
+            took = [[run[phase] for run in runs.get(one[:2], [])] or [np.nan] for phase in PHASES]
             rows.append((what, f"{size}", *(f"{np.median(x):.0f}, range {min(x):.0f} to {max(x):.0f}" for x in took)))
     return table(("what grows", "size", "collecting a million steps, s", "updating, s"), rows)
 
@@ -56,9 +57,9 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     axes = axes_of(figure, list(SWEEPS), across=3)
     for (what, sweep), axis in zip(SWEEPS.items(), axes.values(), strict=True):
         for phase in PHASES:
-            took = [[run[phase] for run in runs[one[:2]]] for one in sweep.values()]
-            axis.plot(list(sweep), np.median(took, axis=1), color=COLORS[phase], label=phase)
-            axis.plot(list(sweep), took, ".", color=COLORS[phase])
+            took = {size: [run[phase] for run in runs[one[:2]]] for size, one in sweep.items() if one[:2] in runs}
+            axis.plot([*took], [np.median(some) for some in took.values()], color=COLORS[phase], label=phase)
+            axis.plot([*took], [*took.values()], ".", color=COLORS[phase])
         axis.set(xscale="log", yscale="log", xlabel=what, ylabel="seconds of a million steps")
         axis.set_xticks(list(sweep), map(str, sweep))
         axis.minorticks_off()

@@ -2,12 +2,14 @@
 
 Half of the tasks were for choosing the default; the other half, drawn by lot before any run, was run when the default
 stood. All systems get the environment, the steps and the seed. A curve has the mean return of the episodes that end in
-each fiftieth of the steps, those of ours at the end of their update. A score is 0 for the random policy and 1 for the
-best end of any run on the task: the area is the mean over a curve, the end over its last tenth. Interquartile means and
-probabilities of improvement are those of Agarwal et al. 2021. `rates` measures steps a second, by turns.
+each fiftieth of the steps; those of ours, which plays 16 at a time, count at the end of their update. A score is 0 for
+the random policy and 1 for the best end of any run on the task: the area is the mean over a curve, the end over its
+last tenth. Interquartile means and probabilities of improvement are those of Agarwal et al. 2021. `rates` measures
+steps a second, by turns.
 """
 
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from experiments.rules import improvement
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
 from minitrpo.course.seeds import corrected
-from minitrpo.course.statistics import Interval, iqm
+from minitrpo.course.statistics import LEVEL, Interval, difference_interval, iqm
 from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, ORANGE
@@ -43,7 +45,7 @@ IDEAS: dict[str, dict[str, Any]] = {  # what differs from the default
 }
 ACTORS = ("batch-ppo", "a2c", "actor-critic", "policy-gradient")
 PARTS, LAST = 50, 5  # of a curve; those at its end
-EPISODES, FEWEST, ENOUGH = 100, 10, 20_000  # of the random policy; fewer episodes after ENOUGH steps
+FEWEST, ENOUGH = 10, 20_000  # episodes and steps of the random policy
 CHANCE, DRAWS = 4.0, 2_000  # standard errors of the random policy's mean; of the bootstrap
 NAMES = {task.env: task.name for task in TASKS.values()}
 HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == half] for half in (HELD_OUT, CHOOSING))
@@ -57,7 +59,7 @@ def at_random(env_id: str, seed: int) -> dict[str, float]:
     """Return mean, deviation and number of the returns of actions that are drawn uniformly from their space."""
     env, steps, returns = gymnasium.make(env_id, disable_env_checker=True), 0, list[float]()
     env.action_space.seed(seed)
-    while len(returns) < EPISODES and (len(returns) < FEWEST or steps < ENOUGH):
+    while len(returns) < FEWEST or steps < ENOUGH:
         env.reset(seed=None if returns else seed)
         total, over = 0.0, False
         while not over:
@@ -68,28 +70,39 @@ def at_random(env_id: str, seed: int) -> dict[str, float]:
 
 
 def of_peer(system: str, env: str, steps: int, seed: int, threads: int = 1) -> tuple[list[Any], float]:
-    """Return (steps, return, 1) of each training episode of a library with its own defaults, and its rate, steps/s."""
+    """Return (steps, return, 1) of each training episode of a library with its own defaults, and its rate, steps/s.
+
+    The rate is that after the first update.
+    """
     import torch
     from sb3_contrib import TRPO as SB3TRPO
     from stable_baselines3 import PPO as SB3PPO
 
     torch.set_num_threads(threads)
     model: Any = {TRPO: SB3TRPO, PPO: SB3PPO}[system]("MlpPolicy", env, seed=seed, device="cpu")
-    begin = time.perf_counter()
-    model.learn(steps)
-    rate, monitor = model.num_timesteps / (time.perf_counter() - begin), model.env.envs[0]
+    model.learn(1)
+    begin, first = time.perf_counter(), model.num_timesteps
+    model.learn(steps - first, reset_num_timesteps=False)
+    rate, monitor = (model.num_timesteps - first) / (time.perf_counter() - begin), model.env.envs[0]
     ends, returns = np.cumsum(monitor.get_episode_lengths()), monitor.get_episode_rewards()
     return [(*episode, 1) for episode in zip(ends.tolist(), returns, strict=True)], rate
 
 
 def parts(rows: Any, steps: int) -> dict[str, Array]:
-    """Return a curve from (steps, mean return, episodes); a part without an end of an episode has the one before it."""
+    """Return a curve from (steps, mean return, episodes); a part in which no episode ends has the one before it."""
     ends, returns, counts = np.array(rows, float).T
     part = np.minimum((ends - 1) // (steps / PARTS), PARTS - 1).astype(int)
     sums, of_part = (np.bincount(part, weights, PARTS) for weights in (returns * counts, counts))
     there = np.flatnonzero(of_part)
-    latest = there[np.maximum(np.searchsorted(there, np.arange(PARTS), side="right") - 1, 0)]
-    return {"env_steps": steps / PARTS * np.arange(1, PARTS + 1), "mean_return": sums[latest] / of_part[latest]}
+    latest = np.searchsorted(there, np.arange(PARTS), side="right") - 1
+    means = np.where(latest < 0, np.nan, (sums[there] / of_part[there])[latest])
+    return {"env_steps": steps / PARTS * np.arange(1, PARTS + 1), "mean_return": means}
+
+
+def score(run: Run, last: int = PARTS) -> float:
+    """Return the mean of the last parts of a curve; those before its first episode has ended count as the first one."""
+    values = curve(run)[1]
+    return float(np.where(np.isnan(values), values[np.isfinite(values)][0], values)[-last:].mean())
 
 
 def measure(job: Job, ranks: int, folder: Path) -> Measured:
@@ -110,23 +123,32 @@ def measure_rate(job: Job, ranks: int, folder: Path) -> Measured:
     if job.arm.name in PEERS:
         return {"rate": alone(of_peer, job.arm.name, job.arm.env, job.steps // 10, 0, cores())[1]}, {}
     columns = train(job, ranks, folder)[0].columns()
-    return {"rate": columns["env_steps"][-1] / columns["time_s"][-1]}, {}
+    steps, seconds = (np.ptp(columns[name]) for name in ("env_steps", "time_s"))
+    return {"rate": steps / seconds}, {}
 
 
 # --- scores
 
 
-def scores(runs: Runs, envs: list[str], last: int) -> Scores:
-    """Return the scores of all systems; a task where no run got away from chance is left out. last: parts of curves."""
-    found: Scores = {}
-    for env in (env for env in envs if (RANDOM, env) in runs):
-        trained = {name: some for (name, task), some in runs.items() if task == env and name != RANDOM}
-        [chance] = runs[RANDOM, env]
-        best = max(float(curve(run)[1][-LAST:].mean()) for some in trained.values() for run in some)
-        if best - chance["mean"] > CHANCE * chance["deviation"] / chance["episodes"] ** 0.5:
-            for name, some in trained.items():
-                means = np.array([curve(run)[1][-last:].mean() for run in some])
-                found.setdefault(name, {})[env] = (means - chance["mean"]) / (best - chance["mean"])
+def learned(runs: Runs, env: str, name: str) -> bool:
+    """Return whether a system got away from the random policy: the mean over its runs by more than chance explains."""
+    [chance] = runs[RANDOM, env]
+    mean = np.mean([score(run, LAST) for run in runs[name, env]])
+    return bool(mean - chance["mean"] > CHANCE * chance["deviation"] / chance["episodes"] ** 0.5)
+
+
+def scores(runs: Runs, envs: list[str], systems: Sequence[str], last: int = PARTS) -> Scores:
+    """Return the scores of these systems on the tasks that all have run, and that one of them has learned.
+
+    last: parts of a curve.
+    """
+    found: Scores = {name: {} for name in systems}
+    for env in (env for env in envs if all((name, env) in runs for name in (RANDOM, *systems))):
+        if any(learned(runs, env, name) for name in systems):
+            low = runs[RANDOM, env][0]["mean"]
+            best = max(score(run, LAST) for name in systems for run in runs[name, env])
+            for name in systems:
+                found[name][env] = (np.array([score(run, last) for run in runs[name, env]]) - low) / (best - low)
     return found
 
 
@@ -143,13 +165,19 @@ def above(one: dict[str, Array], other: dict[str, Array]) -> Interval:
     return improvement([[(one[task], other[task])] for task in one])[2]
 
 
-def behind(ours: dict[str, Array], others: dict[str, dict[str, Array]]) -> dict[tuple[str, str], float]:
-    """Return the chance of each (peer, task) if means were equal (Welch), all of them asked at once (Holm)."""
+def apart(ours: dict[str, Array], others: dict[str, dict[str, Array]]) -> dict[tuple[str, str], tuple[Interval, bool]]:
+    """Return of each (peer, task) ours minus theirs, with Welch's interval, and whether it is beyond chance.
+
+    All are asked at once (Holm).
+    """
     from scipy.stats import ttest_ind
 
-    pairs = [(peer, env) for peer in others for env in ours]
-    chances = [ttest_ind(ours[env], others[peer][env], equal_var=False).pvalue for peer, env in pairs]
-    return dict(zip(pairs, corrected(np.nan_to_num(chances, nan=1.0)).tolist(), strict=True))
+    pairs = [(ours[env], others[peer][env]) for peer in others for env in ours]
+    chances = np.nan_to_num([ttest_ind(*pair, equal_var=False).pvalue for pair in pairs], nan=1.0)
+    found = zip(
+        map(difference_interval, *zip(*pairs, strict=True)), (corrected(chances) < 1 - LEVEL).tolist(), strict=True
+    )
+    return dict(zip(((peer, env) for peer in others for env in ours), found, strict=True))
 
 
 # --- what they say
@@ -157,79 +185,88 @@ def behind(ours: dict[str, Array], others: dict[str, dict[str, Array]]) -> dict[
 
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of the held-out half: systems over all tasks, and each task."""
-    areas, ends = (scores(runs, HELD, last) for last in (PARTS, LAST))
-    if not areas:
-        return "No run got away from the random policy."
-    lines = []
-    for score, each in (("area", areas), ("end", ends)):
-        for name in (OURS, *PEERS):
+    systems, lines, rows = (OURS, *PEERS), [], []
+    areas, ends = (scores(runs, HELD, systems, last) for last in (PARTS, LAST))
+    if not areas[OURS]:
+        return "no run got away from the random policy"
+    for what, each in (("area", areas), ("end", ends)):
+        for name in systems:
             chances = ["-" if name == peer else f"{above(each[name], each[peer]):.2f}" for peer in PEERS]
-            lines.append((f"{score}, {name}", f"{middle(each[name]):.2f}", *chances))
-    header = ("score, system", "interquartile mean, 95 % interval", *(f"probably above {peer}" for peer in PEERS))
-    chances, rows = behind(areas[OURS], {peer: areas[peer] for peer in PEERS}), []
+            lines.append((f"{what}, {name}", f"{middle(each[name]):.2f}", *chances))
+    differences = apart(areas[OURS], {peer: areas[peer] for peer in PEERS})
     for env in areas[OURS]:
-        cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in (OURS, *PEERS)]
-        worse = [p for p in PEERS if areas[p][env].mean() > areas[OURS][env].mean() and chances[p, env] < 0.05]
-        rows.append((f"{NAMES[env]} ({TASKS[NAMES[env]].kind})", f"{STEPS[env]:,}", *cells, ", ".join(worse) or "-"))
-    each_task = table(("task: area, end", "steps", OURS, *PEERS, "ours is behind, beyond chance"), rows)
-    left_out = ", ".join(NAMES[env] for env in HELD if (RANDOM, env) in runs and env not in areas[OURS])
-    note = f"\n\nNo run got away from the random policy: {left_out}." if left_out else ""
-    return f"{table(header, lines)}\n\n{each_task}{note}"
+        cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in systems]
+        for found, beyond in (differences[peer, env] for peer in PEERS):
+            cells.append(f"**{found:.2f}**" if beyond else f"{found:.2f}")
+        rows.append((f"{NAMES[env]} ({TASKS[NAMES[env]].kind})", f"{STEPS[env]:,}", *cells))
+    header = ("score, system", "interquartile mean, 95 % interval", *(f"probably above {peer}" for peer in PEERS))
+    heads = ("task: area, end", "steps", *systems, *(f"area minus that of {peer}" for peer in PEERS))
+    return f"{table(header, lines)}\n\n{table(heads, rows)}{unlearned(runs, HELD, areas[OURS])}"
+
+
+def unlearned(runs: Runs, envs: list[str], known: Collection[str]) -> str:
+    """Return a sentence on the tasks that no system has learned."""
+    names = ", ".join(NAMES[env] for env in envs if (RANDOM, env) in runs and env not in known)
+    return f"\n\nNo system got away from the random policy: {names}." if names else ""
 
 
 def report_ideas(experiment: Experiment, runs: Runs) -> str:
     """Return the table of single changes on the choosing half."""
-    each = scores(runs, CHOSEN, PARTS)
-    cells = [(OURS, f"{middle(each[OURS]):.2f}", "-", "-")]
+    each = scores(runs, CHOSEN, (OURS, *IDEAS))
+    if not (ours := each[OURS]):
+        return "no run got away from the random policy"
+    cells = [(OURS, f"{middle(ours):.2f}", "-", "-")]
     for name in IDEAS:
-        won = sum(one.mean() > each[OURS][env].mean() for env, one in each[name].items())
-        cells.append((name, f"{middle(each[name]):.2f}", f"{above(each[name], each[OURS]):.2f}", f"{won}"))
+        better = sum(one.mean() > ours[env].mean() for env, one in each[name].items())
+        cells.append((name, f"{middle(each[name]):.2f}", f"{above(each[name], ours):.2f}", f"{better}"))
     header = ("what differs from the default", "interquartile mean of areas", "probably above it")
-    return table((*header, f"better on, of {len(each[OURS])} tasks"), cells)
+    text = table((*header, f"better on, of {len(ours)} tasks"), cells)
+    return f"{text}{unlearned(runs, CHOSEN, ours)}"
 
 
 def report_members(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of other members of the family on six tasks, scored beside the default of TRPO."""
-    envs = [*BOXES, *DISCRETE]
-    each = scores({**CHOICE.runs(), **runs}, envs, PARTS)
-    cells = [
-        (f"`{name}`", *(f"{one[env].mean():.2f}" if env in one else "-" for env in envs))
-        for name, one in each.items()
-        if name not in IDEAS
-    ]
-    return table(("member: area", *(NAMES[env] for env in envs)), cells)
+    """Return the table of other members of the family beside TRPO: the mean return of the last tenth of the steps."""
+    envs, cells = [*BOXES, *DISCRETE], []
+    both = {**{key: some for key, some in CHOICE.runs().items() if key[0] in (RANDOM, OURS)}, **runs}
+    for name in dict.fromkeys(name for name, _ in both):
+        found = (both.get((name, env), []) for env in envs)
+        means = [[run["mean"] if name == RANDOM else score(run, LAST) for run in some] for some in found]
+        cells.append((f"`{name}`", *(f"{np.mean(some):.3g}" if some else "-" for some in means)))
+    return table(("member", *(NAMES[env] for env in envs)), cells)
 
 
-def reached(runs: list[Run], target: float) -> float | None:
-    """Return the steps after which the mean curve of some runs is at least `target`; None if it never is."""
+def reached(runs: list[Run], target: float) -> float:
+    """Return the steps after which the mean curve of some runs is at least `target`; infinity if it never is."""
     mean = np.mean([curve(run)[1] for run in runs], axis=0)
-    steps = curve(runs[0])[0][mean >= target]
-    return float(steps[0]) if len(steps) else None
+    there = curve(runs[0])[0][mean >= target - 1e-9 * abs(target)]
+    return float(there[0]) if len(there) else np.inf
 
 
 def report_rates(experiment: Experiment, runs: Runs) -> str:
-    """Return how many times sooner ours reaches what each peer has in the end."""
-    learned, rows, ratios = EXPERIMENT.runs(), [], dict[str, list[float]]()
-    for env in dict.fromkeys(env for _, env in runs):
-        rate = {name: float(np.median([run["rate"] for run in runs[name, env]])) for name in (OURS, *PEERS)}
-        cells = [f"{rate[name]:,.0f}" for name in (OURS, *PEERS)]
+    """Return how many times sooner ours reaches what each peer has in the end, where that is more than chance."""
+    panel, systems, rows = EXPERIMENT.runs(), (OURS, *PEERS), []
+    ratios: dict[str, list[float]] = {peer: [] for peer in PEERS}
+    for env in (env for env in HELD if all((name, env) in known for name in systems for known in (runs, panel))):
+        rate = {name: float(np.median([run["rate"] for run in runs[name, env]])) for name in systems}
+        cells = [f"{rate[name]:,.0f}" for name in systems]
         for peer in PEERS:
-            target = float(np.mean([curve(run)[1][-LAST:].mean() for run in learned[peer, env]]))
-            ours, others = (reached(learned[name, env], target) for name in (OURS, peer))
-            sooner = (others or TASKS[NAMES[env]].steps) / rate[peer] / (ours / rate[OURS]) if ours else 0.0
-            ratios.setdefault(peer, []).append(sooner)
-            cells.append(f"{sooner:.1f}" if ours else "not reached")
+            target = float(np.mean([score(run, LAST) for run in panel[peer, env]]))
+            ours, theirs = (reached(panel[name, env], target) / rate[name] for name in (OURS, peer))
+            if learned(panel, env, peer):
+                ratios[peer].append(min(theirs, STEPS[env] / rate[peer]) / ours)
+            cells.append(f"{ratios[peer][-1]:.1f}" if learned(panel, env, peer) else "-")
         rows.append((NAMES[env], *cells))
-    header = ("task", *(f"{name}, steps/s" for name in (OURS, *PEERS)), *(f"times sooner than {p}" for p in PEERS))
-    medians = ", ".join(f"**{np.median(values):.1f} times** sooner than {peer}" for peer, values in ratios.items())
-    return f"{table(header, rows)}\n\nMedian over the tasks, one not reached counted as 0: {medians}."
+    header = ("task", *(f"{name}, steps/s" for name in systems), *(f"times sooner than {peer}" for peer in PEERS))
+    medians = (f"**{np.median(some):.1f} times** sooner than {peer}" for peer, some in ratios.items() if some)
+    return f"{table(header, rows)}\n\nMedian over the tasks that the peer learned, 0: never: {', '.join(medians)}."
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     """Draw the mean curves of all systems on each held-out task, seeds thinly behind, chance dotted."""
-    axes = axes_of(figure, [env for env in HELD if (RANDOM, env) in runs], across=4)
+    systems = (OURS, *PEERS)
+    axes = axes_of(figure, [e for e in HELD if all((name, e) in runs for name in (RANDOM, *systems))], across=4)
     for env, axis in axes.items():
-        for name, color in ((OURS, BLUE), (TRPO, ORANGE), (PPO, GREY)):
+        for name, color in zip(systems, (BLUE, ORANGE, GREY), strict=True):
             each = [curve(run) for run in runs[name, env]]
             for steps, values in each:
                 axis.plot(steps / 1e3, values, color=color, linewidth=0.5, alpha=0.35)

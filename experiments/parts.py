@@ -18,6 +18,7 @@ from timeit import repeat
 from types import FrameType
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from experiments import harness
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone
@@ -25,6 +26,7 @@ from experiments.tables import markdown as table
 from minitrpo import train
 from minitrpo.block_sums import BLOCK
 from minitrpo.commands.command_line import parse
+from minitrpo.critics import MLPCritic
 from minitrpo.experience.environments import describe
 
 WIDTH = 64  # units of a hidden layer
@@ -108,29 +110,28 @@ def one_rank(parts: Parts, job: Job, folder: Path) -> Measured:
 def floors(job: Job, tried: float) -> dict[str, float]:
     """Return the least microseconds of a step for the parts that are networks' work; tried: policies a line search.
 
-    A forward pass is one product per weight and a tanh per unit, a gradient two products more.
+    A gradient has two products more than a forward pass, and none in the first layer's inputs; J v has one more.
     """
-    s = parse(job.words).choice.flat()
-    fisher, few = s["fisher_fraction"], s["critic_minibatch"]
-    passes = {  # products per weight, tanh per unit, rows at once
-        "policy": (1, 1, s["num_envs"]),
-        "advantages": (1, 1, BLOCK),
-        "gradient": (3, 1, BLOCK),
-        "Fisher products": (fisher * (1 + 3 * s["cg_iterations"]), fisher, BLOCK),
-        "line search": (1 + tried, 1 + tried, BLOCK),
-        "critic": (3 * s["critic_epochs"], s["critic_epochs"], few),
+    s, spec = parse(job.words).choice.flat(), describe(job.arm.env)
+    policy, critic = spec.policy((WIDTH, WIDTH)).sizes, MLPCritic(spec.observation_size, (WIDTH, WIDTH)).sizes
+    fisher, cg, epochs = s["fisher_fraction"], s["cg_iterations"], s["critic_epochs"]
+    passes = {  # sizes, products with weights of the first layer and of the others, tanh per unit, rows at once
+        "policy": (policy, 1, 1, 1, s["num_envs"]),
+        "advantages": (critic, 1, 1, 1, BLOCK),
+        "gradient": (policy, 2, 3, 1, BLOCK),
+        "Fisher products": (policy, fisher * (1 + 2 * cg), fisher * (1 + 4 * cg), fisher, BLOCK),
+        "line search": (policy, 1 + tried, 1 + tried, 1 + tried, BLOCK),
+        "critic": (critic, 2 * epochs, 3 * epochs, epochs, s["critic_minibatch"]),
     }
-    sizes = describe(job.arm.env).policy((WIDTH, WIDTH)).sizes
-    weights, units = sum(rows * columns for rows, columns in sizes), sum(columns for _, columns in sizes[:-1])
     found = {}
-    for part, (products, tanhs, rows) in passes.items():
+    for part, (sizes, of_first, of_others, tanhs, rows) in passes.items():
         x, w = np.ones((rows, WIDTH), np.float32), np.ones((WIDTH, WIDTH), np.float32)
-        both = (
-            min(repeat(work, globals={"x": x, "w": w, "np": np}, number=1, repeat=1000))
-            for work in ("x @ w", "np.tanh(x)")
-        )
-        product, tanh = (1e6 * seconds / rows for seconds in both)
-        found[part] = products * weights / WIDTH**2 * product + tanhs * units / WIDTH * tanh
+        known = {"x": x, "w": w, "np": np}
+        with threadpool_limits(1):
+            both = [min(repeat(work, globals=known, number=1, repeat=1000)) for work in ("x @ w", "np.tanh(x)")]
+        product, tanh = (1e6 * seconds / (rows * count) for seconds, count in zip(both, (w.size, WIDTH), strict=True))
+        first, *others = (inputs * outputs for inputs, outputs in sizes)
+        found[part] = product * (of_first * first + of_others * sum(others)) + tanh * tanhs * 2 * WIDTH
     return found
 
 

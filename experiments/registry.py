@@ -4,27 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from inspect import getsource
 
-from experiments import (
-    as_typed,
-    claims,
-    family,
-    growth,
-    limit,
-    panel,
-    parts,
-    peers,
-    posture,
-    returns,
-    rules,
-    scaling,
-    seconds,
-)
+from experiments import as_typed, claims, family, growth, limit, panel, parts, peers, returns, rules, scaling, seconds
 from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
 from minitrpo.course.scaling.command import shown as shown_of
 from minitrpo.errors import BadInput
 
-ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, posture.EXPERIMENT, seconds.EXPERIMENT)
+ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
 ALONE += (panel.EXPERIMENT, panel.CHOICE, panel.MEMBERS, panel.RATES, growth.EXPERIMENT, rules.ELSEWHERE_TOO)
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}

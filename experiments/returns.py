@@ -77,12 +77,13 @@ def report(experiment: Experiment, runs: Runs) -> str:
             final(env, runs[system, env]) if (system, env) in runs else ("-", "-") for system in (OURS, PLAIN, THEIRS)
         ]
         rows.append((env, f"{STEPS[env]:,}", *chain(*ends), set_apart(runs.get((PLAIN, env), []), runs[OURS, env])))
-    return table((*header, f"{PLAIN} minus {OURS}: means of whole runs"), rows)
+    return table((*header, f"{PLAIN} minus {OURS}: mean over all steps"), rows)
 
 
 def set_apart(plain: list[Run], ours: list[Run]) -> str:
-    """Return by how much the mean of a whole run differs without values of its own, with Welch's interval."""
-    means = [[float(np.mean(curve(run)[1])) for run in some] for some in (plain, ours)]
+    """Return by how much the mean over all steps differs without values of its own, with Welch's interval."""
+    curves = [[curve(run) for run in some] for some in (plain, ours)]
+    means = [[float(np.trapezoid(y, x) / np.ptp(x)) for x, y in some] for some in curves]
     return f"{difference_interval(*means):.3g}" if plain else "-"
 
 
