@@ -12,7 +12,15 @@ from minitrpo.errors import BadInput
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
-ALONE += (panel.EXPERIMENT, panel.CHOICE, panel.MEMBERS, panel.RATES, growth.EXPERIMENT, rules.ELSEWHERE_TOO)
+ALONE += (
+    returns.ONE_SETTING,
+    panel.EXPERIMENT,
+    panel.CHOICE,
+    panel.MEMBERS,
+    panel.RATES,
+    growth.EXPERIMENT,
+    rules.ELSEWHERE_TOO,
+)
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
 GROUPS = {"claims": [*claims.CLAIMS], "all": [*EXPERIMENTS]}
 
