@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, pages, pictures, returns, rules, scaling, seconds, tables
+from experiments import family, harness, pages, panel, pictures, returns, rules, scaling, seconds, tables
 from experiments.claims import CLAIMS, judge, measure
 from experiments.claims.questions import (
     UNTESTED,
@@ -191,15 +191,25 @@ def test_one_ranks_recorded_seconds_predict_those_of_several():
     assert (len(errors), np.median(errors) < 10, max(errors) < 25) == (72, True, True)
 
 
-# --- rules that adapt
+# --- the panel, and rules that adapt
+
+
+def test_a_score_is_0_for_chance_and_1_for_the_best_end_of_any_run():
+    env = panel.HELD[0]
+    curve = panel.parts([(2000, 3.0, 2), (3000, 6.0, 4), (9000, 9.0, 1)], 10_000)["mean_return"]
+    assert curve == pytest.approx(np.repeat([np.nan, 3, 6, 9], [9, 5, 30, 6]), nan_ok=True), "an end counts in its part"
+    low, high = ({"curves": {"env_steps": np.arange(50), "mean_return": k * curve}} for k in (1, 2))
+    runs = {("random", env): [{"mean": 3.0, "deviation": 1.0, "episodes": 100}], ("a", env): [high], ("b", env): [low]}
+    found = panel.scores(runs, panel.HELD, "ab", 10)
+    assert (found["a"][env], found["b"][env]) == pytest.approx((1 - 4 * 6 / 10 / 15, (6 * 9 + 4 * 6 - 30) / 10 / 15))
+    runs["random", env][0]["mean"] = 18.0
+    assert panel.scores(runs, panel.HELD, "ab") == {"a": {}, "b": {}}, "chance explains it"
 
 
 def test_the_first_fixed_arm_is_what_is_typed():
     for env, steps in rules.STEPS.items():
-        assert (
-            parse(harness.Job(rules.arm(env, rules.FIXED, rules.RIGHT), 0, steps).words).choice.flat()
-            == parse(["--env", env, "--total-steps", str(steps)]).choice.flat()
-        )
+        words = harness.Job(rules.arm(env, rules.FIXED, rules.RIGHT), 0, steps).words
+        assert parse(words).choice.flat() == parse(["--env", env, "--total-steps", str(steps)]).choice.flat()
 
 
 def test_a_score_is_the_mean_over_steps_or_over_seconds():
