@@ -15,7 +15,7 @@ from experiments.tables import markdown as table
 from minitrpo.course.speedup.experiment import timed_run
 from minitrpo.reports.plots import COLORS
 
-PHASES = ("collect", "update")
+PHASES, SECONDS = ("collect", "update"), (10, 30, 100, 300)
 CHEETAH, HIDDEN, ENVS = "HalfCheetah-v5", 64, 16
 OBSERVATIONS = {"Reacher-v5": 10, CHEETAH: 17, "Ant-v5": 105, "Humanoid-v5": 348}
 STEPS = dict.fromkeys(OBSERVATIONS, 40_960) | {CHEETAH: 81_920}
@@ -60,8 +60,9 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
             took = {size: [run[phase] for run in runs[one[:2]]] for size, one in sweep.items() if one[:2] in runs}
             axis.plot([*took], [np.median(some) for some in took.values()], color=COLORS[phase], label=phase)
             axis.plot([*took], [*took.values()], ".", color=COLORS[phase])
-        axis.set(xscale="log", yscale="log", xlabel=what, ylabel="seconds of a million steps")
+        axis.set(xscale="log", yscale="log", xlabel=what, ylabel="seconds of a million steps", ylim=(5, 500))
         axis.set_xticks(list(sweep), map(str, sweep))
+        axis.set_yticks(SECONDS, map(str, SECONDS))
         axis.minorticks_off()
     legend(figure, axes)
 

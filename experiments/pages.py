@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from experiments import pictures, rules
+from experiments import growth, pictures, rules
 from experiments.harness import FULL
 from experiments.registry import BLOCKS
 from minitrpo.course.scaling.command import recorded
@@ -30,6 +30,7 @@ def write() -> list[Path]:
     found = [page for page in PAGES if new[page] != page.read_text("utf-8")]
     for page in found:
         page.write_text(new[page], "utf-8")
-    pictures.draw(rules.EXPERIMENT, FULL, rules.EXPERIMENT.runs(), ROOT / "docs")
+    for each in (rules.EXPERIMENT, growth.EXPERIMENT):
+        pictures.draw(each, FULL, each.runs(), ROOT / "docs")
     draw(recorded(), ROOT / "docs/scaling.png")
     return found
