@@ -36,6 +36,21 @@ def concurrency_bisect(requests, ranks, width):
     return 1 + bisect.bisect_left(range(1, width + 1), -fewest, hi=width - 1, key=lambda n: -((share + n - 1) // n))
 
 
+def concurrency_down(requests, ranks, width):
+    share, number = math.ceil(requests / ranks), width
+    while number > 1 and math.ceil(share / (number - 1)) == math.ceil(share / width):
+        number -= 1
+    return number
+
+
+def concurrency_recursive(requests, ranks, width):
+    def rounds(share, n):
+        return 0 if share <= 0 else 1 + rounds(share - n, n)
+
+    share = len(range(0, requests, ranks))
+    return next(n for n in itertools.count(1) if rounds(share, n) == rounds(share, width))
+
+
 def concurrency_by_cases(requests, ranks, width):
     share = math.ceil(requests / ranks)
     if share <= width:

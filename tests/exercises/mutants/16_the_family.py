@@ -57,6 +57,21 @@ def rank_chance_terse(one, other):
     return sum(x >= d[0] - 1e-9 for x in d) / len(d)
 
 
+def rank_chance_recursive(one, other):
+    ranks, n = rankdata([*one, *other]).tolist(), len(one)
+    middle = n * (len(ranks) + 1) / 2
+
+    @functools.cache
+    def ways(i, left, total):
+        if left == 0:
+            return int(abs(total - middle) >= abs(sum(ranks[:n]) - middle) - 1e-9)
+        if len(ranks) - i < left:
+            return 0
+        return ways(i + 1, left - 1, total + ranks[i]) + ways(i + 1, left, total)
+
+    return ways(0, n, 0.0) / math.comb(len(ranks), n)
+
+
 def corrected_by_definition(chances):
     """The largest of (k - how many are before) p over all chances up to this one."""
     p = np.asarray(chances, float)
@@ -76,6 +91,19 @@ def corrected_accumulate(chances):
     pairs = sorted((float(p), i) for i, p in enumerate(chances))
     holm = itertools.accumulate((min(1.0, (len(pairs) - at) * p) for at, (p, _) in enumerate(pairs)), max)
     return np.array([value for _, value in sorted(zip((i for _, i in pairs), holm, strict=True))])
+
+
+def corrected_recursive(chances):
+    p = np.array(chances, dtype=float)
+
+    def rest(order, floor):
+        if not order:
+            return {}
+        here = max(floor, min(1.0, len(order) * p[order[0]]))
+        return {order[0]: here} | rest(order[1:], here)
+
+    found = rest(np.argsort(p).tolist(), 0.0)
+    return np.array([found[i] for i in range(len(p))])
 
 
 def corrected_in_place(chances):
