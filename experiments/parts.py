@@ -155,7 +155,8 @@ def report(experiment: Experiment, runs: Runs) -> str:
         took = [f"{run['parts']['step_us'][number]:.1f}" for run in each]
         texts.append((part, *(f"{t}, {x:.1f}" if np.isfinite(x) else t for t, x in zip(took, least, strict=True))))
     texts.append(("everything", *(f"{run['step_us']:.1f}" for run in each)))
-    text = table(("microseconds of an environment step (taken, floor)", *arms), texts)
+    floor = ": taken, floor" if any("floor_us" in run["parts"] for run in each) else ""
+    text = table((f"microseconds of an environment step{floor}", *arms), texts)
     if not len(each[0].get("ranks_ms", {"span": ()})["span"]):
         return text
     spans = [zip(run["ranks_ms"]["rank_0_ms"], run["ranks_ms"]["rank_1_ms"], strict=True) for run in each]
