@@ -303,7 +303,7 @@ EXPERIMENT = Experiment(
     name="panel",
     title="the default on untuned tasks, beside the defaults of two libraries",
     arms=arms((RANDOM, OURS, *PEERS), HELD),
-    full=Size(4, {env: STEPS[env] for env in STEPS if env in HELD}, other={(RANDOM, env): 1 for env in HELD}),
+    full=Size(5, {env: STEPS[env] for env in STEPS if env in HELD}, other={(RANDOM, env): 1 for env in HELD}),
     quick=QUICK,
     measure=measure,
     report=report,
