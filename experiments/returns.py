@@ -64,8 +64,13 @@ def theirs(*given: Any, **options: Any) -> Any:
 def final(env: str, runs: list[Run]) -> tuple[str, str]:
     """Return the interquartile mean of the scores of runs, how many they are, and its interval."""
     last = np.array([curve(run)[1][-1] for run in runs])
-    form, (low, high) = ".2f" if env == "Reacher-v5" else ".0f", iqm_interval(last)
+    form, (low, high) = form_of(env), iqm_interval(last)
     return f"{float(iqm(last)):{form}} ({len(runs)})", f"{low:{form}} to {high:{form}}"
+
+
+def form_of(env: str) -> str:
+    """Return how returns of an environment are written."""
+    return ".2f" if env == "Reacher-v5" else ".0f"
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
@@ -90,7 +95,7 @@ def report_plain(experiment: Experiment, runs: Runs) -> str:
         ends = (*final(env, some), *final(env, typed[OURS, env]))
         curves = [[curve(run) for run in each] for each in (some, typed[OURS, env])]
         means = [[float(np.trapezoid(y, x) / np.ptp(x)) for x, y in each] for each in curves]
-        rows.append((env, *ends, f"{difference_interval(*means):.3g}"))
+        rows.append((env, *ends, f"{difference_interval(*means):{form_of(env)}}"))
     header = ("environment", f"{PLAIN}, IQM", "95 % interval", "as typed, IQM", "95 % interval")
     return table((*header, f"{PLAIN} minus as typed: mean over all steps"), rows)
 

@@ -68,7 +68,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
     header = ("environment", "return", "steps, thousands", "steps/s", "seconds", f"{THEIRS}: steps", "steps/s")
     rows, found = [], needed(runs)
     for env, (target, of) in found.items():
-        cells = [f"{target:.2f}" if env == "Reacher-v5" else f"{target:.0f}"]
+        cells = [f"{target:{returns.form_of(env)}}"]
         for steps, rate, seconds in of.values():
             cells += [f"{steps / 1e3:,.0f}" if steps else "not reached", f"{rate:,.0f}"]
             cells += [f"{seconds:.1f}" if steps else "-"]

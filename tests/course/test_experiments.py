@@ -206,8 +206,8 @@ def test_a_score_is_0_for_chance_and_1_for_the_best_end_of_any_run():
     assert panel.scores(runs, panel.HELD, "ab") == {"a": {}, "b": {}}, "chance explains it"
 
 
-def test_the_first_fixed_arm_is_what_is_typed():
-    for env, steps in rules.STEPS.items():
+def test_the_first_fixed_arm_is_what_is_typed_where_an_environment_has_values_of_its_own():
+    for env, steps in ((env, steps) for env, steps in rules.STEPS.items() if env in returns.OWN):
         words = harness.Job(rules.arm(env, rules.FIXED, rules.RIGHT), 0, steps).words
         assert parse(words).choice.flat() == parse(["--env", env, "--total-steps", str(steps)]).choice.flat()
 

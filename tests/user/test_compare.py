@@ -66,7 +66,7 @@ def test_a_line_for_each_setting_and_a_band_for_its_seeds(trained):
     runs = [RunFolder(trained / name) for name in ("small/seed3", "small/seed4", "large")]
     grouped = groups(runs)
     assert [len(members) for _, members in grouped] == [2, 1]
-    assert labels(grouped) == ["trpo, max kl 0.02", "trpo, max kl 0.2"]
+    assert labels(grouped) == ["trpo, max kl 0.01", "trpo, max kl 0.2"]
     figure = compare(runs)
     assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows it"
     left, right = figure.axes
